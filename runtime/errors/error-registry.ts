@@ -1,0 +1,149 @@
+/** What a caller should do about an error. */
+export type Advice = 'give-up' | 'retry' | 'back-off' | 'ask-new-owner';
+
+/** How one error code looks on every protocol. */
+export interface ErrorEntry {
+  /** HTTP status. */
+  readonly status: number;
+  /** PostgreSQL SQLSTATE, five characters. */
+  readonly sqlState: string;
+  /** JSON-RPC error code. */
+  readonly jsonRpc: number;
+  /** OAuth 2.1 error name. */
+  readonly oauth: string;
+  /** WebSocket close code when the error ends a connection. */
+  readonly webSocketClose: number;
+  /** Whether the message may be shown to the caller; a hidden one is replaced by `title`. */
+  readonly isPublic: boolean;
+  readonly advice: Advice;
+  /** One sentence: what happened and what to do next. */
+  readonly title: string;
+}
+
+type Row = readonly [status: number, sqlState: string, advice: Advice, title: string];
+
+/**
+ * Every error code of the product, once. The code is what REST answers in `code`; each protocol has one file
+ * that turns an entry into its bytes. The documentation page `docs/errors.md` is generated from this table.
+ *
+ * @see Content, Query, Functions and Versioning Interface: Errors
+ */
+const rows = {
+  VALIDATION_FAILED: [400, '22023', 'give-up', 'A value is not allowed; the message names it.'],
+  INVALID_JSON: [400, '22032', 'give-up', 'The body is not valid JSON; send UTF-8 JSON.'],
+  INVALID_NODE_TYPE: [400, '22023', 'give-up', 'The node type definition is not valid.'],
+  INVALID_BRANCH_NAME: [400, '42602', 'give-up', 'The branch name has characters that are not allowed.'],
+  INVALID_REVISION_NUMBER: [400, '22023', 'give-up', 'A revision reads <milliseconds>-<counter>.'],
+  INVALID_CURSOR: [
+    400,
+    '24000',
+    'give-up',
+    'The cursor belongs to another listing; start the listing again.',
+  ],
+  INVALID_PATH: [400, '22023', 'give-up', 'The path cannot be read; check its percent-encoding.'],
+  ENCODING_ERROR: [400, '22021', 'give-up', 'The bytes are not valid UTF-8.'],
+  MISSING_REQUIRED_FIELD: [400, '23502', 'give-up', 'A field is missing; the message names it.'],
+  NODE_ALREADY_PUBLISHED: [400, '55000', 'give-up', 'The node is published; unpublish it first.'],
+  WEAK_PASSWORD: [400, '28P01', 'give-up', 'The password does not meet the password policy.'],
+  UNAUTHORIZED: [401, '28000', 'give-up', 'Log in and send the token as a bearer token.'],
+  INVALID_CREDENTIALS: [401, '28P01', 'give-up', 'The email or the password is wrong.'],
+  INVALID_SIGNATURE: [
+    401,
+    '28000',
+    'give-up',
+    'The signed link is not valid or has expired; ask for a new one.',
+  ],
+  FORBIDDEN: [403, '42501', 'give-up', 'The caller may not do this.'],
+  PERMISSION_DENIED: [403, '42501', 'give-up', 'The caller may not do this to this node.'],
+  TENANT_MISMATCH: [403, '42501', 'give-up', 'The token belongs to another tenant.'],
+  INSUFFICIENT_PERMISSIONS: [403, '42501', 'give-up', 'The account lacks the access flag for this.'],
+  NOT_FOUND: [404, '02000', 'give-up', 'There is nothing at this address.'],
+  NODE_NOT_FOUND: [404, '02000', 'give-up', 'No node is there.'],
+  BRANCH_NOT_FOUND: [404, '3D000', 'give-up', 'The repository has no branch of this name.'],
+  TAG_NOT_FOUND: [404, '3D000', 'give-up', 'The repository has no tag of this name.'],
+  REPOSITORY_NOT_FOUND: [404, '3D000', 'give-up', 'The tenant has no repository of this name.'],
+  TENANT_NOT_FOUND: [404, '3D000', 'give-up', 'There is no tenant of this name.'],
+  WORKSPACE_NOT_FOUND: [404, '42P01', 'give-up', 'The repository has no workspace of this name.'],
+  NODE_TYPE_NOT_FOUND: [404, '42704', 'give-up', 'The branch has no node type of this name.'],
+  ARCHETYPE_NOT_FOUND: [404, '42704', 'give-up', 'The branch has no archetype of this name.'],
+  ELEMENT_TYPE_NOT_FOUND: [404, '42704', 'give-up', 'The branch has no element type of this name.'],
+  REVISION_NOT_FOUND: [404, '02000', 'give-up', 'There is no such revision.'],
+  USER_NOT_FOUND: [404, '42704', 'give-up', 'There is no such user.'],
+  METHOD_NOT_ALLOWED: [405, '0A000', 'give-up', 'The address exists, but not for this method.'],
+  READ_ONLY_REVISION: [405, '25006', 'give-up', 'An earlier revision cannot be written; write to the head.'],
+  NOT_ACCEPTABLE: [406, '0A000', 'give-up', 'No representation of this kind exists.'],
+  REQUEST_TIMEOUT: [408, '57014', 'retry', 'The request was not received in time.'],
+  CONFLICT: [409, '40001', 'retry', 'Somebody else changed this at the same time; read it again.'],
+  ALREADY_EXISTS: [409, '42710', 'give-up', 'This exists already.'],
+  NODE_ALREADY_EXISTS: [409, '23505', 'give-up', 'A node is there already.'],
+  BRANCH_ALREADY_EXISTS: [409, '42P04', 'give-up', 'A branch or tag of this name exists already.'],
+  TAG_ALREADY_EXISTS: [409, '42710', 'give-up', 'A tag or branch of this name exists already.'],
+  REPOSITORY_ALREADY_EXISTS: [409, '42P04', 'give-up', 'A repository of this name exists already.'],
+  TENANT_ALREADY_EXISTS: [409, '42P04', 'give-up', 'A tenant of this name exists already.'],
+  WORKSPACE_ALREADY_EXISTS: [409, '42P07', 'give-up', 'A workspace of this name exists already.'],
+  NODE_TYPE_ALREADY_EXISTS: [409, '42710', 'give-up', 'A node type of this name exists already.'],
+  ARCHETYPE_ALREADY_EXISTS: [409, '42710', 'give-up', 'An archetype of this name exists already.'],
+  ELEMENT_TYPE_ALREADY_EXISTS: [409, '42710', 'give-up', 'An element type of this name exists already.'],
+  IDEMPOTENCY_IN_PROGRESS: [409, '55P03', 'retry', 'The first request with this idempotency key still runs.'],
+  IDEMPOTENCY_MISMATCH: [422, '22023', 'give-up', 'This idempotency key was used with another request.'],
+  PAYLOAD_TOO_LARGE: [413, '54000', 'give-up', 'The body is larger than the server takes.'],
+  COMMIT_TOO_LARGE: [413, '54000', 'give-up', 'One commit may change a bounded number of nodes; split it.'],
+  URI_TOO_LONG: [414, '54000', 'give-up', 'The address is longer than the server takes.'],
+  UNSUPPORTED_MEDIA_TYPE: [415, '0A000', 'give-up', 'The body must be JSON.'],
+  UNPROCESSABLE_BODY: [422, '22023', 'give-up', 'A field of the body is missing or of the wrong type.'],
+  ACCOUNT_LOCKED: [429, '28000', 'back-off', 'Too many failed logins; wait and try again.'],
+  RATE_LIMITED: [429, '53400', 'back-off', 'Too many requests; wait and try again.'],
+  REQUEST_CANCELLED: [499, '57014', 'give-up', 'The caller went away.'],
+  INTERNAL_SERVER_ERROR: [500, 'XX000', 'retry', 'Something went wrong here; the log has the request id.'],
+  DATA_CORRUPTED: [500, 'XX001', 'give-up', 'Stored bytes fail their checksum and are not served.'],
+  COMMAND_NOT_IMPLEMENTED: [501, '0A000', 'give-up', 'There is no such command.'],
+  OVERLOADED: [503, '53300', 'back-off', 'The queue is full; try again shortly.'],
+  SHUTTING_DOWN: [503, '57P01', 'back-off', 'This member is stopping; ask another or try again.'],
+  NOT_OWNER: [503, '57P03', 'ask-new-owner', 'Another member owns this now; try again.'],
+  WRITES_STOPPED: [503, '58030', 'back-off', 'Writes to this branch are stopped after a storage error.'],
+  DEADLINE_EXCEEDED: [504, '57014', 'retry', 'The deadline passed before an answer was ready.'],
+  STORAGE_FULL: [507, '53100', 'back-off', 'The disk is full; free space, then writes go on.'],
+} as const satisfies Record<string, Row>;
+
+/** The closed set of error codes. */
+export type ErrorCode = keyof typeof rows;
+
+function jsonRpcOf(status: number): number {
+  if (status === 401 || status === 403) return -32001;
+  if (status === 404 || status === 501) return -32601;
+  return status < 500 ? -32602 : -32603;
+}
+
+function oauthOf(status: number): string {
+  if (status === 401) return 'invalid_client';
+  if (status === 403) return 'access_denied';
+  if (status === 503 || status === 507 || status === 429) return 'temporarily_unavailable';
+  return status < 500 ? 'invalid_request' : 'server_error';
+}
+
+function webSocketCloseOf(status: number): number {
+  if (status === 503) return 1013;
+  if (status === 413) return 1009;
+  return status < 500 ? 1008 : 1011;
+}
+
+function entryOf([status, sqlState, advice, title]: Row): ErrorEntry {
+  return {
+    status,
+    sqlState,
+    jsonRpc: jsonRpcOf(status),
+    oauth: oauthOf(status),
+    webSocketClose: webSocketCloseOf(status),
+    isPublic: status !== 500,
+    advice,
+    title,
+  };
+}
+
+/** The registry: every code with what it means on every protocol. */
+export const errorRegistry: Readonly<Record<ErrorCode, ErrorEntry>> = Object.freeze(
+  Object.fromEntries(Object.entries(rows).map(([code, row]) => [code, Object.freeze(entryOf(row))])),
+) as Record<ErrorCode, ErrorEntry>;
+
+/** Every code, in the order of the registry. */
+export const errorCodes: readonly ErrorCode[] = Object.keys(rows) as ErrorCode[];

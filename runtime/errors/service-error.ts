@@ -1,0 +1,49 @@
+import { errorRegistry, type ErrorCode, type ErrorEntry } from './error-registry.ts';
+
+/** Facts that travel with an error, as fields instead of inside its message. */
+export interface ErrorFacts {
+  /** The body field at fault, dotted (`node_type.properties.0.name`). */
+  readonly field?: string;
+  /** Anything else a client can act on; plain JSON. */
+  readonly details?: Readonly<Record<string, unknown>>;
+  /** What led to it; kept for the log, never sent. */
+  readonly cause?: unknown;
+}
+
+/**
+ * An error a caller is meant to see: a code of the registry, a message for a person, facts as fields.
+ * Anything else that is thrown becomes `INTERNAL_SERVER_ERROR` at the edge, with its cause in the log only.
+ */
+export class ServiceError extends Error {
+  override readonly name = 'ServiceError';
+  readonly code: ErrorCode;
+  readonly field: string | undefined;
+  readonly details: Readonly<Record<string, unknown>> | undefined;
+
+  constructor(code: ErrorCode, message?: string, facts: ErrorFacts = {}) {
+    super(message ?? errorRegistry[code].title, 'cause' in facts ? { cause: facts.cause } : undefined);
+    this.code = code;
+    this.field = facts.field;
+    this.details = facts.details;
+  }
+
+  /** What the registry says of this error's code. */
+  get entry(): ErrorEntry {
+    return errorRegistry[this.code];
+  }
+}
+
+/** Shorthand for the commonest caller error: a bad value. @returns `VALIDATION_FAILED` (400) */
+export function invalid(message: string, facts: ErrorFacts = {}): ServiceError {
+  return new ServiceError('VALIDATION_FAILED', message, facts);
+}
+
+/**
+ * The one answer for a node that is missing or that the caller may not read: both must look the same.
+ *
+ * @param place the path, or `id` of the node, as the caller wrote it
+ * @see Content, Query, Functions and Versioning Interface: Conventions
+ */
+export function nodeNotFound(place: string): ServiceError {
+  return new ServiceError('NODE_NOT_FOUND', `Node at path '${place}' not found`);
+}

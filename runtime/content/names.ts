@@ -1,0 +1,109 @@
+import type { ErrorCode } from '#runtime/errors/error-registry.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+
+const repositoryShape = /^[a-z0-9][a-z0-9_-]{0,62}$/;
+const workspaceShape = /^[A-Za-z0-9][A-Za-z0-9_:-]{0,62}$/;
+const branchShape = /^[A-Za-z0-9._/-]{1,128}$/;
+
+/**
+ * First segments below `/api` that are routes of their own. A repository of such a name could not be reached at
+ * `/api/{repo}/{branch}/locks/…`, so it cannot be created.
+ */
+export const reservedRepositoryNames: ReadonlySet<string> = new Set([
+  'admin',
+  'audit',
+  'conversations',
+  'files',
+  'flows',
+  'functions',
+  'history',
+  'jobs',
+  'management',
+  'mcp',
+  'mcp-connections',
+  'packages',
+  'repos',
+  'repositories',
+  'repository',
+  'search',
+  'sql',
+  'svc',
+  'tenants',
+  'triggers',
+  'uploads',
+  'webhooks',
+  'workspaces',
+]);
+
+/** Table names of the schema registry in SQL: a workspace of such a name could not be queried. */
+const reservedWorkspaceNames: ReadonlySet<string> = new Set([
+  'NodeTypes',
+  'Archetypes',
+  'ElementTypes',
+  'Workspaces',
+]);
+
+function refuse(code: ErrorCode, kind: string, name: string, rule: string): ServiceError {
+  return new ServiceError(code, `'${name.slice(0, 80)}' is not a ${kind} name: ${rule}`, { field: 'name' });
+}
+
+/** @returns the name @throws {ServiceError} `VALIDATION_FAILED` */
+export function requireTenantName(name: string): string {
+  if (repositoryShape.test(name)) return name;
+  throw refuse('VALIDATION_FAILED', 'tenant', name, '1 to 63 of a-z, 0-9, _ and -, not starting with _ or -');
+}
+
+/** @returns the name @throws {ServiceError} `VALIDATION_FAILED`, also for a reserved name */
+export function requireRepositoryName(name: string): string {
+  if (!repositoryShape.test(name)) {
+    throw refuse(
+      'VALIDATION_FAILED',
+      'repository',
+      name,
+      '1 to 63 of a-z, 0-9, _ and -, not starting with _ or -',
+    );
+  }
+  if (reservedRepositoryNames.has(name)) {
+    throw refuse(
+      'VALIDATION_FAILED',
+      'repository',
+      name,
+      'the name is reserved for a route of the interface',
+    );
+  }
+  return name;
+}
+
+/** @returns the name @throws {ServiceError} `VALIDATION_FAILED`, also for a reserved name */
+export function requireWorkspaceName(name: string): string {
+  if (!workspaceShape.test(name)) {
+    throw refuse(
+      'VALIDATION_FAILED',
+      'workspace',
+      name,
+      '1 to 63 of letters, digits, _, - and :, starting with a letter or digit',
+    );
+  }
+  if (reservedWorkspaceNames.has(name)) {
+    throw refuse('VALIDATION_FAILED', 'workspace', name, 'the name is a table of the schema registry');
+  }
+  return name;
+}
+
+/**
+ * Branches and tags share one name space and one shape. `.` and `..` are refused although the shape allows them:
+ * a client resolves them away before the request leaves.
+ *
+ * @returns the name
+ * @throws {ServiceError} `INVALID_BRANCH_NAME`
+ */
+export function requireBranchName(name: string): string {
+  if (branchShape.test(name) && name !== '.' && name !== '..') return name;
+  throw refuse('INVALID_BRANCH_NAME', 'branch', name, '1 to 128 of letters, digits, ., _, / and -');
+}
+
+/** As {@link requireBranchName}, for a tag. @throws {ServiceError} `INVALID_BRANCH_NAME` */
+export function requireTagName(name: string): string {
+  if (branchShape.test(name) && name !== '.' && name !== '..') return name;
+  throw refuse('INVALID_BRANCH_NAME', 'tag', name, '1 to 128 of letters, digits, ., _, / and -');
+}

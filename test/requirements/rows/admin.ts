@@ -1,0 +1,37 @@
+// biome-ignore-all format: one row a line, so that a row is one line in searches, in diffs and in `gate.ts --write`
+import type { Requirement } from '../requirement.ts';
+
+/** Requirement rows: admin. */
+export const adminRows: readonly Requirement[] = [
+  { id: 'ADMIN-001', document: 1, section: 'Admin login', status: 'planned', theme: 'rest-content', behaviour: '`POST /api/svc/sys/{tenant}/auth` with the right username and password answers 200 with `token`, `user_id`, `username`, `must_change_password`, `expires_at` and `access_flags`' },
+  { id: 'ADMIN-002', document: 1, section: 'Admin login', status: 'planned', theme: 'rest-content', behaviour: '`expires_at` of an admin login is a Unix timestamp in seconds equal to the token\'s `exp`' },
+  { id: 'ADMIN-003', document: 1, section: 'Admin login', status: 'planned', theme: 'rest-content', behaviour: '`access_flags` holds the booleans `console_login`, `cli_access`, `api_access`, `pgwire_access` and `can_impersonate`' },
+  { id: 'ADMIN-004', document: 1, section: 'Admin login', status: 'planned', theme: 'rest-content', behaviour: '`interface` is `console`, `cli` or `api` and defaults to `console`; another value is refused' },
+  { id: 'ADMIN-005', document: 1, section: 'Admin login', status: 'planned', theme: 'rest-content', behaviour: 'A login over an interface whose flag is off answers 403' },
+  { id: 'ADMIN-006', document: 1, section: 'Admin login', status: 'planned', theme: 'rest-content', behaviour: 'A wrong password or unknown user answers 401' },
+  { id: 'ADMIN-007', document: 1, section: 'Admin login', status: 'planned', theme: 'rest-content', behaviour: '`POST .../auth/change-password` with the right old password changes it: the old one fails and the new one works' },
+  { id: 'ADMIN-008', document: 1, section: 'Admin login', status: 'planned', theme: 'rest-content', behaviour: '`GET /api/svc/me` answers `user_id`, `username`, `email`, `tenant_id`, `access_flags` and `must_change_password`' },
+  { id: 'ADMIN-009', document: 1, section: 'Admin login', status: 'planned', theme: 'rest-content', behaviour: '`GET /api/svc/me` without a login JWT answers 401' },
+  { id: 'ADMIN-010', document: 1, section: 'Admin login', status: 'planned', theme: 'rest-content', behaviour: 'The admin token works as bearer token on content, schema, workspace, repository and revision routes' },
+  { id: 'ADMIN-011', document: 1, section: 'Admin login', status: 'planned', theme: 'rest-content', behaviour: 'A tampered token, a token signed with another key, an expired token and a token with algorithm `none` answer 401' },
+  { id: 'ADMIN-012', document: 1, section: 'Admin login', status: 'planned', theme: 'rest-content', behaviour: 'Tokens are verified statelessly with the key from `JWT_SECRET`' },
+  { id: 'ADMIN-013', document: 1, section: 'Admin login', status: 'planned', theme: 'rest-content', behaviour: 'Without a token, a content write answers 401 or 403 and nothing is written' },
+  { id: 'ADMIN-014', document: 1, section: 'Admin login', status: 'planned', theme: 'rest-content', behaviour: 'Without a token and with anonymous access off, a node read answers 404 and the root listing is empty' },
+  { id: 'ADMIN-015', document: 5, section: 'Admin accounts and bootstrap', status: 'planned', theme: 'rest-content', behaviour: 'A first start without a configured password prints a random one once; that login says `must_change_password: true`; the second start prints nothing', covers: ['5/53'] },
+  { id: 'ADMIN-016', document: 5, section: 'Admin accounts and bootstrap', status: 'planned', theme: 'rest-content', behaviour: 'change-password with a wrong old password answers 401, with a new one that is too weak 400, with a good one 204, and the next login has `must_change_password` false', covers: ['5/54'] },
+  { id: 'ADMIN-017', document: 5, section: 'Admin accounts and bootstrap', status: 'planned', theme: 'rest-content', behaviour: 'Login with `interface: "cli"` and `cli_access` false answers 403; a token of tenant A on a path of tenant B answers 403 `TENANT_MISMATCH`', covers: ['5/55'] },
+  { id: 'ADMIN-018', document: 5, section: 'Admin accounts and bootstrap', status: 'planned', theme: 'rest-content', behaviour: 'The first admin has `console_login`, `cli_access` and `api_access` true, `pgwire_access` and `can_impersonate` false' },
+  { id: 'ADMIN-019', document: 'design', section: 'Starting it', status: 'planned', theme: 'rest-content', behaviour: 'With `SVC_ADMIN_PASSWORD` set, admin `admin` of tenant `default` logs in with it and `must_change_password` is false' },
+  { id: 'ADMIN-020', document: 'design', section: 'Starting it', status: 'planned', theme: 'rest-content', behaviour: 'A `SVC_ADMIN_PASSWORD` under 12 characters or with fewer than four character classes refuses to start, naming the rule' },
+  { id: 'ADMIN-021', document: 'design', section: 'Starting it', status: 'planned', theme: 'rest-content', behaviour: '`JWT_SECRET` and `SVC_MASTER_KEY` are generated once into the data directory with mode 0600, and tokens stay valid across a restart' },
+  { id: 'ADMIN-022', document: 'design', section: 'Starting it', status: 'planned', theme: 'rest-content', behaviour: 'Passwords are stored as argon2 hashes only' },
+  { id: 'CONF-001', document: 'design', section: 'Starting it', status: 'planned', theme: 'rest-content', behaviour: '`npm ci && npm start` starts an embedded member with nothing else installed and prints where to go next' },
+  { id: 'CONF-002', document: 'design', section: 'Starting it', status: 'planned', theme: 'rest-content', behaviour: 'The server binds to 127.0.0.1:8080 by default; `PORT` and `SVC_HOST` change it' },
+  { id: 'CONF-003', document: 'design', section: 'Starting it', status: 'planned', theme: 'rest-content', behaviour: '`SVC_DATA_DIR` names the data directory, by default `./data`' },
+  { id: 'CONF-004', document: 'design', section: 'Starting it', status: 'planned', theme: 'rest-content', behaviour: '`SVC_CONFIG` names a TOML file; environment variables win over it' },
+  { id: 'CONF-005', document: 'design', section: 'Starting it', status: 'planned', theme: 'rest-content', behaviour: 'An unknown configuration key refuses to start with an error that names it' },
+  { id: 'CONF-006', document: 'design', section: 'Starting it', status: 'planned', theme: 'rest-content', behaviour: 'A value of the wrong type in the configuration refuses to start with an error that names the key and the expectation' },
+  { id: 'CONF-007', document: 'design', section: 'Starting it', status: 'planned', theme: 'rest-content', behaviour: 'A ready line goes to the log when the member serves' },
+  { id: 'CONF-008', document: 'design', section: 'Starting it', status: 'planned', theme: 'rest-content', behaviour: 'The configuration page of the documentation lists every option of the code' },
+  { id: 'CONF-009', document: 'design', section: 'Starting it', status: 'planned', theme: 'rest-content', behaviour: 'The error page of the documentation lists every error code of the registry' },
+];

@@ -1,0 +1,35 @@
+// biome-ignore-all format: one row a line, so that a row is one line in searches, in diffs and in `gate.ts --write`
+import type { Requirement } from '../requirement.ts';
+
+/** Requirement rows: query. */
+export const queryRows: readonly Requirement[] = [
+  { id: 'QUERY-001', document: 2, section: 'JSON query', status: 'planned', theme: 'rest-content', behaviour: 'POST `.../query` with `nodeType` answers all nodes of that type' },
+  { id: 'QUERY-002', document: 2, section: 'JSON query', status: 'planned', theme: 'rest-content', behaviour: 'POST `.../query` with `parent` answers the children of the node with that id' },
+  { id: 'QUERY-003', document: 2, section: 'JSON query', status: 'planned', theme: 'rest-content', behaviour: 'POST `.../query` with `path` answers the node at the path' },
+  { id: 'QUERY-004', document: 2, section: 'JSON query', status: 'planned', theme: 'rest-content', behaviour: '`path` wins over the other selectors: `{path, nodeType}` answers the node at the path', covers: ['3/52'] },
+  { id: 'QUERY-005', document: 2, section: 'JSON query', status: 'planned', theme: 'rest-content', behaviour: 'The answer is `{items, page: {total, limit, offset, nextOffset}}`' },
+  { id: 'QUERY-006', document: 2, section: 'JSON query', status: 'planned', theme: 'rest-content', behaviour: 'Items are sorted by path, then id' },
+  { id: 'QUERY-007', document: 2, section: 'JSON query', status: 'planned', theme: 'rest-content', behaviour: 'Without `limit` everything is answered' },
+  { id: 'QUERY-008', document: 2, section: 'JSON query', status: 'planned', theme: 'rest-content', behaviour: '`nextOffset` is null, not absent, on the last page, also when the last page is exactly full' },
+  { id: 'QUERY-009', document: 2, section: 'JSON query', status: 'planned', theme: 'rest-content', behaviour: 'With no selector the answer is 400 `{error: "BadRequest", message}`', covers: ['3/53'] },
+  { id: 'QUERY-010', document: 2, section: 'JSON query', status: 'planned', theme: 'rest-content', behaviour: '`{parent, limit: 1, offset: i}` walks a, b, c and the last `nextOffset` is null', covers: ['3/54'] },
+  { id: 'QUERY-011', document: 2, section: 'JSON query', status: 'planned', theme: 'rest-content', behaviour: '`path` of a missing node answers 200 with empty `items` and `total` 0' },
+  { id: 'QUERY-012', document: 2, section: 'JSON query', status: 'planned', theme: 'rest-content', behaviour: '`total` counts every match, not only the page' },
+  { id: 'QUERY-013', document: 2, section: 'JSON query', status: 'planned', theme: 'rest-content', behaviour: 'The query of an unknown workspace answers 404 with `{error, message}` or the error body, never 500' },
+  { id: 'QUERY-014', document: 2, section: 'JSON query', status: 'planned', theme: 'rest-content', behaviour: 'A wrong-typed selector or limit answers 400 or 422, never 500' },
+  { id: 'QUERY-015', document: 3, section: 'JSON query (supplement)', status: 'planned', theme: 'rest-content', behaviour: '`parent` takes a path as well as an id' },
+  { id: 'DSL-001', document: 2, section: 'DSL query', status: 'planned', theme: 'rest-content', behaviour: '`eq`, `ne`, `like`, `in`, `exists`, `or`, `not`, `and` with `like`, a nested tree, `order_by` name asc and desc, `limit` and `limit` with `offset` give the expected root nodes; nested nodes never appear', covers: ['3/55'] },
+  { id: 'DSL-002', document: 2, section: 'DSL query', status: 'planned', theme: 'rest-content', behaviour: '`contains` tests a substring' },
+  { id: 'DSL-003', document: 2, section: 'DSL query', status: 'planned', theme: 'rest-content', behaviour: '`gt`, `lt`, `gte` and `lte` compare node columns and `properties.<key>` values' },
+  { id: 'DSL-004', document: 2, section: 'DSL query', status: 'planned', theme: 'rest-content', behaviour: 'Fields may be `path`, `name`, `node_type` or `properties.<key>`' },
+  { id: 'DSL-005', document: 2, section: 'DSL query', status: 'planned', theme: 'rest-content', behaviour: '`order_by` sorts by a property as well as by a column' },
+  { id: 'DSL-006', document: 2, section: 'DSL query', status: 'planned', theme: 'rest-content', behaviour: 'The answer is `{items, page: {total, limit, offset, nextOffset}}` as in the JSON query' },
+  { id: 'DSL-007', document: 2, section: 'DSL query', status: 'planned', theme: 'rest-content', behaviour: 'Only root-level nodes of the workspace are evaluated' },
+  { id: 'DSL-008', document: 2, section: 'DSL query', status: 'planned', theme: 'rest-content', behaviour: 'An unknown operator or combinator answers 400 `{error: "BadRequest", message}` naming it' },
+  { id: 'DSL-009', document: 3, section: 'DSL query (supplement)', status: 'planned', theme: 'rest-content', behaviour: '`and`, `or` and `not` together at the top level must all hold' },
+  { id: 'DSL-010', document: 3, section: 'DSL query (supplement)', status: 'planned', theme: 'rest-content', behaviour: 'A field with several operators, and several fields of one object, must all hold' },
+  { id: 'DSL-011', document: 3, section: 'DSL query (supplement)', status: 'planned', theme: 'rest-content', behaviour: '`like` and `contains` are case-sensitive' },
+  { id: 'DSL-012', document: 3, section: 'DSL query (supplement)', status: 'planned', theme: 'rest-content', behaviour: '`ne` is true and `in` is false for a missing value' },
+  { id: 'DSL-013', document: 3, section: 'DSL query (supplement)', status: 'planned', theme: 'rest-content', behaviour: 'A query without a filter answers all root nodes' },
+  { id: 'DSL-014', document: 3, section: 'DSL query (supplement)', status: 'planned', theme: 'rest-content', behaviour: '`offset` is applied once and `order_by` before it' },
+];

@@ -1,0 +1,28 @@
+// biome-ignore-all format: one row a line, so that a row is one line in searches, in diffs and in `gate.ts --write`
+import type { Requirement } from '../requirement.ts';
+
+/** Requirement rows: workspaces. */
+export const workspacesRows: readonly Requirement[] = [
+  { id: 'WSP-001', document: 2, section: 'Workspaces', status: 'planned', theme: 'rest-content', behaviour: 'Creating a node whose type is not in the workspace\'s `allowed_node_types` answers 400 `VALIDATION_FAILED`' },
+  { id: 'WSP-002', document: 2, section: 'Workspaces', status: 'planned', theme: 'rest-content', behaviour: 'Creating a root node whose type is not in `allowed_root_node_types` answers 400 `VALIDATION_FAILED`' },
+  { id: 'WSP-003', document: 3, section: 'Workspaces', status: 'planned', theme: 'rest-content', behaviour: '`PUT /api/workspaces/{repo}/{name}` creates a workspace and answers 204' },
+  { id: 'WSP-004', document: 3, section: 'Workspaces', status: 'planned', theme: 'rest-content', behaviour: '`PUT /api/workspaces/{repo}/{name}` of an existing workspace replaces it and answers 204, its nodes stay' },
+  { id: 'WSP-005', document: 3, section: 'Workspaces', status: 'planned', theme: 'rest-content', behaviour: 'The name in the path wins over a name in the workspace body' },
+  { id: 'WSP-006', document: 3, section: 'Workspaces', status: 'planned', theme: 'rest-content', behaviour: 'A workspace body without `allowed_node_types` or `allowed_root_node_types` answers 422 text that names the field' },
+  { id: 'WSP-007', document: 3, section: 'Workspaces', status: 'planned', theme: 'rest-content', behaviour: '`GET /api/workspaces/{repo}/{name}` answers the workspace with `created_at`, `updated_at` and `config`' },
+  { id: 'WSP-008', document: 3, section: 'Workspaces', status: 'planned', theme: 'rest-content', behaviour: '`GET /api/workspaces/{repo}/{name}` of an unknown workspace answers 404 `WORKSPACE_NOT_FOUND`' },
+  { id: 'WSP-009', document: 3, section: 'Workspaces', status: 'planned', theme: 'rest-content', behaviour: '`GET /api/workspaces/{repo}` answers `{items, page: {total, limit, offset, nextOffset}}` sorted by name' },
+  { id: 'WSP-010', document: 3, section: 'Workspaces', status: 'planned', theme: 'rest-content', behaviour: 'The workspace list with `limit=2` over three workspaces answers a,b with `nextOffset` 2, then c with `nextOffset` null', covers: ['3/56'] },
+  { id: 'WSP-011', document: 3, section: 'Workspaces', status: 'planned', theme: 'rest-content', behaviour: '`GET /api/workspaces/{repo}/{name}/config` answers `{default_branch, node_type_pins}`' },
+  { id: 'WSP-012', document: 3, section: 'Workspaces', status: 'planned', theme: 'rest-content', behaviour: '`PUT /api/workspaces/{repo}/{name}/config` answers 204 and the new configuration is read back' },
+  { id: 'WSP-013', document: 3, section: 'Workspaces', status: 'planned', theme: 'rest-content', behaviour: 'A workspace with an empty `allowed_node_types` list accepts every type' },
+  { id: 'WSP-014', document: 3, section: 'Workspaces', status: 'planned', theme: 'rest-content', behaviour: 'A workspace list entry `*` accepts every type' },
+  { id: 'WSP-015', document: 3, section: 'Workspaces', status: 'planned', theme: 'rest-content', behaviour: 'A root node must satisfy both `allowed_node_types` and `allowed_root_node_types`' },
+  { id: 'WSP-016', document: 3, section: 'Workspaces', status: 'planned', theme: 'rest-content', behaviour: 'The workspace lists are checked on move and on copy into the workspace as well' },
+  { id: 'WSP-017', document: 3, section: 'Workspaces', status: 'planned', theme: 'rest-content', behaviour: 'A root create outside `allowed_root_node_types` and a child create outside `allowed_children` answer 400', covers: ['3/57'] },
+  { id: 'WSP-018', document: 3, section: 'Workspaces', status: 'planned', theme: 'rest-content', behaviour: '`PUT` of a workspace with `initial_structure` creates its nodes' },
+  { id: 'WSP-019', document: 3, section: 'Workspaces', status: 'planned', theme: 'rest-content', behaviour: '`node_type_refs` is accepted as an alias of `node_type_pins`' },
+  { id: 'WSP-020', document: 3, section: 'Workspaces', status: 'planned', theme: 'rest-content', behaviour: 'With a pin, writes and reads of types in that workspace use the definition at the pinned revision' },
+  { id: 'WSP-021', document: 3, section: 'Workspaces', status: 'planned', theme: 'rest-content', behaviour: 'A pin of null means the latest definition' },
+  { id: 'WSP-022', document: 3, section: 'Workspaces', status: 'planned', theme: 'rest-content', behaviour: 'The workspace routes of an unknown repository answer 404 `REPOSITORY_NOT_FOUND`' },
+];

@@ -1,0 +1,534 @@
+import type { JsonObject, JsonValue } from '#runtime/content/json-value.ts';
+import type { JsonText } from '#runtime/content/json-text.ts';
+import type { Revision } from '#runtime/content/revision.ts';
+
+/**
+ * Everything a branch actor can be told and asked. Protocols build these and never see the actor's inside.
+ * Field names inside `node`, `definition` and results are the wire's own (snake_case).
+ *
+ * @see Content, Query, Functions and Versioning Interface: Endpoints; Supplement 3, 5, 6
+ */
+
+/** What the caller says about the revision a write makes. */
+export interface CommitInfo {
+  readonly message?: string;
+  /** Default: the caller's name. */
+  readonly actor?: string;
+  readonly isSystem?: boolean;
+}
+
+/** A node, named by path or by id. */
+export type NodePlace = { readonly path: string } | { readonly id: string };
+
+/** A write to the tree of one workspace. */
+interface WorkspaceWrite {
+  readonly workspace: string;
+  readonly commit?: CommitInfo;
+}
+
+/** Fields of a node as the caller gives them. */
+export interface NewNode {
+  readonly name: string;
+  readonly nodeType: string;
+  readonly properties: JsonObject;
+  readonly id?: string;
+  readonly archetype?: string | null;
+  readonly translations?: JsonObject | null;
+  readonly ownerId?: string | null;
+}
+
+/** Creates a node under a parent. Result: {@link NodeWritten}. */
+export interface CreateNode extends WorkspaceWrite {
+  readonly type: 'CreateNode';
+  /** `/` for the root. */
+  readonly parentPath: string;
+  readonly node: NewNode;
+  /** Creates missing parents as `svc:Folder`. */
+  readonly deep: boolean;
+}
+
+/** Replaces the properties of a node. Result: {@link NodeWritten}. */
+export interface UpdateNode extends WorkspaceWrite {
+  readonly type: 'UpdateNode';
+  readonly place: NodePlace;
+  readonly properties?: JsonObject;
+  /** `{locale: {"/pointer": value}}`, replacing the stored translations; null removes them. */
+  readonly translations?: JsonObject | null;
+  readonly archetype?: string | null;
+  readonly ownerId?: string | null;
+  /** Fixed after creation: another value than the stored one is refused. */
+  readonly nodeType?: string;
+}
+
+/** Sets one property, nested by keys. Result: {@link Written}. */
+export interface SetProperty extends WorkspaceWrite {
+  readonly type: 'SetProperty';
+  readonly place: NodePlace;
+  readonly property: readonly string[];
+  readonly value: JsonValue;
+}
+
+/** Removes a node and everything below it. Result: {@link NodeDeleted}. */
+export interface DeleteNode extends WorkspaceWrite {
+  readonly type: 'DeleteNode';
+  readonly place: NodePlace;
+}
+
+/** Gives a node another name under the same parent. Result: {@link Written}. */
+export interface RenameNode extends WorkspaceWrite {
+  readonly type: 'RenameNode';
+  readonly place: NodePlace;
+  readonly newName: string;
+}
+
+/** Moves a node with its subtree to a full new path, final name included. Result: {@link Written}. */
+export interface MoveNode extends WorkspaceWrite {
+  readonly type: 'MoveNode';
+  readonly place: NodePlace;
+  readonly targetPath: string;
+}
+
+/**
+ * Copies a node, alone or with its subtree. With `newName`, `targetPath` is the destination parent, without
+ * it the full destination path. Result: {@link NodeWritten}.
+ */
+export interface CopyNode extends WorkspaceWrite {
+  readonly type: 'CopyNode';
+  readonly place: NodePlace;
+  readonly targetPath: string;
+  readonly newName?: string;
+  readonly tree: boolean;
+}
+
+/** Places a node before or after a sibling. Result: {@link Written}; revision null when nothing moved. */
+export interface ReorderNode extends WorkspaceWrite {
+  readonly type: 'ReorderNode';
+  readonly place: NodePlace;
+  /** Path of the sibling. */
+  readonly targetPath: string;
+  readonly position: 'before' | 'after';
+}
+
+/** Publishes or unpublishes a node, alone or with its subtree. Result: {@link Written}. */
+export interface PublishNode extends WorkspaceWrite {
+  readonly type: 'PublishNode';
+  readonly place: NodePlace;
+  readonly publish: boolean;
+  readonly tree: boolean;
+}
+
+/** Keeps the present state as a manual version. Result: {@link VersionCreated}. */
+export interface CreateVersion extends WorkspaceWrite {
+  readonly type: 'CreateVersion';
+  readonly place: NodePlace;
+  readonly note?: string;
+}
+
+/** Brings a manual version back as a new revision. Result: {@link NodeWritten}. */
+export interface RestoreVersion extends WorkspaceWrite {
+  readonly type: 'RestoreVersion';
+  readonly place: NodePlace;
+  readonly version: number;
+}
+
+/** Relates a node to another; the same source, target and relation type only updates the weight. Result: {@link Written}. */
+export interface AddRelation extends WorkspaceWrite {
+  readonly type: 'AddRelation';
+  readonly place: NodePlace;
+  readonly targetWorkspace: string;
+  readonly targetPath: string;
+  readonly relationType: string;
+  readonly weight: number | null;
+}
+
+/** Removes every relation to a target, or only those of one type. Result: {@link RelationRemoved}. */
+export interface RemoveRelation extends WorkspaceWrite {
+  readonly type: 'RemoveRelation';
+  readonly place: NodePlace;
+  readonly targetWorkspace: string;
+  readonly targetPath: string;
+  readonly relationType?: string;
+}
+
+/** Replaces the overlay of a locale. Result: {@link Translated}. */
+export interface TranslateNode extends WorkspaceWrite {
+  readonly type: 'TranslateNode';
+  readonly place: NodePlace;
+  readonly locale: string;
+  /** `{"/pointer": value}`, at least one. */
+  readonly translations: JsonObject;
+}
+
+/** Removes the overlay of a locale, hides the node in it, or shows it again. Result: {@link Translated}. */
+export interface ChangeLocale extends WorkspaceWrite {
+  readonly type: 'ChangeLocale';
+  readonly place: NodePlace;
+  readonly locale: string;
+  readonly change: 'delete-translation' | 'hide' | 'unhide';
+}
+
+/** Accepts the present source text as the one that was translated. Result: {@link Written}. */
+export interface AcknowledgeStaleness extends WorkspaceWrite {
+  readonly type: 'AcknowledgeStaleness';
+  readonly place: NodePlace;
+  readonly locale: string;
+  readonly pointer: string;
+}
+
+/** One step of {@link CommitOperations}. */
+export type CommitOperation =
+  | { readonly type: 'create'; readonly parentPath: string; readonly node: NewNode }
+  | { readonly type: 'update'; readonly nodeId: string; readonly properties: JsonObject }
+  | { readonly type: 'delete'; readonly nodeId: string }
+  | { readonly type: 'move'; readonly nodeId: string; readonly newPath: string }
+  | { readonly type: 'rename'; readonly nodeId: string; readonly newName: string }
+  | {
+      readonly type: 'copy' | 'copy_tree';
+      readonly sourcePath: string;
+      readonly targetParent: string;
+      readonly newName?: string;
+    };
+
+/** Several writes as one revision: all or nothing. Updates merge keys. Result: {@link OperationsCommitted}. */
+export interface CommitOperations {
+  readonly type: 'CommitOperations';
+  readonly workspace: string;
+  readonly commit: CommitInfo & { readonly message: string };
+  readonly operations: readonly CommitOperation[];
+}
+
+/** The four families of the schema registry. Mixins are node types with `is_mixin`. */
+export type DefinitionKind = 'node_type' | 'mixin' | 'archetype' | 'element_type';
+
+/** Stores a definition. Result: {@link DefinitionWritten}. */
+export interface PutDefinition {
+  readonly type: 'PutDefinition';
+  readonly kind: DefinitionKind;
+  /** The JSON inside the wrapper, unchecked. */
+  readonly definition: unknown;
+  /** Replaces exactly this name, which must exist; otherwise an upsert. */
+  readonly replaceName?: string;
+  readonly commit?: CommitInfo;
+}
+
+/** Removes a definition; nodes of the type stay readable. Result: {@link Written}. */
+export interface DeleteDefinition {
+  readonly type: 'DeleteDefinition';
+  readonly kind: DefinitionKind;
+  readonly name: string;
+  readonly commit?: CommitInfo;
+}
+
+/** Publishes or unpublishes a definition. Result: {@link DefinitionWritten}. */
+export interface PublishDefinition {
+  readonly type: 'PublishDefinition';
+  readonly kind: DefinitionKind;
+  readonly name: string;
+  readonly publish: boolean;
+  readonly commit?: CommitInfo;
+}
+
+/**
+ * Brings the branch up to the shipped built-in types and initial content; what is there already stays.
+ * Sent by the engine when a branch is opened after an upgrade. Result: {@link Written}.
+ */
+export interface InstallBuiltIns {
+  readonly type: 'InstallBuiltIns';
+}
+
+/** Creates the initial structure of a workspace that was just defined. Result: {@link Written}. */
+export interface InstallWorkspace {
+  readonly type: 'InstallWorkspace';
+  readonly workspace: string;
+}
+
+/** Every command of a branch. */
+export type BranchCommand =
+  | CreateNode
+  | UpdateNode
+  | SetProperty
+  | DeleteNode
+  | RenameNode
+  | MoveNode
+  | CopyNode
+  | ReorderNode
+  | PublishNode
+  | CreateVersion
+  | RestoreVersion
+  | AddRelation
+  | RemoveRelation
+  | TranslateNode
+  | ChangeLocale
+  | AcknowledgeStaleness
+  | CommitOperations
+  | PutDefinition
+  | DeleteDefinition
+  | PublishDefinition
+  | InstallBuiltIns
+  | InstallWorkspace;
+
+/** The revision a write made; null when it changed nothing. */
+export interface Written {
+  readonly revision: string | null;
+}
+
+/** A node as it is after a write. */
+export interface NodeWritten extends Written {
+  /** The node object of a read without `lang`. */
+  readonly node: string;
+  readonly nodeId: string;
+  readonly revision: string;
+}
+
+/** What a deletion removed. */
+export interface NodeDeleted extends Written {
+  readonly nodeId: string;
+  readonly revision: string;
+}
+
+/** Number of the manual version made. */
+export interface VersionCreated extends Written {
+  readonly version: number;
+}
+
+/** Whether a relation was there. */
+export interface RelationRemoved extends Written {
+  readonly removed: boolean;
+}
+
+/** What a translation write answers. */
+export interface Translated extends Written {
+  readonly node_id: string;
+  readonly locale: string;
+  readonly revision: string;
+  readonly timestamp: string;
+}
+
+/** What a commit of several operations answers. */
+export interface OperationsCommitted extends Written {
+  readonly revision: string;
+  readonly operations_count: number;
+}
+
+/** A stored definition. */
+export interface DefinitionWritten extends Written {
+  /** False when an existing definition was replaced. */
+  readonly created: boolean;
+  readonly definition: JsonObject;
+}
+
+/** When a read looks at: absent means the head. */
+interface ReadMoment {
+  readonly at?: Revision;
+}
+
+interface WorkspaceRead extends ReadMoment {
+  readonly workspace: string;
+}
+
+/** One node. Answer: {@link JsonText} of a node object. */
+export interface ReadNode extends WorkspaceRead {
+  readonly type: 'ReadNode';
+  readonly place: NodePlace;
+  /** Resolves translations for a locale; a hidden node is missing. */
+  readonly lang?: string;
+}
+
+/** One property value. Answer: `{ value: JsonValue }`. */
+export interface ReadProperty extends WorkspaceRead {
+  readonly type: 'ReadProperty';
+  readonly place: NodePlace;
+  readonly property: readonly string[];
+  readonly lang?: string;
+}
+
+/** Direct children in editorial order. Answer: {@link NodeList} as one page, or whole as a {@link TextStream}. */
+export interface ListChildren extends WorkspaceRead {
+  readonly type: 'ListChildren';
+  readonly place: NodePlace;
+  /** What a cursor of this listing is bound to besides: repository and branch as addressed. */
+  readonly scope: string;
+  /** Absent together with `cursor`: the whole listing as one array. */
+  readonly limit?: number;
+  readonly cursor?: string;
+  readonly lang?: string;
+}
+
+/** A subtree. Answer: a {@link TextStream} of one JSON document. */
+export interface ReadTree extends WorkspaceRead {
+  readonly type: 'ReadTree';
+  readonly place: NodePlace;
+  /** Levels below the node, 1 to 100. */
+  readonly levels: number;
+  /** `flat`: array in tree order; `array`: nodes with nested `children`; `map`: `{name: {node, children}}`. */
+  readonly form: 'flat' | 'array' | 'map';
+  readonly lang?: string;
+}
+
+/** The JSON query: exactly one selector. Answer: {@link TextStream} of `{items, page}`. */
+export interface RunQuery {
+  readonly type: 'RunQuery';
+  readonly workspace: string;
+  readonly selector:
+    | { readonly nodeType: string }
+    /** Id or path of the parent. */
+    | { readonly parent: string }
+    | { readonly path: string };
+  readonly limit?: number;
+  readonly offset?: number;
+}
+
+/** The boolean query over root-level nodes; `filter` is unchecked JSON. Answer: as {@link RunQuery}. */
+export interface RunDslQuery {
+  readonly type: 'RunDslQuery';
+  readonly workspace: string;
+  readonly filter: JsonObject;
+  readonly limit?: number;
+  readonly offset?: number;
+}
+
+/** History entries, newest first; by id also of deleted nodes. Answer: array of history entries. */
+export interface ReadHistory {
+  readonly type: 'ReadHistory';
+  readonly workspace: string;
+  readonly place: NodePlace;
+  readonly limit?: number;
+}
+
+/** Audit entries, newest first. Answer: array of audit entries. */
+export interface ReadAudit {
+  readonly type: 'ReadAudit';
+  readonly workspace: string;
+  readonly place: NodePlace;
+  readonly limit?: number;
+}
+
+/** Manual versions, newest first, or one of them. Answer: array, or one version object. */
+export interface ReadVersions {
+  readonly type: 'ReadVersions';
+  readonly workspace: string;
+  readonly place: NodePlace;
+  readonly version?: number;
+}
+
+/** Relations from and to a node. Answer: `{outgoing, incoming}`. */
+export interface ReadRelations extends WorkspaceRead {
+  readonly type: 'ReadRelations';
+  readonly place: NodePlace;
+}
+
+/** Locales with an overlay. Answer: `{node_id, node_path, locales}`. */
+export interface ListTranslations extends WorkspaceRead {
+  readonly type: 'ListTranslations';
+  readonly place: NodePlace;
+}
+
+/** How a locale's overlay compares with the present source. Answer: `{stale, missing, fresh, unknown}`. */
+export interface ReadStaleness {
+  readonly type: 'ReadStaleness';
+  readonly workspace: string;
+  readonly place: NodePlace;
+  readonly locale: string;
+}
+
+/** Revisions of this branch, newest first. Answer: `{revisions, total, has_more}`. */
+export interface ListRevisions {
+  readonly type: 'ListRevisions';
+  readonly limit: number;
+  readonly offset: number;
+  readonly includeSystem: boolean;
+}
+
+/** One revision record, or undefined when this branch has no such revision. */
+export interface ReadRevision {
+  readonly type: 'ReadRevision';
+  readonly revision: Revision;
+}
+
+/** The node changes of a revision, or undefined when this branch has no such revision. */
+export interface ReadRevisionChanges {
+  readonly type: 'ReadRevisionChanges';
+  readonly revision: Revision;
+}
+
+/** Definitions of a kind, sorted by name. Answer: array. */
+export interface ListDefinitions extends ReadMoment {
+  readonly type: 'ListDefinitions';
+  readonly kind: DefinitionKind;
+  readonly publishedOnly: boolean;
+}
+
+/** One definition. Answer: the stored record. */
+export interface ReadDefinition extends ReadMoment {
+  readonly type: 'ReadDefinition';
+  readonly kind: DefinitionKind;
+  readonly name: string;
+}
+
+/** A definition with everything it inherits. Answer: the `/resolved` object. */
+export interface ResolveDefinition extends ReadMoment {
+  readonly type: 'ResolveDefinition';
+  readonly kind: 'node_type' | 'archetype' | 'element_type';
+  readonly name: string;
+  /** Resolves against the versions pinned by this workspace. */
+  readonly workspace?: string;
+}
+
+/** Runs the write-time checks without storing. Answer: `{valid, errors}`. */
+export interface ValidateNode {
+  readonly type: 'ValidateNode';
+  readonly workspace: string;
+  readonly node: {
+    readonly name: string;
+    readonly nodeType: string;
+    readonly properties: JsonObject;
+    readonly archetype?: string | null;
+  };
+}
+
+/** Where the branch stands. Answer: {@link BranchState}. */
+export interface ReadBranchState {
+  readonly type: 'ReadBranchState';
+}
+
+/** Every query of a branch. */
+export type BranchQuery =
+  | ReadNode
+  | ReadProperty
+  | ListChildren
+  | ReadTree
+  | RunQuery
+  | RunDslQuery
+  | ReadHistory
+  | ReadAudit
+  | ReadVersions
+  | ReadRelations
+  | ListTranslations
+  | ReadStaleness
+  | ListRevisions
+  | ReadRevision
+  | ReadRevisionChanges
+  | ListDefinitions
+  | ReadDefinition
+  | ResolveDefinition
+  | ValidateNode
+  | ReadBranchState;
+
+/** One page of a listing. */
+export interface NodeList {
+  /** JSON array text. */
+  readonly items: JsonText;
+  readonly nextCursor: string | null;
+}
+
+/** A JSON document in pieces, for answers that may be large. */
+export interface TextStream {
+  readonly chunks: AsyncIterable<string>;
+}
+
+/** Where a branch stands. */
+export interface BranchState {
+  readonly head: string;
+  /** Whether the shipped built-ins are newer than those of the branch. */
+  readonly builtInsPending: boolean;
+}

@@ -1,0 +1,37 @@
+import { assert } from './assert.ts';
+
+/** A first-in first-out queue with a bound. `push` answers false when it is full instead of growing. */
+export class BoundedQueue<T> {
+  readonly #itemsMax: number;
+  #items: (T | undefined)[] = [];
+  #head = 0;
+
+  constructor(itemsMax: number) {
+    assert(itemsMax > 0, 'a queue holds at least one item');
+    this.#itemsMax = itemsMax;
+  }
+
+  get length(): number {
+    return this.#items.length - this.#head;
+  }
+
+  /** @returns false, with nothing changed, when the queue is full */
+  push(item: T): boolean {
+    if (this.length >= this.#itemsMax) return false;
+    this.#items.push(item);
+    return true;
+  }
+
+  /** The oldest item, or undefined when there is none. */
+  shift(): T | undefined {
+    if (this.#head === this.#items.length) return undefined;
+    const item = this.#items[this.#head];
+    this.#items[this.#head] = undefined;
+    this.#head += 1;
+    if (this.#head > 1024 && this.#head * 2 > this.#items.length) {
+      this.#items = this.#items.slice(this.#head);
+      this.#head = 0;
+    }
+    return item;
+  }
+}

@@ -1,0 +1,154 @@
+import * as fs from 'node:fs';
+import { dirname, resolve } from 'node:path';
+
+/** How a file is opened. `create` makes a new empty one, replacing an older file of that name. */
+export type OpenMode = 'read' | 'read-write' | 'create';
+
+/** Room on the volume of a path, in bytes. */
+export interface VolumeSpace {
+  /** What an ordinary process may still write. */
+  readonly freeBytes: number;
+  readonly totalBytes: number;
+}
+
+/** An open file. Operations of one file may overlap; the caller orders those that must not. */
+export interface OpenFile {
+  /**
+   * Writes all of `length` bytes of `buffer` from `offset` at `position`. When it fails, any part of them may
+   * have been written.
+   */
+  write(buffer: Uint8Array, offset: number, length: number, position: number): Promise<void>;
+  /** Reads up to `length` bytes; fewer only at the end of the file. @returns how many were read */
+  read(buffer: Uint8Array, offset: number, length: number, position: number): Promise<number>;
+  /** Brings the content to the disk, and the length as far as reading the content needs it. */
+  datasync(): Promise<void>;
+  /** Brings the content and everything about the file to the disk; not its name in the folder. */
+  sync(): Promise<void>;
+  /** Cuts the file, or fills it up with zeros, to `length` bytes. */
+  truncate(length: number): Promise<void>;
+  /** @returns the length in bytes */
+  size(): Promise<number>;
+  close(): Promise<void>;
+}
+
+/**
+ * Files as the engine sees them. What is written is on the disk only after `datasync` or `sync` of the file,
+ * and, where a name changed, `syncDirectory` of its folder. A simulation passes one that forgets the rest.
+ *
+ * Errors are those of Node with their `code` (`ENOSPC`, `EIO`, `ENOENT`, ...).
+ */
+export interface FileSystem {
+  open(path: string, mode: OpenMode): Promise<OpenFile>;
+  /** Names in a folder, sorted. */
+  readdir(path: string): Promise<string[]>;
+  /** Makes a folder and those above it; no error when it is there. New ones are on the disk afterwards. */
+  makeDirectory(path: string): Promise<void>;
+  unlink(path: string): Promise<void>;
+  /** Replaces what is at `to` in one step. */
+  rename(from: string, to: string): Promise<void>;
+  /** Brings the names in a folder to the disk. */
+  syncDirectory(path: string): Promise<void>;
+  statfs(path: string): Promise<VolumeSpace>;
+}
+
+const flagsOf: Readonly<Record<OpenMode, string>> = { read: 'r', 'read-write': 'r+', create: 'w+' };
+
+/** Rights of new files and folders: content is nobody else's to read. */
+const FILE_MODE = 0o600;
+const FOLDER_MODE = 0o700;
+
+type Callback<Result> = (error: NodeJS.ErrnoException | null, result: Result) => void;
+
+/** Callbacks, not `fs/promises`: the latter cost three times the processor time per write, and this is the hot path. */
+function called<Result>(start: (callback: Callback<Result>) => void): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    start((error, result) => (error === null || error === undefined ? resolve(result) : reject(error)));
+  });
+}
+
+class RealFile implements OpenFile {
+  readonly #descriptor: number;
+
+  constructor(descriptor: number) {
+    this.#descriptor = descriptor;
+  }
+
+  async write(buffer: Uint8Array, offset: number, length: number, position: number): Promise<void> {
+    let done = 0;
+    while (done < length) {
+      // A nearly full disk takes a part first; the error comes with the next call.
+      done += await called<number>((callback) =>
+        fs.write(this.#descriptor, buffer, offset + done, length - done, position + done, callback),
+      );
+    }
+  }
+
+  async read(buffer: Uint8Array, offset: number, length: number, position: number): Promise<number> {
+    let done = 0;
+    while (done < length) {
+      const count = await called<number>((callback) =>
+        fs.read(this.#descriptor, buffer, offset + done, length - done, position + done, callback),
+      );
+      if (count === 0) break;
+      done += count;
+    }
+    return done;
+  }
+
+  datasync(): Promise<void> {
+    return called((callback: Callback<void>) => fs.fdatasync(this.#descriptor, callback as fs.NoParamCallback));
+  }
+
+  sync(): Promise<void> {
+    return called((callback: Callback<void>) => fs.fsync(this.#descriptor, callback as fs.NoParamCallback));
+  }
+
+  truncate(length: number): Promise<void> {
+    return called((callback: Callback<void>) =>
+      fs.ftruncate(this.#descriptor, length, callback as fs.NoParamCallback),
+    );
+  }
+
+  async size(): Promise<number> {
+    return (await called<fs.Stats>((callback) => fs.fstat(this.#descriptor, callback))).size;
+  }
+
+  close(): Promise<void> {
+    return called((callback: Callback<void>) => fs.close(this.#descriptor, callback as fs.NoParamCallback));
+  }
+}
+
+async function syncDirectory(path: string): Promise<void> {
+  const folder = await fs.promises.open(path, 'r');
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}
+
+/** The files of the operating system. Nothing of it holds the event loop. */
+export const realFileSystem: FileSystem = {
+  async open(path, mode) {
+    const descriptor = await called<number>((callback) => fs.open(path, flagsOf[mode], FILE_MODE, callback));
+    return new RealFile(descriptor);
+  },
+  readdir: async (path) => (await fs.promises.readdir(path)).sort(),
+  async makeDirectory(path) {
+    const firstMade = await fs.promises.mkdir(path, { recursive: true, mode: FOLDER_MODE });
+    if (firstMade === undefined) return;
+    // From the innermost outwards, every folder that got a new name in it.
+    const outermost = dirname(resolve(firstMade));
+    for (let folder = resolve(path); folder !== outermost; ) {
+      folder = dirname(folder);
+      await syncDirectory(folder);
+    }
+  },
+  unlink: (path) => fs.promises.unlink(path),
+  rename: (from, to) => fs.promises.rename(from, to),
+  syncDirectory,
+  async statfs(path) {
+    const { bsize, bavail, blocks } = await fs.promises.statfs(path);
+    return { freeBytes: bsize * bavail, totalBytes: bsize * blocks };
+  },
+};

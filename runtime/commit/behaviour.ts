@@ -1,0 +1,104 @@
+import type { Policy } from '#runtime/access/policy.ts';
+import type { Principal } from '#runtime/access/principal.ts';
+import type { Revision } from '#runtime/content/revision.ts';
+import type { ShardSnapshot, TableReader } from '#runtime/shard/shard.ts';
+
+/**
+ * Tables every actor has; the tables of a kind follow from {@link FIRST_OWN_TABLE}.
+ * `meta` is the kind's own small state; the other two belong to the commit loop.
+ */
+export const CommonTable = { meta: 0, idempotency: 1, idempotencyExpiry: 2 } as const;
+
+/** Names of the common tables, in the order of their numbers. */
+export const commonTableNames: readonly string[] = ['meta', 'idempotency', 'idempotency_expiry'];
+
+/** Number of the first table that belongs to the actor's kind. */
+export const FIRST_OWN_TABLE = 3;
+
+/** Who asks, what they may do, and how long they wait. */
+export interface Caller {
+  readonly principal: Principal;
+  readonly policy: Policy;
+  /** Gives up a queued command or a long read when aborted. */
+  readonly signal?: AbortSignal;
+  /** When the caller stops waiting, on the monotonic clock, in milliseconds. */
+  readonly deadlineMs?: number;
+}
+
+/** Makes a repeated request take effect once. @see docs/decisions/0004-idempotency.md */
+export interface IdempotencyKey {
+  /** What the caller sent, at most 255 characters. */
+  readonly key: string;
+  /** Hash of method, address and body; another request under the same key is refused. */
+  readonly requestHash: string;
+}
+
+/**
+ * What a command works with: reads that see everything committed before it and its own writes, and the writes
+ * themselves, which become visible together or not at all.
+ */
+export interface Turn extends TableReader {
+  readonly caller: Caller;
+  /** Wall time of the command in milliseconds; the same for the whole command. */
+  readonly wallMs: number;
+  /** The revision of this command; made when first asked for, so a command that changes nothing uses none. */
+  readonly revision: Revision;
+  put(table: number, key: string, value: Uint8Array): void;
+  remove(table: number, key: string): void;
+  /** A new id that sorts after those made before it. */
+  newId(): string;
+  /** Tells subscribers what happened, once it is durable. */
+  emit(event: ActorEvent): void;
+}
+
+/** Something that happened and is durable. The kinds of the actors define their own. */
+export interface ActorEvent {
+  readonly type: string;
+}
+
+/** What a read works with. Reads never enter the mailbox and never see what is not durable. */
+export interface QueryContext {
+  readonly caller: Caller;
+  /** Durable state as of now; only good within this turn of the event loop. */
+  readonly view: TableReader;
+  /** Pins durable state for a read that spans several turns of the event loop. Close it. */
+  pin(): ShardSnapshot;
+  /**
+   * Gives the event loop back when this read has held it for its slice; call it in every long loop.
+   *
+   * @throws {ServiceError} `DEADLINE_EXCEEDED`, `REQUEST_CANCELLED`
+   */
+  pause(): Promise<void> | undefined;
+}
+
+/**
+ * The domain side of an actor. Commands run one at a time. A command is a plain function, or a generator that
+ * yields now and then when it may be long: the loop then gives the event loop back between slices while other
+ * commands of this actor wait and reads go on.
+ */
+export interface ActorBehaviour {
+  execute(command: never, turn: Turn): unknown;
+  query(query: never, context: QueryContext): unknown;
+  /** Called when writes were thrown away, so that state remembered from them is dropped too. */
+  forget?(): void;
+}
+
+/** What an actor may use of its surroundings. */
+export interface ActorContext {
+  /** Its own id. */
+  readonly id: string;
+  /**
+   * Asks another actor of the same partition within the present turn. Only for queries that answer at once.
+   *
+   * @throws {ServiceError} `NOT_FOUND` when that actor does not exist
+   */
+  ask(actor: string, query: unknown): unknown;
+}
+
+/** A kind of actor: its tables and how one is made. */
+export interface ActorKind {
+  readonly kind: string;
+  /** Names of its own tables, numbered from {@link FIRST_OWN_TABLE}. */
+  readonly tables: readonly string[];
+  create(context: ActorContext): ActorBehaviour;
+}

@@ -1,0 +1,332 @@
+import { BoundedQueue } from '#runtime/base/bounded-queue.ts';
+import type { Clock } from '#runtime/base/clock.ts';
+import type { Random } from '#runtime/base/random.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import type { Log } from '#runtime/log/ports.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
+import type { ActorBehaviour, ActorEvent, Caller, IdempotencyKey } from './behaviour.ts';
+import { crashPoint } from './crash-point.ts';
+import type { HybridClock } from './hybrid-clock.ts';
+import { type IdempotencyLimits, isLasting, remember, replayed } from './idempotency.ts';
+import { Layer } from './layer.ts';
+import { LayeredReader } from './layered-reader.ts';
+import { ShardWriter } from './shard-writer.ts';
+import { TurnScope } from './turn-scope.ts';
+
+/** Bounds of one commit loop. */
+export interface CommitLimits {
+  /** Commands that may wait; one more is refused with `OVERLOADED`. */
+  readonly mailboxMax: number;
+  /** Commands in one batch. */
+  readonly batchCommandsMax: number;
+  /** Bytes of changes after which a batch takes no further command. */
+  readonly batchBytesMax: number;
+  /** Unapplied bytes above which writes are refused until the shard has caught up. */
+  readonly applyPendingBytesMax: number;
+  readonly idempotency: IdempotencyLimits;
+}
+
+/** How long one batch or slice may hold the event loop. */
+export const SLICE_MS = 6;
+
+/** What the loop tells about itself; metrics and logs hang on it. */
+export interface CommitObserver {
+  /** A batch became durable: commands in it, bytes of changes, time from its start in milliseconds. */
+  batchDurable(commands: number, bytes: number, elapsedMs: number): void;
+  /** Events of durable commands, in order. */
+  events(events: readonly ActorEvent[]): void;
+  /** The actor stopped writing. */
+  stopped(cause: unknown): void;
+}
+
+/** Everything a loop works with; passed in so that a simulation can own it. */
+export interface CommitEnvironment {
+  readonly actor: string;
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly hybridClock: HybridClock;
+  readonly random: Random;
+  readonly limits: CommitLimits;
+  readonly observer: CommitObserver;
+}
+
+interface Envelope {
+  readonly command: unknown;
+  readonly caller: Caller;
+  readonly idempotency: IdempotencyKey | undefined;
+  readonly resolve: (result: unknown) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** A reply that waits behind the output gate. */
+interface HeldReply {
+  readonly envelope: Envelope;
+  readonly result: unknown;
+  readonly error: unknown;
+}
+
+/**
+ * The single writer of one actor.
+ *
+ * Invariants:
+ * 1. Commands run one at a time; each sees every earlier one that was not taken back.
+ * 2. A command that throws leaves nothing behind; the others of its batch are untouched.
+ * 3. One batch is one log entry. The next batch is not appended before this one's outcome is known, so an
+ *    entry never builds on one that was refused.
+ * 4. No reply, no error answer and no event leaves before the batch it was derived from is durable
+ *    (output gate), and replies leave in the order the commands ran.
+ * 5. Readers outside see durable changes only; a change moves from the batch to the durable layers, to the
+ *    shard, and is never invisible in between.
+ * 6. After a failed append the batch is thrown away. `STORAGE_FULL` leaves the loop open; anything else stops it.
+ *
+ * Enforcement: test/runtime/commit/commit-loop.test.ts, crash.test.ts, commit-loop.sim.test.ts.
+ */
+export class CommitLoop {
+  /** Durable state, for queries. */
+  readonly view: TableReader;
+  readonly #environment: CommitEnvironment;
+  readonly #behaviour: ActorBehaviour;
+  readonly #writer: ShardWriter;
+  readonly #mailbox: BoundedQueue<Envelope>;
+  readonly #runningKeys = new Set<string>();
+  readonly #reader: TableReader;
+  #batch: Layer | undefined;
+  #busy = false;
+  #stopped: ServiceError | undefined;
+  #idleWaiters: (() => void)[] = [];
+
+  constructor(environment: CommitEnvironment, behaviour: ActorBehaviour, writer: ShardWriter) {
+    this.#environment = environment;
+    this.#behaviour = behaviour;
+    this.#writer = writer;
+    this.#mailbox = new BoundedQueue(environment.limits.mailboxMax);
+    this.view = new LayeredReader(
+      () => writer.layers,
+      () => writer.shard,
+    );
+    let seen: readonly Layer[] = [];
+    let stack: readonly Layer[] = [];
+    let top: Layer | undefined;
+    this.#reader = new LayeredReader(
+      () => {
+        if (top !== this.#batch || seen !== writer.layers) {
+          top = this.#batch;
+          seen = writer.layers;
+          stack = top === undefined ? seen : [top, ...seen];
+        }
+        return stack;
+      },
+      () => writer.shard,
+    );
+  }
+
+  /** Whether nothing is queued or under way. */
+  get idle(): boolean {
+    return !this.#busy && this.#mailbox.length === 0;
+  }
+
+  /**
+   * Queues a command. Resolves with its result when it is durable.
+   *
+   * @param idempotency makes a repetition of the same request answer the first outcome
+   * @throws {ServiceError} what the command throws; `OVERLOADED`, `WRITES_STOPPED`, `STORAGE_FULL`,
+   *   `DEADLINE_EXCEEDED`, `REQUEST_CANCELLED`, `IDEMPOTENCY_IN_PROGRESS`, `IDEMPOTENCY_MISMATCH`
+   */
+  submit(command: unknown, caller: Caller, idempotency?: IdempotencyKey): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      const envelope: Envelope = { command, caller, idempotency, resolve, reject };
+      const refusal = this.#refusal(envelope);
+      if (refusal !== undefined) return reject(refusal);
+      if (!this.#mailbox.push(envelope)) return reject(new ServiceError('OVERLOADED'));
+      if (idempotency !== undefined) this.#runningKeys.add(runningKey(envelope));
+      this.#wake();
+    });
+  }
+
+  /** Resolves when every queued command has its answer. */
+  drained(): Promise<void> {
+    if (this.idle) return Promise.resolve();
+    return new Promise((resolve) => this.#idleWaiters.push(resolve));
+  }
+
+  #refusal(envelope: Envelope): ServiceError | undefined {
+    if (this.#stopped !== undefined) return this.#stopped;
+    if (this.#writer.pendingBytes > this.#environment.limits.applyPendingBytesMax) {
+      return new ServiceError(this.#writer.lagging ? 'STORAGE_FULL' : 'OVERLOADED');
+    }
+    if (envelope.idempotency !== undefined && this.#runningKeys.has(runningKey(envelope))) {
+      return new ServiceError('IDEMPOTENCY_IN_PROGRESS');
+    }
+    return undefined;
+  }
+
+  #wake(): void {
+    if (this.#busy) return;
+    this.#busy = true;
+    // In a later turn, so that all requests one turn of the event loop brings share a batch.
+    this.#environment.clock.soon(() => void this.#run());
+  }
+
+  async #run(): Promise<void> {
+    while (this.#mailbox.length > 0) {
+      const startedMs = this.#environment.clock.monotonicMs();
+      const layer = new Layer();
+      this.#batch = layer;
+      const held: HeldReply[] = [];
+      const events: ActorEvent[] = [];
+      try {
+        await this.#fill(layer, held, events, startedMs);
+        if (layer.count > 0) await this.#makeDurable(layer);
+        this.#batch = undefined;
+      } catch (error) {
+        this.#throwAway(held, error);
+        continue;
+      }
+      this.#release(held);
+      if (events.length > 0) this.#environment.observer.events(events);
+      const elapsedMs = this.#environment.clock.monotonicMs() - startedMs;
+      this.#environment.observer.batchDurable(held.length, layer.bytes, elapsedMs);
+      // Everything that arrived meanwhile is the next batch; let arrivals in first.
+      if (this.#mailbox.length > 0)
+        await new Promise<void>((resolve) => this.#environment.clock.soon(resolve));
+    }
+    this.#busy = false;
+    for (const waiter of this.#idleWaiters.splice(0)) waiter();
+  }
+
+  async #fill(layer: Layer, held: HeldReply[], events: ActorEvent[], startedMs: number): Promise<void> {
+    const { limits, clock } = this.#environment;
+    while (held.length < limits.batchCommandsMax && layer.bytes < limits.batchBytesMax) {
+      const envelope = this.#mailbox.shift();
+      if (envelope === undefined) return;
+      const reply = this.#execute(envelope, layer, events);
+      held.push(reply instanceof Promise ? await reply : reply);
+      if (clock.monotonicMs() - startedMs > SLICE_MS) return;
+    }
+  }
+
+  #execute(envelope: Envelope, layer: Layer, events: ActorEvent[]): HeldReply | Promise<HeldReply> {
+    const { clock, hybridClock, random } = this.#environment;
+    const { caller, idempotency } = envelope;
+    const turn = new TurnScope(caller, Math.floor(clock.wallMs()), this.#reader, layer, hybridClock, random);
+    try {
+      if (this.#stopped !== undefined) throw this.#stopped;
+      checkWaiting(caller, clock);
+      if (idempotency !== undefined) {
+        const earlier = replayed(
+          this.#reader,
+          caller,
+          idempotency,
+          turn.wallMs,
+          this.#environment.limits.idempotency,
+        );
+        if (earlier !== undefined) return { envelope, result: earlier.result, error: undefined };
+      }
+      const result = this.#behaviour.execute(envelope.command as never, turn);
+      if (!isGenerator(result)) return this.#finish(envelope, turn, result, events);
+      return this.#runSlices(envelope, turn, result, events);
+    } catch (error) {
+      return this.#fail(envelope, turn, error);
+    }
+  }
+
+  async #runSlices(
+    envelope: Envelope,
+    turn: TurnScope,
+    steps: Generator<unknown, unknown>,
+    events: ActorEvent[],
+  ): Promise<HeldReply> {
+    const { clock } = this.#environment;
+    try {
+      let sliceStartMs = clock.monotonicMs();
+      for (;;) {
+        const step = steps.next();
+        if (step.done === true) return this.#finish(envelope, turn, step.value, events);
+        if (clock.monotonicMs() - sliceStartMs > SLICE_MS) {
+          await new Promise<void>((resolve) => clock.soon(resolve));
+          checkWaiting(envelope.caller, clock);
+          sliceStartMs = clock.monotonicMs();
+        }
+      }
+    } catch (error) {
+      return this.#fail(envelope, turn, error);
+    }
+  }
+
+  #finish(envelope: Envelope, turn: TurnScope, result: unknown, events: ActorEvent[]): HeldReply {
+    if (envelope.idempotency !== undefined) {
+      remember(turn, envelope.idempotency, { result }, this.#environment.limits.idempotency);
+    }
+    for (const event of turn.events) events.push(event);
+    return { envelope, result, error: undefined };
+  }
+
+  #fail(envelope: Envelope, turn: TurnScope, error: unknown): HeldReply {
+    turn.undo();
+    this.#behaviour.forget?.();
+    if (envelope.idempotency !== undefined && isLasting(error) && error.code !== 'IDEMPOTENCY_MISMATCH') {
+      try {
+        remember(turn, envelope.idempotency, { error }, this.#environment.limits.idempotency);
+      } catch (full) {
+        turn.undo();
+        return { envelope, result: undefined, error: full };
+      }
+    }
+    return { envelope, result: undefined, error };
+  }
+
+  async #makeDurable(layer: Layer): Promise<void> {
+    const { actor, log, hybridClock } = this.#environment;
+    crashPoint('before-append');
+    const appended = log.append({ actor, writes: layer.writes(), clock: hybridClock.last });
+    crashPoint('after-append-sent');
+    const sequence = await appended;
+    crashPoint('after-durable');
+    this.#writer.accept(layer, sequence, hybridClock.last);
+    crashPoint('before-reply');
+  }
+
+  /** Opens the output gate: answers leave in the order their commands ran. */
+  #release(held: readonly HeldReply[]): void {
+    for (const { envelope, result, error } of held) {
+      if (envelope.idempotency !== undefined) this.#runningKeys.delete(runningKey(envelope));
+      if (error !== undefined) envelope.reject(error);
+      else envelope.resolve(result);
+    }
+  }
+
+  /** A batch that could not be made durable: nothing of it may be seen or answered as done. */
+  #throwAway(held: readonly HeldReply[], cause: unknown): void {
+    this.#batch = undefined;
+    this.#behaviour.forget?.();
+    const error =
+      cause instanceof ServiceError ? cause : new ServiceError('WRITES_STOPPED', undefined, { cause });
+    if (error.code !== 'STORAGE_FULL') {
+      this.#stopped = error;
+      this.#environment.observer.stopped(cause);
+    }
+    this.#release(held.map(({ envelope }) => ({ envelope, result: undefined, error })));
+  }
+}
+
+function runningKey(envelope: Envelope): string {
+  const { principal } = envelope.caller;
+  return `${principal.kind}\0${principal.kind === 'admin' ? principal.userId : ''}\0${envelope.idempotency?.key}`;
+}
+
+function isGenerator(value: unknown): value is Generator<unknown, unknown> {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    typeof (value as Generator).next === 'function' &&
+    Symbol.iterator in value
+  );
+}
+
+/** @throws {ServiceError} `REQUEST_CANCELLED`, `DEADLINE_EXCEEDED` when nobody waits for the answer any more */
+export function checkWaiting(caller: Caller, clock: Clock): void {
+  if (caller.signal?.aborted === true) throw new ServiceError('REQUEST_CANCELLED');
+  if (caller.deadlineMs !== undefined && clock.monotonicMs() > caller.deadlineMs) {
+    throw new ServiceError('DEADLINE_EXCEEDED');
+  }
+}

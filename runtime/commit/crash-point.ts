@@ -1,0 +1,110 @@
+import { assert } from '#runtime/base/assert.ts';
+
+/**
+ * The places where a process may die in a test. Each stands between two steps whose order matters: between
+ * what is promised and what is on disk.
+ */
+export const crashPointNames = [
+  /** A batch is closed, nothing of it is in the log. */
+  'before-append',
+  /** The record was handed to the log and may or may not be durable. */
+  'after-append-sent',
+  /** The record is durable, nobody has been told. */
+  'after-durable',
+  /** Durable write-sets wait, the shard has none of them. */
+  'before-apply',
+  /** A shard transaction is under way. */
+  'mid-apply',
+  /** The shard has the write-sets and their log position. */
+  'after-apply',
+  /** The reply is made and has not left. */
+  'before-reply',
+  /** The log is being replayed after a start. */
+  'in-recovery',
+  /** A shard is being opened. */
+  'in-open',
+  /** A new shard has a row in its parent and no folder yet. */
+  'before-shard-create',
+  /** A fork has copied its source and is not registered. */
+  'mid-fork',
+  /** A branch is unregistered and its folder still stands. */
+  'before-branch-removal',
+  /** Every shard is past a journal segment that still exists. */
+  'before-segment-removal',
+  /** A journal segment is gone, the next one is the first. */
+  'after-segment-removal',
+] as const;
+
+/** One of {@link crashPointNames}. */
+export type CrashPointName = (typeof crashPointNames)[number];
+
+interface ArmedPoint {
+  /** Passes left until the action, the one that acts included. */
+  passesLeft: number;
+  readonly action: () => void;
+}
+
+/** `undefined` unless a test armed something: the only thing a product process ever looks at. */
+let armed: Map<CrashPointName, ArmedPoint> | undefined;
+
+/**
+ * Marks a place where a process may die. Unarmed, which is always outside of tests, it is one comparison that
+ * the compiler inlines.
+ */
+export function crashPoint(name: CrashPointName): void {
+  if (armed !== undefined) pass(name);
+}
+
+/**
+ * Arms a place: its `hit`-th pass from now runs `action`, once.
+ *
+ * @param hit 1 for the next pass
+ * @param action unset: this process kills itself with SIGKILL, as a power cut would
+ * @returns disarms it; calling it again does nothing
+ */
+export function armCrashPoint(name: CrashPointName, hit: number, action: () => void = killSelf): () => void {
+  assert(Number.isSafeInteger(hit) && hit >= 1, 'a crash point acts at its first pass or later');
+  armed ??= new Map();
+  assert(!armed.has(name), `crash point ${name} is armed already`);
+  const point: ArmedPoint = { passesLeft: hit, action };
+  armed.set(name, point);
+  return () => disarm(name, point);
+}
+
+/**
+ * Arms what `SVC_CRASH_POINT` of a child process says: `name:hit`, as in `after-durable:3`. Only the main file
+ * of a member calls this, before it opens anything.
+ *
+ * @param text `undefined` or empty arms nothing
+ * @throws {InvariantError} when the text names no crash point: a test that kills nothing must not pass
+ */
+export function armCrashPointFromText(text: string | undefined): void {
+  if (text === undefined || text === '') return;
+  const match = /^([a-z-]+):(\d{1,9})$/.exec(text);
+  const name = crashPointNames.find((known) => known === match?.[1]);
+  assert(
+    name !== undefined,
+    `crash point '${text}' is not <name>:<hit> with one of ${crashPointNames.join(', ')}`,
+  );
+  armCrashPoint(name, Number(match?.[2]));
+}
+
+function pass(name: CrashPointName): void {
+  const point = armed?.get(name);
+  if (point === undefined) return;
+  point.passesLeft -= 1;
+  if (point.passesLeft > 0) return;
+  disarm(name, point);
+  point.action();
+}
+
+function disarm(name: CrashPointName, point: ArmedPoint): void {
+  if (armed?.get(name) !== point) return;
+  armed.delete(name);
+  if (armed.size === 0) armed = undefined;
+}
+
+function killSelf(): void {
+  // The signal is delivered before kill returns to this thread, so nothing after the crash point runs.
+  process.kill(process.pid, 'SIGKILL');
+}

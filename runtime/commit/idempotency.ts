@@ -1,0 +1,127 @@
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import { type ErrorCode, errorRegistry } from '#runtime/errors/error-registry.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
+import { principalKey } from '#runtime/access/principal.ts';
+import { CommonTable, type Caller, type IdempotencyKey, type Turn } from './behaviour.ts';
+
+/** Limits of the idempotency table. @see docs/configuration.md, [limits] */
+export interface IdempotencyLimits {
+  readonly ttlMs: number;
+  readonly entriesMax: number;
+}
+
+interface Outcome {
+  readonly hash: string;
+  readonly at: number;
+  readonly result?: unknown;
+  readonly error?: { readonly code: ErrorCode; readonly message: string; readonly field?: string };
+}
+
+/** Expired rows removed with each keyed command: two, so that the table shrinks faster than it can grow. */
+const SWEPT_PER_COMMAND = 2;
+
+const COUNT_KEY = 'idempotency_count';
+
+function rowKey(caller: Caller, key: string): string {
+  return Buffer.from(`${principalKey(caller.principal)}\0${key}`).toString('latin1');
+}
+
+function timeKey(atMs: number, row: string): string {
+  return atMs.toString(16).padStart(12, '0') + row;
+}
+
+function readCount(reader: TableReader): number {
+  const bytes = reader.get(CommonTable.meta, COUNT_KEY);
+  return bytes === undefined ? 0 : Number(Buffer.from(bytes).toString('latin1'));
+}
+
+/**
+ * The stored outcome of an earlier command with the same key, thrown or returned, or undefined when this is
+ * the first one.
+ *
+ * @throws {ServiceError} the stored error; `IDEMPOTENCY_MISMATCH` when the key was used with another request
+ */
+export function replayed(
+  reader: TableReader,
+  caller: Caller,
+  key: IdempotencyKey,
+  wallMs: number,
+  limits: IdempotencyLimits,
+): { result: unknown } | undefined {
+  const bytes = reader.get(CommonTable.idempotency, rowKey(caller, key.key));
+  if (bytes === undefined) return undefined;
+  const outcome = JSON.parse(Buffer.from(bytes).toString()) as Outcome;
+  if (wallMs - outcome.at > limits.ttlMs) return undefined;
+  if (outcome.hash !== key.requestHash) throw new ServiceError('IDEMPOTENCY_MISMATCH');
+  if (outcome.error === undefined) return { result: outcome.result };
+  const { code, message, field } = outcome.error;
+  throw new ServiceError(code, message, field === undefined ? {} : { field });
+}
+
+/** Whether an error is the request's own fault, hence the same at every repetition, hence worth keeping. */
+export function isLasting(error: unknown): error is ServiceError {
+  return (
+    error instanceof ServiceError &&
+    errorRegistry[error.code].advice === 'give-up' &&
+    error.entry.status < 500
+  );
+}
+
+/**
+ * Keeps the outcome of a keyed command, in the same turn as its effects, and sweeps expired ones.
+ *
+ * @throws {ServiceError} `RATE_LIMITED` when the table is full: an entry is never dropped early
+ */
+export function remember(
+  turn: Turn,
+  key: IdempotencyKey,
+  outcome: { result: unknown } | { error: ServiceError },
+  limits: IdempotencyLimits,
+): void {
+  const swept = sweep(turn, limits);
+  const count = readCount(turn) - swept;
+  if (count >= limits.entriesMax) {
+    throw new ServiceError(
+      'RATE_LIMITED',
+      'Too many idempotency keys are kept for this branch; wait until old ones expire',
+    );
+  }
+  const row = rowKey(turn.caller, key.key);
+  const stored: Outcome =
+    'error' in outcome
+      ? {
+          hash: key.requestHash,
+          at: turn.wallMs,
+          error: {
+            code: outcome.error.code,
+            message: outcome.error.message,
+            ...(outcome.error.field === undefined ? {} : { field: outcome.error.field }),
+          },
+        }
+      : { hash: key.requestHash, at: turn.wallMs, result: outcome.result };
+  turn.put(CommonTable.idempotency, row, Buffer.from(JSON.stringify(stored)));
+  turn.put(CommonTable.idempotencyExpiry, timeKey(turn.wallMs + limits.ttlMs, row), new Uint8Array(0));
+  turn.put(CommonTable.meta, COUNT_KEY, Buffer.from(String(count + 1)));
+}
+
+function sweep(turn: Turn, limits: IdempotencyLimits): number {
+  const now = timeKey(turn.wallMs, '');
+  const expired: string[] = [];
+  for (const { key } of turn.range(CommonTable.idempotencyExpiry, { start: '', end: now })) {
+    expired.push(key);
+    if (expired.length === SWEPT_PER_COMMAND) break;
+  }
+  for (const key of expired) {
+    turn.remove(CommonTable.idempotencyExpiry, key);
+    const row = key.slice(12);
+    const bytes = turn.get(CommonTable.idempotency, row);
+    // The key may have been used again since: then the row is younger and has an expiry of its own.
+    if (
+      bytes !== undefined &&
+      (JSON.parse(Buffer.from(bytes).toString()) as Outcome).at + limits.ttlMs <= turn.wallMs
+    ) {
+      turn.remove(CommonTable.idempotency, row);
+    }
+  }
+  return expired.length;
+}

@@ -1,0 +1,133 @@
+import sortedBtree from 'sorted-btree';
+import type { Write } from '#runtime/log/log-entry.ts';
+import type { Range } from '#runtime/shard/shard.ts';
+
+// The package is CommonJS, so Node hands its default export over inside the module object.
+const BTree = sortedBtree.default;
+type SortedKeys = InstanceType<typeof BTree<string, undefined>>;
+
+function byBytes(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** One changed key: the new value, or null where the key is removed. */
+export type Change = Uint8Array | null;
+
+interface LayerTable {
+  readonly values: Map<string, Change>;
+  /** Sorted keys, brought up to date only when somebody asks for a range. */
+  sorted: SortedKeys | undefined;
+  unsorted: string[];
+}
+
+/** Called with the key and what was there before, so that a failed command can be undone. */
+export type BeforeChange = (table: number, key: string, before: Change | undefined) => void;
+
+/** Bytes one entry is counted with besides its key and value. */
+const ENTRY_OVERHEAD_BYTES = 48;
+
+/**
+ * Changes that are not in LMDB yet, on top of it: point reads cost one hash look-up, ranges are sorted when
+ * first asked for. Layers are stacked; the newest one that knows a key decides.
+ */
+export class Layer {
+  readonly #tables: (LayerTable | undefined)[] = [];
+  #bytes = 0;
+  #count = 0;
+
+  /** Rough size in memory. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Number of changed keys, counted with repetition. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** The change of a key; undefined when this layer does not know it. */
+  get(table: number, key: string): Change | undefined {
+    return this.#tables[table]?.values.get(key);
+  }
+
+  set(table: number, key: string, value: Change): void {
+    let slot = this.#tables[table];
+    if (slot === undefined) {
+      slot = { values: new Map(), sorted: undefined, unsorted: [] };
+      this.#tables[table] = slot;
+    }
+    const size = slot.values.size;
+    slot.values.set(key, value);
+    if (slot.values.size !== size) slot.unsorted.push(key);
+    this.#bytes += key.length + (value === null ? 0 : value.length) + ENTRY_OVERHEAD_BYTES;
+    this.#count += 1;
+  }
+
+  /** Takes back one change: `before` is what {@link get} answered before it. */
+  restore(table: number, key: string, before: Change | undefined): void {
+    const slot = this.#tables[table];
+    if (slot === undefined) return;
+    if (before !== undefined) {
+      slot.values.set(key, before);
+      return;
+    }
+    slot.values.delete(key);
+    slot.sorted?.delete(key);
+    const last = slot.unsorted.length - 1;
+    // Undo runs backwards, so the key is nearly always the newest.
+    const index = slot.unsorted[last] === key ? last : slot.unsorted.lastIndexOf(key);
+    if (index >= 0) slot.unsorted.splice(index, 1);
+  }
+
+  /** Adds every change of a newer layer to this one. */
+  absorb(newer: Layer): void {
+    newer.#tables.forEach((slot, table) => {
+      if (slot === undefined) return;
+      for (const [key, value] of slot.values) this.set(table, key, value);
+    });
+  }
+
+  /** Every change, as effects for the log and the shard. */
+  writes(): Write[] {
+    const writes: Write[] = [];
+    this.#tables.forEach((slot, table) => {
+      if (slot === undefined) return;
+      for (const [key, value] of slot.values) writes.push({ table, key, value });
+    });
+    return writes;
+  }
+
+  /** The changes inside a stretch in order, or undefined when there are none (the common case). */
+  range(table: number, range: Range): IterableIterator<[string, Change]> | undefined {
+    const slot = this.#tables[table];
+    if (slot === undefined || slot.values.size === 0) return undefined;
+    const sorted = sortedKeys(slot);
+    const first = sorted.getPairOrNextHigher(range.start)?.[0];
+    if (first === undefined || first >= range.end) return undefined;
+    return range.reverse === true ? backwards(slot, sorted, range) : forwards(slot, sorted, range);
+  }
+}
+
+function sortedKeys(slot: LayerTable): SortedKeys {
+  slot.sorted ??= new BTree<string, undefined>(undefined, byBytes);
+  if (slot.unsorted.length > 0) {
+    const keys = slot.unsorted.length > 64 ? slot.unsorted.sort() : slot.unsorted;
+    for (const key of keys) slot.sorted.set(key, undefined);
+    slot.unsorted = [];
+  }
+  return slot.sorted;
+}
+
+function* forwards(slot: LayerTable, sorted: SortedKeys, range: Range): Generator<[string, Change]> {
+  for (const [key] of sorted.entries(range.start)) {
+    if (key >= range.end) return;
+    yield [key, slot.values.get(key) as Change];
+  }
+}
+
+function* backwards(slot: LayerTable, sorted: SortedKeys, range: Range): Generator<[string, Change]> {
+  for (const [key] of sorted.entriesReversed(range.end)) {
+    if (key < range.start) return;
+    if (key < range.end) yield [key, slot.values.get(key) as Change];
+  }
+}

@@ -1,0 +1,80 @@
+import type { Range, Row, TableReader } from '#runtime/shard/shard.ts';
+import type { Change, Layer } from './layer.ts';
+
+/**
+ * Reads through a stack of layers down to the shard. The list is asked for on every read, because the commit
+ * loop moves changes from layer to layer and finally into the shard; what is read stays the same.
+ */
+export class LayeredReader implements TableReader {
+  readonly #layers: () => readonly Layer[];
+  readonly #shard: () => TableReader;
+
+  /** @param layers newest first */
+  constructor(layers: () => readonly Layer[], shard: () => TableReader) {
+    this.#layers = layers;
+    this.#shard = shard;
+  }
+
+  get(table: number, key: string): Uint8Array | undefined {
+    for (const layer of this.#layers()) {
+      const change = layer.get(table, key);
+      if (change !== undefined) return change ?? undefined;
+    }
+    return this.#shard().get(table, key);
+  }
+
+  range(table: number, range: Range): Iterable<Row> {
+    const changed = [];
+    for (const layer of this.#layers()) {
+      const rows = layer.range(table, range);
+      if (rows !== undefined) changed.push(rows);
+    }
+    const stored = this.#shard().range(table, range);
+    return changed.length === 0 ? stored : merge(changed, stored, range.reverse === true);
+  }
+}
+
+/** Merges sorted sources; where several know a key the first source decides, and a removed key is left out. */
+function* merge(
+  changed: readonly Iterator<[string, Change]>[],
+  stored: Iterable<Row>,
+  reverse: boolean,
+): Generator<Row, undefined> {
+  const storedRows = stored[Symbol.iterator]();
+  const heads: ([string, Change] | undefined)[] = changed.map((source) => next(source));
+  let row = nextRow(storedRows);
+  try {
+    for (;;) {
+      let key = row?.key;
+      for (const head of heads) {
+        if (head === undefined) continue;
+        if (key === undefined || (reverse ? head[0] > key : head[0] < key)) key = head[0];
+      }
+      if (key === undefined) return;
+      let value: Change | undefined;
+      for (let index = 0; index < heads.length; index++) {
+        const head = heads[index];
+        if (head === undefined || head[0] !== key) continue;
+        if (value === undefined) value = head[1];
+        heads[index] = next(changed[index] as Iterator<[string, Change]>);
+      }
+      if (row?.key === key) {
+        if (value === undefined) value = row.value;
+        row = nextRow(storedRows);
+      }
+      if (value !== null && value !== undefined) yield { key, value };
+    }
+  } finally {
+    storedRows.return?.();
+  }
+}
+
+function next(source: Iterator<[string, Change]>): [string, Change] | undefined {
+  const result = source.next();
+  return result.done === true ? undefined : result.value;
+}
+
+function nextRow(source: Iterator<Row>): Row | undefined {
+  const result = source.next();
+  return result.done === true ? undefined : result.value;
+}

@@ -1,0 +1,85 @@
+import type { ActorEvent, Caller, Turn } from './behaviour.ts';
+import { type Random, uuidV7 } from '#runtime/base/random.ts';
+import type { Revision } from '#runtime/content/revision.ts';
+import type { Range, Row, TableReader } from '#runtime/shard/shard.ts';
+import type { HybridClock } from './hybrid-clock.ts';
+import type { Change, Layer } from './layer.ts';
+
+interface Undo {
+  readonly table: number;
+  readonly key: string;
+  readonly before: Change | undefined;
+}
+
+/** One command's part of a batch: its writes go to the batch's layer and can be taken back as one. */
+export class TurnScope implements Turn {
+  readonly caller: Caller;
+  readonly wallMs: number;
+  readonly events: ActorEvent[] = [];
+  readonly #reader: TableReader;
+  readonly #layer: Layer;
+  readonly #clock: HybridClock;
+  readonly #random: Random;
+  readonly #undo: Undo[] = [];
+  #revision: Revision | undefined;
+
+  constructor(
+    caller: Caller,
+    wallMs: number,
+    reader: TableReader,
+    layer: Layer,
+    clock: HybridClock,
+    random: Random,
+  ) {
+    this.caller = caller;
+    this.wallMs = wallMs;
+    this.#reader = reader;
+    this.#layer = layer;
+    this.#clock = clock;
+    this.#random = random;
+  }
+
+  get revision(): Revision {
+    this.#revision ??= this.#clock.next();
+    return this.#revision;
+  }
+
+  get(table: number, key: string): Uint8Array | undefined {
+    return this.#reader.get(table, key);
+  }
+
+  range(table: number, range: Range): Iterable<Row> {
+    return this.#reader.range(table, range);
+  }
+
+  put(table: number, key: string, value: Uint8Array): void {
+    this.#change(table, key, value);
+  }
+
+  remove(table: number, key: string): void {
+    this.#change(table, key, null);
+  }
+
+  newId(): string {
+    return uuidV7(this.wallMs, this.#random);
+  }
+
+  emit(event: ActorEvent): void {
+    this.events.push(event);
+  }
+
+  /** Takes every write of this command back, newest first. */
+  undo(): void {
+    for (let index = this.#undo.length - 1; index >= 0; index--) {
+      const { table, key, before } = this.#undo[index] as Undo;
+      this.#layer.restore(table, key, before);
+    }
+    this.#undo.length = 0;
+    this.events.length = 0;
+  }
+
+  #change(table: number, key: string, value: Change): void {
+    this.#undo.push({ table, key, before: this.#layer.get(table, key) });
+    this.#layer.set(table, key, value);
+  }
+}

@@ -1,0 +1,50 @@
+import { createHash } from 'node:crypto';
+
+/** Ends every variable part of a key: smaller than any byte that may stand in a part. */
+export const END = '\u0000';
+
+/** Behind every key that starts with a given prefix and {@link END}. */
+export const AFTER_END = '\u0001';
+
+/** Longest part kept whole; LMDB keys end at 1,978 bytes and other parts need room too. */
+export const LONG_PART_BYTES = 1500;
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the range is what is meant.
+const ascii = /^[\x00-\x7f]*$/;
+
+/** UTF-8 bytes of a text as a binary string. Most texts are ASCII and are their own bytes. */
+export function textBytes(text: string): string {
+  return ascii.test(text) ? text : Buffer.from(text, 'utf8').toString('latin1');
+}
+
+/** Turns {@link textBytes} back. */
+export function bytesText(bytes: string): string {
+  return ascii.test(bytes) ? bytes : Buffer.from(bytes, 'latin1').toString('utf8');
+}
+
+/**
+ * A part that may be longer than LMDB takes: cut after {@link LONG_PART_BYTES} bytes, with a hash of the whole
+ * behind it. Long parts that share their beginning sort by hash, so scans over them recheck the whole text.
+ */
+export function boundedPart(text: string): string {
+  const bytes = textBytes(text);
+  if (bytes.length <= LONG_PART_BYTES) return bytes;
+  // Spelt in hex, because no zero byte may stand inside a part.
+  return (
+    bytes.slice(0, LONG_PART_BYTES) + createHash('sha256').update(bytes, 'latin1').digest('hex').slice(0, 32)
+  );
+}
+
+/** A number as eight bytes that sort like the number, negative ones included. */
+export function sortableNumber(value: number): string {
+  const bytes = Buffer.alloc(8);
+  bytes.writeDoubleBE(value === 0 ? 0 : value);
+  if ((bytes[0] as number) & 0x80) for (let i = 0; i < 8; i++) bytes[i] = ~(bytes[i] as number) & 0xff;
+  else bytes[0] = (bytes[0] as number) | 0x80;
+  return bytes.latin1Slice();
+}
+
+/** An unsigned 32-bit number as four bytes, big endian. */
+export function sortableUint32(value: number): string {
+  return String.fromCharCode(value >>> 24, (value >>> 16) & 255, (value >>> 8) & 255, value & 255);
+}

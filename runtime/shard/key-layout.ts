@@ -1,0 +1,196 @@
+import {
+  encodeRevision,
+  encodeRevisionDescending,
+  type Revision,
+  revisionMax,
+} from '#runtime/content/revision.ts';
+import { AFTER_END, boundedPart, END, sortableUint32, textBytes } from './binary-key.ts';
+import type { Range } from './shard.ts';
+
+/**
+ * The tables of a branch and the byte layout of their keys. `·` stands for a zero byte, `~rev` for a revision
+ * with its bits turned over (newest first), `rev` for one in ascending order (ten bytes each).
+ *
+ * | Table | Key | Value |
+ * |---|---|---|
+ * | nodes | workspace·id | node record, present state |
+ * | nodeVersions | workspace·id·~rev | node record as written at rev; empty = deleted at rev |
+ * | paths | workspace·path | since rev, then id |
+ * | pathVersions | workspace·path·~rev | id bound at rev; empty = unbound at rev |
+ * | children | workspace·parentId·orderKey | since rev, then id |
+ * | childVersions | workspace·parentId·orderKey·~rev | id placed at rev; empty = taken away at rev |
+ * | parents | workspace·parentId | number of children, then the order key of the last one |
+ * | types | workspace·nodeType·path | id |
+ * | counts | workspace·nodeType | number of nodes |
+ * | properties | workspace·property·value·id | empty |
+ * | uniques | workspace·nodeType·property·valueHash | id |
+ * | references | workspace·id·kind·sourceWorkspace·sourceId·detail | JSON of the edge |
+ * | revisions | rev | revision record |
+ * | revisionChanges | rev chunk | JSON array of changes |
+ * | definitions | kind·name | definition record, present state |
+ * | definitionVersions | kind·name·~rev | definition record as written at rev; empty = deleted at rev |
+ * | manualVersions | workspace·id·number | JSON of a manual version |
+ * | audit | workspace·id·rev number | JSON of an audit entry |
+ *
+ * A version table holds what is no longer present: the present state lives in the head table only, and moves
+ * to the version table when it is replaced. So a create writes one copy, and a read at the head never sees
+ * history. `path` is in byte order of the path text, hence a subtree is one stretch and listings sort by path.
+ * Paths longer than a key may be are cut and hashed ({@link boundedPart}).
+ *
+ * @see docs/decisions/0003-head-and-version-tables.md
+ */
+export const BranchTable = {
+  nodes: 3,
+  nodeVersions: 4,
+  paths: 5,
+  pathVersions: 6,
+  children: 7,
+  childVersions: 8,
+  parents: 9,
+  types: 10,
+  counts: 11,
+  properties: 12,
+  uniques: 13,
+  references: 14,
+  revisions: 15,
+  revisionChanges: 16,
+  definitions: 17,
+  definitionVersions: 18,
+  manualVersions: 19,
+  audit: 20,
+} as const;
+
+/** Names of the branch tables in the order of their numbers. */
+export const branchTableNames: readonly string[] = Object.keys(BranchTable);
+
+/** Every key that starts with the given parts. */
+export function underParts(...parts: readonly string[]): Range {
+  const prefix = parts.join(END);
+  return { start: prefix + END, end: prefix + AFTER_END };
+}
+
+/** Key of a node in `nodes`. */
+export function nodeKey(workspace: string, id: string): string {
+  return workspace + END + textBytes(id);
+}
+
+/** Key of a version in `nodeVersions`. */
+export function nodeVersionKey(workspace: string, id: string, since: Revision): string {
+  return workspace + END + textBytes(id) + END + encodeRevisionDescending(since);
+}
+
+/** Versions of a node written at or before a revision, newest first. */
+export function nodeVersionsUpTo(workspace: string, id: string, at: Revision = revisionMax): Range {
+  const prefix = workspace + END + textBytes(id);
+  return { start: prefix + END + encodeRevisionDescending(at), end: prefix + AFTER_END };
+}
+
+/** Key of a path in `paths`. */
+export function pathKey(workspace: string, path: string): string {
+  return workspace + END + boundedPart(path);
+}
+
+/** Key of a path binding in `pathVersions`. */
+export function pathVersionKey(workspace: string, path: string, since: Revision): string {
+  return workspace + END + boundedPart(path) + END + encodeRevisionDescending(since);
+}
+
+/** Bindings of a path made at or before a revision, newest first. */
+export function pathVersionsUpTo(workspace: string, path: string, at: Revision): Range {
+  const prefix = workspace + END + boundedPart(path);
+  return { start: prefix + END + encodeRevisionDescending(at), end: prefix + AFTER_END };
+}
+
+/** Key of a child in `children`. */
+export function childKey(workspace: string, parentId: string, orderKey: string): string {
+  return workspace + END + textBytes(parentId) + END + orderKey;
+}
+
+/** Children of a parent whose order key is at least `from` (all of them by default). */
+export function childrenFrom(workspace: string, parentId: string, from = ''): Range {
+  const prefix = workspace + END + textBytes(parentId);
+  return { start: prefix + END + from, end: prefix + AFTER_END };
+}
+
+/** Key of a placement in `childVersions`. */
+export function childVersionKey(
+  workspace: string,
+  parentId: string,
+  orderKey: string,
+  since: Revision,
+): string {
+  return workspace + END + textBytes(parentId) + END + orderKey + END + encodeRevisionDescending(since);
+}
+
+/** Key of a parent in `parents`. */
+export function parentKey(workspace: string, parentId: string): string {
+  return workspace + END + textBytes(parentId);
+}
+
+/** Key of a node in `types`. */
+export function typeKey(workspace: string, nodeType: string, path: string): string {
+  return workspace + END + nodeType + END + boundedPart(path);
+}
+
+/** Key of a counter in `counts`. */
+export function countKey(workspace: string, nodeType: string): string {
+  return workspace + END + nodeType;
+}
+
+/** Key of an entry in `properties`; `value` is an index value, see runtime/index/property-index.ts. */
+export function propertyKey(workspace: string, property: string, value: string, id: string): string {
+  return workspace + END + boundedPart(property) + END + value + END + textBytes(id);
+}
+
+/** Key of a value in `uniques`; `valueHash` is hex. */
+export function uniqueKey(workspace: string, nodeType: string, property: string, valueHash: string): string {
+  return workspace + END + nodeType + END + boundedPart(property) + END + valueHash;
+}
+
+/** Key of an edge in `references`, under the node it points to. */
+export function referenceKey(
+  workspace: string,
+  id: string,
+  kind: 'property' | 'relation',
+  sourceWorkspace: string,
+  sourceId: string,
+  detail: string,
+): string {
+  return [workspace, textBytes(id), kind, sourceWorkspace, textBytes(sourceId), boundedPart(detail)].join(
+    END,
+  );
+}
+
+/** Key of a record in `revisions`. */
+export const revisionKey = encodeRevision;
+
+/** Key of a chunk in `revisionChanges`. */
+export function revisionChangesKey(revision: Revision, chunk: number): string {
+  return encodeRevision(revision) + sortableUint32(chunk);
+}
+
+/** Key of a definition in `definitions`. */
+export function definitionKey(kind: string, name: string): string {
+  return kind + END + boundedPart(name);
+}
+
+/** Key of a version in `definitionVersions`. */
+export function definitionVersionKey(kind: string, name: string, since: Revision): string {
+  return kind + END + boundedPart(name) + END + encodeRevisionDescending(since);
+}
+
+/** Versions of a definition written at or before a revision, newest first. */
+export function definitionVersionsUpTo(kind: string, name: string, at: Revision): Range {
+  const prefix = kind + END + boundedPart(name);
+  return { start: prefix + END + encodeRevisionDescending(at), end: prefix + AFTER_END };
+}
+
+/** Key of a manual version in `manualVersions`. */
+export function manualVersionKey(workspace: string, id: string, number: number): string {
+  return workspace + END + textBytes(id) + END + sortableUint32(number);
+}
+
+/** Key of an entry in `audit`. */
+export function auditKey(workspace: string, id: string, revision: Revision, number: number): string {
+  return workspace + END + textBytes(id) + END + encodeRevision(revision) + sortableUint32(number);
+}

@@ -1,0 +1,75 @@
+import type { Write } from '#runtime/log/log-entry.ts';
+import type { Revision } from '#runtime/content/revision.ts';
+
+/** One key with its value. */
+export interface Row {
+  readonly key: string;
+  readonly value: Uint8Array;
+}
+
+/** A stretch of keys of one table. */
+export interface Range {
+  /** First key that belongs to the stretch. */
+  readonly start: string;
+  /** First key behind the stretch. */
+  readonly end: string;
+  /** Walk from the last key to the first. */
+  readonly reverse?: boolean;
+}
+
+/**
+ * Reads over the tables of one actor. Keys are binary strings (each char code is one byte) and rows come in
+ * byte order. What a reader shows does not change within one turn of the event loop.
+ */
+export interface TableReader {
+  /** The value under `key`, or undefined. The bytes must not be written to. */
+  get(table: number, key: string): Uint8Array | undefined;
+  /** The rows of a stretch, in order. Must be consumed within the same turn of the event loop. */
+  range(table: number, range: Range): Iterable<Row>;
+}
+
+/** How far into the log a shard's content reaches. */
+export interface ShardPosition {
+  /** Sequence of the newest log record that is in the shard; 0 before the first. */
+  readonly sequence: number;
+  /** The highest revision clock seen by the actor. */
+  readonly clock: Revision;
+}
+
+/** What became of one application of writes. */
+export interface Applied {
+  /** Settles when readers of the shard see the writes. */
+  readonly committed: Promise<void>;
+  /** Settles when they are on disk as well. */
+  readonly flushed: Promise<void>;
+}
+
+/** Reads pinned to one moment, for work that spans several turns of the event loop. Must be closed. */
+export interface ShardSnapshot extends TableReader {
+  close(): void;
+}
+
+/**
+ * The stored state of one actor: a view of the log, applied in order and in one transaction together with the
+ * log position it reaches. It never holds a record the log did not acknowledge.
+ *
+ * Isolation: `get` and `range` see the newest committed application and nothing of an unfinished one.
+ *
+ * @see docs/decisions/0002-log-first.md
+ */
+export interface Shard extends TableReader {
+  /** What the last committed application reached. */
+  readonly position: ShardPosition;
+  /**
+   * Applies writes and the position they lead to, all or nothing. Calls must not overlap: wait for `committed`.
+   *
+   * @throws {ServiceError} through the promises: `STORAGE_FULL`, `WRITES_STOPPED`
+   */
+  apply(writes: readonly Write[], position: ShardPosition): Applied;
+  /** Pins the present state. Snapshots stop page reuse, so keep them under five seconds. */
+  snapshot(): ShardSnapshot;
+  /** Bytes the shard takes on disk. */
+  sizeBytes(): number;
+  /** Waits for unfinished applications, then closes. */
+  close(): Promise<void>;
+}

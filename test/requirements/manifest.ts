@@ -1,14 +1,29 @@
 import type { Requirement } from './requirement.ts';
+import { accessControlRows } from './rows/access-control.ts';
 import { adminRows } from './rows/admin.ts';
+import { assetsRows } from './rows/assets.ts';
+import { branchesRows } from './rows/branches.ts';
+import { clusterRows } from './rows/cluster.ts';
+import { consoleRows } from './rows/console.ts';
 import { conventionsRows } from './rows/conventions.ts';
 import { durabilityRows } from './rows/durability.ts';
+import { functionsRows } from './rows/functions.ts';
+import { identityRows } from './rows/identity.ts';
 import { listingRows } from './rows/listing.ts';
+import { locksRows } from './rows/locks.ts';
+import { mcpRows } from './rows/mcp.ts';
+import { mcpOutboundRows } from './rows/mcp-outbound.ts';
+import { mergeRows } from './rows/merge.ts';
 import { nodeTypesRows } from './rows/node-types.ts';
 import { nodesRows } from './rows/nodes.ts';
 import { queryRows } from './rows/query.ts';
 import { repositoriesRows } from './rows/repositories.ts';
 import { revisionsRows } from './rows/revisions.ts';
+import { sqlExamplesRows } from './rows/sql-examples.ts';
+import { sqlStatementsRows } from './rows/sql-statements.ts';
+import { tagsRows } from './rows/tags.ts';
 import { translationsRows } from './rows/translations.ts';
+import { websocketRows } from './rows/websocket.ts';
 import { workspacesRows } from './rows/workspaces.ts';
 
 /**
@@ -27,4 +42,19 @@ export const requirements: readonly Requirement[] = [
   ...translationsRows,
   ...adminRows,
   ...durabilityRows,
+  ...branchesRows,
+  ...tagsRows,
+  ...mergeRows,
+  ...clusterRows,
+  ...locksRows,
+  ...accessControlRows,
+  ...identityRows,
+  ...sqlStatementsRows,
+  ...assetsRows,
+  ...functionsRows,
+  ...mcpRows,
+  ...mcpOutboundRows,
+  ...websocketRows,
+  ...consoleRows,
+  ...sqlExamplesRows,
 ];

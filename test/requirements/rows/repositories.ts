@@ -39,4 +39,5 @@ export const repositoriesRows: readonly Requirement[] = [
   { id: 'BUILT-013', document: 'design', section: 'Built-ins', status: 'planned', theme: 'rest-content', behaviour: 'An older repository receives newer shipped built-in types and workspaces on open, as a system revision, on all its branches' },
   { id: 'BUILT-014', document: 'design', section: 'Built-ins', status: 'planned', theme: 'rest-content', behaviour: 'A built-in type that is already at the shipped version is not written again on open' },
   { id: 'BUILT-015', document: 'design', section: 'Built-ins', status: 'planned', theme: 'rest-content', behaviour: 'A new built-in workspace reaches existing repositories on open without touching workspaces changed by users' },
+  { id: 'BUILT-016', document: 2, section: 'Static site folder', status: 'planned', theme: 'rest-content', behaviour: '`svc:StaticSiteFolder` is a built-in type that extends `svc:Folder` with an optional property `serving_config`' },
 ];

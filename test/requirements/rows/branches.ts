@@ -1,0 +1,38 @@
+// biome-ignore-all format: one row a line, so that a row is one line in searches, in diffs and in `gate.ts --write`
+import type { Requirement } from '../requirement.ts';
+
+/** Requirement rows: branches. */
+export const branchesRows: readonly Requirement[] = [
+  { id: 'BR-001', document: 2, section: 'Branches', status: 'planned', theme: 'versioning', behaviour: 'A branch answers `name`, `head`, `created_at`, `created_by`, `created_from`, `upstream_branch`, `protected` and `description`' },
+  { id: 'BR-002', document: 2, section: 'Branches', status: 'planned', theme: 'versioning', behaviour: '`upstream_branch` defaults to `main`, `protected` to false' },
+  { id: 'BR-003', document: 2, section: 'Branches', status: 'planned', theme: 'versioning', behaviour: 'POST `/branches` `{name, upstream_branch}` forks the upstream\'s content, indexes and schema at its head' },
+  { id: 'BR-004', document: 2, section: 'Branches', status: 'planned', theme: 'versioning', behaviour: 'POST `/branches` `{name, from_revision: r}` answers `head` and `created_from` equal to r, and echoes `protected`', covers: ['3/66'] },
+  { id: 'BR-005', document: 2, section: 'Branches', status: 'planned', theme: 'versioning', behaviour: 'POST `/branches` with neither source nor revision makes an empty branch with head `0-0`' },
+  { id: 'BR-006', document: 2, section: 'Branches', status: 'planned', theme: 'versioning', behaviour: 'A fork\'s commit history is copied by a background job, and the fork is readable before it is done' },
+  { id: 'BR-007', document: 2, section: 'Branches', status: 'planned', theme: 'versioning', behaviour: 'The root and nested listings of a fork equal `main` at `/rev/r/` and never gain main\'s later nodes', covers: ['3/67'] },
+  { id: 'BR-008', document: 2, section: 'Branches', status: 'planned', theme: 'versioning', behaviour: 'The revisions filtered to a fork leave out main\'s later ones', covers: ['3/69'] },
+  { id: 'BR-009', document: 2, section: 'Branches', status: 'planned', theme: 'versioning', behaviour: 'Writes on a fork never change the source, and the reverse' },
+  { id: 'BR-010', document: 2, section: 'Branches', status: 'planned', theme: 'versioning', behaviour: 'A schema change on a fork is not seen on the source until it is merged' },
+  { id: 'BR-011', document: 2, section: 'Branches', status: 'planned', theme: 'versioning', behaviour: '`GET /branches/{branch}/compare/{base}` answers `{ahead, behind, common_ancestor}`' },
+  { id: 'BR-012', document: 2, section: 'Branches', status: 'planned', theme: 'versioning', behaviour: '`GET /branches/{branch}/diff/{base}` answers `{common_ancestor, added, modified, deleted}` with `{node_id, workspace, path, operation}` in each entry' },
+  { id: 'BR-013', document: 2, section: 'Branches', status: 'planned', theme: 'versioning', behaviour: 'PUT `/branches/{name}/head` with an earlier revision rewinds what is read; newer revisions stay in history' },
+  { id: 'BR-014', document: 2, section: 'Branches', status: 'planned', theme: 'versioning', behaviour: 'PUT `/branches/{name}/head` forward again restores the newer content' },
+  { id: 'BR-015', document: 2, section: 'Branches', status: 'planned', theme: 'versioning', behaviour: 'PUT head, deletion and a merge into a protected branch answer 403' },
+  { id: 'BR-016', document: 2, section: 'Branches', status: 'planned', theme: 'versioning', behaviour: 'A protected branch whose protection is removed can be deleted' },
+  { id: 'BR-017', document: 2, section: 'Branches', status: 'planned', theme: 'versioning', behaviour: 'Branches cannot be renamed' },
+  { id: 'BR-018', document: 2, section: 'Branches', status: 'planned', theme: 'versioning', behaviour: 'Moving the head never changes locks, pools, jobs or identities' },
+  { id: 'BR-019', document: 2, section: 'Branches', status: 'planned', theme: 'versioning', behaviour: 'A write after the head was moved back continues from the head, and its `parent` is the head' },
+  { id: 'BR-020', document: 3, section: 'Branches (supplement)', status: 'planned', theme: 'versioning', behaviour: 'POST a branch answers 201, GET answers it, it is listed, DELETE answers 204, then GET answers 404; an unknown one is 404 `BRANCH_NOT_FOUND`', covers: ['3/65'] },
+  { id: 'BR-021', document: 3, section: 'Branches (supplement)', status: 'planned', theme: 'versioning', behaviour: 'GET `/branches/{name}/head` answers `{revision}`; PUT answers 204; on a protected branch 403', covers: ['3/68'] },
+  { id: 'BR-022', document: 3, section: 'Branches (supplement)', status: 'planned', theme: 'versioning', behaviour: 'POST of an existing branch answers 409 `BRANCH_ALREADY_EXISTS`' },
+  { id: 'BR-023', document: 3, section: 'Branches (supplement)', status: 'planned', theme: 'versioning', behaviour: 'PATCH `/branches/{name}/upstream` answers the branch; an unknown upstream is 404' },
+  { id: 'BR-024', document: 3, section: 'Branches (supplement)', status: 'planned', theme: 'versioning', behaviour: 'PUT head with a malformed revision answers 400 or 422, with a revision that the branch does not have 404' },
+  { id: 'BR-025', document: 3, section: 'Branches (supplement)', status: 'planned', theme: 'versioning', behaviour: 'After a fork and two commits compare answers ahead 2, behind 0; after the merge 0 and 0', covers: ['3/81'] },
+  { id: 'BR-026', document: 3, section: 'Branches (supplement)', status: 'planned', theme: 'versioning', behaviour: 'Compare of unrelated branches answers common ancestor `0-0`' },
+  { id: 'BR-027', document: 'design', section: 'Branch routes and names', status: 'planned', theme: 'versioning', behaviour: 'PATCH `/branches/{branch}` sets `protected`, `description` and `upstream_branch`' },
+  { id: 'BR-028', document: 'design', section: 'Branch routes and names', status: 'planned', theme: 'versioning', behaviour: 'A branch or tag name outside `[A-Za-z0-9._/-]{1,128}` answers 400 `INVALID_BRANCH_NAME`' },
+  { id: 'BR-029', document: 'design', section: 'Branch routes and names', status: 'planned', theme: 'versioning', behaviour: 'Branches and tags share one name space: a clash answers 409' },
+  { id: 'BR-030', document: 'design', section: 'Branch routes and names', status: 'planned', theme: 'versioning', behaviour: 'A branch name with `/` is addressed as one `%2F`-encoded segment' },
+  { id: 'BR-031', document: 'design', section: 'Branch routes and names', status: 'planned', theme: 'versioning', behaviour: '`behind` counts the base\'s own revisions, also when the branch head is part of the base\'s history' },
+  { id: 'BR-032', document: 'design', section: 'Branch routes and names', status: 'planned', theme: 'versioning', behaviour: 'POST `/branches/{branch}/revert` `{revisions}` or `{from, to}` undoes those changes in a new revision' },
+];

@@ -1,0 +1,35 @@
+// biome-ignore-all format: one row a line, so that a row is one line in searches, in diffs and in `gate.ts --write`
+import type { Requirement } from '../requirement.ts';
+
+/** Requirement rows: merge. */
+export const mergeRows: readonly Requirement[] = [
+  { id: 'MERGE-001', document: 2, section: 'Merge', status: 'planned', theme: 'versioning', behaviour: 'A merge result answers `success`, `revision`, `conflicts`, `fast_forward` and `nodes_changed`' },
+  { id: 'MERGE-002', document: 2, section: 'Merge', status: 'planned', theme: 'versioning', behaviour: '`revision` of a merge result is the millisecond part of the revision, as a number' },
+  { id: 'MERGE-003', document: 2, section: 'Merge', status: 'planned', theme: 'versioning', behaviour: 'A conflict carries `node_id`, `path`, `conflict_type`, `base_properties`, `target_properties` and `source_properties`' },
+  { id: 'MERGE-004', document: 2, section: 'Merge', status: 'planned', theme: 'versioning', behaviour: '`conflict_type` is one of `BothModified`, `BothAdded`, `DeletedBySourceModifiedByTarget`, `ModifiedBySourceDeletedByTarget`' },
+  { id: 'MERGE-005', document: 2, section: 'Merge', status: 'planned', theme: 'versioning', behaviour: 'A fast-forward moves the target head to the source head when the target has no commits of its own since the fork, and the content comes along' },
+  { id: 'MERGE-006', document: 2, section: 'Merge', status: 'planned', theme: 'versioning', behaviour: 'A three-way merge without conflicts writes one merge commit on the target whose parent is the target head and whose `merge_parent` is the source head' },
+  { id: 'MERGE-007', document: 2, section: 'Merge', status: 'planned', theme: 'versioning', behaviour: 'Disjoint edits merge with `merge_parent` set; the same node on both sides gives BothModified with three property sets', covers: ['3/78'] },
+  { id: 'MERGE-008', document: 2, section: 'Merge', status: 'planned', theme: 'versioning', behaviour: 'A fast-forward of diverged branches answers 400 `Fast-forward merge not possible: branches have diverged`; a divergence by reordering only merges', covers: ['3/79'] },
+  { id: 'MERGE-009', document: 2, section: 'Merge', status: 'planned', theme: 'versioning', behaviour: 'A merge with conflicts answers `success: false` and changes nothing on the target' },
+  { id: 'MERGE-010', document: 2, section: 'Merge', status: 'planned', theme: 'versioning', behaviour: 'A merge never changes the source branch' },
+  { id: 'MERGE-011', document: 2, section: 'Merge', status: 'planned', theme: 'versioning', behaviour: 'A modification on one side and a deletion on the other is a conflict, with null properties on the deleting side' },
+  { id: 'MERGE-012', document: 2, section: 'Merge', status: 'planned', theme: 'versioning', behaviour: 'An identical change on both sides, and a deletion on both sides, is no conflict' },
+  { id: 'MERGE-013', document: 3, section: 'Merge (supplement)', status: 'planned', theme: 'versioning', behaviour: 'A merge into or from a missing branch answers 404' },
+  { id: 'MERGE-014', document: 3, section: 'Merge (supplement)', status: 'planned', theme: 'versioning', behaviour: 'Equal heads merge with success, `nodes_changed` 0 and `fast_forward` false' },
+  { id: 'MERGE-015', document: 3, section: 'Merge (supplement)', status: 'planned', theme: 'versioning', behaviour: '`strategy` defaults to three-way and is read in any case and spelling (`FastForward`, `fast-forward`)' },
+  { id: 'MERGE-016', document: 3, section: 'Merge (supplement)', status: 'planned', theme: 'versioning', behaviour: 'Changes of two locales, or of a locale and the base, are no conflict; one locale on both sides is, with `translation_locale`' },
+  { id: 'MERGE-017', document: 3, section: 'Merge (supplement)', status: 'planned', theme: 'versioning', behaviour: 'A child added below a node that the other side deleted is a conflict' },
+  { id: 'MERGE-018', document: 3, section: 'Merge (supplement)', status: 'planned', theme: 'versioning', behaviour: '`path` of a conflict is the node\'s path' },
+  { id: 'MERGE-019', document: 3, section: 'Merge (supplement)', status: 'planned', theme: 'versioning', behaviour: 'After a merge every node, order, translation, relation and type change of the source is visible on the target' },
+  { id: 'MERGE-020', document: 3, section: 'Merge (supplement)', status: 'planned', theme: 'versioning', behaviour: 'resolve-merge with keep-theirs, keep-ours and manual gives the expected properties', covers: ['3/80'] },
+  { id: 'MERGE-021', document: 3, section: 'Merge (supplement)', status: 'planned', theme: 'versioning', behaviour: 'A resolution of a node that is not in conflict answers 400' },
+  { id: 'MERGE-022', document: 3, section: 'Merge (supplement)', status: 'planned', theme: 'versioning', behaviour: '`manual` with null properties deletes the node' },
+  { id: 'MERGE-023', document: 3, section: 'Merge (supplement)', status: 'planned', theme: 'versioning', behaviour: 'Conflicts without a resolution answer `success: false` with the rest' },
+  { id: 'MERGE-024', document: 'design', section: 'Merge routes', status: 'planned', theme: 'versioning', behaviour: 'POST `/branches/{target}/merge {source_branch, strategy?, message?, actor?, dry_run?}` answers 200, also with conflicts, then with `success: false` and both heads' },
+  { id: 'MERGE-025', document: 'design', section: 'Merge routes', status: 'planned', theme: 'versioning', behaviour: 'A successful merge adds `head`, the full revision string' },
+  { id: 'MERGE-026', document: 'design', section: 'Merge routes', status: 'planned', theme: 'versioning', behaviour: '`dry_run` reports and writes nothing' },
+  { id: 'MERGE-027', document: 'design', section: 'Merge routes', status: 'planned', theme: 'versioning', behaviour: 'GET `/branches/{target}/conflicts/{source}` lists the conflicts without writing' },
+  { id: 'MERGE-028', document: 'design', section: 'Merge routes', status: 'planned', theme: 'versioning', behaviour: 'resolve-merge with `expected_source_head` or `expected_target_head` that is stale answers 409' },
+  { id: 'MERGE-029', document: 'design', section: 'Merge routes', status: 'planned', theme: 'versioning', behaviour: 'A move cycle on the wire is `BothModified`; two different nodes created at one path are `BothAdded`' },
+];

@@ -1,0 +1,204 @@
+import { parse, TomlError } from 'smol-toml';
+
+import { nearestName } from './nearest-name.ts';
+import { OptionError } from './option.ts';
+import {
+  configFileVariable,
+  defaultConfigFile,
+  fileSections,
+  type OptionEntry,
+  optionEntries,
+  optionTable,
+  type Options,
+} from './options.ts';
+
+/** Environment variables, as `process.env` has them. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** A signing key shorter than the hash it is used with can be searched for (RFC 7518 section 3.2). */
+const jwtSecretBytesAdvised = 32;
+
+/** Variables of ours that are not options of a member: they reach it in other ways. */
+const otherVariables: ReadonlySet<string> = new Set([configFileVariable, 'SVC_CRASH_POINT']);
+
+/**
+ * Reads the configuration of a member: environment variables first, then the configuration file, then
+ * defaults. An environment variable that is set to nothing counts as not set.
+ *
+ * @param env environment variables
+ * @param readFile answers the text of a file, or `undefined` when there is none; other failures are thrown
+ * @throws {OptionError} with every problem at once: unknown sections and keys, values out of bounds, options
+ *   that do not fit each other
+ */
+export function loadOptions(env: Environment, readFile: (path: string) => string | undefined): Options {
+  const problems: string[] = [];
+  const file = readConfigFile(env, readFile, problems);
+  checkKeys(file, problems);
+  const options: Record<string, Record<string, unknown>> = {};
+  for (const section of Object.keys(optionTable)) options[section] = {};
+  for (const entry of optionEntries) {
+    const target = options[entry.section] as Record<string, unknown>;
+    target[entry.name] = readOption(entry, env, file, problems);
+  }
+  if (env.SVC_NATS_URL !== undefined && env.SVC_NATS_URL !== '') {
+    // Starting alone although a cluster was asked for would keep writes on one machine that were meant for three.
+    problems.push(
+      'SVC_NATS_URL asks for a cluster, which this version does not have; unset it to run embedded',
+    );
+  }
+  for (const members of Object.values(options)) Object.freeze(members);
+  const loaded = Object.freeze(options) as Options;
+  if (problems.length === 0) checkTogether(loaded, problems);
+  if (problems.length > 0) throw new OptionError(problems);
+  return loaded;
+}
+
+/**
+ * What an operator should look at although the member starts.
+ *
+ * @param env the environment the options were read from
+ * @returns one sentence each; none of them shows a value
+ */
+export function optionWarnings(options: Options, env: Environment): string[] {
+  const warnings: string[] = [];
+  const known = new Set(optionEntries.flatMap(({ option }) => option.environment ?? []));
+  for (const name of Object.keys(env).sort()) {
+    if (!name.startsWith('SVC_') || known.has(name) || otherVariables.has(name)) continue;
+    warnings.push(`environment variable ${name} is not used${suggest(name, known)}`);
+  }
+  const { jwtSecret, host } = options.server;
+  if (jwtSecret !== undefined && Buffer.byteLength(jwtSecret.reveal()) < jwtSecretBytesAdvised) {
+    warnings.push(
+      `JWT_SECRET is shorter than ${jwtSecretBytesAdvised} bytes and can be guessed from a token; make one with: openssl rand -base64 48`,
+    );
+  }
+  if (!isLoopback(host) && options.server.baseUrl === undefined) {
+    warnings.push(
+      `SVC_HOST ${host} takes connections from outside, but SVC_BASE_URL is not set: links and token issuers follow the Host header of each request`,
+    );
+  }
+  return warnings;
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || host.startsWith('127.');
+}
+
+/** The configuration file with the name it goes by in messages. */
+interface ConfigFile {
+  readonly path: string;
+  readonly sections: Readonly<Record<string, unknown>>;
+}
+
+function readConfigFile(
+  env: Environment,
+  readFile: (path: string) => string | undefined,
+  problems: string[],
+): ConfigFile {
+  const named = env[configFileVariable];
+  const path = named === undefined || named === '' ? defaultConfigFile : named;
+  const text = readFile(path);
+  if (text === undefined) {
+    if (path === named) problems.push(`${configFileVariable} names ${path}, which does not exist`);
+    return { path, sections: {} };
+  }
+  try {
+    return { path, sections: parse(text, { maxDepth: 16 }) };
+  } catch (error) {
+    if (!(error instanceof TomlError)) throw error;
+    // Only the first line: the rest quotes the file, which may hold something private.
+    const what = error.message.split('\n', 1)[0];
+    problems.push(`${path}:${error.line}:${error.column}: ${what}`);
+    return { path, sections: {} };
+  }
+}
+
+/** Finds sections and keys that no option has. */
+function checkKeys(file: ConfigFile, problems: string[]): void {
+  for (const [section, content] of Object.entries(file.sections)) {
+    if (!fileSections.includes(section)) {
+      problems.push(unknownSection(file.path, section, content));
+      continue;
+    }
+    if (typeof content !== 'object' || content === null || Array.isArray(content)) {
+      problems.push(`${file.path}: ${section} must be a section: write [${section}]`);
+      continue;
+    }
+    const known = optionEntries.filter((entry) => entry.fileSection === section);
+    for (const key of Object.keys(content)) {
+      if (known.some((entry) => entry.fileKey === key)) continue;
+      problems.push(unknownKey(file.path, section, key, known));
+    }
+  }
+}
+
+function unknownSection(path: string, section: string, content: unknown): string {
+  const isSection = typeof content === 'object' && content !== null && !Array.isArray(content);
+  if (isSection) {
+    return `${path}: unknown section [${section}]${suggest(section, fileSections)}; known are ${fileSections.join(', ')}`;
+  }
+  const home = optionEntries.find((entry) => entry.fileKey === section);
+  const hint = home === undefined ? '' : `; it belongs into section [${home.fileSection}]`;
+  return `${path}: ${section} stands outside of a section${hint}`;
+}
+
+function unknownKey(path: string, section: string, key: string, known: readonly OptionEntry[]): string {
+  const place = `${path}: [${section}] ${key}`;
+  if (known.length === 0) return `${place} is unknown; the section has no options in this version`;
+  const elsewhere = optionEntries.find((entry) => entry.fileKey === key);
+  if (elsewhere !== undefined)
+    return `${place} is unknown; it belongs into section [${elsewhere.fileSection}]`;
+  const keys = known.filter((entry) => !entry.option.isEnvironmentOnly).map((entry) => entry.fileKey);
+  return `${place} is unknown${suggest(key, keys)}`;
+}
+
+function suggest(name: string, candidates: Iterable<string>): string {
+  const near = nearestName(name, candidates);
+  return near === undefined ? '' : ` (did you mean ${near}?)`;
+}
+
+function readOption(entry: OptionEntry, env: Environment, file: ConfigFile, problems: string[]): unknown {
+  const { option, fileSection, fileKey } = entry;
+  const text = option.environment === undefined ? undefined : env[option.environment];
+  const section = file.sections[fileSection];
+  const written =
+    typeof section === 'object' && section !== null
+      ? (section as Readonly<Record<string, unknown>>)[fileKey]
+      : undefined;
+  const fromFile = (): unknown => option.fromToml(written);
+  const fromEnvironment = (): unknown => option.fromText(text as string);
+  // The file is checked even where the environment wins: a bad line should not wait for the day it counts.
+  const fileValue =
+    written === undefined
+      ? option.defaultValue
+      : guarded(`${file.path}: [${fileSection}] ${fileKey}`, fromFile, problems);
+  if (text === undefined || text === '') return fileValue;
+  return guarded(option.environment as string, fromEnvironment, problems);
+}
+
+function guarded(place: string, read: () => unknown, problems: string[]): unknown {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof OptionError)) throw error;
+    problems.push(`${place} ${error.problems.join('; ')}`);
+    return undefined;
+  }
+}
+
+/** Options that are fine alone and do not work together; each sentence names the remedy. */
+function checkTogether(options: Options, problems: string[]): void {
+  const { limits } = options;
+  const atLeast = (bigger: keyof typeof limits, smaller: keyof typeof limits, why: string): void => {
+    if (limits[bigger] >= limits[smaller]) return;
+    const [big, small] = [bigger, smaller].map(
+      (name) => optionEntries.find((entry) => entry.section === 'limits' && entry.name === name)?.fileKey,
+    );
+    problems.push(
+      `[limits] ${big} (${limits[bigger]}) is below ${small} (${limits[smaller]}): ${why}; raise ${big} or lower ${small}`,
+    );
+  };
+  atLeast('mailboxMax', 'batchCommandsMax', 'a batch could never be filled');
+  atLeast('journalSegmentBytes', 'batchBytesMax', 'a full batch would not fit into a journal segment');
+  atLeast('applyPendingBytesMax', 'batchBytesMax', 'every full batch would stop the writers');
+}

@@ -1,0 +1,234 @@
+import { nearestName } from './nearest-name.ts';
+import { Secret } from './secret.ts';
+
+/**
+ * The configuration cannot be used. Raised before anything is opened, with every problem found, so that an
+ * operator mends the file once instead of once per start.
+ */
+export class OptionError extends Error {
+  override readonly name = 'OptionError';
+  /** One sentence each: what is wrong, where, and what to do about it. */
+  readonly problems: readonly string[];
+
+  constructor(problems: readonly string[]) {
+    super(problems.length === 1 ? problems[0] : `${problems.length} problems:\n  ${problems.join('\n  ')}`);
+    this.problems = Object.freeze([...problems]);
+  }
+}
+
+/**
+ * One setting of a member: everything there is to say about it. Loading, the help text and the page
+ * `docs/configuration.md` all read this object, so that they cannot tell different stories.
+ */
+export interface Option<Value> {
+  /** What a value looks like: `integer`, `text`, … with its bounds, for people. */
+  readonly type: string;
+  /** Unit of a number, `undefined` for anything else. */
+  readonly unit: string | undefined;
+  /** Environment variable that sets it, if there is one. */
+  readonly environment: string | undefined;
+  /** Not allowed in the configuration file: files are copied, shown and committed, secrets must not be. */
+  readonly isEnvironmentOnly: boolean;
+  /** The value when nobody sets one. */
+  readonly defaultValue: Value;
+  /** The default as shown to people. */
+  readonly defaultText: string;
+  /** What it does, what too low and too high do. */
+  readonly description: string;
+  /** Reads an environment variable. @throws {OptionError} what a value has to look like */
+  readonly fromText: (text: string) => Value;
+  /** Reads a value of the configuration file. @throws {OptionError} what a value has to look like */
+  readonly fromToml: (value: unknown) => Value;
+}
+
+interface Described {
+  readonly description: string;
+  readonly environment?: string;
+}
+
+function refuse(expected: string, value: unknown): never {
+  const shown = typeof value === 'string' ? `'${value.slice(0, 80)}'` : describeKind(value);
+  throw new OptionError([`must be ${expected}, not ${shown}`]);
+}
+
+function describeKind(value: unknown): string {
+  if (Array.isArray(value)) return 'a list';
+  if (value instanceof Date) return 'a date';
+  return typeof value === 'object' && value !== null ? 'a table' : String(value);
+}
+
+/** A whole number with a unit and bounds; the file may write it with underscores, as TOML allows. */
+export function integerOption(
+  settings: Described & {
+    readonly unit: string;
+    readonly default: number;
+    readonly min: number;
+    readonly max: number;
+  },
+): Option<number> {
+  const { min, max, unit } = settings;
+  const expected = `a whole number from ${min} to ${max} (${unit})`;
+  const check = (value: unknown): number =>
+    typeof value === 'number' && Number.isSafeInteger(value) && value >= min && value <= max
+      ? value
+      : refuse(expected, value);
+  return Object.freeze({
+    type: `integer, ${min} to ${max}`,
+    unit,
+    environment: settings.environment,
+    isEnvironmentOnly: false,
+    defaultValue: settings.default,
+    defaultText: String(settings.default),
+    description: settings.description,
+    fromText: (text: string) => (/^-?\d{1,16}$/.test(text) ? check(Number(text)) : refuse(expected, text)),
+    fromToml: check,
+  });
+}
+
+/** Yes or no: `true`, `1`, `false`, `0` in the environment, a boolean in the file. */
+export function booleanOption(settings: Described & { readonly default: boolean }): Option<boolean> {
+  const words: Readonly<Record<string, boolean>> = { true: true, '1': true, false: false, '0': false };
+  return Object.freeze({
+    type: 'boolean',
+    unit: undefined,
+    environment: settings.environment,
+    isEnvironmentOnly: false,
+    defaultValue: settings.default,
+    defaultText: String(settings.default),
+    description: settings.description,
+    fromText: (text: string) => words[text.toLowerCase()] ?? refuse('1, 0, true or false', text),
+    fromToml: (value: unknown) => (typeof value === 'boolean' ? value : refuse('true or false', value)),
+  });
+}
+
+/** One of a few words. */
+export function choiceOption<const Choice extends string>(
+  settings: Described & { readonly default: NoInfer<Choice>; readonly choices: readonly Choice[] },
+): Option<Choice> {
+  const { choices } = settings;
+  const check = (value: unknown): Choice => {
+    const found = choices.find((choice) => choice === value);
+    if (found !== undefined) return found;
+    const near = typeof value === 'string' ? nearestName(value, choices) : undefined;
+    const hint = near === undefined ? '' : ` (did you mean '${near}'?)`;
+    return refuse(`one of ${choices.join(', ')}${hint}`, value);
+  };
+  return Object.freeze({
+    type: `one of ${choices.map((choice) => `\`${choice}\``).join(', ')}`,
+    unit: undefined,
+    environment: settings.environment,
+    isEnvironmentOnly: false,
+    defaultValue: settings.default,
+    defaultText: settings.default,
+    description: settings.description,
+    fromText: check,
+    fromToml: check,
+  });
+}
+
+/** What an optional text is checked with; it answers the canonical form. @throws {OptionError} */
+export type TextCheck = (text: string) => string;
+
+interface TextSettings extends Described {
+  /** What a value looks like, for people. */
+  readonly type: string;
+  readonly check?: TextCheck;
+}
+
+/** A text that always has a value. */
+export function textOption(settings: TextSettings & { readonly default: string }): Option<string> {
+  return textWith(settings, settings.default, settings.default);
+}
+
+/** A text that may be left unset. @param settings with `defaultText`, what happens then */
+export function optionalTextOption(
+  settings: TextSettings & { readonly defaultText: string },
+): Option<string | undefined> {
+  return textWith<string | undefined>(settings, undefined, settings.defaultText);
+}
+
+function textWith<Value extends string | undefined>(
+  settings: TextSettings,
+  defaultValue: Value,
+  defaultText: string,
+): Option<Value> {
+  const check = settings.check ?? ((text: string) => text);
+  const read = (value: unknown): Value =>
+    typeof value === 'string' && value !== '' ? (check(value) as Value) : refuse('a text', value);
+  return Object.freeze({
+    type: settings.type,
+    unit: undefined,
+    environment: settings.environment,
+    isEnvironmentOnly: false,
+    defaultValue,
+    defaultText,
+    description: settings.description,
+    fromText: read,
+    fromToml: read,
+  });
+}
+
+/** A list of texts: separated by commas in the environment, a list in the file. */
+export function textListOption(
+  settings: Described & {
+    readonly type: string;
+    /** Most entries taken. */
+    readonly entriesMax: number;
+    readonly check: TextCheck;
+  },
+): Option<readonly string[]> {
+  const { check, entriesMax } = settings;
+  const read = (values: readonly unknown[]): readonly string[] => {
+    if (values.length > entriesMax) refuse(`a list of at most ${entriesMax}`, `${values.length} entries`);
+    return Object.freeze(
+      values.map((value) => (typeof value === 'string' ? check(value) : refuse('a list of texts', value))),
+    );
+  };
+  return Object.freeze({
+    type: settings.type,
+    unit: undefined,
+    environment: settings.environment,
+    isEnvironmentOnly: false,
+    defaultValue: Object.freeze([]),
+    defaultText: 'none',
+    description: settings.description,
+    fromText: (text: string) =>
+      read(
+        text
+          .split(',')
+          .map((entry) => entry.trim())
+          .filter((entry) => entry !== ''),
+      ),
+    fromToml: (value: unknown) => (Array.isArray(value) ? read(value) : refuse('a list of texts', value)),
+  });
+}
+
+/**
+ * A secret: taken from the environment only, never shown. `check` must not repeat the value in its message,
+ * because the message is printed.
+ */
+export function secretOption(
+  settings: Described & {
+    readonly environment: string;
+    readonly type: string;
+    readonly defaultText: string;
+    readonly check: TextCheck;
+  },
+): Option<Secret | undefined> {
+  const read = (text: string): Secret => new Secret(settings.check(text));
+  return Object.freeze({
+    type: settings.type,
+    unit: undefined,
+    environment: settings.environment,
+    isEnvironmentOnly: true,
+    defaultValue: undefined,
+    defaultText: settings.defaultText,
+    description: settings.description,
+    fromText: read,
+    fromToml: (): never => {
+      throw new OptionError([
+        `may not stand in a file; set the environment variable ${settings.environment} instead`,
+      ]);
+    },
+  });
+}

@@ -1,0 +1,314 @@
+import {
+  booleanOption,
+  choiceOption,
+  integerOption,
+  type Option,
+  optionalTextOption,
+  secretOption,
+  textListOption,
+  textOption,
+} from './option.ts';
+import {
+  checkAdminPassword,
+  checkHost,
+  checkMasterKey,
+  checkOrigin,
+  checkOriginOrAny,
+} from './text-checks.ts';
+
+const kibibyte = 1024;
+const mebibyte = 1024 * kibibyte;
+
+const server = {
+  port: integerOption({
+    environment: 'PORT',
+    unit: 'port',
+    default: 8080,
+    min: 0,
+    max: 65_535,
+    description:
+      'TCP port for HTTP. 0 takes any free port and logs it, which suits tests. Below 1024 most systems ask for extra rights.',
+  }),
+  host: textOption({
+    environment: 'SVC_HOST',
+    type: 'host name or IP address',
+    default: '127.0.0.1',
+    check: checkHost,
+    description:
+      'Address to listen on. The default takes local connections only; `0.0.0.0` takes connections from everywhere, which is an explicit choice: put TLS in front of it.',
+  }),
+  dataDir: textOption({
+    environment: 'SVC_DATA_DIR',
+    type: 'folder',
+    default: './data',
+    description:
+      'Where journal, shards and generated secrets live; created when missing. It must be on a local disk: network file systems and tmpfs lose what was promised to be durable. One process at a time may use it.',
+  }),
+  jwtSecret: secretOption({
+    environment: 'JWT_SECRET',
+    type: 'text, best 32 bytes or more',
+    defaultText: 'generated once into the data folder',
+    check: (text) => text,
+    description:
+      'Key that signs access tokens. Who knows it can sign in as anybody; a short one can be guessed from any token. Changing it makes every issued token invalid.',
+  }),
+  masterKey: secretOption({
+    environment: 'SVC_MASTER_KEY',
+    type: '32 bytes as 64 hex digits or base64',
+    defaultText: 'generated once into the data folder',
+    check: checkMasterKey,
+    description:
+      'Key that encrypts stored secrets and derives the key of signed links. Losing it makes stored secrets unreadable: keep a copy apart from the data.',
+  }),
+  adminPassword: secretOption({
+    environment: 'SVC_ADMIN_PASSWORD',
+    type: 'text of at least 12 characters with lower case, upper case, digit and another character',
+    defaultText: 'a random one, printed once at the first start',
+    check: checkAdminPassword,
+    description:
+      'Password given to user `admin` of tenant `default` when that account is created at the first start; ignored afterwards. A weak one refuses to start.',
+  }),
+  baseUrl: optionalTextOption({
+    environment: 'SVC_BASE_URL',
+    type: 'origin',
+    defaultText: 'taken from the request',
+    check: checkOrigin,
+    description:
+      'The origin clients use, such as `https://content.example.org`: issuer and audience of tokens, and the start of every link. Set it behind a reverse proxy; a wrong one makes clients refuse tokens and links lead nowhere.',
+  }),
+  trustForwardedHeaders: booleanOption({
+    environment: 'SVC_TRUST_FORWARDED_HEADERS',
+    default: false,
+    description:
+      'Whether `X-Forwarded-*` headers are believed. Turn it on only behind a proxy that overwrites them: otherwise any client can choose its own address and the origin in links.',
+  }),
+  logLevel: choiceOption({
+    environment: 'SVC_LOG_LEVEL',
+    choices: ['debug', 'info', 'warn', 'error', 'silent'],
+    default: 'info',
+    description:
+      'The least important line that is still written. `debug` writes a line per request and costs throughput; `error` hides the warnings that come before trouble.',
+  }),
+  corsAllowedOrigins: textListOption({
+    environment: 'SVC_CORS_ALLOWED_ORIGINS',
+    type: 'list of origins, or `*`',
+    entriesMax: 1_000,
+    check: checkOriginOrAny,
+    description:
+      'Origins whose pages may call the server from a browser. A listed origin is reflected with credentials; `*` admits every page, without credentials. Repositories may add their own.',
+  }),
+  shutdownGraceMs: integerOption({
+    unit: 'milliseconds',
+    default: 20_000,
+    min: 0,
+    max: 600_000,
+    description:
+      'How long SIGTERM waits for requests under way before their connections are cut. Too low cuts off clients whose writes may have happened; too high and the supervisor kills the process first.',
+  }),
+};
+
+const cluster = {
+  durability: choiceOption({
+    choices: ['local', 'relaxed'],
+    default: 'local',
+    description:
+      'What an answered write has survived. `local`: the journal is flushed first, so it survives power loss. `relaxed`: it is flushed every 100 ms, so it survives a killed process and may lose the last moment when the machine goes down; much faster on slow disks.',
+  }),
+};
+
+const limits = {
+  bodyBytesMax: integerOption({
+    unit: 'bytes',
+    default: 16 * mebibyte,
+    min: kibibyte,
+    max: 1024 * mebibyte,
+    description:
+      'Largest request body; more is answered 413. Too low refuses big nodes; too high lets few clients fill the memory, because a body is held whole.',
+  }),
+  jsonDepthMax: integerOption({
+    unit: 'levels',
+    default: 128,
+    min: 8,
+    max: 1_000,
+    description:
+      'Deepest nesting of a JSON body. Too low refuses deep documents; too high lets a small body use up the stack.',
+  }),
+  pathBytesMax: integerOption({
+    unit: 'bytes',
+    default: 4 * kibibyte,
+    min: 256,
+    max: 12 * kibibyte,
+    description:
+      'Longest node path. Too low refuses deep trees; too high runs into the 16 KiB that a request line and its headers may have together.',
+  }),
+  commitNodesMax: integerOption({
+    unit: 'nodes',
+    default: 100_000,
+    min: 1,
+    max: 10_000_000,
+    description:
+      'Most nodes one commit may change; more is answered 413. Too low refuses moves and deletes of big trees; too high lets one commit hold up the other writers of its branch for seconds.',
+  }),
+  mailboxMax: integerOption({
+    unit: 'commands',
+    default: 4_096,
+    min: 1,
+    max: 1_000_000,
+    description:
+      'Commands that may wait for one actor; more are answered 503. Too low refuses short bursts; too high makes clients wait for an answer that comes after their deadline.',
+  }),
+  batchCommandsMax: integerOption({
+    unit: 'commands',
+    default: 512,
+    min: 1,
+    max: 65_536,
+    description:
+      'Most commands that one batch makes durable together. Too low pays one disk flush for few writes; too high lengthens the wait of the first command in a batch.',
+  }),
+  batchBytesMax: integerOption({
+    unit: 'bytes',
+    default: 4 * mebibyte,
+    min: 64 * kibibyte,
+    max: 256 * mebibyte,
+    description:
+      'Size at which a batch is closed; a single larger command is a batch of its own. Too low pays more disk flushes; too high makes small writes wait behind big ones.',
+  }),
+  applyPendingBytesMax: integerOption({
+    unit: 'bytes',
+    default: 64 * mebibyte,
+    min: mebibyte,
+    max: 4096 * mebibyte,
+    description:
+      'Write-sets kept in memory, durable in the journal but not yet in the shard, before writers have to wait. Too low makes many small shard commits; too high costs memory and a longer replay after a crash.',
+  }),
+  journalSegmentBytes: integerOption({
+    unit: 'bytes',
+    default: 64 * mebibyte,
+    min: mebibyte,
+    max: 4096 * mebibyte,
+    description:
+      'Size at which the journal starts a new file. Too low makes and removes files all the time; too high keeps more disk space until every shard is past a segment.',
+  }),
+  idleActorCloseMs: integerOption({
+    unit: 'milliseconds',
+    default: 300_000,
+    min: 100,
+    max: 86_400_000,
+    description:
+      'Idle time after which a branch or tenant is closed and its memory given back. Too low opens the same files again and again; too high keeps thousands of unused branches mapped.',
+  }),
+  openActorsMax: integerOption({
+    unit: 'actors',
+    default: 1_024,
+    min: 8,
+    max: 65_536,
+    description:
+      'Most actors open at once; the longest idle one is closed first. Too low makes requests wait for reopening; too high runs into the limits of open files and memory maps of the system.',
+  }),
+  inFlightRequestsMax: integerOption({
+    unit: 'requests',
+    default: 4_096,
+    min: 1,
+    max: 1_000_000,
+    description:
+      'Requests worked on at once; more are answered 503. Too low refuses load that could be served; too high uses memory up before anybody is refused.',
+  }),
+  childrenUnpagedMax: integerOption({
+    unit: 'nodes',
+    default: 10_000,
+    min: 100,
+    max: 1_000_000,
+    description:
+      'Most nodes in one answer that was asked for without `limit` or `cursor`; more is refused with the advice to page. Too low breaks clients that do not page; too high builds answers of hundreds of megabytes.',
+  }),
+  idempotencyTtlHours: integerOption({
+    unit: 'hours',
+    default: 24,
+    min: 1,
+    max: 720,
+    description:
+      'How long the outcome of a write with `Idempotency-Key` is kept for replay. Too low and a late retry writes again; too high fills the store of outcomes.',
+  }),
+  idempotencyEntriesMax: integerOption({
+    unit: 'entries',
+    default: 1_000_000,
+    min: 100,
+    max: 100_000_000,
+    description:
+      'Outcomes kept at once; when full, keyed writes are answered 429, because dropping one early could let a retry write twice. Too low refuses keyed writes; too high costs disk space.',
+  }),
+};
+
+/**
+ * Every option of a member, by section of the configuration file. A key of the file is the name here in
+ * snake case. Sections that are known but have nothing to set in this version are empty.
+ *
+ * @see Identity, Authentication and MCP Interface: Conventions 12
+ * @see Supplement: Access, functions and protocols, section 4
+ */
+export const optionTable = Object.freeze({
+  server: Object.freeze(server),
+  cluster: Object.freeze(cluster),
+  locks: Object.freeze({}),
+  email: Object.freeze({}),
+  mcpClient: Object.freeze({}),
+  functions: Object.freeze({}),
+  limits: Object.freeze(limits),
+});
+
+type ValueOf<O> = O extends Option<infer Value> ? Value : never;
+
+/** The configuration of a member: a value for every option, frozen, checked, with units in the names. */
+export type Options = {
+  readonly [Section in keyof typeof optionTable]: {
+    readonly [Name in keyof (typeof optionTable)[Section]]: ValueOf<(typeof optionTable)[Section][Name]>;
+  };
+};
+
+/** The bounds of a member. */
+export type Limits = Options['limits'];
+
+/** The least important log line that is still written. */
+export type LogLevel = Options['server']['logLevel'];
+
+/** What an answered write has survived. */
+export type Durability = Options['cluster']['durability'];
+
+/** One option with its place, for loading, help and documentation. */
+export interface OptionEntry {
+  /** Property of {@link Options}. */
+  readonly section: string;
+  /** Property of the section. */
+  readonly name: string;
+  /** Section of the configuration file. */
+  readonly fileSection: string;
+  /** Key in the section of the configuration file. */
+  readonly fileKey: string;
+  readonly option: Option<unknown>;
+}
+
+/** Name of the environment variable that says which configuration file to read. */
+export const configFileVariable = 'SVC_CONFIG';
+
+/** The configuration file that is read when it exists and `SVC_CONFIG` names no other. */
+export const defaultConfigFile = './svc.toml';
+
+/** The sections of the configuration file, in order. */
+export const fileSections: readonly string[] = Object.keys(optionTable).map(snakeCaseOf);
+
+/** Every option with its place, in the order of the documentation. */
+export const optionEntries: readonly OptionEntry[] = Object.entries(optionTable).flatMap(
+  ([section, members]) =>
+    Object.entries(members as Record<string, Option<unknown>>).map(([name, option]) =>
+      Object.freeze({ section, name, fileSection: snakeCaseOf(section), fileKey: snakeCaseOf(name), option }),
+    ),
+);
+
+/** The limits nobody has changed. */
+export const defaultLimits: Limits = Object.freeze(
+  Object.fromEntries(Object.entries(limits).map(([name, option]) => [name, option.defaultValue])),
+) as Limits;
+
+function snakeCaseOf(name: string): string {
+  return name.replace(/[A-Z]/g, (capital) => `_${capital.toLowerCase()}`);
+}

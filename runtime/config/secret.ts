@@ -1,0 +1,33 @@
+import { inspect } from 'node:util';
+
+const shown = '[secret]';
+
+/**
+ * A text that must not appear in a log, an error or a dump: every way of turning the object into text shows
+ * `[secret]`. Whoever needs the value says so by calling {@link Secret.reveal}, which is easy to search for.
+ */
+export class Secret {
+  readonly #text: string;
+
+  constructor(text: string) {
+    this.#text = text;
+    Object.freeze(this);
+  }
+
+  /** The text itself. */
+  reveal(): string {
+    return this.#text;
+  }
+
+  toString(): string {
+    return shown;
+  }
+
+  toJSON(): string {
+    return shown;
+  }
+
+  [inspect.custom](): string {
+    return shown;
+  }
+}

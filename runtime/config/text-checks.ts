@@ -1,0 +1,86 @@
+import { OptionError } from './option.ts';
+
+/** Least characters of the first administrator's password. */
+const adminPasswordCharactersMin = 12;
+
+/** Bytes of the master key: one AES-256 key. */
+const masterKeyBytes = 32;
+
+/**
+ * An origin: scheme, host and port of an http or https address, nothing after it.
+ *
+ * @returns the canonical form, without a trailing slash
+ * @throws {OptionError} when it is anything else
+ */
+export function checkOrigin(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const isBare =
+    url !== undefined &&
+    (url.protocol === 'http:' || url.protocol === 'https:') &&
+    url.pathname === '/' &&
+    url.search === '' &&
+    url.hash === '' &&
+    url.username === '' &&
+    url.password === '';
+  if (!isBare) {
+    // The text is not repeated: an address with a password in it would end up in the log.
+    throw new OptionError(['must be an origin like https://content.example.org, without path or user']);
+  }
+  return url.origin;
+}
+
+/** As {@link checkOrigin}; `*` stands for every origin. @throws {OptionError} */
+export function checkOriginOrAny(text: string): string {
+  return text === '*' ? text : checkOrigin(text);
+}
+
+/**
+ * The first administrator's password: at least 12 characters, with lower case, upper case, digits and others.
+ * The message does not repeat the password.
+ *
+ * @throws {OptionError} naming the unmet rules
+ */
+export function checkAdminPassword(text: string): string {
+  const unmet: string[] = [];
+  if ([...text].length < adminPasswordCharactersMin) {
+    unmet.push(`at least ${adminPasswordCharactersMin} characters`);
+  }
+  if (!/\p{Ll}/u.test(text)) unmet.push('a lower-case letter');
+  if (!/\p{Lu}/u.test(text)) unmet.push('an upper-case letter');
+  if (!/\p{Nd}/u.test(text)) unmet.push('a digit');
+  if (!/[^\p{L}\p{Nd}]/u.test(text)) unmet.push('a character that is neither letter nor digit');
+  if (unmet.length > 0) {
+    throw new OptionError([`is too weak; it also needs ${unmet.join(', ')}`]);
+  }
+  return text;
+}
+
+/** The master key as it is written: 64 hex digits or base64 of 32 bytes. @throws {OptionError} */
+export function checkMasterKey(text: string): string {
+  decodeMasterKey(text);
+  return text;
+}
+
+/**
+ * The 32 bytes of a written master key. Standard and URL-safe base64 are both taken, padded or not.
+ *
+ * @throws {OptionError} when it is neither; the message does not repeat the key
+ */
+export function decodeMasterKey(text: string): Uint8Array {
+  if (/^[0-9a-fA-F]{64}$/.test(text)) return new Uint8Array(Buffer.from(text, 'hex'));
+  if (/^[A-Za-z0-9+/_-]{43}=?$/.test(text)) {
+    const bytes = new Uint8Array(Buffer.from(text, 'base64'));
+    if (bytes.length === masterKeyBytes) return bytes;
+  }
+  throw new OptionError([
+    `must be ${masterKeyBytes} bytes, written as 64 hex digits or as base64; make one with: openssl rand -hex 32`,
+  ]);
+}
+
+/** A host name or address to listen on, without scheme or port. @throws {OptionError} */
+export function checkHost(text: string): string {
+  if (/^[0-9A-Za-z._:%-]{1,253}$/.test(text) && !/^[^:]*:\d+$/.test(text)) return text;
+  throw new OptionError([
+    `must be a host name or an IP address without scheme and port, not '${text.slice(0, 80)}'`,
+  ]);
+}

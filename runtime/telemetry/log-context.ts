@@ -1,0 +1,125 @@
+import { pino, type Logger } from 'pino';
+
+import type { Clock } from '#runtime/base/clock.ts';
+import type { LogLevel } from '#runtime/config/options.ts';
+import { type Facts, redact, redactText } from './redact.ts';
+
+/** A level a line can have. */
+export type LineLevel = Exclude<LogLevel, 'silent'>;
+
+/**
+ * Where the engine writes what an operator should know. Lines are JSON with `time`, `level`, `msg`, the facts
+ * of the line and those of its context (a request id, a branch). Facts are redacted at every depth, so nobody
+ * has to remember which of them are private.
+ */
+export interface Log {
+  /** For following one request or signal; off in production. */
+  debug(message: string, facts?: Facts): void;
+  /** A change of state an operator wants to see later. */
+  info(message: string, facts?: Facts): void;
+  /** Something an operator should look at that the member copes with. */
+  warn(message: string, facts?: Facts): void;
+  /** A broken promise or invariant. Put what was thrown under `error`. */
+  error(message: string, facts?: Facts): void;
+  /** A log that adds `facts` to each of its lines; nothing is serialized before a line is written. */
+  child(facts: Facts): Log;
+  /** Whether a line of this level would be written; ask before gathering expensive facts. */
+  isEnabled(level: LineLevel): boolean;
+}
+
+/** Takes finished lines, each with its line feed. */
+export interface LogSink {
+  write(line: string): void;
+}
+
+/** The log of a process. */
+export interface RootLog extends Log {
+  /** Writes out what is still buffered; call it before the process ends. */
+  flush(): void;
+}
+
+/** What a log is made of. */
+export interface LogSettings {
+  readonly level: LogLevel;
+  readonly clock: Clock;
+  /** Where lines go; unset: standard output, without waiting for it. */
+  readonly sink?: LogSink;
+}
+
+/** Opens the log of a process. */
+export function createLog({ level, clock, sink }: LogSettings): RootLog {
+  // Asynchronous on purpose: a slow reader of our output must not stop the event loop.
+  const standardOutput = sink === undefined ? pino.destination({ dest: 1, sync: false }) : undefined;
+  const logger = pino(
+    {
+      level,
+      base: null,
+      timestamp: () => `,"time":"${new Date(clock.wallMs()).toISOString()}"`,
+      formatters: { level: (label) => ({ level: label }) },
+    },
+    sink ?? (standardOutput as LogSink),
+  );
+  const flush = (): void => {
+    try {
+      standardOutput?.flushSync();
+    } catch (error) {
+      // The destination opens in a later turn; before that nothing was written, so nothing is lost.
+      if (!(error instanceof Error && error.message.includes('not ready'))) throw error;
+    }
+  };
+  return Object.assign(new PinoLog(logger, {}), { flush });
+}
+
+/** A log that writes nothing. */
+export const silentLog: Log = Object.freeze({
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+  child: () => silentLog,
+  isEnabled: () => false,
+});
+
+/**
+ * The facts of the context are kept as they came and redacted with each line: most requests never write one,
+ * and then their child log costs one allocation.
+ */
+class PinoLog implements Log {
+  readonly #logger: Logger;
+  readonly #context: Facts;
+
+  constructor(logger: Logger, context: Facts) {
+    this.#logger = logger;
+    this.#context = context;
+  }
+
+  debug(message: string, facts?: Facts): void {
+    this.#write('debug', message, facts);
+  }
+
+  info(message: string, facts?: Facts): void {
+    this.#write('info', message, facts);
+  }
+
+  warn(message: string, facts?: Facts): void {
+    this.#write('warn', message, facts);
+  }
+
+  error(message: string, facts?: Facts): void {
+    this.#write('error', message, facts);
+  }
+
+  child(facts: Facts): Log {
+    return new PinoLog(this.#logger, { ...this.#context, ...facts });
+  }
+
+  isEnabled(level: LineLevel): boolean {
+    return this.#logger.isLevelEnabled(level);
+  }
+
+  #write(level: LineLevel, message: string, facts: Facts | undefined): void {
+    if (!this.#logger.isLevelEnabled(level)) return;
+    const all = facts === undefined ? this.#context : { ...this.#context, ...facts };
+    this.#logger[level](redact(all), redactText(message));
+  }
+}

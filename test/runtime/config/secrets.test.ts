@@ -1,0 +1,136 @@
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { inspect } from 'node:util';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+
+import { systemRandom } from '#runtime/base/random.ts';
+import { loadOptions } from '#runtime/config/load-options.ts';
+import { OptionError } from '#runtime/config/option.ts';
+import { loadSecrets, type Secrets } from '#runtime/config/secrets.ts';
+
+let dataDir: string;
+
+beforeEach(() => {
+  dataDir = mkdtempSync(join(tmpdir(), 'grove-secrets-'));
+});
+
+afterEach(() => rmSync(dataDir, { recursive: true }));
+
+const load = (env: Readonly<Record<string, string>> = {}): Secrets =>
+  loadSecrets(loadOptions({ ...env, SVC_DATA_DIR: dataDir }, () => undefined).server, systemRandom);
+
+const pathOf = (name: string): string => join(dataDir, 'secrets', name);
+const keys = ['jwt-secret', 'master-key'];
+const values = (secrets: Secrets): [string, string] => [
+  secrets.jwtSecret.reveal(),
+  Buffer.from(secrets.masterKey.bytes()).toString('hex'),
+];
+
+describe('keys that nobody set', () => {
+  it('are generated once and stay the same after every restart', () => {
+    const first = values(load());
+    expect(first[0]).toMatch(/^[0-9a-f]{96}$/);
+    expect(first[1]).toMatch(/^[0-9a-f]{64}$/);
+    expect(values(load())).toEqual(first);
+  });
+
+  it('are others in another data folder', () => {
+    const first = values(load());
+    rmSync(join(dataDir, 'secrets'), { recursive: true });
+    const second = values(load());
+    expect(second[0]).not.toBe(first[0]);
+    expect(second[1]).not.toBe(first[1]);
+  });
+
+  it('can be read by their owner only, and leave no other file behind', () => {
+    load();
+    expect(readdirSync(join(dataDir, 'secrets')).sort()).toEqual(keys);
+    expect(statSync(join(dataDir, 'secrets')).mode & 0o777).toBe(0o700);
+    for (const name of keys) expect(statSync(pathOf(name)).mode & 0o777).toBe(0o600);
+  });
+
+  it('are those of the other process when two start at once', () => {
+    const other = 'cd'.repeat(32);
+    const racing = {
+      // The other process finishes between our look and our creation: the moment the name is drawn.
+      bytes(length: number): Uint8Array {
+        if (length === 8 && !existsSync(pathOf('master-key'))) {
+          writeFileSync(pathOf('master-key'), `${other}\n`, { mode: 0o600 });
+        }
+        return systemRandom.bytes(length).slice();
+      },
+    };
+    const { server } = loadOptions({ SVC_DATA_DIR: dataDir, JWT_SECRET: 'x'.repeat(32) }, () => undefined);
+    expect(values(loadSecrets(server, racing))[1]).toBe(other);
+    expect(readdirSync(join(dataDir, 'secrets'))).toEqual(['master-key']);
+  });
+
+  it.each(keys)('stop the start when %s can be read by others', (name) => {
+    load();
+    chmodSync(pathOf(name), 0o640);
+    expect(() => load()).toThrow(OptionError);
+    expect(() => load()).toThrow(`chmod 600 ${pathOf(name)}`);
+  });
+
+  it.each(keys)('stop the start when %s is damaged, and are not replaced', (name) => {
+    load();
+    const damaged = readFileSync(pathOf(name), 'utf8').slice(0, 40);
+    writeFileSync(pathOf(name), damaged);
+    expect(() => load()).toThrow(/is damaged; restore it from a backup/);
+    expect(readFileSync(pathOf(name), 'utf8')).toBe(damaged);
+  });
+});
+
+describe('keys of the environment', () => {
+  const hex = '0123456789abcdef'.repeat(4);
+
+  it('are used as they are, and nothing is stored', () => {
+    const secrets = load({ JWT_SECRET: 'a signing key of forty characters ......', SVC_MASTER_KEY: hex });
+    expect(values(secrets)).toEqual(['a signing key of forty characters ......', hex]);
+    expect(existsSync(join(dataDir, 'secrets'))).toBe(false);
+  });
+
+  it.each([
+    ['hex digits', hex],
+    ['capital hex digits', hex.toUpperCase()],
+    ['base64', Buffer.from(hex, 'hex').toString('base64')],
+    ['base64 without padding', Buffer.from(hex, 'hex').toString('base64').replace('=', '')],
+    ['URL-safe base64', Buffer.from(hex, 'hex').toString('base64url')],
+  ])('take a master key as %s', (_, written) => {
+    expect(values(load({ SVC_MASTER_KEY: written }))[1]).toBe(hex);
+  });
+
+  it('win over stored ones', () => {
+    load();
+    expect(values(load({ SVC_MASTER_KEY: hex }))[1]).toBe(hex);
+  });
+});
+
+describe('loaded keys', () => {
+  it('do not show themselves', () => {
+    const secrets = load();
+    const shown = [
+      inspect(secrets, { depth: 9, showHidden: true }),
+      JSON.stringify(secrets),
+      `${secrets.masterKey}`,
+    ];
+    for (const value of values(secrets)) expect(shown.join()).not.toContain(value);
+  });
+
+  it('are copied when they are taken out, so that nobody can change them', () => {
+    const { masterKey } = load();
+    const before = Buffer.from(masterKey.bytes()).toString('hex');
+    masterKey.bytes().fill(0);
+    expect(Buffer.from(masterKey.bytes()).toString('hex')).toBe(before);
+  });
+});

@@ -1,0 +1,33 @@
+import { describe, expect, it } from 'vitest';
+
+import { errorRegistry } from '#runtime/errors/error-registry.ts';
+import { invalid, nodeNotFound, ServiceError } from '#runtime/errors/service-error.ts';
+
+describe('ServiceError', () => {
+  it('takes the message of the registry when it has none of its own', () => {
+    expect(new ServiceError('CONFLICT').message).toBe(errorRegistry.CONFLICT.title);
+    expect(new ServiceError('CONFLICT', 'node a changed').message).toBe('node a changed');
+  });
+
+  it('keeps facts as fields and the cause for the log', () => {
+    const cause = new Error('disk');
+    const error = new ServiceError('STORAGE_FULL', 'full', { field: 'a.b', details: { bytes: 1 }, cause });
+    expect(error).toMatchObject({ code: 'STORAGE_FULL', field: 'a.b', details: { bytes: 1 }, cause });
+    expect(error.entry).toBe(errorRegistry.STORAGE_FULL);
+    expect('cause' in new ServiceError('STORAGE_FULL')).toBe(false);
+  });
+
+  it('names a bad value with one call', () => {
+    expect(invalid('limit is negative', { field: 'limit' })).toMatchObject({
+      code: 'VALIDATION_FAILED',
+      field: 'limit',
+    });
+  });
+
+  it('describes an unreadable node with the words for a missing one', () => {
+    expect(nodeNotFound('/a')).toMatchObject({
+      code: 'NODE_NOT_FOUND',
+      message: "Node at path '/a' not found",
+    });
+  });
+});

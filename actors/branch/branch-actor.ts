@@ -1,0 +1,80 @@
+import type {
+  ActorBehaviour,
+  ActorContext,
+  ActorKind,
+  QueryContext,
+  Turn,
+} from '#runtime/commit/behaviour.ts';
+import { branchTableNames } from '#runtime/shard/key-layout.ts';
+import { type BranchLimits, BranchState } from './branch-state.ts';
+import { createNode } from './create-node.ts';
+import { deleteNode } from './delete-node.ts';
+import { EditScope } from './edit-scope.ts';
+import type { BranchCommand, BranchQuery } from './messages.ts';
+import { readNode, readProperty } from './read-node.ts';
+import { setNodeProperty, updateNode } from './update-node.ts';
+
+/** What carries out each command. A total record: a new command does not compile until it is handled. */
+type CommandHandlers = {
+  readonly [K in BranchCommand['type']]: (
+    edit: EditScope,
+    command: Extract<BranchCommand, { type: K }>,
+  ) => unknown;
+};
+
+/** What answers each query. */
+type QueryHandlers = {
+  readonly [K in BranchQuery['type']]: (
+    state: BranchState,
+    context: QueryContext,
+    query: Extract<BranchQuery, { type: K }>,
+  ) => unknown;
+};
+
+const commands: Partial<CommandHandlers> = {
+  CreateNode: createNode,
+  UpdateNode: updateNode,
+  SetProperty: setNodeProperty,
+  DeleteNode: deleteNode,
+};
+
+const queries: Partial<QueryHandlers> = {
+  ReadNode: readNode,
+  ReadProperty: readProperty,
+};
+
+/** The actor of one branch: all its content, schema, revisions and indexes. @see invariants.md */
+class BranchBehaviour implements ActorBehaviour {
+  readonly #state: BranchState;
+
+  constructor(context: ActorContext, limits: BranchLimits) {
+    this.#state = new BranchState(context, limits);
+  }
+
+  execute(command: BranchCommand, turn: Turn): unknown {
+    const handler = commands[command.type] as (edit: EditScope, command: BranchCommand) => unknown;
+    return handler(new EditScope(turn, this.#state), command);
+  }
+
+  query(query: BranchQuery, context: QueryContext): unknown {
+    const handler = queries[query.type] as (
+      state: BranchState,
+      context: QueryContext,
+      query: BranchQuery,
+    ) => unknown;
+    return handler(this.#state, context, query);
+  }
+
+  forget(): void {
+    this.#state.commandSchemas.forget();
+  }
+}
+
+/** The branch kind of actor. */
+export function branchActor(limits: BranchLimits): ActorKind {
+  return {
+    kind: 'branch',
+    tables: branchTableNames,
+    create: (context) => new BranchBehaviour(context, limits),
+  };
+}

@@ -1,0 +1,66 @@
+import type { LanguageSettings, RepositorySettings } from '#actors/repository/messages.ts';
+import { actorId } from '#runtime/actor/actor-id.ts';
+import type { ActorContext } from '#runtime/commit/behaviour.ts';
+import type { ResolvedSource } from '#runtime/content/schema-resolver.ts';
+import type { Workspace } from '#runtime/content/workspace-definition.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
+import { SchemaCache } from '#runtime/tree/schema-store.ts';
+
+/** Limits of one branch. */
+export interface BranchLimits {
+  /** Nodes one commit may change. */
+  readonly commitNodesMax: number;
+}
+
+/**
+ * What a branch actor keeps between messages: its names, the way to its repository, resolved schemas. Nothing
+ * in here is content, so dropping it never loses anything.
+ */
+export class BranchState {
+  /** Name of the branch, as people know it. */
+  readonly name: string;
+  readonly tenant: string;
+  readonly limits: BranchLimits;
+  /** Schemas as commands see them, changes of the running batch included. */
+  readonly commandSchemas = new SchemaCache();
+  /** Schemas as queries see them: durable. */
+  readonly querySchemas = new SchemaCache();
+  readonly #context: ActorContext;
+  readonly #repository: string;
+
+  constructor(context: ActorContext, limits: BranchLimits) {
+    const [tenant, repository, branch] = context.id.split('/').map(decodeURIComponent) as [
+      string,
+      string,
+      string,
+    ];
+    this.#context = context;
+    this.tenant = tenant;
+    this.limits = limits;
+    this.#repository = actorId(tenant, repository, 'repository');
+    this.name = branch.slice(0, branch.lastIndexOf('~'));
+  }
+
+  /** A workspace of the repository. @throws {ServiceError} `WORKSPACE_NOT_FOUND` */
+  workspace(name: string): Workspace {
+    const { workspace } = this.#settings(name);
+    if (workspace === undefined)
+      throw new ServiceError('WORKSPACE_NOT_FOUND', `Workspace '${name}' not found`);
+    return workspace;
+  }
+
+  /** Languages of the repository. */
+  languages(): LanguageSettings {
+    return this.#settings('').languages;
+  }
+
+  /** The schema in force in a workspace while a command runs: pinned types at their pinned revision. */
+  commandSchema(reader: TableReader, workspace: Workspace): ResolvedSource {
+    return this.commandSchemas.get(reader, { pins: workspace.config.node_type_pins });
+  }
+
+  #settings(workspace: string): RepositorySettings {
+    return this.#context.ask(this.#repository, { type: 'ReadSettings', workspace }) as RepositorySettings;
+  }
+}

@@ -1,0 +1,200 @@
+import { NODE_ID_BYTES_MAX, ROOT_ID } from '#runtime/content/content-node.ts';
+import { requireAllowedInWorkspace, requireAllowedUnder } from '#runtime/content/allowed-children.ts';
+import { type InitialNode, planInitialChildren } from '#runtime/content/initial-structure.ts';
+import type { JsonObject } from '#runtime/content/json-value.ts';
+import { orderKeyBetween } from '#runtime/content/order-key.ts';
+import { joinPath, parentPath, pathName, pathSegments, sanitizeName } from '#runtime/content/path.ts';
+import { storedTranslations } from '#runtime/content/translation.ts';
+import { requireArchetype, prepareProperties } from '#runtime/content/validate-node.ts';
+import { invalid, nodeNotFound, ServiceError } from '#runtime/errors/service-error.ts';
+import { parentEntry } from '#runtime/tree/node-reader.ts';
+import { makeNodeRecord, type NodeRecord } from '#runtime/tree/node-record.ts';
+import type { EditScope } from './edit-scope.ts';
+import type { CreateNode, NewNode, NodeWritten } from './messages.ts';
+import { resolveReferences } from './resolve-references.ts';
+
+/** The type missing parents get with `deep`. */
+const FOLDER = 'svc:Folder';
+
+/** Where a node is created. */
+interface Parent {
+  readonly id: string;
+  readonly path: string;
+  /** Type of the parent; undefined at the root. */
+  readonly nodeType: string | undefined;
+}
+
+/** Creates a node as one revision. @see messages.ts, CreateNode */
+export function createNode(edit: EditScope, command: CreateNode): NodeWritten {
+  const record = insertNode(edit, command.workspace, command.parentPath, command.node, command.deep);
+  const revision = edit.finish(command.commit, `Created node: ${record.header.id}`) as string;
+  return { node: edit.render(command.workspace, record), nodeId: record.header.id, revision };
+}
+
+/**
+ * Checks and stores a new node with the initial structure of its type, without ending the revision.
+ *
+ * @param deep creates missing parents as folders
+ * @throws {ServiceError} `NODE_NOT_FOUND` for a missing parent; `VALIDATION_FAILED`; `NODE_ALREADY_EXISTS`
+ * @see Supplement 2, 3.3, 3.5, 5.1
+ */
+export function insertNode(
+  edit: EditScope,
+  workspace: string,
+  under: string,
+  node: NewNode,
+  deep = false,
+): NodeRecord {
+  edit.workspace(workspace);
+  const name = sanitizeName(node.name);
+  const parent = requireParent(edit, workspace, under, deep);
+  const record = addNode(edit, workspace, parent, { ...node, name });
+  const type = edit.requireType(workspace, node.nodeType);
+  if (type.initialStructure !== null) {
+    const self: Parent = { id: record.header.id, path: record.header.path, nodeType: node.nodeType };
+    for (const child of planInitialChildren(type, edit.schema(workspace)))
+      addPlanned(edit, workspace, self, child);
+  }
+  return record;
+}
+
+/** Stores a planned node with everything below it. Nodes that are there already stay as they are. */
+export function addPlanned(edit: EditScope, workspace: string, parent: Parent, planned: InitialNode): void {
+  const path = joinPath(parent.path, planned.name);
+  const existing = edit.head.byPath(workspace, path);
+  const record =
+    existing ??
+    addNode(edit, workspace, parent, {
+      name: planned.name,
+      nodeType: planned.node_type,
+      archetype: planned.archetype,
+      properties: planned.properties,
+      translations: planned.translations,
+    });
+  const self: Parent = { id: record.header.id, path, nodeType: record.header.nodeType };
+  for (const child of planned.children) addPlanned(edit, workspace, self, child);
+}
+
+/** The root of a workspace as a parent. */
+export const rootParent: Parent = { id: ROOT_ID, path: '/', nodeType: undefined };
+
+function requireParent(edit: EditScope, workspace: string, path: string, deep: boolean): Parent {
+  if (path === '/') return rootParent;
+  const record = edit.head.byPath(workspace, path);
+  if (record !== undefined) {
+    const { id, nodeType } = record.header;
+    if (
+      !edit.turn.caller.policy.unrestricted &&
+      !edit.turn.caller.policy.allows('read', { workspace, path, nodeType })
+    ) {
+      throw nodeNotFound(path);
+    }
+    return { id, path, nodeType };
+  }
+  if (!deep) throw nodeNotFound(path);
+  let parent = rootParent;
+  for (const segment of pathSegments(path)) {
+    const here = joinPath(parent.path, segment);
+    const existing = edit.head.byPath(workspace, here);
+    const made =
+      existing ??
+      addNode(edit, workspace, parent, { name: sanitizeName(segment), nodeType: FOLDER, properties: {} });
+    parent = { id: made.header.id, path: made.header.path, nodeType: made.header.nodeType };
+  }
+  return parent;
+}
+
+/** Everything that is checked before a node may stand at a place, apart from its own content. */
+export function requirePlace(
+  edit: EditScope,
+  workspace: string,
+  parent: Parent,
+  nodeType: string,
+  path: string,
+): void {
+  const atRoot = parent.id === ROOT_ID;
+  requireAllowedInWorkspace(edit.workspace(workspace), nodeType, atRoot);
+  if (parent.nodeType !== undefined) {
+    const parentType = edit.schema(workspace).nodeType(parent.nodeType);
+    if (parentType !== undefined) requireAllowedUnder(parentType, nodeType);
+  }
+  edit.authorize(workspace, 'create', { path, nodeType });
+  if (edit.head.idAt(workspace, path) === undefined) return;
+  if (atRoot) throw invalid(`Node '${path}' already exists`);
+  throw new ServiceError('NODE_ALREADY_EXISTS', `Node '${path}' already exists`);
+}
+
+/** The order key behind the last child. */
+export function lastOrderKey(edit: EditScope, workspace: string, parentId: string): string {
+  return orderKeyBetween(parentEntry(edit.turn, workspace, parentId)?.lastOrderKey ?? null, null);
+}
+
+function addNode(edit: EditScope, workspace: string, parent: Parent, node: NewNode): NodeRecord {
+  const type = edit.requireType(workspace, node.nodeType);
+  const path = joinPath(parent.path, node.name);
+  requirePlace(edit, workspace, parent, node.nodeType, path);
+  const id = node.id === undefined ? edit.turn.newId() : requireFreeId(edit, workspace, node.id);
+  const schema = edit.schema(workspace);
+  const archetype = node.archetype == null ? null : requireArchetype(node.archetype, type, schema);
+  const properties = prepareProperties(type, archetype, node.properties, schema, 'create');
+  const record = makeNodeRecord(
+    {
+      id,
+      name: node.name,
+      path,
+      nodeType: node.nodeType,
+      archetype: node.archetype ?? null,
+      parentId: parent.id,
+      orderKey: lastOrderKey(edit, workspace, parent.id),
+      version: 1,
+      createdAt: edit.now,
+      createdBy: edit.who,
+      updatedAt: edit.now,
+      updatedBy: edit.who,
+      publishedAt: null,
+      publishedBy: null,
+      ownerId: node.ownerId ?? null,
+      translations:
+        node.translations == null ? null : storedTranslations(properties, node.translations, edit.now, type),
+      relations: [],
+      revision: edit.revision,
+      operation: 'added',
+      changedLocale: null,
+    },
+    resolveReferences(edit, workspace, properties) as JsonObject,
+  );
+  edit.writer.add(workspace, record);
+  edit.checkSize();
+  edit.audit(workspace, record, 'Create');
+  return record;
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is refused.
+const controlCharacters = /[\x00-\x1f\x7f]/;
+
+function requireFreeId(edit: EditScope, workspace: string, id: string): string {
+  if (
+    id === '' ||
+    id === ROOT_ID ||
+    Buffer.byteLength(id) > NODE_ID_BYTES_MAX ||
+    controlCharacters.test(id) ||
+    !id.isWellFormed()
+  ) {
+    throw invalid(`A node id is 1 to ${NODE_ID_BYTES_MAX} bytes without control characters, and not '/'`, {
+      field: 'id',
+    });
+  }
+  if (edit.head.byId(workspace, id) !== undefined) {
+    throw new ServiceError('NODE_ALREADY_EXISTS', `A node with id '${id}' already exists`);
+  }
+  return id;
+}
+
+/** Parent of a path as it stands now. @throws {ServiceError} `NODE_NOT_FOUND` */
+export function requireParentOf(
+  edit: EditScope,
+  workspace: string,
+  path: string,
+): { parent: Parent; name: string } {
+  return { parent: requireParent(edit, workspace, parentPath(path), false), name: pathName(path) };
+}

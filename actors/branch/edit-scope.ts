@@ -1,0 +1,211 @@
+import { authorize, type Operation } from '#runtime/access/policy.ts';
+import { actorName } from '#runtime/access/principal.ts';
+import type { Turn } from '#runtime/commit/behaviour.ts';
+import type { NodeHeader } from '#runtime/content/content-node.ts';
+import type { JsonObject } from '#runtime/content/json-value.ts';
+import { formatRevision } from '#runtime/content/revision.ts';
+import type { ResolvedSource } from '#runtime/content/schema-resolver.ts';
+import type { ResolvedNodeType } from '#runtime/content/type-resolver.ts';
+import type { Workspace } from '#runtime/content/workspace-definition.ts';
+import { invalid, nodeNotFound, ServiceError } from '#runtime/errors/service-error.ts';
+import { auditKey, BranchTable } from '#runtime/shard/key-layout.ts';
+import type { HeadNodeReader } from '#runtime/tree/node-reader.ts';
+import { makeNodeRecord, type NodeRecord, withHeader } from '#runtime/tree/node-record.ts';
+import { renderNode } from '#runtime/tree/render-node.ts';
+import { type DefinitionChange, writeRevision } from '#runtime/tree/revision-store.ts';
+import { TreeWriter } from '#runtime/tree/tree-writer.ts';
+import type { BranchState } from './branch-state.ts';
+import type { CommitInfo, NodePlace } from './messages.ts';
+
+/** What the audit log calls an action. @see Supplement 12 */
+export type AuditAction =
+  | 'Create'
+  | 'Update'
+  | 'UpdateProperty'
+  | 'Delete'
+  | 'Publish'
+  | 'Unpublish'
+  | 'Move'
+  | 'Copy'
+  | 'Rename'
+  | 'Restore';
+
+/**
+ * One command's edit of a branch: the nodes it looks up, the rules that hold for every write, the stamps, and
+ * at the end the one revision that records it all.
+ */
+export class EditScope {
+  readonly turn: Turn;
+  readonly state: BranchState;
+  readonly writer: TreeWriter;
+  /** ISO 8601 time of the command. */
+  readonly now: string;
+  /** Who acts, for `created_by` and `updated_by`. */
+  readonly who: string;
+  readonly #definitions: DefinitionChange[] = [];
+  #workspace: Workspace | undefined;
+  #audited = 0;
+
+  constructor(turn: Turn, state: BranchState) {
+    this.turn = turn;
+    this.state = state;
+    this.now = new Date(turn.wallMs).toISOString();
+    this.who = actorName(turn.caller.principal);
+    this.writer = new TreeWriter(turn, (name) => this.schema(name));
+  }
+
+  /** The present tree, with what this command has written so far. */
+  get head(): HeadNodeReader {
+    return this.writer.head;
+  }
+
+  /** The revision being written, as text. */
+  get revision(): string {
+    return formatRevision(this.turn.revision);
+  }
+
+  /** A workspace of the repository. @throws {ServiceError} `WORKSPACE_NOT_FOUND` */
+  workspace(name: string): Workspace {
+    if (this.#workspace?.name !== name) this.#workspace = this.state.workspace(name);
+    return this.#workspace;
+  }
+
+  /** The schema in force in a workspace. */
+  schema(workspace: string): ResolvedSource {
+    return this.state.commandSchema(this.turn, this.workspace(workspace));
+  }
+
+  /** A node type that can be given to a node. @throws {ServiceError} `VALIDATION_FAILED` */
+  requireType(workspace: string, name: string): ResolvedNodeType {
+    const type = this.schema(workspace).nodeType(name);
+    if (type === undefined) throw invalid(`NodeType '${name}' not found`, { field: 'node_type' });
+    if (type.nodeType.is_mixin === true)
+      throw invalid(`'${name}' is a mixin and cannot be the type of a node`, { field: 'node_type' });
+    return type;
+  }
+
+  /**
+   * A node the caller may do something to.
+   *
+   * @throws {ServiceError} `NODE_NOT_FOUND`, also when it may not be read; `PERMISSION_DENIED`; `WORKSPACE_NOT_FOUND`
+   */
+  requireNode(workspace: string, place: NodePlace, operation: Operation): NodeRecord {
+    const record =
+      'path' in place ? this.head.byPath(workspace, place.path) : this.head.byId(workspace, place.id);
+    if (record === undefined) {
+      this.workspace(workspace);
+      throw nodeNotFound('path' in place ? place.path : place.id);
+    }
+    this.authorize(workspace, operation, record.header);
+    return record;
+  }
+
+  /** @throws {ServiceError} `NODE_NOT_FOUND`, `PERMISSION_DENIED` */
+  authorize(workspace: string, operation: Operation, header: Pick<NodeHeader, 'path' | 'nodeType'>): void {
+    authorize(this.turn.caller.policy, operation, {
+      workspace,
+      path: header.path,
+      nodeType: header.nodeType,
+    });
+  }
+
+  /**
+   * Refuses an update of a node whose type is immutable.
+   *
+   * @throws {ServiceError} `VALIDATION_FAILED`
+   */
+  requireMutable(workspace: string, record: NodeRecord): void {
+    if (this.schema(workspace).nodeType(record.header.nodeType)?.immutable === true) {
+      throw invalid(`Nodes of type '${record.header.nodeType}' are immutable`);
+    }
+  }
+
+  /**
+   * A changed state of a node: stamps and version are set here.
+   *
+   * @param change header fields that differ
+   * @param properties absent: as they were, not decoded
+   */
+  next(record: NodeRecord, change: Partial<NodeHeader>, properties?: JsonObject): NodeRecord {
+    const header: NodeHeader = {
+      ...record.header,
+      version: record.header.version + 1,
+      updatedAt: this.now,
+      updatedBy: this.who,
+      revision: this.revision,
+      operation: 'modified',
+      changedLocale: null,
+      ...change,
+    };
+    return properties === undefined ? withHeader(record, header) : makeNodeRecord(header, properties);
+  }
+
+  /** Stores a changed state and checks the bound on changed nodes. @throws {ServiceError} `COMMIT_TOO_LARGE` */
+  replace(workspace: string, old: NodeRecord, next: NodeRecord): void {
+    this.writer.replace(workspace, old, next);
+    this.checkSize();
+  }
+
+  /** @throws {ServiceError} `COMMIT_TOO_LARGE` */
+  checkSize(): void {
+    const most = this.state.limits.commitNodesMax;
+    if (this.writer.changeCount > most) {
+      throw new ServiceError('COMMIT_TOO_LARGE', `One commit may change at most ${most} nodes; split it`);
+    }
+  }
+
+  /** Notes a change of a schema definition for the revision record. */
+  noteDefinition(change: DefinitionChange): void {
+    this.#definitions.push(change);
+  }
+
+  /** Writes an audit entry when the node's type is auditable. @see Supplement 12, audit entry */
+  audit(workspace: string, record: NodeRecord, action: AuditAction, details: JsonObject | null = null): void {
+    const { id, nodeType, path } = record.header;
+    if (this.schema(workspace).nodeType(nodeType)?.auditable !== true) return;
+    const entry = {
+      id: this.turn.newId(),
+      node_id: id,
+      path,
+      workspace,
+      user_id: this.who,
+      action,
+      timestamp: this.now,
+      details,
+    };
+    const key = auditKey(workspace, id, this.turn.revision, this.#audited++);
+    this.turn.put(BranchTable.audit, key, Buffer.from(JSON.stringify(entry)));
+  }
+
+  /** The node object of a record as JSON text. */
+  render(workspace: string, record: NodeRecord): string {
+    return renderNode(record, {
+      workspace,
+      hasChildren: this.head.hasChildren(workspace, record.header.id),
+      type: this.schema(workspace).nodeType(record.header.nodeType),
+    });
+  }
+
+  /**
+   * Records the edit as one revision and moves the head to it.
+   *
+   * @param message used when the caller gave none
+   * @returns the revision, or null when nothing changed
+   */
+  finish(commit: CommitInfo | undefined, message: string): string | null {
+    const { changes } = this.writer;
+    if (changes.length === 0 && this.#definitions.length === 0) return null;
+    writeRevision(
+      this.turn,
+      {
+        actor: commit?.actor ?? this.who,
+        message: commit?.message ?? message,
+        isSystem: commit?.isSystem ?? false,
+      },
+      changes,
+      this.#definitions,
+    );
+    this.turn.emit({ type: 'RevisionCommitted' });
+    return this.revision;
+  }
+}

@@ -1,0 +1,86 @@
+import { authorize } from '#runtime/access/policy.ts';
+import type { QueryContext } from '#runtime/commit/behaviour.ts';
+import { JsonText } from '#runtime/content/json-text.ts';
+import type { JsonObject, JsonValue } from '#runtime/content/json-value.ts';
+import { getProperty } from '#runtime/content/property-path.ts';
+import type { Revision } from '#runtime/content/revision.ts';
+import { localizedProperties } from './localize.ts';
+import type { ResolvedSource } from '#runtime/content/schema-resolver.ts';
+import { nodeNotFound, ServiceError } from '#runtime/errors/service-error.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
+import { HeadNodeReader, type NodeReader, PastNodeReader } from '#runtime/tree/node-reader.ts';
+import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import { derivedProperty, renderNode } from '#runtime/tree/render-node.ts';
+import type { BranchState } from './branch-state.ts';
+import type { NodePlace, ReadNode, ReadProperty } from './messages.ts';
+
+/** The tree a query looks at: the head, or an earlier revision. */
+export function readerAt(view: TableReader, at: Revision | undefined): NodeReader {
+  return at === undefined ? new HeadNodeReader(view) : new PastNodeReader(view, at);
+}
+
+/** The schema a query renders with; at an earlier revision the schema of then. */
+export function schemaAt(state: BranchState, view: TableReader, at: Revision | undefined): ResolvedSource {
+  return state.querySchemas.get(view, at === undefined ? {} : { at });
+}
+
+/**
+ * A node the caller may read.
+ *
+ * @throws {ServiceError} `NODE_NOT_FOUND`, `WORKSPACE_NOT_FOUND`
+ */
+export function requireReadable(
+  state: BranchState,
+  context: QueryContext,
+  reader: NodeReader,
+  workspace: string,
+  place: NodePlace,
+): NodeRecord {
+  const record = 'path' in place ? reader.byPath(workspace, place.path) : reader.byId(workspace, place.id);
+  if (record === undefined) {
+    state.workspace(workspace);
+    throw nodeNotFound('path' in place ? place.path : place.id);
+  }
+  const { path, nodeType } = record.header;
+  authorize(context.caller.policy, 'read', { workspace, path, nodeType });
+  return record;
+}
+
+/** One node. @see messages.ts, ReadNode */
+export function readNode(state: BranchState, context: QueryContext, query: ReadNode): JsonText {
+  const { workspace } = query;
+  const reader = readerAt(context.view, query.at);
+  const record = requireReadable(state, context, reader, workspace, query.place);
+  const type = schemaAt(state, context.view, query.at).nodeType(record.header.nodeType);
+  const hasChildren = reader.hasChildren(workspace, record.header.id);
+  if (query.lang === undefined) return new JsonText(renderNode(record, { workspace, hasChildren, type }));
+  const properties = localizedProperties(state, record, query.lang);
+  if (properties === 'hidden') throw nodeNotFound(record.header.path);
+  return new JsonText(renderNode(record, { workspace, hasChildren, type, properties }));
+}
+
+/** One property value. @see messages.ts, ReadProperty */
+export function readProperty(
+  state: BranchState,
+  context: QueryContext,
+  query: ReadProperty,
+): { value: JsonValue } {
+  const reader = readerAt(context.view, query.at);
+  const record = requireReadable(state, context, reader, query.workspace, query.place);
+  const properties: JsonObject | 'hidden' =
+    query.lang === undefined ? record.properties : localizedProperties(state, record, query.lang);
+  if (properties === 'hidden') throw nodeNotFound(record.header.path);
+  const type = schemaAt(state, context.view, query.at).nodeType(record.header.nodeType);
+  const [first] = query.property;
+  const value =
+    query.property.length === 1
+      ? (derivedProperty(type, first as string) ?? getProperty(properties, query.property))
+      : getProperty(properties, query.property);
+  if (value === undefined) {
+    throw new ServiceError(
+      'NOT_FOUND',
+      `Node '${record.header.path}' has no property '${query.property.join('.')}'`,
+    );
+  }
+  return { value };
+}

@@ -1,0 +1,140 @@
+import type { ChangeOperation } from '#runtime/content/content-node.ts';
+import { formatRevision, parseRevision, type Revision, revisionZero } from '#runtime/content/revision.ts';
+import { CommonTable, type Turn } from '#runtime/commit/behaviour.ts';
+import { BranchTable, revisionChangesKey, revisionKey } from '#runtime/shard/key-layout.ts';
+import { sortableUint32 } from '#runtime/shard/binary-key.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
+
+/** One node a revision touched. `locale` when only the overlay of that locale was written. */
+export interface NodeChange {
+  readonly node_id: string;
+  readonly workspace: string;
+  readonly operation: ChangeOperation;
+  readonly path: string;
+  readonly node_type: string;
+  readonly translation_locale?: string;
+}
+
+/** One schema definition a revision touched. */
+export interface DefinitionChange {
+  readonly kind: 'node_type' | 'archetype' | 'element_type';
+  readonly name: string;
+  readonly operation: 'added' | 'modified' | 'deleted';
+}
+
+/** What a commit says about itself. @see Content, Query, Functions and Versioning Interface: Branch, tag, revision, conflict */
+export interface RevisionRecord {
+  readonly revision: string;
+  readonly parent: string | null;
+  readonly mergeParent: string | null;
+  readonly timestamp: string;
+  readonly actor: string;
+  readonly message: string;
+  readonly isSystem: boolean;
+  readonly definitions: readonly DefinitionChange[];
+  readonly changeCount: number;
+  /** Inline when there are few; otherwise in chunks of their own. */
+  readonly changes?: readonly NodeChange[];
+}
+
+/** Changes kept inside the record; more go to chunks, so that listing revisions stays cheap. */
+const INLINE_CHANGES_MAX = 16;
+
+/** Changes in one chunk. */
+const CHUNK_CHANGES = 1000;
+
+/** Where a branch stands and how many revisions it has. */
+export interface BranchHead {
+  readonly head: Revision;
+  readonly revisions: number;
+  readonly systemRevisions: number;
+}
+
+const HEAD_KEY = 'head';
+
+/** Reads where the branch stands; an empty branch stands at `0-0`. */
+export function readBranchHead(reader: TableReader): BranchHead {
+  const bytes = reader.get(CommonTable.meta, HEAD_KEY);
+  if (bytes === undefined) return { head: revisionZero, revisions: 0, systemRevisions: 0 };
+  const [head, revisions, systemRevisions] = JSON.parse(Buffer.from(bytes).toString()) as [
+    string,
+    number,
+    number,
+  ];
+  return { head: parseRevision(head), revisions, systemRevisions };
+}
+
+/** What the writer of a revision gives. */
+export interface RevisionFacts {
+  readonly actor: string;
+  readonly message: string;
+  readonly isSystem: boolean;
+  readonly mergeParent?: string;
+}
+
+/** Writes the record of the turn's revision and moves the head to it. */
+export function writeRevision(
+  turn: Turn,
+  facts: RevisionFacts,
+  changes: readonly NodeChange[],
+  definitions: readonly DefinitionChange[],
+): void {
+  const { head, revisions, systemRevisions } = readBranchHead(turn);
+  const inline = changes.length <= INLINE_CHANGES_MAX;
+  const record: RevisionRecord = {
+    revision: formatRevision(turn.revision),
+    parent: revisions === 0 ? null : formatRevision(head),
+    mergeParent: facts.mergeParent ?? null,
+    timestamp: new Date(turn.wallMs).toISOString(),
+    actor: facts.actor,
+    message: facts.message,
+    isSystem: facts.isSystem,
+    definitions,
+    changeCount: changes.length,
+    ...(inline ? { changes } : {}),
+  };
+  turn.put(BranchTable.revisions, revisionKey(turn.revision), Buffer.from(JSON.stringify(record)));
+  if (!inline) {
+    for (let start = 0; start < changes.length; start += CHUNK_CHANGES) {
+      const chunk = JSON.stringify(changes.slice(start, start + CHUNK_CHANGES));
+      turn.put(
+        BranchTable.revisionChanges,
+        revisionChangesKey(turn.revision, start / CHUNK_CHANGES),
+        Buffer.from(chunk),
+      );
+    }
+  }
+  const next = [record.revision, revisions + 1, systemRevisions + (facts.isSystem ? 1 : 0)];
+  turn.put(CommonTable.meta, HEAD_KEY, Buffer.from(JSON.stringify(next)));
+}
+
+/** The record of a revision; undefined when this branch has no such revision. */
+export function readRevision(reader: TableReader, revision: Revision): RevisionRecord | undefined {
+  const bytes = reader.get(BranchTable.revisions, revisionKey(revision));
+  return bytes === undefined ? undefined : parseRecord(bytes);
+}
+
+/** The node changes of a record. Cost follows their number. */
+export function readChanges(reader: TableReader, record: RevisionRecord): readonly NodeChange[] {
+  if (record.changes !== undefined) return record.changes;
+  const prefix = revisionKey(parseRevision(record.revision));
+  const changes: NodeChange[] = [];
+  const range = { start: prefix, end: prefix + sortableUint32(0xffffffff) };
+  for (const { value } of reader.range(BranchTable.revisionChanges, range)) {
+    for (const change of JSON.parse(Buffer.from(value).toString()) as NodeChange[]) changes.push(change);
+  }
+  return changes;
+}
+
+/** Records newest first, from a revision backwards. */
+export function* revisionsUpTo(reader: TableReader, from: Revision): Generator<RevisionRecord, undefined> {
+  const end = `${revisionKey(from)}\u0000`;
+  for (const { value } of reader.range(BranchTable.revisions, { start: '', end, reverse: true }))
+    yield parseRecord(value);
+}
+
+function parseRecord(bytes: Uint8Array): RevisionRecord {
+  return JSON.parse(
+    Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).utf8Slice(),
+  ) as RevisionRecord;
+}

@@ -1,0 +1,195 @@
+import { CommonTable, type Turn } from '#runtime/commit/behaviour.ts';
+import type { Archetype } from '#runtime/content/archetype.ts';
+import type { ElementType } from '#runtime/content/element-type.ts';
+import type { NodeType } from '#runtime/content/node-type.ts';
+import { compareRevisions, formatRevision, parseRevision, type Revision } from '#runtime/content/revision.ts';
+import { type ResolvedSource, SchemaResolver } from '#runtime/content/schema-resolver.ts';
+import { bytesText } from '#runtime/shard/binary-key.ts';
+import {
+  BranchTable,
+  definitionKey,
+  definitionVersionKey,
+  definitionVersionsUpTo,
+  underParts,
+} from '#runtime/shard/key-layout.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
+
+/** Families of stored definitions; mixins are node types with `is_mixin`. */
+export type StoredKind = 'node_type' | 'archetype' | 'element_type';
+
+/** What each family stores. */
+export interface DefinitionOf {
+  node_type: NodeType;
+  archetype: Archetype;
+  element_type: ElementType;
+}
+
+interface StoredDefinition<K extends StoredKind> {
+  /** The revision that wrote it. */
+  readonly since: string;
+  readonly definition: DefinitionOf[K];
+}
+
+/** Name of the meta row that holds the revision of the newest schema change. */
+const STAMP_KEY = 'schema';
+
+function parse<K extends StoredKind>(bytes: Uint8Array): StoredDefinition<K> {
+  return JSON.parse(
+    Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).utf8Slice(),
+  ) as StoredDefinition<K>;
+}
+
+/** The revision of the newest schema change; it names one state of the schema. */
+export function schemaStamp(reader: TableReader): string {
+  const bytes = reader.get(CommonTable.meta, STAMP_KEY);
+  return bytes === undefined ? '' : Buffer.from(bytes).toString('latin1');
+}
+
+/** A definition as of the head, or of a revision. */
+export function readDefinition<K extends StoredKind>(
+  reader: TableReader,
+  kind: K,
+  name: string,
+  at?: Revision,
+): DefinitionOf[K] | undefined {
+  const bytes = reader.get(BranchTable.definitions, definitionKey(kind, name));
+  if (bytes !== undefined) {
+    const stored = parse<K>(bytes);
+    if (at === undefined || compareRevisions(parseRevision(stored.since), at) <= 0) return stored.definition;
+  }
+  if (at === undefined) return undefined;
+  for (const { value } of reader.range(
+    BranchTable.definitionVersions,
+    definitionVersionsUpTo(kind, name, at),
+  )) {
+    return value.length === 0 ? undefined : parse<K>(value).definition;
+  }
+  return undefined;
+}
+
+/** Every definition of a family, sorted by name. Cost follows their number, and for a past moment that of their versions. */
+export function listDefinitions<K extends StoredKind>(
+  reader: TableReader,
+  kind: K,
+  at?: Revision,
+): readonly DefinitionOf[K][] {
+  if (at === undefined) {
+    const present: DefinitionOf[K][] = [];
+    for (const { value } of reader.range(BranchTable.definitions, underParts(kind)))
+      present.push(parse<K>(value).definition);
+    return present;
+  }
+  const names = new Set<string>();
+  const start = kind.length + 1;
+  for (const { key } of reader.range(BranchTable.definitions, underParts(kind)))
+    names.add(bytesText(key.slice(start)));
+  for (const { key } of reader.range(BranchTable.definitionVersions, underParts(kind))) {
+    // Behind the name: a zero byte and ten bytes of revision.
+    names.add(bytesText(key.slice(start, key.length - 11)));
+  }
+  const found = [...names].sort().map((name) => readDefinition(reader, kind, name, at));
+  return found.filter((definition) => definition !== undefined);
+}
+
+/** Stores a definition as of the turn's revision; what it replaces becomes history. */
+export function writeDefinition<K extends StoredKind>(
+  turn: Turn,
+  kind: K,
+  definition: DefinitionOf[K],
+): void {
+  keepVersion(turn, kind, definition.name);
+  const stored: StoredDefinition<K> = { since: formatRevision(turn.revision), definition };
+  turn.put(
+    BranchTable.definitions,
+    definitionKey(kind, definition.name),
+    Buffer.from(JSON.stringify(stored)),
+  );
+  stamp(turn);
+}
+
+/** Removes a definition as of the turn's revision. */
+export function removeDefinition(turn: Turn, kind: StoredKind, name: string): void {
+  keepVersion(turn, kind, name);
+  turn.remove(BranchTable.definitions, definitionKey(kind, name));
+  turn.put(
+    BranchTable.definitionVersions,
+    definitionVersionKey(kind, name, turn.revision),
+    new Uint8Array(0),
+  );
+  stamp(turn);
+}
+
+function keepVersion(turn: Turn, kind: StoredKind, name: string): void {
+  const bytes = turn.get(BranchTable.definitions, definitionKey(kind, name));
+  if (bytes === undefined) return;
+  const since = parseRevision(parse(bytes).since);
+  if (compareRevisions(since, turn.revision) === 0) return;
+  turn.put(BranchTable.definitionVersions, definitionVersionKey(kind, name, since), bytes);
+}
+
+function stamp(turn: Turn): void {
+  turn.put(CommonTable.meta, STAMP_KEY, Buffer.from(formatRevision(turn.revision), 'latin1'));
+}
+
+/** Resolved schemas kept at a time; each is one state of the schema, seen through one set of pins. */
+const RESOLVERS_MAX = 24;
+
+/** Which state of the schema is meant. */
+export interface SchemaMoment {
+  /** Absent: the head. */
+  readonly at?: Revision;
+  /** Node types fixed to an earlier revision by a workspace. */
+  readonly pins?: Readonly<Record<string, string | null>>;
+}
+
+/**
+ * Resolved schemas, remembered by the stamp of the schema they were made from. A stamp is never used twice, so
+ * nothing has to be dropped when a command is taken back; only a command that changes the schema and then
+ * reads it must call {@link forget} first.
+ *
+ * One cache serves readers of one kind (commands, or durable queries): definitions are read when first asked
+ * for, through the reader given last, which shows the state its stamp names.
+ */
+export class SchemaCache {
+  readonly #resolvers = new Map<string, ResolvedSource>();
+  #reader: TableReader | undefined;
+
+  /** The schema as a reader shows it. Use it within the same turn of the event loop. */
+  get(reader: TableReader, moment: SchemaMoment = {}): ResolvedSource {
+    this.#reader = reader;
+    const pinned =
+      moment.pins !== undefined && Object.keys(moment.pins).length > 0 ? JSON.stringify(moment.pins) : '';
+    const key = `${schemaStamp(reader)}|${moment.at === undefined ? '' : formatRevision(moment.at)}|${pinned}`;
+    const known = this.#resolvers.get(key);
+    if (known !== undefined) return known;
+    const made = resolverOver(() => this.#reader as TableReader, moment);
+    if (this.#resolvers.size >= RESOLVERS_MAX)
+      this.#resolvers.delete(this.#resolvers.keys().next().value as string);
+    this.#resolvers.set(key, made);
+    return made;
+  }
+
+  /** Drops everything remembered. */
+  forget(): void {
+    this.#resolvers.clear();
+    this.#reader = undefined;
+  }
+}
+
+/** The schema as a reader shows it, for reads that keep their reader over several turns (pinned ones). */
+export function resolverOver(reader: () => TableReader, moment: SchemaMoment): ResolvedSource {
+  return new SchemaResolver({
+    nodeType: (name) => {
+      const pin =
+        moment.pins !== undefined && Object.hasOwn(moment.pins, name) ? moment.pins[name] : undefined;
+      return readDefinition(
+        reader(),
+        'node_type',
+        name,
+        typeof pin === 'string' ? parseRevision(pin) : moment.at,
+      );
+    },
+    archetype: (name) => readDefinition(reader(), 'archetype', name, moment.at),
+    elementType: (name) => readDefinition(reader(), 'element_type', name, moment.at),
+  });
+}

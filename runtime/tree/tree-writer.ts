@@ -1,0 +1,305 @@
+import { assert, InvariantError } from '#runtime/base/assert.ts';
+import type { Turn } from '#runtime/commit/behaviour.ts';
+import { ROOT_ID } from '#runtime/content/content-node.ts';
+import { formatRevision, parseRevision, type Revision, compareRevisions } from '#runtime/content/revision.ts';
+import type { ResolvedSource } from '#runtime/content/schema-resolver.ts';
+import type { ResolvedNodeType } from '#runtime/content/type-resolver.ts';
+import { invalid } from '#runtime/errors/service-error.ts';
+import { bytesText, textBytes } from '#runtime/shard/binary-key.ts';
+import {
+  BranchTable,
+  childKey,
+  childVersionKey,
+  countKey,
+  nodeKey,
+  nodeVersionKey,
+  parentKey,
+  pathKey,
+  pathVersionKey,
+} from '#runtime/shard/key-layout.ts';
+import { type IndexEntry, indexEntries } from './index-entries.ts';
+import {
+  decodeBinding,
+  encodeBinding,
+  encodeParentEntry,
+  HeadNodeReader,
+  parentEntry,
+} from './node-reader.ts';
+import type { NodeRecord } from './node-record.ts';
+import type { NodeChange } from './revision-store.ts';
+
+const nothing = new Uint8Array(0);
+
+/** How node types are looked up while writing; a type that was deleted is undefined. */
+export type TypeSource = (workspace: string) => ResolvedSource;
+
+/**
+ * Writes nodes: keeps head tables, version tables and indexes of a branch in step and gathers what the
+ * revision changed. It knows no rules of content; those are checked before.
+ *
+ * Invariants:
+ * 1. For every node there is exactly one path binding, one placement under its parent and the index rows of
+ *    {@link indexEntries}; nothing else points to it.
+ * 2. What a revision replaces is in the version tables under the revision that wrote it, exactly once.
+ * 3. The cost of a write follows what it changes.
+ *
+ * Enforcement: test/runtime/tree/tree-writer.test.ts, tree-model.fuzz.test.ts.
+ */
+export class TreeWriter {
+  readonly head: HeadNodeReader;
+  readonly #turn: Turn;
+  readonly #types: TypeSource;
+  readonly #changes = new Map<string, NodeChange>();
+
+  constructor(turn: Turn, types: TypeSource) {
+    this.#turn = turn;
+    this.#types = types;
+    this.head = new HeadNodeReader(turn);
+  }
+
+  /** What has been changed so far, net: one entry per node (and locale). */
+  get changes(): readonly NodeChange[] {
+    return [...this.#changes.values()];
+  }
+
+  /** Number of nodes changed so far. */
+  get changeCount(): number {
+    return this.#changes.size;
+  }
+
+  /** The revision being written. */
+  get revision(): Revision {
+    return this.#turn.revision;
+  }
+
+  /**
+   * Stores a new node. Its id and path must be free.
+   *
+   * @throws {ServiceError} `VALIDATION_FAILED` when a unique property is taken
+   */
+  add(workspace: string, record: NodeRecord): void {
+    const { header } = record;
+    assert(header.id !== ROOT_ID, 'the root is not stored');
+    this.#turn.put(BranchTable.nodes, nodeKey(workspace, header.id), record.bytes);
+    this.#bindPath(workspace, header.path, header.id);
+    this.#place(workspace, header.parentId, header.orderKey, header.id);
+    this.#count(workspace, header.nodeType, 1);
+    for (const entry of this.#entries(workspace, record)) this.#putEntry(entry, header.id);
+    this.#note(workspace, record);
+  }
+
+  /**
+   * Replaces the state of a node; path, place, type and properties may all differ.
+   *
+   * @throws {ServiceError} `VALIDATION_FAILED` when a unique property is taken
+   */
+  replace(workspace: string, old: NodeRecord, next: NodeRecord): void {
+    const before = old.header;
+    const after = next.header;
+    assert(before.id === after.id, 'a node keeps its id');
+    this.#keepVersion(workspace, old);
+    this.#turn.put(BranchTable.nodes, nodeKey(workspace, after.id), next.bytes);
+    if (before.path !== after.path) {
+      this.#unbindPath(workspace, before.path, before.id);
+      this.#bindPath(workspace, after.path, after.id);
+    }
+    if (before.parentId !== after.parentId || before.orderKey !== after.orderKey) {
+      this.#displace(workspace, before.parentId, before.orderKey);
+      this.#place(workspace, after.parentId, after.orderKey, after.id);
+    }
+    if (before.nodeType !== after.nodeType) {
+      this.#count(workspace, before.nodeType, -1);
+      this.#count(workspace, after.nodeType, 1);
+    }
+    this.#replaceEntries(this.#entries(workspace, old), this.#entries(workspace, next), after.id);
+    this.#note(workspace, next);
+  }
+
+  /** Removes a node. Its children must be gone. */
+  remove(workspace: string, old: NodeRecord): void {
+    const { header } = old;
+    this.#keepVersion(workspace, old);
+    this.#turn.remove(BranchTable.nodes, nodeKey(workspace, header.id));
+    this.#turn.put(BranchTable.nodeVersions, nodeVersionKey(workspace, header.id, this.revision), nothing);
+    this.#unbindPath(workspace, header.path, header.id);
+    this.#displace(workspace, header.parentId, header.orderKey);
+    this.#count(workspace, header.nodeType, -1);
+    for (const { table, key } of this.#entries(workspace, old)) this.#turn.remove(table, key);
+    this.#noteRemoval(workspace, old);
+  }
+
+  /**
+   * Rewrites the index rows of a node after its type changed.
+   *
+   * @param before the schema the present rows were made with
+   */
+  reindex(workspace: string, record: NodeRecord, before: ResolvedNodeType | undefined): void {
+    const { header, properties } = record;
+    const old = indexEntries(workspace, before, header, properties);
+    this.#replaceEntries(old, this.#entries(workspace, record), header.id);
+  }
+
+  #type(workspace: string, name: string): ResolvedNodeType | undefined {
+    return this.#types(workspace).nodeType(name);
+  }
+
+  #entries(workspace: string, record: NodeRecord): readonly IndexEntry[] {
+    return indexEntries(
+      workspace,
+      this.#type(workspace, record.header.nodeType),
+      record.header,
+      record.properties,
+    );
+  }
+
+  #replaceEntries(old: readonly IndexEntry[], next: readonly IndexEntry[], id: string): void {
+    const kept = new Map<string, IndexEntry>();
+    for (const entry of old) kept.set(`${entry.table}\0${entry.key}`, entry);
+    const added: IndexEntry[] = [];
+    for (const entry of next) {
+      const place = `${entry.table}\0${entry.key}`;
+      const same = kept.get(place);
+      kept.delete(place);
+      if (same === undefined || Buffer.compare(same.value, entry.value) !== 0) added.push(entry);
+    }
+    // Removals first: a value that moves from one row to another must not clash with itself.
+    for (const { table, key } of kept.values()) this.#turn.remove(table, key);
+    for (const entry of added) this.#putEntry(entry, id);
+  }
+
+  #putEntry(entry: IndexEntry, id: string): void {
+    if (entry.uniqueProperty !== undefined) {
+      const holder = this.#turn.get(entry.table, entry.key);
+      if (holder !== undefined && bytesText(Buffer.from(holder).latin1Slice()) !== id) {
+        const name = entry.uniqueProperty;
+        throw invalid(`Property '${name}' must be unique; another node has this value`, {
+          field: `properties.${name}`,
+        });
+      }
+    }
+    this.#turn.put(entry.table, entry.key, entry.value);
+  }
+
+  #keepVersion(workspace: string, old: NodeRecord): void {
+    const since = parseRevision(old.header.revision);
+    if (compareRevisions(since, this.revision) === 0) return;
+    this.#turn.put(BranchTable.nodeVersions, nodeVersionKey(workspace, old.header.id, since), old.bytes);
+  }
+
+  #bindPath(workspace: string, path: string, id: string): void {
+    this.#turn.put(BranchTable.paths, pathKey(workspace, path), encodeBinding(this.revision, id));
+  }
+
+  #unbindPath(workspace: string, path: string, id: string): void {
+    const key = pathKey(workspace, path);
+    const bytes = this.#turn.get(BranchTable.paths, key);
+    // In a move of several nodes another one may have taken the path already.
+    if (bytes === undefined) return;
+    const bound = decodeBinding(bytes);
+    if (bound.id !== id) return;
+    this.#turn.remove(BranchTable.paths, key);
+    this.#turn.put(
+      BranchTable.pathVersions,
+      pathVersionKey(workspace, path, bound.since),
+      Buffer.from(textBytes(id), 'latin1'),
+    );
+    this.#turn.put(BranchTable.pathVersions, pathVersionKey(workspace, path, this.revision), nothing);
+  }
+
+  #place(workspace: string, parentId: string, orderKey: string, id: string): void {
+    this.#turn.put(
+      BranchTable.children,
+      childKey(workspace, parentId, orderKey),
+      encodeBinding(this.revision, id),
+    );
+    const entry = parentEntry(this.#turn, workspace, parentId);
+    const last = entry === undefined || orderKey > entry.lastOrderKey ? orderKey : entry.lastOrderKey;
+    const next = encodeParentEntry({ count: (entry?.count ?? 0) + 1, lastOrderKey: last });
+    this.#turn.put(BranchTable.parents, parentKey(workspace, parentId), next);
+  }
+
+  #displace(workspace: string, parentId: string, orderKey: string): void {
+    const key = childKey(workspace, parentId, orderKey);
+    const bytes = this.#turn.get(BranchTable.children, key);
+    assert(bytes !== undefined, 'a stored node has a place');
+    const { since, id } = decodeBinding(bytes);
+    this.#turn.remove(BranchTable.children, key);
+    const idBytes = Buffer.from(textBytes(id), 'latin1');
+    this.#turn.put(BranchTable.childVersions, childVersionKey(workspace, parentId, orderKey, since), idBytes);
+    this.#turn.put(
+      BranchTable.childVersions,
+      childVersionKey(workspace, parentId, orderKey, this.revision),
+      nothing,
+    );
+    const entry = parentEntry(this.#turn, workspace, parentId);
+    assert(entry !== undefined && entry.count > 0, 'a parent counts its children');
+    const parent = parentKey(workspace, parentId);
+    if (entry.count === 1) {
+      this.#turn.remove(BranchTable.parents, parent);
+      return;
+    }
+    const lastOrderKey =
+      entry.lastOrderKey === orderKey ? this.#lastOrderKey(workspace, parentId) : entry.lastOrderKey;
+    this.#turn.put(BranchTable.parents, parent, encodeParentEntry({ count: entry.count - 1, lastOrderKey }));
+  }
+
+  #lastOrderKey(workspace: string, parentId: string): string {
+    for (const { orderKey } of this.head.children(workspace, parentId, { reverse: true })) return orderKey;
+    throw new InvariantError('a parent with children has a last one');
+  }
+
+  #count(workspace: string, nodeType: string, by: number): void {
+    const key = countKey(workspace, nodeType);
+    const bytes = this.#turn.get(BranchTable.counts, key);
+    const count = (bytes === undefined ? 0 : Buffer.from(bytes).readDoubleBE(0)) + by;
+    assert(count >= 0, 'there are not fewer than no nodes of a type');
+    if (count === 0) {
+      this.#turn.remove(BranchTable.counts, key);
+      return;
+    }
+    const next = Buffer.allocUnsafe(8);
+    next.writeDoubleBE(count);
+    this.#turn.put(BranchTable.counts, key, next);
+  }
+
+  #note(workspace: string, record: NodeRecord): void {
+    const { header } = record;
+    assert(header.revision === formatRevision(this.revision), 'a record carries the revision that writes it');
+    const place = `${workspace}\0${header.id}`;
+    const earlier = this.#changes.get(place);
+    const wasAdded = earlier?.operation === 'added';
+    const operation = wasAdded ? 'added' : strongest(earlier?.operation, header.operation);
+    const locale =
+      earlier === undefined || earlier.translation_locale === header.changedLocale
+        ? header.changedLocale
+        : null;
+    this.#changes.set(place, {
+      node_id: header.id,
+      workspace,
+      operation,
+      path: header.path,
+      node_type: header.nodeType,
+      ...(locale === null || operation === 'added' ? {} : { translation_locale: locale }),
+    });
+  }
+
+  #noteRemoval(workspace: string, old: NodeRecord): void {
+    const { header } = old;
+    const place = `${workspace}\0${header.id}`;
+    const isNew = this.#changes.get(place)?.operation === 'added';
+    // Made and removed within one revision: nobody outside ever saw it.
+    if (isNew) this.#changes.delete(place);
+    else {
+      const { id, path, nodeType } = header;
+      this.#changes.set(place, { node_id: id, workspace, operation: 'deleted', path, node_type: nodeType });
+    }
+  }
+}
+
+function strongest(
+  earlier: NodeChange['operation'] | undefined,
+  now: NodeChange['operation'],
+): NodeChange['operation'] {
+  if (earlier === undefined || earlier === 'deleted') return earlier === 'deleted' ? 'modified' : now;
+  return earlier === 'reordered' ? now : earlier;
+}

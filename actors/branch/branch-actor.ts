@@ -7,7 +7,16 @@ import type {
 } from '#runtime/commit/behaviour.ts';
 import { branchTableNames } from '#runtime/shard/key-layout.ts';
 import { type BranchLimits, BranchState } from './branch-state.ts';
+import { installBuiltIns, installWorkspace } from './built-ins.ts';
 import { createNode } from './create-node.ts';
+import {
+  listDefinitions,
+  readBranchState,
+  readDefinition,
+  resolveDefinition,
+  validateNode,
+} from './definition-queries.ts';
+import { deleteDefinition, publishDefinition, putDefinition } from './definitions.ts';
 import { deleteNode } from './delete-node.ts';
 import { EditScope } from './edit-scope.ts';
 import type { BranchCommand, BranchQuery } from './messages.ts';
@@ -32,6 +41,11 @@ type QueryHandlers = {
 };
 
 const commands: Partial<CommandHandlers> = {
+  PutDefinition: putDefinition,
+  DeleteDefinition: deleteDefinition,
+  PublishDefinition: publishDefinition,
+  InstallBuiltIns: installBuiltIns,
+  InstallWorkspace: installWorkspace,
   CreateNode: createNode,
   UpdateNode: updateNode,
   SetProperty: setNodeProperty,
@@ -39,6 +53,11 @@ const commands: Partial<CommandHandlers> = {
 };
 
 const queries: Partial<QueryHandlers> = {
+  ListDefinitions: listDefinitions,
+  ReadDefinition: readDefinition,
+  ResolveDefinition: resolveDefinition,
+  ValidateNode: validateNode,
+  ReadBranchState: readBranchState,
   ReadNode: readNode,
   ReadProperty: readProperty,
 };

@@ -1,6 +1,7 @@
-import type { LanguageSettings, RepositorySettings } from '#actors/repository/messages.ts';
+import type { RepositorySettings } from '#actors/repository/messages.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
 import type { ActorContext } from '#runtime/commit/behaviour.ts';
+import type { LanguageSettings } from '#runtime/content/locale.ts';
 import type { ResolvedSource } from '#runtime/content/schema-resolver.ts';
 import type { Workspace } from '#runtime/content/workspace-definition.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';

@@ -1,5 +1,5 @@
 import type { JsonObject } from '#runtime/content/json-value.ts';
-import { applyTranslations, storedOverlays } from '#runtime/content/translation.ts';
+import { applyTranslations } from '#runtime/content/translation.ts';
 import { resolveLocaleChain } from '#runtime/content/locale.ts';
 import type { NodeRecord } from '#runtime/tree/node-record.ts';
 import type { BranchState } from './branch-state.ts';
@@ -18,7 +18,5 @@ export function localizedProperties(
   lang: string,
 ): JsonObject | 'hidden' {
   const chain = resolveLocaleChain(lang, state.languages());
-  const { translations } = record.header;
-  if (translations === null) return record.properties;
-  return applyTranslations(record.properties, storedOverlays(translations), chain);
+  return applyTranslations(record.properties, record.header.translations, chain);
 }

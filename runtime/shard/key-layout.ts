@@ -21,7 +21,7 @@ import type { Range } from './shard.ts';
  * | childVersions | workspace·parentId·orderKey·~rev | id placed at rev; empty = taken away at rev |
  * | parents | workspace·parentId | number of children, then the order key of the last one |
  * | types | workspace·nodeType·path | id |
- * | counts | workspace·nodeType | number of nodes |
+ * | counts | workspace·nodeType | number of nodes, then JSON of the indexed properties |
  * | properties | workspace·property·value·id | empty |
  * | uniques | workspace·nodeType·property·valueHash | id |
  * | references | workspace·id·kind·sourceWorkspace·sourceId·detail | JSON of the edge |

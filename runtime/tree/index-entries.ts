@@ -1,10 +1,10 @@
 import type { NodeHeader } from '#runtime/content/content-node.ts';
 import type { JsonObject, JsonValue } from '#runtime/content/json-value.ts';
 import { findReferences } from '#runtime/content/references.ts';
-import type { ResolvedNodeType } from '#runtime/content/type-resolver.ts';
 import { indexValue, uniqueValue } from '#runtime/index/index-value.ts';
 import { textBytes } from '#runtime/shard/binary-key.ts';
 import { BranchTable, propertyKey, referenceKey, typeKey, uniqueKey } from '#runtime/shard/key-layout.ts';
+import type { IndexFields } from './index-catalog.ts';
 
 /** One row a node puts into an index. */
 export interface IndexEntry {
@@ -18,14 +18,14 @@ export interface IndexEntry {
 const nothing = new Uint8Array(0);
 
 /**
- * Every index row of one state of a node: a pure function of the workspace, the type and the record, so that
- * the indexes can be rebuilt from content and compared.
+ * Every index row of one state of a node: a pure function of the workspace, the indexed fields and the
+ * record, so that the indexes can be rebuilt from content and compared.
  *
- * @param type undefined when the type has been deleted: then only the type row and references are kept
+ * @param fields what the catalog says is indexed for nodes of this type in this workspace
  */
 export function indexEntries(
   workspace: string,
-  type: ResolvedNodeType | undefined,
+  fields: IndexFields,
   header: NodeHeader,
   properties: JsonObject,
 ): readonly IndexEntry[] {
@@ -33,7 +33,7 @@ export function indexEntries(
   const entries: IndexEntry[] = [
     { table: BranchTable.types, key: typeKey(workspace, header.nodeType, header.path), value: id },
   ];
-  if (type !== undefined) propertyEntries(entries, workspace, type, header, properties, id);
+  propertyEntries(entries, workspace, fields, header, properties, id);
   for (const relation of header.relations) {
     entries.push({
       table: BranchTable.references,
@@ -62,24 +62,19 @@ export function indexEntries(
 function propertyEntries(
   entries: IndexEntry[],
   workspace: string,
-  type: ResolvedNodeType,
+  fields: IndexFields,
   header: NodeHeader,
   properties: JsonObject,
   id: Uint8Array,
 ): void {
-  if (type.indexable && type.indexTypes.includes('Property')) {
-    for (const { name, kinds } of type.indexed) {
-      if (!kinds.includes('Property') || !Object.hasOwn(properties, name)) continue;
-      const value = indexValue(properties[name] as JsonValue);
-      if (value === undefined) continue;
-      entries.push({
-        table: BranchTable.properties,
-        key: propertyKey(workspace, name, value, header.id),
-        value: nothing,
-      });
-    }
+  for (const name of fields.properties) {
+    if (!Object.hasOwn(properties, name)) continue;
+    const value = indexValue(properties[name] as JsonValue);
+    if (value === undefined) continue;
+    const key = propertyKey(workspace, name, value, header.id);
+    entries.push({ table: BranchTable.properties, key, value: nothing });
   }
-  for (const name of type.unique) {
+  for (const name of fields.uniques) {
     if (!Object.hasOwn(properties, name)) continue;
     const value = uniqueValue(properties[name] as JsonValue);
     if (value === undefined) continue;

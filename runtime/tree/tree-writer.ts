@@ -3,9 +3,8 @@ import type { Turn } from '#runtime/commit/behaviour.ts';
 import { ROOT_ID } from '#runtime/content/content-node.ts';
 import { formatRevision, parseRevision, type Revision, compareRevisions } from '#runtime/content/revision.ts';
 import type { ResolvedSource } from '#runtime/content/schema-resolver.ts';
-import type { ResolvedNodeType } from '#runtime/content/type-resolver.ts';
 import { invalid } from '#runtime/errors/service-error.ts';
-import { bytesText, textBytes } from '#runtime/shard/binary-key.ts';
+import { bytesText, END, textBytes } from '#runtime/shard/binary-key.ts';
 import {
   BranchTable,
   childKey,
@@ -16,7 +15,16 @@ import {
   parentKey,
   pathKey,
   pathVersionKey,
+  underParts,
 } from '#runtime/shard/key-layout.ts';
+import {
+  decodeTypeCount,
+  encodeTypeCount,
+  type IndexFields,
+  readTypeCount,
+  sameFields,
+  wantedFields,
+} from './index-catalog.ts';
 import { type IndexEntry, indexEntries } from './index-entries.ts';
 import {
   decodeBinding,
@@ -30,8 +38,11 @@ import type { NodeChange } from './revision-store.ts';
 
 const nothing = new Uint8Array(0);
 
-/** How node types are looked up while writing; a type that was deleted is undefined. */
-export type TypeSource = (workspace: string) => ResolvedSource;
+/** How node types are looked up while writing; undefined for a workspace that is gone. */
+export type TypeSource = (workspace: string) => ResolvedSource | undefined;
+
+/** Nodes reindexed between two looks at the clock. */
+const NODES_PER_SLICE = 64;
 
 /**
  * Writes nodes: keeps head tables, version tables and indexes of a branch in step and gathers what the
@@ -107,11 +118,11 @@ export class TreeWriter {
       this.#displace(workspace, before.parentId, before.orderKey);
       this.#place(workspace, after.parentId, after.orderKey, after.id);
     }
+    this.#replaceEntries(this.#entries(workspace, old), this.#entries(workspace, next), after.id);
     if (before.nodeType !== after.nodeType) {
       this.#count(workspace, before.nodeType, -1);
       this.#count(workspace, after.nodeType, 1);
     }
-    this.#replaceEntries(this.#entries(workspace, old), this.#entries(workspace, next), after.id);
     this.#note(workspace, next);
   }
 
@@ -123,33 +134,47 @@ export class TreeWriter {
     this.#turn.put(BranchTable.nodeVersions, nodeVersionKey(workspace, header.id, this.revision), nothing);
     this.#unbindPath(workspace, header.path, header.id);
     this.#displace(workspace, header.parentId, header.orderKey);
-    this.#count(workspace, header.nodeType, -1);
     for (const { table, key } of this.#entries(workspace, old)) this.#turn.remove(table, key);
+    this.#count(workspace, header.nodeType, -1);
     this.#noteRemoval(workspace, old);
   }
 
   /**
-   * Rewrites the index rows of a node after its type changed.
+   * Brings the index rows of every node up to what their types want, after types or pins changed. Cost follows
+   * the nodes of the types whose indexed properties changed, as with any new index.
    *
-   * @param before the schema the present rows were made with
+   * @throws {ServiceError} `VALIDATION_FAILED` when values that must now be unique are not
    */
-  reindex(workspace: string, record: NodeRecord, before: ResolvedNodeType | undefined): void {
-    const { header, properties } = record;
-    const old = indexEntries(workspace, before, header, properties);
-    this.#replaceEntries(old, this.#entries(workspace, record), header.id);
+  *reindex(): Generator<undefined, void> {
+    for (const { key, value } of [...this.#turn.range(BranchTable.counts, { start: '', end: '\u00ff' })]) {
+      const [workspace, nodeType] = key.split(END) as [string, string];
+      const { count, fields } = decodeTypeCount(value);
+      const wanted = this.#wanted(workspace, nodeType);
+      if (sameFields(fields, wanted)) continue;
+      this.#turn.put(BranchTable.counts, key, encodeTypeCount({ count, fields: wanted }));
+      let handled = 0;
+      for (const row of [...this.#turn.range(BranchTable.types, underParts(workspace, nodeType))]) {
+        const record = this.head.byId(workspace, bytesText(Buffer.from(row.value).latin1Slice()));
+        assert(record !== undefined, 'the type index names stored nodes');
+        const { header, properties } = record;
+        const old = indexEntries(workspace, fields, header, properties);
+        this.#replaceEntries(old, indexEntries(workspace, wanted, header, properties), header.id);
+        handled += 1;
+        if (handled % NODES_PER_SLICE === 0) yield;
+      }
+    }
   }
 
-  #type(workspace: string, name: string): ResolvedNodeType | undefined {
-    return this.#types(workspace).nodeType(name);
+  #wanted(workspace: string, nodeType: string): IndexFields {
+    return wantedFields(this.#types(workspace)?.nodeType(nodeType));
   }
 
   #entries(workspace: string, record: NodeRecord): readonly IndexEntry[] {
-    return indexEntries(
-      workspace,
-      this.#type(workspace, record.header.nodeType),
-      record.header,
-      record.properties,
-    );
+    const { header, properties } = record;
+    const fields =
+      readTypeCount(this.#turn, workspace, header.nodeType)?.fields ??
+      this.#wanted(workspace, header.nodeType);
+    return indexEntries(workspace, fields, header, properties);
   }
 
   #replaceEntries(old: readonly IndexEntry[], next: readonly IndexEntry[], id: string): void {
@@ -249,17 +274,13 @@ export class TreeWriter {
   }
 
   #count(workspace: string, nodeType: string, by: number): void {
-    const key = countKey(workspace, nodeType);
-    const bytes = this.#turn.get(BranchTable.counts, key);
-    const count = (bytes === undefined ? 0 : Buffer.from(bytes).readDoubleBE(0)) + by;
+    const known = readTypeCount(this.#turn, workspace, nodeType);
+    const count = (known?.count ?? 0) + by;
     assert(count >= 0, 'there are not fewer than no nodes of a type');
-    if (count === 0) {
-      this.#turn.remove(BranchTable.counts, key);
-      return;
-    }
-    const next = Buffer.allocUnsafe(8);
-    next.writeDoubleBE(count);
-    this.#turn.put(BranchTable.counts, key, next);
+    const fields = known?.fields ?? this.#wanted(workspace, nodeType);
+    const key = countKey(workspace, nodeType);
+    if (count === 0) this.#turn.remove(BranchTable.counts, key);
+    else this.#turn.put(BranchTable.counts, key, encodeTypeCount({ count, fields }));
   }
 
   #note(workspace: string, record: NodeRecord): void {

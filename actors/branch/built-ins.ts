@@ -1,0 +1,87 @@
+import { requireAdministrator } from '#runtime/access/policy.ts';
+import { builtInNodeTypes } from '#runtime/content/built-in/node-types.ts';
+import { builtInWorkspaces } from '#runtime/content/built-in/workspaces.ts';
+import { planInitialStructure } from '#runtime/content/initial-structure.ts';
+import { newSchemaRecord, replacedSchemaRecord } from '#runtime/content/schema-record.ts';
+import { CommonTable } from '#runtime/commit/behaviour.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
+import { readDefinition } from '#runtime/tree/schema-store.ts';
+import { addPlanned, rootParent } from './create-node.ts';
+import { store } from './definitions.ts';
+import type { EditScope } from './edit-scope.ts';
+import type { InstallBuiltIns, InstallWorkspace, Written } from './messages.ts';
+
+/** Shipped versions a branch has received, by name. */
+interface InstalledBuiltIns {
+  readonly nodeTypes: Readonly<Record<string, number>>;
+  readonly workspaces: Readonly<Record<string, number>>;
+}
+
+const INSTALLED_KEY = 'built_ins';
+
+function readInstalled(reader: TableReader): InstalledBuiltIns {
+  const bytes = reader.get(CommonTable.meta, INSTALLED_KEY);
+  if (bytes === undefined) return { nodeTypes: {}, workspaces: {} };
+  return JSON.parse(Buffer.from(bytes).toString()) as InstalledBuiltIns;
+}
+
+/** Whether this build ships something the branch has not received. */
+export function builtInsPending(reader: TableReader): boolean {
+  const { nodeTypes, workspaces } = readInstalled(reader);
+  return (
+    builtInNodeTypes.some(({ definition, version }) => (nodeTypes[definition.name] ?? 0) < version) ||
+    builtInWorkspaces.some(({ definition, version }) => (workspaces[definition.name] ?? 0) < version)
+  );
+}
+
+/**
+ * Brings the branch up to the shipped built-ins as one system revision: types whose shipped version is higher
+ * are rewritten, initial nodes that are missing are made. What people changed otherwise stays.
+ *
+ * @see messages.ts, InstallBuiltIns; Supplement 1.2
+ */
+export function* installBuiltIns(edit: EditScope, _command: InstallBuiltIns): Generator<undefined, Written> {
+  requireAdministrator(edit.turn.caller.policy, edit.turn.caller.principal);
+  const installed = readInstalled(edit.turn);
+  const nodeTypes: Record<string, number> = { ...installed.nodeTypes };
+  const workspaces: Record<string, number> = { ...installed.workspaces };
+  for (const { definition, version } of builtInNodeTypes) {
+    if ((nodeTypes[definition.name] ?? 0) >= version) continue;
+    nodeTypes[definition.name] = version;
+    const previous = readDefinition(edit.turn, 'node_type', definition.name);
+    if (previous === undefined)
+      store(edit, 'node_type', newSchemaRecord(definition, edit.turn.newId(), edit.now), 'added');
+    else store(edit, 'node_type', replacedSchemaRecord(previous, definition, edit.now), 'modified');
+  }
+  yield* edit.writer.reindex();
+  for (const { definition, version, initialNodes } of builtInWorkspaces) {
+    if ((workspaces[definition.name] ?? 0) >= version) continue;
+    workspaces[definition.name] = version;
+    for (const node of initialNodes) addPlanned(edit, definition.name, rootParent, node);
+    yield;
+  }
+  edit.turn.put(CommonTable.meta, INSTALLED_KEY, Buffer.from(JSON.stringify({ nodeTypes, workspaces })));
+  return {
+    revision: edit.finish({ isSystem: true, actor: 'system' }, 'Install built-in types and workspaces'),
+  };
+}
+
+/**
+ * Makes the initial structure of a workspace and brings its index rows up to its pins, after the workspace was
+ * created or replaced.
+ *
+ * @see messages.ts, InstallWorkspace; Supplement 2
+ */
+export function* installWorkspace(edit: EditScope, command: InstallWorkspace): Generator<undefined, Written> {
+  requireAdministrator(edit.turn.caller.policy, edit.turn.caller.principal);
+  const workspace = edit.workspace(command.workspace);
+  const planned = planInitialStructure(workspace.initial_structure, edit.schema(workspace.name));
+  for (const node of planned) addPlanned(edit, workspace.name, rootParent, node);
+  yield* edit.writer.reindex();
+  return {
+    revision: edit.finish(
+      { isSystem: true, actor: 'system' },
+      `Create initial structure of ${workspace.name}`,
+    ),
+  };
+}

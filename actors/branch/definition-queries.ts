@@ -117,9 +117,9 @@ export function validateNode(
   check(() => sanitizeName(node.name));
   const type = check(() => schema.nodeType(node.nodeType));
   if (type === undefined) {
-    if (errors.length === 0 || schema.nodeType.length === 0)
-      errors.push(`NodeType '${node.nodeType}' not found`);
-    return { valid: false, errors: [...new Set(errors)] };
+    // Either it is there and cannot be resolved, which has been said, or there is none.
+    if (!isKnown(context, node.nodeType)) errors.push(`NodeType '${node.nodeType}' not found`);
+    return { valid: false, errors };
   }
   check(() => requireAllowedInWorkspace(workspace, node.nodeType, false));
   const archetypeName = node.archetype ?? null;

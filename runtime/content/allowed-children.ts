@@ -1,0 +1,45 @@
+import { invalid } from '#runtime/errors/service-error.ts';
+import type { ResolvedNodeType } from './type-resolver.ts';
+import type { Workspace } from './workspace-definition.ts';
+
+function isAllowed(types: readonly string[], name: string): boolean {
+  return types.length === 0 || types.includes(name) || types.includes('*');
+}
+
+/**
+ * Checks that a workspace takes nodes of a type; a node at its root must be in both of its lists. Runs on create,
+ * and on a move or copy into the workspace.
+ *
+ * @throws {ServiceError} `VALIDATION_FAILED`
+ * @see Supplement 2
+ */
+export function requireAllowedInWorkspace(
+  workspace: Pick<Workspace, 'name' | 'allowed_node_types' | 'allowed_root_node_types'>,
+  typeName: string,
+  atRoot: boolean,
+): void {
+  if (!isAllowed(workspace.allowed_node_types, typeName)) {
+    throw invalid(`Workspace '${workspace.name}' does not allow nodes of type '${typeName}'`, {
+      field: 'node_type',
+    });
+  }
+  if (atRoot && !isAllowed(workspace.allowed_root_node_types, typeName)) {
+    throw invalid(`Workspace '${workspace.name}' does not allow root nodes of type '${typeName}'`, {
+      field: 'node_type',
+    });
+  }
+}
+
+/**
+ * Checks that a node may stand under a parent, by the resolved list of the parent's type. Runs on create, update,
+ * move and copy.
+ *
+ * @throws {ServiceError} `VALIDATION_FAILED`
+ * @see Supplement 3.5
+ */
+export function requireAllowedUnder(parent: ResolvedNodeType, typeName: string): void {
+  if (parent.allowsAnyChild || parent.allowedChildren.includes(typeName)) return;
+  throw invalid(`NodeType '${typeName}' is not allowed as a child of NodeType '${parent.name}'`, {
+    field: 'node_type',
+  });
+}

@@ -1,0 +1,81 @@
+import { DefinitionReader } from './definition-reader.ts';
+import { type FieldSchema, parseFieldSchemas } from './field-schema.ts';
+import type { JsonObject, JsonValue } from './json-value.ts';
+import type { SchemaStamps } from './schema-record.ts';
+import { requireFieldTypeName, requireNodeTypeName } from './type-name.ts';
+
+/**
+ * What a caller defines of an archetype: a set of fields that nodes of one type may take on. The keys are those
+ * of the wire, always all there.
+ *
+ * @see Supplement 3.4
+ */
+export interface ArchetypeDefinition {
+  readonly id?: string;
+  readonly name: string;
+  readonly extends: string | null;
+  readonly icon: string | null;
+  readonly title: string | null;
+  readonly description: string | null;
+  /** The node type a node must have to take this archetype; null is any. */
+  readonly base_node_type: string | null;
+  readonly fields: readonly FieldSchema[];
+  readonly initial_content: JsonObject | null;
+  /** For display only. */
+  readonly layout: readonly JsonValue[] | null;
+  readonly strict: boolean | null;
+  readonly publishable: boolean | null;
+  readonly meta?: JsonObject;
+}
+
+/** A stored archetype. */
+export interface Archetype extends ArchetypeDefinition, SchemaStamps {
+  readonly id: string;
+}
+
+/**
+ * Reads the definition of an archetype, as it stands inside the wrapper `archetype`.
+ *
+ * @param json the definition, from JSON
+ * @throws {ServiceError} `UNPROCESSABLE_BODY`, `VALIDATION_FAILED`
+ */
+export function parseArchetypeDefinition(json: unknown): ArchetypeDefinition {
+  const reader = DefinitionReader.whole(json, 'archetype');
+  const id = reader.optionalString('id');
+  const meta = reader.optionalObject('meta');
+  const parent = reader.optionalString('extends');
+  const base = reader.optionalString('base_node_type');
+  return Object.freeze({
+    ...(id === null ? {} : { id }),
+    name: requireFieldTypeName(reader, 'name', reader.string('name')),
+    extends: parent === null ? null : requireFieldTypeName(reader, 'extends', parent),
+    icon: reader.optionalString('icon'),
+    title: reader.optionalString('title'),
+    description: reader.optionalString('description'),
+    base_node_type: base === null ? null : requireNodeTypeName(reader, 'base_node_type', base),
+    fields: parseFieldSchemas(reader),
+    initial_content: reader.optionalObject('initial_content'),
+    layout: parseLayout(reader),
+    strict: reader.optionalBoolean('strict'),
+    publishable: reader.optionalBoolean('publishable'),
+    ...(meta === null ? {} : { meta }),
+  });
+}
+
+const layoutTypes: ReadonlySet<string> = new Set(['container', 'group', 'tab_panel', 'field', 'grid']);
+
+/**
+ * Reads `layout`: a list of nodes tagged by `type`. What is inside a node concerns only whoever draws it.
+ *
+ * @returns null when absent
+ * @throws {ServiceError} `UNPROCESSABLE_BODY`, `VALIDATION_FAILED`
+ */
+export function parseLayout(owner: DefinitionReader): readonly JsonValue[] | null {
+  const layout = owner.optionalArray('layout');
+  if (layout === null) return null;
+  for (const node of owner.objects('layout')) {
+    const type = node.string('type');
+    if (!layoutTypes.has(type)) throw node.badValue('type', `must be one of ${[...layoutTypes].join(', ')}`);
+  }
+  return layout;
+}

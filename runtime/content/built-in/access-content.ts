@@ -1,0 +1,95 @@
+import type { JsonObject } from '../json-value.ts';
+
+const everyOperation = ['create', 'read', 'update', 'delete', 'translate', 'relate', 'unrelate'];
+const ownHome = 'node.path.descendantOf(auth.home)';
+
+function role(id: string, description: string, permissions: readonly JsonObject[]): JsonObject {
+  return {
+    name: id,
+    node_type: 'svc:Role',
+    properties: { role_id: id, name: id, description, inherits: [], permissions },
+  };
+}
+
+function own(
+  path: string,
+  operations: readonly string[],
+  condition: string,
+  more: JsonObject = {},
+): JsonObject {
+  return { path, workspace: 'svc:access_control', operations, ...more, condition };
+}
+
+/**
+ * The shipped roles. `anonymous` grants nothing: the older build let it read one demo workspace, and no such
+ * workspace ships. An `author` changes only what they created. Homes are compared by `descendantOf`, because a
+ * prefix would also match a sibling with a longer name.
+ *
+ * @see Access control, functions, protocols and operations 1.4; Supplement 1.3
+ */
+export const builtInRoles: readonly JsonObject[] = [
+  role('system_admin', 'May do everything.', [{ path: '**', operations: everyOperation }]),
+  role('anonymous', 'Callers without a token.', []),
+  role('authenticated_user', 'What every user may do with their own data.', [
+    own('users/**', ['read', 'update'], 'node.id == auth.local_user_id', { node_types: ['svc:User'] }),
+    own('users/**/profile/**', ['read', 'update'], ownHome),
+    own('users/**/profile', ['read'], "node.created_by RELATES auth.local_user_id VIA 'FRIENDS_WITH'"),
+    own(
+      'users/**/profile',
+      ['read'],
+      "node.created_by RELATES auth.local_user_id VIA 'FRIENDS_WITH' DEPTH 1..2",
+      {
+        fields: ['display_name', 'avatar', 'bio'],
+      },
+    ),
+    {
+      path: 'users/**',
+      workspace: 'svc:access_control',
+      operations: ['read'],
+      node_types: ['svc:User'],
+      fields: ['display_name'],
+    },
+    own('users/**/inbox/**', ['read', 'update', 'delete'], ownHome),
+    own('users/**/outbox/**', ['create', 'read', 'update', 'delete'], ownHome),
+    own('users/**/sent/**', ['read'], ownHome),
+    own('users/**/notifications/**', ['read', 'update', 'delete'], ownHome),
+  ]),
+  role('viewer', 'May read.', [{ path: '**', operations: ['read'] }]),
+  role('editor', 'May read and write.', [
+    { path: '**', operations: ['create', 'read', 'update', 'delete', 'translate'] },
+  ]),
+  role('author', 'May read, create, and change what they created.', [
+    { path: '**', operations: ['create', 'read'] },
+    { path: '**', operations: ['update', 'delete'], condition: 'node.created_by == auth.user_id' },
+  ]),
+];
+
+function folder(name: string, children: readonly JsonObject[] = []): JsonObject {
+  return { name, node_type: 'svc:AclFolder', ...(children.length === 0 ? {} : { children }) };
+}
+
+/** The nodes `svc:access_control` starts with. @see Supplement 1.3 */
+export const accessControlNodes: readonly JsonObject[] = [
+  folder('config', [
+    {
+      name: 'default',
+      node_type: 'svc:SecurityConfig',
+      properties: { workspace: '*', default_policy: 'deny', anonymous_enabled: false },
+    },
+  ]),
+  folder('users', [
+    folder('system', [
+      {
+        name: 'anonymous',
+        node_type: 'svc:User',
+        properties: { user_id: 'anonymous', email: null, display_name: 'Anonymous', roles: ['anonymous'] },
+      },
+    ]),
+    folder('internal'),
+  ]),
+  folder('roles', builtInRoles),
+  folder('groups'),
+  folder('relation-types'),
+  folder('circles'),
+  folder('graph-config'),
+];

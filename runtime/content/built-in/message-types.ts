@@ -1,0 +1,93 @@
+import { aiTraceNames } from './ai-trace-names.ts';
+import {
+  audited,
+  type BuiltInNodeType,
+  fulltext,
+  indexed,
+  property,
+  required,
+  several,
+  shipped,
+  svc,
+  typed,
+  va,
+} from './define-type.ts';
+
+/** Types of messages between users. @see Supplement 1.4 */
+export const messageTypes: readonly BuiltInNodeType[] = [
+  shipped('MessageFolder', 1, {
+    description: 'Holds the messages of a user.',
+    icon: 'inbox',
+    properties: [typed('Object', 'data')],
+    allowed_children: svc('Message', 'Conversation'),
+    indexable: false,
+    versionable: false,
+    publishable: false,
+    auditable: false,
+  }),
+  shipped('Message', 1, {
+    description: 'A message from one user to another.',
+    properties: [
+      property('role'),
+      property('message_type', { ...required, ...indexed }),
+      property('subject', fulltext),
+      typed('Object', 'body', required),
+      property('recipient_id'),
+      property('sender_id', required),
+      property('sender_path'),
+      property('recipient_path'),
+      property('status', { ...required, default: 'pending', ...indexed }),
+      ...several(
+        'Date',
+        'created_at',
+        'sent_at',
+        'delivered_at',
+        'received_at',
+        'read_at',
+        'processed_at',
+        'expires_at',
+      ),
+      property('related_entity_id'),
+      typed('Object', 'metadata'),
+    ],
+    allowed_children: svc(...aiTraceNames),
+    ...audited,
+  }),
+  shipped('Conversation', 1, {
+    description: 'Messages that belong together.',
+    properties: [
+      property('subject'),
+      typed('Array', 'participants', required),
+      ...several('Object', 'participant_details', 'last_message'),
+      typed('Number', 'unread_count', { default: 0 }),
+      typed('Date', 'updated_at'),
+    ],
+    allowed_children: svc('Message'),
+    ...audited,
+  }),
+  shipped('Notification', 1, {
+    description: 'Something a user should know.',
+    icon: 'bell',
+    strict: true,
+    properties: [
+      property('type', { ...required, ...indexed }),
+      property('title', { ...required, ...fulltext }),
+      property('body'),
+      property('link'),
+      typed('Boolean', 'read', { ...required, default: false, ...indexed }),
+      typed('Object', 'data'),
+      typed('Number', 'priority', { default: 3 }),
+      typed('Date', 'expires_at'),
+    ],
+    ...audited,
+  }),
+  shipped('MessagingConfig', 1, {
+    description: 'Which messages users may send.',
+    properties: [
+      typed('Boolean', 'enabled', { default: true }),
+      ...several('Array', 'message_types', 'allowed_recipients'),
+      typed('Object', 'metadata'),
+    ],
+    ...va,
+  }),
+];

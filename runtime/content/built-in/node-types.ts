@@ -1,0 +1,22 @@
+import { accessTypes } from './access-types.ts';
+import { aiTypes } from './ai-types.ts';
+import { contentTypes } from './content-types.ts';
+import type { BuiltInNodeType } from './define-type.ts';
+import { functionTypes } from './function-types.ts';
+import { messageTypes } from './message-types.ts';
+import { systemTypes } from './system-types.ts';
+
+/**
+ * Every node type the product ships, parents before children. A new repository gets all of them; an older one
+ * gets those whose shipped version is higher than what it has.
+ *
+ * @see Supplement 1.2, 1.4
+ */
+export const builtInNodeTypes: readonly BuiltInNodeType[] = Object.freeze([
+  ...contentTypes,
+  ...accessTypes,
+  ...messageTypes,
+  ...functionTypes,
+  ...systemTypes,
+  ...aiTypes,
+]);

@@ -1,0 +1,151 @@
+import type { Constraints } from './constraints.ts';
+import { dateMilliseconds, isDateText } from './date-text.ts';
+import { canonicalJson, isJsonArray, type JsonValue, jsonEquals } from './json-value.ts';
+import { LinearPattern, PATTERN_INPUT_MAX } from './linear-pattern.ts';
+import type { ValueCheck } from './validation.ts';
+
+/**
+ * The checks of a property's constraints, each compiled once.
+ *
+ * @param isDate whether `min` and `max` bound an instant
+ * @see Supplement 3.2
+ */
+export function compileConstraints(constraints: Constraints, isDate: boolean): ValueCheck[] {
+  const { min, max } = constraints;
+  const checks: (ValueCheck | null)[] = [
+    min === undefined ? null : boundCheck(min, -1, isDate),
+    max === undefined ? null : boundCheck(max, 1, isDate),
+    constraints.minLength === undefined ? null : shortest(constraints.minLength),
+    constraints.maxLength === undefined ? null : longest(constraints.maxLength),
+    constraints.pattern === undefined ? null : patternCheck(constraints.pattern),
+    constraints.enum === undefined ? null : enumCheck(constraints.enum),
+    ...numberChecks(constraints),
+    constraints.minItems === undefined ? null : fewest(constraints.minItems),
+    constraints.maxItems === undefined ? null : most(constraints.maxItems),
+    constraints.uniqueItems === true ? uniqueItems : null,
+  ];
+  return checks.filter((check) => check !== null);
+}
+
+/** Characters as a person counts them: code points. Counted only when the UTF-16 length leaves doubt. */
+function textLength(text: string): number {
+  let length = 0;
+  for (let index = 0; index < text.length; index += text.codePointAt(index)! > 0xffff ? 2 : 1) length += 1;
+  return length;
+}
+
+function isShorter(text: string, length: number): boolean {
+  return text.length < length || (text.length < 2 * length && textLength(text) < length);
+}
+
+function isLonger(text: string, length: number): boolean {
+  return text.length > length && textLength(text) > length;
+}
+
+function shortest(length: number): ValueCheck {
+  return (value, validation) => {
+    if (typeof value === 'string' && isShorter(value, length)) {
+      validation.report(`must have at least ${length} characters`);
+    }
+  };
+}
+
+function longest(length: number): ValueCheck {
+  return (value, validation) => {
+    if (typeof value === 'string' && isLonger(value, length)) {
+      validation.report(`must have at most ${length} characters`);
+    }
+  };
+}
+
+function fewest(count: number): ValueCheck {
+  return (value, validation) => {
+    if (isJsonArray(value) && value.length < count) validation.report(`must have at least ${count} items`);
+  };
+}
+
+function most(count: number): ValueCheck {
+  return (value, validation) => {
+    if (isJsonArray(value) && value.length > count) validation.report(`must have at most ${count} items`);
+  };
+}
+
+/** `min` (side -1) and `max` (side 1) bound a number, an instant, or a length, by what the value is. */
+function boundCheck(bound: number | string, side: -1 | 1, isDate: boolean): ValueCheck {
+  const word = side < 0 ? 'at least' : 'at most';
+  if (typeof bound === 'string') {
+    const limit = dateMilliseconds(bound);
+    return (value, validation) => {
+      if (!isDate || typeof value !== 'string' || !isDateText(value)) return;
+      if ((dateMilliseconds(value) - limit) * side > 0) validation.report(`must be ${word} ${bound}`);
+    };
+  }
+  const ofLength = side < 0 ? shortest(bound) : longest(bound);
+  const ofItems = side < 0 ? fewest(bound) : most(bound);
+  return (value, validation) => {
+    if (typeof value === 'number') {
+      if ((value - bound) * side > 0) validation.report(`must be ${word} ${bound}`);
+    } else if (typeof value === 'string') {
+      if (!isDate) ofLength(value, validation);
+    } else {
+      ofItems(value, validation);
+    }
+  };
+}
+
+function patternCheck(pattern: string): ValueCheck {
+  const compiled = new LinearPattern(pattern);
+  return (value, validation) => {
+    if (typeof value !== 'string' || compiled.test(value)) return;
+    if (value.length > PATTERN_INPUT_MAX) {
+      validation.report(
+        `must have at most ${PATTERN_INPUT_MAX} characters to be matched against its pattern`,
+      );
+    } else {
+      validation.report(`must match the pattern ${pattern}`);
+    }
+  };
+}
+
+function enumCheck(allowed: readonly JsonValue[]): ValueCheck {
+  const texts = allowed.map((item) => (typeof item === 'string' ? item : canonicalJson(item)));
+  const shown = texts.slice(0, 20).join(', ') + (texts.length > 20 ? ', …' : '');
+  const scalars = new Set<JsonValue>(allowed.filter((item) => typeof item !== 'object' || item === null));
+  const others = allowed.filter((item) => typeof item === 'object' && item !== null);
+  return (value, validation) => {
+    if (scalars.has(value) || others.some((item) => jsonEquals(item, value))) return;
+    validation.report(`must be one of ${shown}`);
+  };
+}
+
+function numberChecks(constraints: Constraints): ValueCheck[] {
+  const checks: ValueCheck[] = [];
+  const rule = (
+    limit: number | undefined,
+    isBroken: (value: number, limit: number) => boolean,
+    text: string,
+  ) => {
+    if (limit === undefined) return;
+    checks.push((value, validation) => {
+      if (typeof value === 'number' && isBroken(value, limit)) validation.report(`must be ${text} ${limit}`);
+    });
+  };
+  rule(constraints.minimum, (value, limit) => value < limit, 'at least');
+  rule(constraints.maximum, (value, limit) => value > limit, 'at most');
+  rule(constraints.exclusiveMinimum, (value, limit) => value <= limit, 'above');
+  rule(constraints.exclusiveMaximum, (value, limit) => value >= limit, 'below');
+  rule(constraints.multipleOf, isNotMultiple, 'a multiple of');
+  return checks;
+}
+
+/** Allows for the error of a binary quotient, so that 0.3 is a multiple of 0.1. */
+function isNotMultiple(value: number, step: number): boolean {
+  const quotient = value / step;
+  return Math.abs(quotient - Math.round(quotient)) > 1e-9 * Math.max(1, Math.abs(quotient));
+}
+
+const uniqueItems: ValueCheck = (value, validation) => {
+  if (isJsonArray(value) && new Set(value.map(canonicalJson)).size < value.length) {
+    validation.report('must not have an item twice');
+  }
+};

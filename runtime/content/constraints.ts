@@ -1,0 +1,107 @@
+import { DefinitionReader } from './definition-reader.ts';
+import { isDateText } from './date-text.ts';
+import { isJsonArray, type JsonObject, type JsonValue, setKey } from './json-value.ts';
+import { LinearPattern } from './linear-pattern.ts';
+
+/**
+ * What a property value must satisfy beyond its type. `min` and `max` bound the value of a Number or Date and the
+ * length of a String, URL or Array; the others are those of JSON Schema. A constraint that does not fit the value
+ * (`minLength` on a number) has no effect.
+ *
+ * @see Supplement 3.2
+ */
+export interface Constraints {
+  readonly min?: number | string;
+  readonly max?: number | string;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly pattern?: string;
+  readonly enum?: readonly JsonValue[];
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly exclusiveMinimum?: number;
+  readonly exclusiveMaximum?: number;
+  readonly multipleOf?: number;
+  readonly minItems?: number;
+  readonly maxItems?: number;
+  readonly uniqueItems?: boolean;
+}
+
+type Rule = (value: JsonValue) => string | null;
+
+const isNumber: Rule = (value) => (typeof value === 'number' ? null : 'must be a number');
+const isBound: Rule = (value) =>
+  typeof value === 'number' || (typeof value === 'string' && isDateText(value))
+    ? null
+    : 'must be a number or an RFC 3339 date';
+const isCount: Rule = (value) =>
+  Number.isSafeInteger(value) && (value as number) >= 0 ? null : 'must be a whole number, 0 or more';
+
+const rules: Readonly<Record<keyof Constraints, Rule>> = {
+  min: isBound,
+  max: isBound,
+  minLength: isCount,
+  maxLength: isCount,
+  pattern: (value) => (typeof value === 'string' ? null : 'must be a string'),
+  enum: (value) => (isJsonArray(value) && value.length > 0 ? null : 'must be a list with at least one value'),
+  minimum: isNumber,
+  maximum: isNumber,
+  exclusiveMinimum: isNumber,
+  exclusiveMaximum: isNumber,
+  multipleOf: (value) => (typeof value === 'number' && value > 0 ? null : 'must be a number above 0'),
+  minItems: isCount,
+  maxItems: isCount,
+  uniqueItems: (value) => (typeof value === 'boolean' ? null : 'must be a boolean'),
+};
+
+const ordered: readonly (readonly [keyof Constraints, keyof Constraints])[] = [
+  ['min', 'max'],
+  ['minLength', 'maxLength'],
+  ['minimum', 'maximum'],
+  ['minItems', 'maxItems'],
+];
+
+/**
+ * Reads the constraints of a property. An unknown name is refused: a misspelt constraint that is silently not
+ * enforced would be worse.
+ *
+ * @returns undefined when there are none
+ * @throws {ServiceError} `VALIDATION_FAILED`; `UNPROCESSABLE_BODY` when `constraints` is not an object
+ */
+export function parseConstraints(property: DefinitionReader): Constraints | undefined {
+  const json = property.optionalObject('constraints');
+  if (json === null) return undefined;
+  const reader = new DefinitionReader(json, property.place('constraints'));
+  const constraints: Record<string, JsonValue> = {};
+  for (const name of Object.keys(json)) {
+    const value = json[name]!;
+    if (value === null) continue;
+    if (!Object.hasOwn(rules, name)) {
+      throw reader.badValue(name, `unknown constraint; known are ${Object.keys(rules).join(', ')}`);
+    }
+    const complaint = rules[name as keyof Constraints](value);
+    if (complaint !== null) throw reader.badValue(name, complaint);
+    setKey(constraints, name, value);
+  }
+  requireOrder(reader, constraints);
+  if (typeof constraints.pattern === 'string') compilePattern(reader, constraints.pattern);
+  return constraints as Constraints;
+}
+
+function requireOrder(reader: DefinitionReader, constraints: JsonObject): void {
+  for (const [low, high] of ordered) {
+    const from = constraints[low];
+    const to = constraints[high];
+    if (from === undefined || to === undefined) continue;
+    if (typeof from !== typeof to) throw reader.badValue(high, `must be of the same kind as ${low}`);
+    if (from! > to!) throw reader.badValue(high, `must not be below ${low}`);
+  }
+}
+
+function compilePattern(reader: DefinitionReader, pattern: string): void {
+  try {
+    new LinearPattern(pattern);
+  } catch (error) {
+    throw reader.badValue('pattern', (error as Error).message);
+  }
+}

@@ -1,0 +1,143 @@
+import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
+import { boundMessage, measureJson } from './json-bounds.ts';
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue, ownValue } from './json-value.ts';
+
+/** The largest schema or workspace definition, in units of {@link measureJson}. */
+export const DEFINITION_SIZE_MAX = 4 * 1024 * 1024;
+
+function kindOf(value: JsonValue): string {
+  if (value === null) return 'null';
+  if (isJsonArray(value)) return 'an array';
+  if (typeof value === 'object') return 'an object';
+  return `a ${typeof value}`;
+}
+
+/**
+ * Reads typed fields out of a JSON object and keeps track of where it is, so that every refusal names the field.
+ * A field that is missing or of the wrong type is `UNPROCESSABLE_BODY` (422); `null` stands for an absent field.
+ *
+ * @see Content, Query, Functions and Versioning Interface: Errors
+ */
+export class DefinitionReader {
+  /** The object being read. */
+  readonly json: JsonObject;
+  /** Where it stands in the body, dotted (`node_type.properties.0`). */
+  readonly at: string;
+
+  /** @throws {ServiceError} `UNPROCESSABLE_BODY` when the value is not an object */
+  constructor(json: unknown, at: string) {
+    if (json === undefined || json === null) throw missingField(at);
+    if (!isJsonObject(json)) throw wrongType(at, 'an object', json as JsonValue);
+    this.json = json;
+    this.at = at;
+  }
+
+  /**
+   * Starts reading a body's definition, whose overall size and depth are checked first.
+   *
+   * @throws {ServiceError} `UNPROCESSABLE_BODY`, `VALIDATION_FAILED`
+   */
+  static whole(json: unknown, at: string): DefinitionReader {
+    const reader = new DefinitionReader(json, at);
+    const size = measureJson(reader.json);
+    if (size < 0) throw invalid(`'${at}' ${boundMessage(size)}`, { field: at });
+    if (size > DEFINITION_SIZE_MAX)
+      throw invalid(`'${at}' is larger than a definition may be`, { field: at });
+    return reader;
+  }
+
+  /** The dotted place of a field. */
+  place(key: string): string {
+    return `${this.at}.${key}`;
+  }
+
+  /** The raw value; undefined when the field is absent or null. */
+  raw(key: string): JsonValue | undefined {
+    return ownValue(this.json, key) ?? undefined;
+  }
+
+  /** Whether the field is there, even as null. */
+  has(key: string): boolean {
+    return Object.hasOwn(this.json, key);
+  }
+
+  /** A string that must be there. */
+  string(key: string): string {
+    return this.optionalString(key) ?? this.#missing(key);
+  }
+
+  /** A string, or null when absent. */
+  optionalString(key: string): string | null {
+    const value = this.raw(key);
+    if (value === undefined) return null;
+    if (typeof value !== 'string') throw wrongType(this.place(key), 'a string', value);
+    return value;
+  }
+
+  /** A boolean, or null when absent. */
+  optionalBoolean(key: string): boolean | null {
+    const value = this.raw(key);
+    if (value === undefined) return null;
+    if (typeof value !== 'boolean') throw wrongType(this.place(key), 'a boolean', value);
+    return value;
+  }
+
+  /** An object, or null when absent. */
+  optionalObject(key: string): JsonObject | null {
+    const value = this.raw(key);
+    if (value === undefined) return null;
+    if (!isJsonObject(value)) throw wrongType(this.place(key), 'an object', value);
+    return value;
+  }
+
+  /** An array that must be there. */
+  array(key: string): readonly JsonValue[] {
+    return this.optionalArray(key) ?? this.#missing(key);
+  }
+
+  /** An array, or null when absent. */
+  optionalArray(key: string): readonly JsonValue[] | null {
+    const value = this.raw(key);
+    if (value === undefined) return null;
+    if (!isJsonArray(value)) throw wrongType(this.place(key), 'an array', value);
+    return value;
+  }
+
+  /** A list of strings without repeats; empty when absent. */
+  strings(key: string): readonly string[] {
+    const list = this.optionalArray(key) ?? [];
+    for (const [index, item] of list.entries()) {
+      if (typeof item !== 'string') throw wrongType(`${this.place(key)}.${index}`, 'a string', item);
+    }
+    return [...new Set(list as readonly string[])];
+  }
+
+  /** Readers over a list of objects; none when absent. */
+  objects(key: string): readonly DefinitionReader[] {
+    const list = this.optionalArray(key) ?? [];
+    return list.map((item, index) => new DefinitionReader(item, `${this.place(key)}.${index}`));
+  }
+
+  /** `VALIDATION_FAILED` (400) for a field whose type is right and whose value is not. */
+  badValue(key: string, message: string): ServiceError {
+    const field = this.place(key);
+    return invalid(`${field}: ${message}`, { field });
+  }
+
+  #missing(key: string): never {
+    throw missingField(this.place(key));
+  }
+}
+
+/** A required field is absent. @returns `UNPROCESSABLE_BODY` (422) */
+export function missingField(field: string): ServiceError {
+  const name = field.slice(field.lastIndexOf('.') + 1);
+  return new ServiceError('UNPROCESSABLE_BODY', `${field}: missing field \`${name}\``, { field });
+}
+
+/** A field has another JSON type. @returns `UNPROCESSABLE_BODY` (422) */
+export function wrongType(field: string, expected: string, found: JsonValue): ServiceError {
+  return new ServiceError('UNPROCESSABLE_BODY', `${field}: expected ${expected}, found ${kindOf(found)}`, {
+    field,
+  });
+}

@@ -1,0 +1,107 @@
+import type { FieldRules } from './field-resolver.ts';
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue, ownValue } from './json-value.ts';
+import type { Validation, ValueCheck } from './validation.ts';
+
+/** Keys an element has beside its fields. */
+const elementKeys: ReadonlySet<string> = new Set(['element_type', 'uuid', 'id']);
+
+/**
+ * Checks an element `{element_type, uuid?, …fields}` against its element type.
+ *
+ * @param allowed the element types that may stand here; null is any
+ * @see Supplement 3.4, Element checks
+ */
+export function checkElement(
+  value: JsonValue,
+  validation: Validation,
+  allowed: readonly string[] | null,
+): void {
+  const name = isJsonObject(value) ? ownValue(value, 'element_type') : undefined;
+  if (typeof name !== 'string') {
+    validation.report('must be an element: an object that carries element_type');
+    return;
+  }
+  if (allowed !== null && !allowed.includes(name)) {
+    validation.report(
+      `must be of element type ${allowed.map((type) => `'${type}'`).join(' or ')}, not '${name}'`,
+    );
+    return;
+  }
+  const type = validation.source.elementType(name);
+  if (type === undefined) {
+    validation.add(`ElementType '${name}' not found${validation.place()}`);
+    return;
+  }
+  checkFields(value as JsonObject, type, `ElementType '${name}'${validation.place()}`, validation);
+}
+
+/**
+ * Checks a list of elements, plain or as `{uuid, items}`.
+ *
+ * @param allowed the element types that may stand in it; null is any
+ */
+export function checkElements(
+  value: JsonValue,
+  validation: Validation,
+  allowed: readonly string[] | null,
+): void {
+  checkItems(value, validation, 'a list of elements', (item) => checkElement(item, validation, allowed));
+}
+
+/**
+ * Runs a check over the items of a list, plain or as `{uuid, items}`.
+ *
+ * @param text what the value should be, for the complaint
+ */
+export function checkItems(
+  value: JsonValue,
+  validation: Validation,
+  text: string,
+  check: (item: JsonValue) => void,
+): void {
+  const wrapped = isJsonObject(value) ? ownValue(value, 'items') : undefined;
+  const list = wrapped ?? value;
+  if (!isJsonArray(list)) {
+    validation.report(`must be ${text}: an array, or an object with items`);
+    return;
+  }
+  if (wrapped !== undefined) validation.enter('items');
+  for (let index = 0; index < list.length; index += 1) {
+    validation.enter(index);
+    check(list[index]!);
+    validation.leave();
+  }
+  if (wrapped !== undefined) validation.leave();
+}
+
+/**
+ * Checks the fields of an element: required, strict, each field's own check.
+ *
+ * @param owner names the type that declares the fields, for the messages
+ */
+export function checkFields(
+  object: JsonObject,
+  rules: FieldRules,
+  owner: string,
+  validation: Validation,
+): void {
+  for (const name of rules.required) {
+    if (!Object.hasOwn(object, name)) validation.add(`Missing required field '${name}' for ${owner}`);
+  }
+  for (const key in object) {
+    const field = rules.byName.get(key);
+    if (field !== undefined) {
+      validation.enter(key);
+      field.check(object[key]!, validation);
+      validation.leave();
+    } else if (rules.strict && !elementKeys.has(key)) {
+      validation.add(`Undefined field '${key}' in strict mode for ${owner}`);
+    }
+  }
+}
+
+/** The check of property type Element. */
+export const elementCheck: ValueCheck = (value, validation) => checkElement(value, validation, null);
+
+/** The check of property type Composite. */
+export const compositeCheck: ValueCheck = (value, validation) => checkElements(value, validation, null);

@@ -1,0 +1,168 @@
+import { invalid } from '#runtime/errors/service-error.ts';
+import type { Archetype } from './archetype.ts';
+import type { ElementType } from './element-type.ts';
+import { compileField } from './field-check.ts';
+import type { FieldSchema } from './field-schema.ts';
+import type { JsonValue } from './json-value.ts';
+import { requireTrail, type SchemaSource } from './type-resolver.ts';
+import type { ValueCheck } from './validation.ts';
+
+/** A field with its check compiled. */
+export interface ResolvedField {
+  readonly schema: FieldSchema;
+  readonly check: ValueCheck;
+  /** The rules of a composite field's own fields. */
+  readonly nested: FieldRules | null;
+}
+
+/** A set of fields, ready to check an object against. */
+export interface FieldRules {
+  readonly fields: readonly FieldSchema[];
+  readonly byName: ReadonlyMap<string, ResolvedField>;
+  readonly required: readonly string[];
+  readonly strict: boolean;
+  /** What fills absent keys of a new node. */
+  readonly defaults: readonly (readonly [name: string, value: JsonValue])[];
+  /** Whether a location is among them, at any depth, that is stored in another form than it may be written. */
+  readonly hasLocation: boolean;
+}
+
+/** An archetype with everything it inherits. Frozen; keep it until an archetype changes. */
+export interface ResolvedArchetype extends FieldRules {
+  readonly name: string;
+  readonly archetype: Archetype;
+  /** The node type a node must have; null is any. */
+  readonly baseNodeType: string | null;
+  readonly layout: readonly JsonValue[] | null;
+  /** From this archetype to the root ancestor. */
+  readonly inheritanceChain: readonly string[];
+}
+
+/** An element type with everything it inherits. Frozen; keep it until an element type changes. */
+export interface ResolvedElementType extends FieldRules {
+  readonly name: string;
+  readonly elementType: ElementType;
+  readonly layout: readonly JsonValue[] | null;
+  readonly inheritanceChain: readonly string[];
+}
+
+/**
+ * Merges an archetype with its ancestors: fields of the root ancestor first, later ones of the same name take the
+ * place of earlier ones.
+ *
+ * @throws {ServiceError} `VALIDATION_FAILED` when it or a parent does not exist, for a circle, for too many levels
+ * @see Supplement 3.4
+ */
+export function resolveArchetype(name: string, source: SchemaSource): ResolvedArchetype {
+  const chain = chainOf('Archetype', name, (each) => source.archetype(each));
+  return Object.freeze({
+    ...rulesOf(mergeFields(chain), nearest(chain, 'strict') ?? false),
+    name,
+    archetype: chain[0]!,
+    baseNodeType: nearest(chain, 'base_node_type'),
+    layout: nearest(chain, 'layout'),
+    inheritanceChain: Object.freeze(chain.map((each) => each.name)),
+  });
+}
+
+/** As {@link resolveArchetype}, for an element type. */
+export function resolveElementType(name: string, source: SchemaSource): ResolvedElementType {
+  const chain = chainOf('ElementType', name, (each) => source.elementType(each));
+  return Object.freeze({
+    ...rulesOf(mergeFields(chain), nearest(chain, 'strict') ?? false),
+    name,
+    elementType: chain[0]!,
+    layout: nearest(chain, 'layout'),
+    inheritanceChain: Object.freeze(chain.map((each) => each.name)),
+  });
+}
+
+/** What `/resolved` answers for both, beside the definition itself. */
+interface ResolvedFieldsJson {
+  readonly resolved_fields: readonly FieldSchema[];
+  readonly resolved_layout: readonly JsonValue[] | null;
+  readonly inheritance_chain: readonly string[];
+  readonly resolved_strict: boolean;
+}
+
+/** The answer of `/archetypes/{name}/resolved`. */
+export function resolvedArchetypeJson(
+  resolved: ResolvedArchetype,
+): { readonly archetype: Archetype } & ResolvedFieldsJson {
+  return { archetype: resolved.archetype, ...fieldsJson(resolved) };
+}
+
+/** The answer of `/elementtypes/{name}/resolved`. */
+export function resolvedElementTypeJson(
+  resolved: ResolvedElementType,
+): { readonly element_type: ElementType } & ResolvedFieldsJson {
+  return { element_type: resolved.elementType, ...fieldsJson(resolved) };
+}
+
+function fieldsJson(resolved: ResolvedArchetype | ResolvedElementType): ResolvedFieldsJson {
+  return {
+    resolved_fields: resolved.fields,
+    resolved_layout: resolved.layout,
+    inheritance_chain: resolved.inheritanceChain,
+    resolved_strict: resolved.strict,
+  };
+}
+
+interface Extending {
+  readonly name: string;
+  readonly extends: string | null;
+  readonly fields: readonly FieldSchema[];
+}
+
+/** The definition and its ancestors, nearest first. */
+function chainOf<T extends Extending>(
+  kind: string,
+  name: string,
+  find: (name: string) => T | undefined,
+): T[] {
+  const chain: T[] = [];
+  let trail: readonly string[] = [];
+  for (let next: string | null = name; next !== null; ) {
+    trail = requireTrail(kind, next, trail);
+    const found: T | undefined = find(next);
+    if (found === undefined) {
+      throw chain.length === 0
+        ? invalid(`${kind} not found: '${name}'`)
+        : invalid(`${kind} '${chain[chain.length - 1]!.name}' extends '${next}', which does not exist`);
+    }
+    chain.push(found);
+    next = found.extends;
+  }
+  return chain;
+}
+
+function nearest<T, K extends keyof T>(chain: readonly T[], key: K): T[K] | null {
+  return chain.find((each) => each[key] !== null)?.[key] ?? null;
+}
+
+function mergeFields(chain: readonly Extending[]): readonly FieldSchema[] {
+  const fields = new Map<string, FieldSchema>();
+  for (const each of chain.toReversed()) for (const field of each.fields) fields.set(field.name, field);
+  return [...fields.values()];
+}
+
+function rulesOf(fields: readonly FieldSchema[], strict: boolean): FieldRules {
+  const resolved = fields.map((schema): ResolvedField => {
+    const nested = schema.fields === undefined ? null : Object.freeze(rulesOf(schema.fields, false));
+    return Object.freeze({ schema, nested, check: compileField(schema, nested) });
+  });
+  return {
+    fields: Object.freeze(fields),
+    byName: new Map(resolved.map((field) => [field.schema.name, field])),
+    required: Object.freeze(fields.filter((field) => field.required === true).map((field) => field.name)),
+    strict,
+    defaults: Object.freeze(
+      fields
+        .filter((field) => field.default_value !== undefined && field.default_value !== null)
+        .map((field) => [field.name, field.default_value!] as const),
+    ),
+    hasLocation: resolved.some(
+      (field) => field.schema.$type === 'LocationField' || (field.nested?.hasLocation ?? false),
+    ),
+  };
+}

@@ -1,0 +1,49 @@
+import { invalid } from '#runtime/errors/service-error.ts';
+
+/** The most locales a repository may support, and the longest fallback chain. */
+export const LOCALES_MAX = 200;
+
+/** Languages of a repository. */
+export interface LanguageSettings {
+  /** The language of the properties themselves. */
+  readonly defaultLanguage: string;
+  readonly supportedLanguages: readonly string[];
+  /** Locale to the locales asked after it, in order. */
+  readonly fallbackChains: Readonly<Record<string, readonly string[]>>;
+}
+
+const shape = /^([a-z]{2,3})(?:-([a-z]{2}|\d{3}|[a-z]{4}))?$/i;
+
+/**
+ * Reads a locale: a language, optionally a region or a script. The language becomes lower-case, the rest
+ * upper-case (`de-CH`, `zh-HANS`).
+ *
+ * @param field the field or parameter it comes from, for the message
+ * @throws {ServiceError} `VALIDATION_FAILED`
+ * @see Supplement 9
+ */
+export function parseLocale(text: string, field = 'locale'): string {
+  const match = shape.exec(text);
+  if (match === null) {
+    throw invalid(`'${text.slice(0, 40)}' is not a locale; it reads de, de-CH, es-419 or zh-HANS`, { field });
+  }
+  const language = match[1]!.toLowerCase();
+  return match[2] === undefined ? language : `${language}-${match[2].toUpperCase()}`;
+}
+
+/**
+ * The locales whose overlays apply to a read, most specific first. The default language ends the chain and is not
+ * part of it: there the properties themselves answer.
+ *
+ * @param text the locale, as a caller wrote it
+ * @throws {ServiceError} `VALIDATION_FAILED`
+ * @see Supplement 9, Fallback chain
+ */
+export function resolveLocaleChain(text: string, settings: LanguageSettings): readonly string[] {
+  const locale = parseLocale(text, 'lang');
+  const configured = Object.hasOwn(settings.fallbackChains, locale) ? settings.fallbackChains[locale]! : null;
+  const language = locale.split('-', 1)[0]!;
+  const chain = [...new Set([locale, ...(configured ?? [language])])];
+  const end = chain.indexOf(settings.defaultLanguage);
+  return end === -1 ? chain : chain.slice(0, end);
+}

@@ -1,0 +1,139 @@
+import { DefinitionReader } from './definition-reader.ts';
+import { type InitialStructure, parseInitialStructure } from './initial-structure.ts';
+import { type JsonObject, type JsonValue, ownValue } from './json-value.ts';
+import {
+  type IndexKind,
+  parseIndexKinds,
+  parsePropertySchemas,
+  type PropertySchema,
+} from './property-schema.ts';
+import type { SchemaStamps } from './schema-record.ts';
+import { requireNodeTypeName } from './type-name.ts';
+
+/** A column of a compound index. */
+export interface CompoundIndexColumn {
+  /** A property, or `__node_type`, `__created_at`, `__updated_at`. */
+  readonly property: string;
+  readonly ascending: boolean;
+  readonly column_type: 'String' | 'Integer' | 'Timestamp' | 'Boolean';
+}
+
+/** An index over several properties. */
+export interface CompoundIndex {
+  readonly name: string;
+  readonly columns: readonly CompoundIndexColumn[];
+  readonly has_order_column: boolean;
+}
+
+/**
+ * What a caller defines of a node type; a mixin is a node type with `is_mixin`. The keys are those of the wire,
+ * always all there (absent ones as null or an empty list), so that a definition is its own JSON form. A null flag
+ * is taken from the parent type.
+ *
+ * @see Content, Query, Functions and Versioning Interface: Resources, NodeType; Supplement 3.1
+ */
+export interface NodeTypeDefinition {
+  /** Given by the caller, else by the server. */
+  readonly id?: string;
+  readonly name: string;
+  readonly strict: boolean | null;
+  readonly extends: string | null;
+  readonly mixins: readonly string[];
+  /** New defaults of inherited properties. */
+  readonly overrides: JsonObject | null;
+  readonly is_mixin: boolean;
+  readonly description: string | null;
+  readonly icon: string | null;
+  readonly properties: readonly PropertySchema[];
+  /** Node type names; empty or `*` is any. */
+  readonly allowed_children: readonly string[];
+  /** Stored, not enforced. */
+  readonly required_nodes: readonly string[];
+  readonly initial_structure: InitialStructure | null;
+  readonly versionable: boolean | null;
+  readonly immutable: boolean | null;
+  readonly publishable: boolean | null;
+  readonly auditable: boolean | null;
+  readonly indexable: boolean | null;
+  readonly index_types: readonly IndexKind[] | null;
+  readonly compound_indexes: readonly CompoundIndex[];
+  readonly meta?: JsonObject;
+}
+
+/** A stored node type. */
+export interface NodeType extends NodeTypeDefinition, SchemaStamps {
+  readonly id: string;
+}
+
+const columnTypes: ReadonlySet<string> = new Set(['String', 'Integer', 'Timestamp', 'Boolean']);
+
+/**
+ * Reads the definition of a node type or mixin, as it stands inside the wrapper `node_type`. Keys that are not
+ * part of a definition are ignored, so that a definition that was read can be sent back.
+ *
+ * @param json the definition, from JSON
+ * @param kind `mixin` sets `is_mixin`, whatever the definition says
+ * @throws {ServiceError} `UNPROCESSABLE_BODY` for a missing field or a wrong type, `VALIDATION_FAILED` for a bad
+ *   value
+ */
+export function parseNodeTypeDefinition(
+  json: unknown,
+  kind: 'node_type' | 'mixin' = 'node_type',
+): NodeTypeDefinition {
+  const reader = DefinitionReader.whole(json, 'node_type');
+  const id = reader.optionalString('id');
+  const meta = reader.optionalObject('meta');
+  const parent = reader.optionalString('extends');
+  return Object.freeze({
+    ...(id === null ? {} : { id }),
+    name: requireNodeTypeName(reader, 'name', reader.string('name')),
+    strict: reader.optionalBoolean('strict'),
+    extends: parent === null ? null : requireNodeTypeName(reader, 'extends', parent),
+    mixins: typeNames(reader, 'mixins'),
+    overrides: reader.optionalObject('overrides'),
+    is_mixin: kind === 'mixin' || (reader.optionalBoolean('is_mixin') ?? false),
+    description: reader.optionalString('description'),
+    icon: reader.optionalString('icon'),
+    properties: parsePropertySchemas(reader),
+    allowed_children: reader.strings('allowed_children'),
+    required_nodes: reader.strings('required_nodes'),
+    initial_structure: parseInitialStructure(reader),
+    versionable: reader.optionalBoolean('versionable'),
+    immutable: reader.optionalBoolean('immutable'),
+    publishable: reader.optionalBoolean('publishable'),
+    auditable: reader.optionalBoolean('auditable'),
+    indexable: reader.optionalBoolean('indexable'),
+    index_types: parseIndexKinds(reader, 'index_types') ?? null,
+    compound_indexes: reader.objects('compound_indexes').map(parseCompoundIndex),
+    ...(meta === null ? {} : { meta }),
+  });
+}
+
+function typeNames(reader: DefinitionReader, key: string): readonly string[] {
+  return reader.strings(key).map((name) => requireNodeTypeName(reader, key, name));
+}
+
+function parseCompoundIndex(reader: DefinitionReader): CompoundIndex {
+  const columns = new DefinitionReader(reader.json, reader.at).objects('columns');
+  if (columns.length === 0) throw reader.badValue('columns', 'a compound index needs at least one column');
+  return Object.freeze({
+    name: reader.string('name'),
+    columns: columns.map((column) => {
+      const type = column.optionalString('column_type') ?? 'String';
+      if (!columnTypes.has(type)) {
+        throw column.badValue('column_type', `must be one of ${[...columnTypes].join(', ')}`);
+      }
+      return Object.freeze({
+        property: column.string('property'),
+        ascending: column.optionalBoolean('ascending') ?? true,
+        column_type: type as CompoundIndexColumn['column_type'],
+      });
+    }),
+    has_order_column: reader.optionalBoolean('has_order_column') ?? false,
+  });
+}
+
+/** The new default an override gives to a property; undefined when there is none. */
+export function overriddenDefault(definition: NodeTypeDefinition, property: string): JsonValue | undefined {
+  return definition.overrides === null ? undefined : ownValue(definition.overrides, property);
+}

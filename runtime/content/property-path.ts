@@ -1,0 +1,96 @@
+import { invalid } from '#runtime/errors/service-error.ts';
+import { JSON_DEPTH_MAX } from './json-bounds.ts';
+import {
+  isJsonArray,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  ownValue,
+  withKey,
+} from './json-value.ts';
+
+/**
+ * Splits a dotted property path (`hero.title`, `items.0.name`) into its keys.
+ *
+ * @throws {ServiceError} `VALIDATION_FAILED` for an empty key or too many
+ */
+export function parsePropertyPath(text: string): readonly string[] {
+  const keys = text.split('.');
+  if (keys.includes(''))
+    throw invalid(`'${text.slice(0, 80)}' is not a property path`, { field: 'property' });
+  requireShort(keys);
+  return keys;
+}
+
+function requireShort(keys: readonly string[]): void {
+  if (keys.length > JSON_DEPTH_MAX) {
+    throw invalid(`A property path has at most ${JSON_DEPTH_MAX} keys`, { field: 'property' });
+  }
+}
+
+/** A property whose own name has dots is meant before nested keys are. */
+function literalKey(properties: JsonObject, keys: readonly string[]): string | null {
+  if (keys.length === 1) return keys[0]!;
+  const joined = keys.join('.');
+  return Object.hasOwn(properties, joined) ? joined : null;
+}
+
+/**
+ * The value at a property path: objects by key, arrays by index.
+ *
+ * @returns undefined when there is none
+ * @see Supplement 5.1, PUT @prop
+ */
+export function getProperty(properties: JsonObject, keys: readonly string[]): JsonValue | undefined {
+  const literal = literalKey(properties, keys);
+  if (literal !== null) return ownValue(properties, literal);
+  let value: JsonValue | undefined = properties;
+  for (const key of keys) {
+    if (isJsonArray(value)) value = /^(?:0|[1-9]\d*)$/.test(key) ? value[Number(key)] : undefined;
+    else if (isJsonObject(value)) value = ownValue(value, key);
+    else return undefined;
+  }
+  return value;
+}
+
+/**
+ * The properties with one value set. Objects on the way that are missing (or null) are made; an array takes an
+ * index up to its length, which appends.
+ *
+ * @returns a copy; what is off the path is shared with the original
+ * @throws {ServiceError} `VALIDATION_FAILED` when something on the way is neither object nor array, or an index is
+ *   out of range
+ */
+export function setProperty(properties: JsonObject, keys: readonly string[], value: JsonValue): JsonObject {
+  requireShort(keys);
+  const literal = literalKey(properties, keys);
+  if (literal !== null) return withKey(properties, literal, value);
+  return setWithin(properties, keys, 0, value) as JsonObject;
+}
+
+function setWithin(
+  target: JsonValue | undefined,
+  keys: readonly string[],
+  at: number,
+  value: JsonValue,
+): JsonValue {
+  if (at === keys.length) return value;
+  const key = keys[at]!;
+  if (isJsonArray(target)) {
+    const index = /^(?:0|[1-9]\d{0,8})$/.test(key) ? Number(key) : -1;
+    if (index < 0 || index > target.length) {
+      throw invalid(`'${keys.slice(0, at + 1).join('.')}' is not an index of the array`, {
+        field: 'property',
+      });
+    }
+    const copy = [...target];
+    copy[index] = setWithin(target[index], keys, at + 1, value);
+    return copy;
+  }
+  if (target === undefined || target === null)
+    return withKey({}, key, setWithin(undefined, keys, at + 1, value));
+  if (!isJsonObject(target)) {
+    throw invalid(`'${keys.slice(0, at).join('.')}' is not an object`, { field: 'property' });
+  }
+  return withKey(target, key, setWithin(ownValue(target, key), keys, at + 1, value));
+}

@@ -1,0 +1,128 @@
+import { JSON_DEPTH_MAX } from './json-bounds.ts';
+import {
+  isJsonArray,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  ownValue,
+  setKey,
+} from './json-value.ts';
+
+/** A reference found in the properties of a node. */
+export interface FoundReference {
+  /** JSON pointer to it within the properties; array items by index. */
+  readonly pointer: string;
+  /** An id, or a path (leading `/`) that could not be resolved. */
+  readonly ref: string;
+  /** Null: the workspace of the node itself. */
+  readonly workspace: string | null;
+  /** The target's path when it was written as a path. */
+  readonly path: string | null;
+}
+
+const none: readonly FoundReference[] = Object.freeze([]);
+
+function targetOf(object: JsonObject): string | null {
+  const ref = ownValue(object, 'svc:ref');
+  return typeof ref === 'string' && ref !== '' ? ref : null;
+}
+
+function textOf(object: JsonObject, key: string): string | null {
+  const value = ownValue(object, key);
+  return typeof value === 'string' ? value : null;
+}
+
+/**
+ * Every reference in the properties, at any depth, in document order. References are known by their shape, not by
+ * the type of the property.
+ *
+ * @see Supplement 4, Reference
+ */
+export function findReferences(properties: JsonObject): readonly FoundReference[] {
+  const found: FoundReference[] = [];
+  collect(properties, '', found, 0);
+  return found.length === 0 ? none : found;
+}
+
+function collect(
+  value: JsonObject | readonly JsonValue[],
+  pointer: string,
+  found: FoundReference[],
+  depth: number,
+) {
+  if (depth > JSON_DEPTH_MAX) return;
+  if (isJsonArray(value)) {
+    for (let index = 0; index < value.length; index += 1) {
+      const item = value[index]!;
+      if (typeof item === 'object' && item !== null) collect(item, `${pointer}/${index}`, found, depth + 1);
+    }
+    return;
+  }
+  const ref = depth === 0 ? null : targetOf(value);
+  if (ref !== null) {
+    found.push({ pointer, ref, workspace: textOf(value, 'svc:workspace'), path: textOf(value, 'svc:path') });
+    return;
+  }
+  for (const key in value) {
+    const item = value[key]!;
+    if (typeof item === 'object' && item !== null) {
+      collect(item, `${pointer}/${escapePointer(key)}`, found, depth + 1);
+    }
+  }
+}
+
+function escapePointer(key: string): string {
+  return key.includes('~') || key.includes('/') ? key.replaceAll('~', '~0').replaceAll('/', '~1') : key;
+}
+
+/**
+ * Replaces paths in references by ids: the id goes to `svc:ref`, the path to `svc:path`. A path that cannot be
+ * resolved stays as it is.
+ *
+ * @param resolve from a path and workspace (null: the node's own) to the id of the node there
+ * @returns the same object when nothing was replaced
+ * @see Supplement 4, Reference
+ */
+export function rewriteReferences(
+  properties: JsonObject,
+  resolve: (path: string, workspace: string | null) => string | undefined,
+): JsonObject {
+  return rewrite(properties, resolve, 0) as JsonObject;
+}
+
+type Resolve = (path: string, workspace: string | null) => string | undefined;
+
+function rewrite(value: JsonObject | readonly JsonValue[], resolve: Resolve, depth: number): JsonValue {
+  if (depth > JSON_DEPTH_MAX) return value;
+  if (isJsonArray(value)) {
+    let list: JsonValue[] | null = null;
+    for (let index = 0; index < value.length; index += 1) {
+      const changed = rewriteItem(value[index]!, resolve, depth);
+      if (changed === value[index]) continue;
+      list ??= [...value];
+      list[index] = changed;
+    }
+    return list ?? value;
+  }
+  const ref = depth === 0 ? null : targetOf(value);
+  if (ref !== null) return rewriteReference(value, ref, resolve);
+  let copy: Record<string, JsonValue> | null = null;
+  for (const key in value) {
+    const item = value[key]!;
+    const changed = rewriteItem(item, resolve, depth);
+    if (changed === item) continue;
+    copy ??= { ...value };
+    setKey(copy, key, changed);
+  }
+  return copy ?? value;
+}
+
+function rewriteItem(item: JsonValue, resolve: Resolve, depth: number): JsonValue {
+  return isJsonObject(item) || isJsonArray(item) ? rewrite(item, resolve, depth + 1) : item;
+}
+
+function rewriteReference(reference: JsonObject, ref: string, resolve: Resolve): JsonObject {
+  if (!ref.startsWith('/')) return reference;
+  const id = resolve(ref, textOf(reference, 'svc:workspace'));
+  return id === undefined ? reference : { ...reference, 'svc:ref': id, 'svc:path': ref };
+}

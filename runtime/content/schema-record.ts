@@ -1,0 +1,92 @@
+/**
+ * What the server adds to a schema definition when it stores it. The stored form is the wire form.
+ *
+ * @see Content, Query, Functions and Versioning Interface: Resources, NodeType
+ */
+export interface SchemaStamps {
+  readonly id: string;
+  /** From 1; one more with every replacement and every publish. */
+  readonly version: number;
+  /** ISO 8601, like all times here. */
+  readonly created_at: string;
+  readonly updated_at: string;
+  readonly published_at: string | null;
+  readonly published_by: string | null;
+  /** The id of the record this one replaced. */
+  readonly previous_version: string | null;
+}
+
+/** A definition may bring an id of its own. */
+interface Definition {
+  readonly name: string;
+  readonly id?: string | undefined;
+}
+
+/**
+ * The first record of a definition.
+ *
+ * @param id used when the definition brings none
+ * @param now ISO 8601
+ */
+export function newSchemaRecord<D extends Definition>(
+  definition: D,
+  id: string,
+  now: string,
+): D & SchemaStamps {
+  return Object.freeze({
+    ...definition,
+    id: definition.id ?? id,
+    version: 1,
+    created_at: now,
+    updated_at: now,
+    published_at: null,
+    published_by: null,
+    previous_version: null,
+  });
+}
+
+/**
+ * The record that takes the place of another: same id and creation time, next version. Its publish state stays,
+ * since replacing is not unpublishing.
+ *
+ * @param now ISO 8601
+ * @see Content, Query, Functions and Versioning Interface: States, NodeType; Supplement 3.6
+ */
+export function replacedSchemaRecord<D extends Definition>(
+  previous: SchemaStamps,
+  definition: D,
+  now: string,
+): D & SchemaStamps {
+  return Object.freeze({
+    ...definition,
+    id: previous.id,
+    version: previous.version + 1,
+    created_at: previous.created_at,
+    updated_at: now,
+    published_at: previous.published_at,
+    published_by: previous.published_by,
+    previous_version: previous.id,
+  });
+}
+
+/**
+ * The record after publishing: the version rises.
+ *
+ * @param now ISO 8601
+ * @param by the actor
+ */
+export function publishedSchemaRecord<R extends SchemaStamps>(previous: R, now: string, by: string): R {
+  return Object.freeze({
+    ...previous,
+    version: previous.version + 1,
+    updated_at: now,
+    published_at: now,
+    published_by: by,
+    previous_version: previous.id,
+  });
+}
+
+/** The record after unpublishing: both publish fields are cleared. @param now ISO 8601 */
+export function unpublishedSchemaRecord<R extends SchemaStamps>(previous: R, now: string): R {
+  return Object.freeze({ ...previous, updated_at: now, published_at: null, published_by: null });
+}

@@ -1,0 +1,154 @@
+import { invalid } from '#runtime/errors/service-error.ts';
+import { JSON_DEPTH_MAX } from './json-bounds.ts';
+import {
+  isJsonArray,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  ownValue,
+  withKey,
+} from './json-value.ts';
+import type { ResolvedNodeType } from './type-resolver.ts';
+
+/** Keys whose values identify or place things; a translation must not change them. @see Supplement 9 */
+export const neverTranslatable: ReadonlySet<string> = new Set([
+  'uuid',
+  'id',
+  'element_type',
+  'slug',
+  'node_type',
+  'archetype',
+  'parent',
+  'order',
+  'sort_order',
+  'weight',
+]);
+
+/**
+ * Splits a JSON pointer into its keys.
+ *
+ * @throws {ServiceError} `VALIDATION_FAILED`
+ */
+export function parsePointer(pointer: string): readonly string[] {
+  if (!pointer.startsWith('/') || pointer === '/' || /~(?![01])/.test(pointer)) {
+    throw invalid(`'${pointer.slice(0, 80)}' is not a JSON pointer to a property`, { field: 'translations' });
+  }
+  const keys = pointer
+    .slice(1)
+    .split('/')
+    .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'));
+  if (keys.length > JSON_DEPTH_MAX) {
+    throw invalid(`A pointer has at most ${JSON_DEPTH_MAX} keys`, { field: 'translations' });
+  }
+  return keys;
+}
+
+/** The JSON pointer of keys. */
+export function formatPointer(keys: readonly string[]): string {
+  return keys.map((key) => `/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
+}
+
+function indexOfUuid(list: readonly JsonValue[], uuid: string): number {
+  return list.findIndex((item) => isJsonObject(item) && ownValue(item, 'uuid') === uuid);
+}
+
+/** The value a pointer leads to, through arrays by the items' `uuid`; undefined when there is none. */
+export function valueAt(properties: JsonObject, keys: readonly string[]): JsonValue | undefined {
+  let value: JsonValue | undefined = properties;
+  for (const key of keys) {
+    if (isJsonArray(value)) value = value[indexOfUuid(value, key)];
+    else if (isJsonObject(value)) value = ownValue(value, key);
+    else return undefined;
+  }
+  return value;
+}
+
+/**
+ * The value with what a pointer leads to replaced. The last key of an object may be new; anything else that is not
+ * there, an unknown `uuid` for one, leaves the value as it is.
+ */
+export function replaceAt(
+  value: JsonValue,
+  keys: readonly string[],
+  replacement: JsonValue,
+  at = 0,
+): JsonValue {
+  if (at === keys.length) return replacement;
+  const key = keys[at]!;
+  if (isJsonArray(value)) {
+    const index = indexOfUuid(value, key);
+    if (index === -1) return value;
+    const changed = replaceAt(value[index]!, keys, replacement, at + 1);
+    return changed === value[index] ? value : value.with(index, changed);
+  }
+  if (!isJsonObject(value)) return value;
+  const current = ownValue(value, key);
+  if (current === undefined && at < keys.length - 1) return value;
+  const changed = replaceAt(current ?? null, keys, replacement, at + 1);
+  return changed === current ? value : withKey(value, key, changed);
+}
+
+/**
+ * Checks that a translation may be written at a pointer, whatever the properties are now.
+ *
+ * @throws {ServiceError} `VALIDATION_FAILED` for a key that is never translatable, or a property the type declares
+ *   not to be
+ */
+export function requireTranslatable(keys: readonly string[], type: ResolvedNodeType | null): void {
+  const last = keys[keys.length - 1]!;
+  if (neverTranslatable.has(last)) throw invalid(`'${last}' cannot be translated`, { field: 'translations' });
+  const property = keys[0]!;
+  if (type?.byName.get(property)?.schema.is_translatable === false) {
+    throw invalid(`Property '${property}' of NodeType '${type.name}' is not translatable`, {
+      field: 'translations',
+    });
+  }
+}
+
+/**
+ * Checks that a pointer steps through objects (by key) and arrays (by `uuid`) only.
+ *
+ * @throws {ServiceError} `VALIDATION_FAILED` when something on the way is neither, or missing
+ */
+export function requireReachable(properties: JsonObject, keys: readonly string[]): void {
+  for (let length = 1; length < keys.length; length += 1) {
+    const value = valueAt(properties, keys.slice(0, length));
+    if (isJsonObject(value) || isJsonArray(value)) continue;
+    throw invalid(`Pointer '${formatPointer(keys)}': '${keys[length - 1]}' is not an object or array`, {
+      field: 'translations',
+    });
+  }
+}
+
+/**
+ * The places a translator is expected to fill: texts, at any depth, addressed as translations address them. When
+ * the type marks properties `is_translatable: true`, only those count; one marked false never does.
+ */
+export function translatablePointers(
+  properties: JsonObject,
+  type: ResolvedNodeType | null,
+): readonly string[] {
+  const marked = (type?.properties ?? []).filter((schema) => schema.is_translatable === true);
+  const pointers: string[] = [];
+  for (const key of Object.keys(properties)) {
+    if (marked.length > 0 && !marked.some((schema) => schema.name === key)) continue;
+    if (type?.byName.get(key)?.schema.is_translatable === false) continue;
+    collectTexts(properties[key]!, [key], pointers);
+  }
+  return pointers;
+}
+
+function collectTexts(value: JsonValue, keys: readonly string[], pointers: string[]): void {
+  const last = keys[keys.length - 1]!;
+  if (neverTranslatable.has(last) || last.startsWith('svc:') || keys.length > JSON_DEPTH_MAX) return;
+  if (typeof value === 'string') {
+    if (value !== '') pointers.push(formatPointer(keys));
+  } else if (isJsonArray(value)) {
+    for (const item of value) {
+      const uuid = isJsonObject(item) ? ownValue(item, 'uuid') : undefined;
+      if (typeof uuid === 'string') collectTexts(item, [...keys, uuid], pointers);
+    }
+  } else if (isJsonObject(value)) {
+    for (const key of Object.keys(value)) collectTexts(value[key]!, [...keys, key], pointers);
+  }
+}

@@ -1,0 +1,233 @@
+import { invalid } from '#runtime/errors/service-error.ts';
+import { DefinitionReader } from './definition-reader.ts';
+import { boundMessage, measureJson } from './json-bounds.ts';
+import { isJsonObject, type JsonObject, type JsonValue, jsonEquals, ownValue } from './json-value.ts';
+import { LOCALES_MAX, parseLocale } from './locale.ts';
+import { sourceHash } from './translation-staleness.ts';
+import {
+  formatPointer,
+  parsePointer,
+  replaceAt,
+  requireReachable,
+  requireTranslatable,
+  valueAt,
+} from './translation-pointer.ts';
+import type { ResolvedNodeType } from './type-resolver.ts';
+
+/** The most pointers one overlay may have. */
+export const OVERLAY_POINTERS_MAX = 4_096;
+/** The largest overlay, in units of `measureJson`. */
+export const OVERLAY_SIZE_MAX = 16 * 1024 * 1024;
+
+/** What a translated value was made from. */
+export type TranslationOrigin = {
+  /** SHA-256 of the source value at that time, hex; null when there was none. */
+  readonly hash: string | null;
+  /** ISO 8601. */
+  readonly translated_at: string;
+};
+
+/** Translated values of one locale, by JSON pointer. */
+export type PropertiesOverlay = {
+  readonly type: 'properties';
+  readonly data: { readonly [pointer: string]: JsonValue };
+  readonly origins: { readonly [pointer: string]: TranslationOrigin };
+};
+
+/** What one locale makes of a node: other values, or nothing to see. @see Supplement 9 */
+export type Overlay = PropertiesOverlay | { readonly type: 'hidden' };
+
+/** The overlay that hides a node in a locale. */
+export const hiddenOverlay: Overlay = Object.freeze({ type: 'hidden' });
+
+/** The overlay of a locale in the stored form of a node's translations. */
+export function overlayOf(stored: JsonObject | null, locale: string): Overlay | undefined {
+  return stored === null ? undefined : (ownValue(stored, locale) as Overlay | undefined);
+}
+
+/** The stored form with one overlay set; null overlay removes it. Null when none is left. */
+export function withOverlay(
+  stored: JsonObject | null,
+  locale: string,
+  overlay: Overlay | null,
+): JsonObject | null {
+  const copy: Record<string, JsonValue> = { ...stored };
+  if (overlay === null) delete copy[locale];
+  else copy[locale] = overlay;
+  const count = Object.keys(copy).length;
+  if (count > LOCALES_MAX)
+    throw invalid(`A node has at most ${LOCALES_MAX} translations`, { field: 'locale' });
+  return count === 0 ? null : copy;
+}
+
+/** The locales a node is translated to or hidden in, sorted. */
+export function translatedLocales(stored: JsonObject | null): readonly string[] {
+  return stored === null ? [] : Object.keys(stored).sort();
+}
+
+/**
+ * Reads properties in a locale. The first overlay along the chain decides whether the node is hidden; of values
+ * the most specific wins.
+ *
+ * @param stored the node's translations in stored form
+ * @param chain from `resolveLocaleChain`
+ * @returns the same object when nothing is translated
+ * @see Supplement 9
+ */
+export function applyTranslations(
+  properties: JsonObject,
+  stored: JsonObject | null,
+  chain: readonly string[],
+): JsonObject | 'hidden' {
+  if (stored === null || chain.length === 0) return properties;
+  const overlays: PropertiesOverlay[] = [];
+  for (const locale of chain) {
+    const overlay = overlayOf(stored, locale);
+    if (overlay === undefined) continue;
+    if (overlay.type === 'properties') overlays.push(overlay);
+    else if (overlays.length === 0) return 'hidden';
+  }
+  let translated: JsonValue = properties;
+  for (const overlay of overlays.reverse()) {
+    for (const [pointer, value] of Object.entries(overlay.data)) {
+      translated = replaceAt(translated, parsePointer(pointer), value);
+    }
+  }
+  return translated as JsonObject;
+}
+
+/**
+ * The overlay a `translate` command writes; it takes the place of the locale's earlier one.
+ *
+ * @param translations JSON pointer to value, from the body
+ * @param now ISO 8601
+ * @param type for `is_translatable`; null when it is gone
+ * @throws {ServiceError} `VALIDATION_FAILED` for an empty map, a bad pointer, a place that is not translatable
+ * @see Supplement 5.3, 9
+ */
+export function makeOverlay(
+  properties: JsonObject,
+  translations: JsonObject,
+  now: string,
+  type: ResolvedNodeType | null,
+): PropertiesOverlay {
+  const entries = Object.entries(translations);
+  if (entries.length === 0)
+    throw invalid('A translation needs at least one pointer', { field: 'translations' });
+  for (const [pointer] of entries) requireReachable(properties, parsePointer(pointer));
+  return overlayFrom(entries, properties, now, type, undefined);
+}
+
+function overlayFrom(
+  entries: readonly (readonly [pointer: string, value: JsonValue])[],
+  properties: JsonObject,
+  now: string,
+  type: ResolvedNodeType | null,
+  previous: Overlay | undefined,
+): PropertiesOverlay {
+  if (entries.length > OVERLAY_POINTERS_MAX) {
+    throw invalid(`A translation has at most ${OVERLAY_POINTERS_MAX} pointers`, { field: 'translations' });
+  }
+  const data: Record<string, JsonValue> = {};
+  const origins: Record<string, TranslationOrigin> = {};
+  for (const [pointer, value] of entries) {
+    const keys = parsePointer(pointer);
+    requireTranslatable(keys, type);
+    data[pointer] = value;
+    origins[pointer] = keptOrigin(previous, pointer, value) ?? {
+      hash: hashOrNull(valueAt(properties, keys)),
+      translated_at: now,
+    };
+  }
+  const size = measureJson(data);
+  if (size < 0) throw invalid(`The translation ${boundMessage(size)}`, { field: 'translations' });
+  if (size > OVERLAY_SIZE_MAX) throw invalid('The translation is too large', { field: 'translations' });
+  return Object.freeze({ type: 'properties', data, origins });
+}
+
+function hashOrNull(value: JsonValue | undefined): string | null {
+  return value === undefined ? null : sourceHash(value);
+}
+
+/** A value that is written again unchanged is no new translation: it keeps what it was made from. */
+function keptOrigin(
+  previous: Overlay | undefined,
+  pointer: string,
+  value: JsonValue,
+): TranslationOrigin | undefined {
+  if (previous?.type !== 'properties' || !Object.hasOwn(previous.data, pointer)) return undefined;
+  return jsonEquals(previous.data[pointer]!, value) ? previous.origins[pointer] : undefined;
+}
+
+/**
+ * The node field `translations`: `{locale: {property: value}}`, deeper places by their pointer. A hidden locale
+ * reads `{type: "hidden"}`.
+ *
+ * @param stored the stored form
+ */
+export function translationsField(stored: JsonObject): JsonObject {
+  return Object.fromEntries(
+    Object.keys(stored).map((locale) => {
+      const overlay = overlayOf(stored, locale)!;
+      if (overlay.type === 'hidden') return [locale, { type: 'hidden' }];
+      const shown = Object.entries(overlay.data).map(([pointer, value]) => [shortKey(pointer), value]);
+      return [locale, Object.fromEntries(shown)];
+    }),
+  );
+}
+
+/** A top-level property goes by its name, except where that would read as something else. */
+function shortKey(pointer: string): string {
+  const keys = parsePointer(pointer);
+  const name = keys[0]!;
+  return keys.length > 1 || name === '' || name.startsWith('/') || name === 'type' ? pointer : name;
+}
+
+/**
+ * The stored form of the field `translations` of a body, in the form of {@link translationsField} or with overlays
+ * `{type: "properties", data}`; it replaces all there were. Places that do not exist now are kept, so that a node
+ * that was read can be written back after an edit.
+ *
+ * @param properties the properties the translations belong to
+ * @param field the field
+ * @param now ISO 8601
+ * @param type for `is_translatable`; null when it is gone
+ * @param previous the stored form so far: values that are the same keep what they were translated from
+ * @returns null when nothing is translated
+ * @throws {ServiceError} `UNPROCESSABLE_BODY`, `VALIDATION_FAILED`
+ * @see Supplement 5.1, PUT
+ */
+export function storedTranslations(
+  properties: JsonObject,
+  field: JsonObject,
+  now: string,
+  type: ResolvedNodeType | null,
+  previous: JsonObject | null = null,
+): JsonObject | null {
+  const reader = new DefinitionReader(field, 'translations');
+  let stored: JsonObject | null = null;
+  for (const key of Object.keys(field)) {
+    const values = reader.optionalObject(key);
+    if (values === null) continue;
+    const locale = parseLocale(key, reader.place(key));
+    if (isHidden(values)) {
+      stored = withOverlay(stored, locale, hiddenOverlay);
+      continue;
+    }
+    const overlay = overlayFrom(overlayEntries(values), properties, now, type, overlayOf(previous, locale));
+    if (Object.keys(overlay.data).length > 0) stored = withOverlay(stored, locale, overlay);
+  }
+  return stored;
+}
+
+function isHidden(values: JsonObject): boolean {
+  return ownValue(values, 'type') === 'hidden' && Object.keys(values).length === 1;
+}
+
+function overlayEntries(values: JsonObject): readonly (readonly [string, JsonValue])[] {
+  const data = ownValue(values, 'data');
+  const isOverlay = ownValue(values, 'type') === 'properties' && isJsonObject(data);
+  return Object.entries(isOverlay ? data : values).map(([key, value]) => {
+    return [key.startsWith('/') ? key : formatPointer([key]), value];
+  });
+}

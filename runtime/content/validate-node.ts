@@ -1,0 +1,198 @@
+import { invalid, type ServiceError } from '#runtime/errors/service-error.ts';
+import type { ResolvedArchetype } from './field-resolver.ts';
+import { boundMessage, JSON_KEY_LENGTH_MAX, measureJson } from './json-bounds.ts';
+import { type JsonObject, type JsonValue, setKey } from './json-value.ts';
+import { normalizeProperties } from './normalize-node.ts';
+import type { ResolvedSource } from './schema-resolver.ts';
+import type { ResolvedNodeType } from './type-resolver.ts';
+import { Validation, type ValidationIssue } from './validation.ts';
+
+/** The most properties a node may have. */
+export const PROPERTY_COUNT_MAX = 4_096;
+/** The largest set of properties, in units of {@link measureJson}; inline text of an upload may be 11 MB. */
+export const PROPERTIES_SIZE_MAX = 16 * 1024 * 1024;
+
+const noIssues: readonly ValidationIssue[] = Object.freeze([]);
+
+/**
+ * Drops `$supertypes` and `$mixins`, which reads add from the type and nothing stores. So a node that was read can
+ * be written back, to a strict type too.
+ *
+ * @returns the same object when neither is there
+ * @see Content, Query, Functions and Versioning Interface: Resources, Node object
+ */
+export function stripDerived(properties: JsonObject): JsonObject {
+  if (!Object.hasOwn(properties, '$supertypes') && !Object.hasOwn(properties, '$mixins')) return properties;
+  const copy: Record<string, JsonValue> = { ...properties };
+  delete copy.$supertypes;
+  delete copy.$mixins;
+  return copy;
+}
+
+/**
+ * Fills absent keys of a new node with the defaults and fixed values of its type and archetype. A key that is
+ * null is not absent. Updates fill nothing: what a caller leaves out of a replacement is meant to be gone.
+ *
+ * @returns the same object when nothing was absent
+ */
+export function fillDefaults(
+  type: ResolvedNodeType,
+  archetype: ResolvedArchetype | null,
+  properties: JsonObject,
+): JsonObject {
+  let copy: Record<string, JsonValue> | null = null;
+  const fill = (defaults: ResolvedNodeType['defaults']): void => {
+    for (const [name, value] of defaults) {
+      if (Object.hasOwn(copy ?? properties, name)) continue;
+      copy ??= { ...properties };
+      setKey(copy, name, value);
+    }
+  };
+  fill(type.defaults);
+  if (archetype !== null) fill(archetype.defaults);
+  return copy ?? properties;
+}
+
+/**
+ * Everything that is wrong with the properties of a node: bounds, required, strict, types and constraints of the
+ * node type, fields of the archetype, elements. Uniqueness is not among it, since it needs the index.
+ *
+ * @param properties as a caller wrote them; derived keys and other written forms are allowed for
+ * @returns empty when nothing is wrong; at most `ISSUES_MAX`
+ * @see Supplement 3.3
+ */
+export function validateProperties(
+  type: ResolvedNodeType,
+  archetype: ResolvedArchetype | null,
+  properties: JsonObject,
+  source: ResolvedSource,
+): readonly ValidationIssue[] {
+  return collectIssues(
+    type,
+    archetype,
+    normalizeProperties(archetype, stripDerived(properties), source),
+    source,
+  );
+}
+
+/**
+ * Makes the properties to store out of those a caller sent, and refuses wrong ones. Uniqueness stays to be checked.
+ *
+ * @param mode `create` fills defaults
+ * @throws {ServiceError} `VALIDATION_FAILED`; `details.errors` lists every message
+ * @see Supplement 3.3
+ */
+export function prepareProperties(
+  type: ResolvedNodeType,
+  archetype: ResolvedArchetype | null,
+  properties: JsonObject,
+  source: ResolvedSource,
+  mode: 'create' | 'update',
+): JsonObject {
+  const given = stripDerived(properties);
+  const filled = mode === 'create' ? fillDefaults(type, archetype, given) : given;
+  const prepared = normalizeProperties(archetype, filled, source);
+  const issues = collectIssues(type, archetype, prepared, source);
+  if (issues.length > 0) throw validationFailed(issues);
+  return prepared;
+}
+
+/** One error for a list of issues: its message is theirs, the list is in `details.errors`. */
+export function validationFailed(issues: readonly ValidationIssue[]): ServiceError {
+  const messages = issues.map((issue) => issue.message);
+  const shown = messages.slice(0, 5).join('; ');
+  const more = messages.length > 5 ? ` (and ${messages.length - 5} more)` : '';
+  return invalid(shown + more, {
+    field: `properties.${issues[0]?.property ?? ''}`,
+    details: { errors: messages },
+  });
+}
+
+/**
+ * The archetype of a node, checked to fit its type.
+ *
+ * @throws {ServiceError} `VALIDATION_FAILED` when it does not exist or is meant for another node type
+ * @see Supplement 3.3, archetype
+ */
+export function requireArchetype(
+  name: string,
+  type: ResolvedNodeType,
+  source: ResolvedSource,
+): ResolvedArchetype {
+  const archetype = source.archetype(name);
+  if (archetype === undefined) throw invalid(`Archetype not found: '${name}'`, { field: 'archetype' });
+  if (archetype.baseNodeType !== null && archetype.baseNodeType !== type.name) {
+    throw invalid(
+      `Archetype '${name}' is for nodes of type '${archetype.baseNodeType}', not of type '${type.name}'`,
+      { field: 'archetype' },
+    );
+  }
+  return archetype;
+}
+
+/** The one pass over the properties. It allocates one `Validation` and nothing else while all is well. */
+function collectIssues(
+  type: ResolvedNodeType,
+  archetype: ResolvedArchetype | null,
+  properties: JsonObject,
+  source: ResolvedSource,
+): readonly ValidationIssue[] {
+  const validation = new Validation(source);
+  for (const name of type.required) {
+    if (!Object.hasOwn(properties, name)) {
+      validation.enter(name);
+      validation.add(`Missing required property '${name}' for NodeType '${type.name}'`);
+      validation.leave();
+    }
+  }
+  let count = 0;
+  let size = 0;
+  for (const key in properties) {
+    const value = properties[key]!;
+    count += 1;
+    validation.enter(key);
+    const measured = measureJson(value);
+    if (measured < 0) validation.report(boundMessage(measured));
+    else if (key.length > JSON_KEY_LENGTH_MAX) validation.add('A property name is too long');
+    else checkProperty(type, archetype, key, value, validation);
+    validation.leave();
+    size += measured + key.length;
+  }
+  if (count > PROPERTY_COUNT_MAX) validation.add(`A node has at most ${PROPERTY_COUNT_MAX} properties`);
+  if (size > PROPERTIES_SIZE_MAX)
+    validation.add(`The properties are larger than ${PROPERTIES_SIZE_MAX} characters`);
+  if (archetype !== null) checkArchetypeRequired(archetype, properties, validation);
+  return validation.issues.length === 0 ? noIssues : validation.issues;
+}
+
+function checkProperty(
+  type: ResolvedNodeType,
+  archetype: ResolvedArchetype | null,
+  key: string,
+  value: JsonValue,
+  validation: Validation,
+): void {
+  const property = type.byName.get(key);
+  if (property !== undefined) property.check(value, validation);
+  else if (type.strict)
+    validation.add(`Undefined property '${key}' in strict mode for NodeType '${type.name}'`);
+  if (archetype === null) return;
+  const field = archetype.byName.get(key);
+  if (field !== undefined) field.check(value, validation);
+  else if (archetype.strict && property === undefined) {
+    validation.add(`Undefined property '${key}' in strict mode for Archetype '${archetype.name}'`);
+  }
+}
+
+function checkArchetypeRequired(
+  archetype: ResolvedArchetype,
+  properties: JsonObject,
+  validation: Validation,
+): void {
+  for (const name of archetype.required) {
+    if (Object.hasOwn(properties, name)) continue;
+    validation.enter(name);
+    validation.add(`Missing required property '${name}' for Archetype '${archetype.name}'`);
+    validation.leave();
+  }
+}

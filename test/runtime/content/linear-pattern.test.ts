@@ -1,0 +1,93 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { LinearPattern, PATTERN_INPUT_MAX } from '#runtime/content/linear-pattern.ts';
+
+describe('LinearPattern', () => {
+  it.each<[string, readonly string[], readonly string[]]>([
+    ['^[a-z]+$', ['abc'], ['', 'aBc', 'abc1']],
+    ['b', ['abc', 'b'], ['', 'ac']],
+    ['', ['', 'x'], []],
+    ['^$', [''], ['x']],
+    ['^\\d{4}-\\d{2}$', ['2024-01'], ['24-01', '2024-011']],
+    ['^(?:ab|cd){2,3}$', ['abcd', 'ababcd'], ['ab', 'abababab']],
+    ['^(a?){3}$', ['', 'aaa'], ['aaaa']],
+    ['^.+@.+\\..+$', ['a@b.c'], ['a@b', '@b.c']],
+    ['^\\p{L}+$', ['Größe', '日本'], ['a1']],
+    ['^.$', ['😀', 'x'], ['ab', '\n', '']],
+    ['^[^\\]x-z]$', ['a', '😀'], [']', 'y']],
+    ['a|^b|c$', ['xax', 'bx', 'xc'], ['xb', 'cx']],
+    ['^(?<year>\\d+)?$', ['', '12'], ['x']],
+    ['^\\u0041\\x42\\u{43}$', ['ABC'], ['abc']],
+    ['^[\\uD83D\\uDE00]$', ['😀'], ['\uD83D']],
+    ['(){1000000000}$', [''], []],
+  ])('%s', (pattern, matching, others) => {
+    const compiled = new LinearPattern(pattern);
+    for (const text of matching) expect(compiled.test(text), text).toBe(true);
+    for (const text of others) expect(compiled.test(text), text).toBe(false);
+  });
+
+  it.each([
+    ['(', /not a regular expression/],
+    ['[z-a]', /not a regular expression/],
+    ['(?=a)', /not supported/],
+    ['(?<!a)b', /not supported/],
+    ['(a)\\1', /not supported/],
+    ['\\bword', /not supported/],
+    ['(a{100}){100}', /larger than/],
+    ['a'.repeat(1_001), /longer than/],
+    [`${'('.repeat(60)}a${')'.repeat(60)}`, /nests more/],
+  ])('refuses %.20s when it is compiled', (pattern, message) => {
+    expect(() => new LinearPattern(pattern)).toThrowError(
+      expect.objectContaining({ code: 'VALIDATION_FAILED', message: expect.stringMatching(message) }),
+    );
+  });
+
+  it('takes no exponential time where a backtracking engine would', () => {
+    for (const pattern of ['^(a+)+$', '^(a|a)*$', '^(a*)*b$', '^(.*,)*x$']) {
+      const compiled = new LinearPattern(pattern);
+      expect(compiled.test(`${'a,'.repeat(2_000)}!`)).toBe(false);
+    }
+    expect(new LinearPattern('^(a+)+$').test('a'.repeat(PATTERN_INPUT_MAX))).toBe(true);
+    // The automaton of this one is exponential: bounded work ends it.
+    const wide = new LinearPattern('^(a|b)*a(a|b){200}c$');
+    const text = Array.from(
+      { length: PATTERN_INPUT_MAX },
+      (_, index) => 'ab'[((index * index * 7) % 5) & 1],
+    ).join('');
+    expect(wide.test(text)).toBe(false);
+  });
+
+  it('does not match text over its bound', () => {
+    expect(new LinearPattern('a').test('a'.repeat(PATTERN_INPUT_MAX + 1))).toBe(false);
+  });
+
+  const atom = fc.constantFrom('a', 'b', 'c', '.', '[ab]', '[^a]', '\\d', '\\w', 'é', '\\.');
+  const { pattern } = fc.letrec<{ pattern: string }>((tie) => ({
+    pattern: fc.oneof(
+      { depthSize: 'small', withCrossShrink: true },
+      atom,
+      fc.tuple(tie('pattern'), tie('pattern')).map(([left, right]) => left + right),
+      fc.tuple(tie('pattern'), tie('pattern')).map(([left, right]) => `(?:${left}|${right})`),
+      fc
+        .tuple(tie('pattern'), fc.constantFrom('*', '+', '?', '{2}', '{1,}', '{0,2}', '*?'))
+        .map(([item, count]) => `(${item})${count}`),
+      fc.tuple(tie('pattern')).map(([item]) => `(?:^${item}$)`),
+    ),
+  }));
+
+  it('agrees with RegExp on every pattern both take', () => {
+    const text = fc.string({
+      unit: fc.constantFrom('a', 'b', 'c', '1', 'é', '.', '\n', '😀', '\uD800'),
+      maxLength: 8,
+    });
+    fc.assert(
+      fc.property(pattern, fc.array(text, { minLength: 1, maxLength: 6 }), (source, texts) => {
+        const compiled = new LinearPattern(source);
+        const native = new RegExp(source, 'u');
+        for (const sample of texts)
+          expect(compiled.test(sample), `${source} on ${sample}`).toBe(native.test(sample));
+      }),
+      { numRuns: 400 },
+    );
+  });
+});

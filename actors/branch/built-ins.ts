@@ -30,7 +30,7 @@ export function builtInsPending(reader: TableReader): boolean {
   const { nodeTypes, workspaces } = readInstalled(reader);
   return (
     builtInNodeTypes.some(({ definition, version }) => (nodeTypes[definition.name] ?? 0) < version) ||
-    builtInWorkspaces.some(({ definition, version }) => (workspaces[definition.name] ?? 0) < version)
+    builtInWorkspaces.some(({ name, version }) => (workspaces[name] ?? 0) < version)
   );
 }
 
@@ -54,10 +54,10 @@ export function* installBuiltIns(edit: EditScope, _command: InstallBuiltIns): Ge
     else store(edit, 'node_type', replacedSchemaRecord(previous, definition, edit.now), 'modified');
   }
   yield* edit.writer.reindex();
-  for (const { definition, version, initialNodes } of builtInWorkspaces) {
-    if ((workspaces[definition.name] ?? 0) >= version) continue;
-    workspaces[definition.name] = version;
-    for (const node of initialNodes) addPlanned(edit, definition.name, rootParent, node);
+  for (const { name, version } of builtInWorkspaces) {
+    if ((workspaces[name] ?? 0) >= version) continue;
+    workspaces[name] = version;
+    addInitialNodes(edit, name);
     yield;
   }
   edit.turn.put(CommonTable.meta, INSTALLED_KEY, Buffer.from(JSON.stringify({ nodeTypes, workspaces })));
@@ -74,14 +74,18 @@ export function* installBuiltIns(edit: EditScope, _command: InstallBuiltIns): Ge
  */
 export function* installWorkspace(edit: EditScope, command: InstallWorkspace): Generator<undefined, Written> {
   requireAdministrator(edit.turn.caller.policy, edit.turn.caller.principal);
-  const workspace = edit.workspace(command.workspace);
-  const planned = planInitialStructure(workspace.initial_structure, edit.schema(workspace.name));
-  for (const node of planned) addPlanned(edit, workspace.name, rootParent, node);
+  addInitialNodes(edit, command.workspace);
   yield* edit.writer.reindex();
   return {
     revision: edit.finish(
       { isSystem: true, actor: 'system' },
-      `Create initial structure of ${workspace.name}`,
+      `Create initial structure of ${command.workspace}`,
     ),
   };
+}
+
+function addInitialNodes(edit: EditScope, name: string): void {
+  const { initial_structure: structure } = edit.workspace(name);
+  for (const node of planInitialStructure(structure, edit.schema(name)))
+    addPlanned(edit, name, rootParent, node);
 }

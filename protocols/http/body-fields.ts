@@ -1,0 +1,255 @@
+import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
+
+type JsonObject = Readonly<Record<string, unknown>>;
+
+/** The JSON name of a value's type, as error texts use it. */
+function typeName(value: unknown): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'array';
+  return typeof value;
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** `upstreamBranch` and `upstream_branch` are the same field, whichever the reader asks for. */
+function otherSpelling(name: string): string {
+  if (name.includes('_')) return name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+  return name.replace(/[A-Z]/g, (capital) => `_${capital.toLowerCase()}`);
+}
+
+interface Kind<T> {
+  readonly name: string;
+  accepts(value: unknown): value is T;
+}
+
+const stringKind: Kind<string> = {
+  name: 'string',
+  accepts: (value): value is string => typeof value === 'string',
+};
+const numberKind: Kind<number> = {
+  name: 'number',
+  accepts: (value): value is number => typeof value === 'number' && Number.isFinite(value),
+};
+const integerKind: Kind<number> = {
+  name: 'integer',
+  accepts: (value): value is number => Number.isSafeInteger(value),
+};
+const booleanKind: Kind<boolean> = {
+  name: 'boolean',
+  accepts: (value): value is boolean => typeof value === 'boolean',
+};
+const objectKind: Kind<JsonObject> = { name: 'object', accepts: isObject };
+const arrayKind: Kind<readonly unknown[]> = {
+  name: 'array',
+  accepts: (value): value is readonly unknown[] => Array.isArray(value),
+};
+
+/**
+ * Reads the fields of a JSON body and refuses what is missing or of the wrong type.
+ *
+ * Every reader takes the name the interface documents and also accepts its other spelling (camelCase or
+ * snake_case) and any further aliases; the first one present counts. For an optional reader `null` is the same
+ * as absent.
+ *
+ * @throws {ServiceError} from every reader: `UNPROCESSABLE_BODY` with "missing field `name`" or "invalid type
+ * for `name`: expected string, found number"; nested names are dotted (`changes.0.id`)
+ * @see Content, Query, Functions and Versioning Interface: Errors
+ */
+export class BodyFields {
+  /** The object itself. */
+  readonly raw: JsonObject;
+  readonly #at: string;
+
+  /** @param at dotted name of this object within the body; empty for the body itself */
+  constructor(raw: JsonObject, at: string) {
+    this.raw = raw;
+    this.#at = at;
+  }
+
+  /** The dotted name of a field of this object. */
+  nameOf(name: string | number): string {
+    return this.#at === '' ? String(name) : `${this.#at}.${name}`;
+  }
+
+  #find(name: string, aliases: readonly string[]): unknown {
+    for (const candidate of [name, otherSpelling(name), ...aliases]) {
+      if (Object.hasOwn(this.raw, candidate)) return this.raw[candidate];
+    }
+    return undefined;
+  }
+
+  #required<T>(kind: Kind<T>, name: string, aliases: readonly string[]): T {
+    const value = this.#find(name, aliases);
+    if (value === undefined) throw missingField(this.nameOf(name));
+    if (!kind.accepts(value)) throw wrongType(this.nameOf(name), kind.name, value);
+    return value;
+  }
+
+  #optional<T>(kind: Kind<T>, name: string, aliases: readonly string[]): T | undefined {
+    const value = this.#find(name, aliases);
+    if (value === undefined || value === null) return undefined;
+    if (!kind.accepts(value)) throw wrongType(this.nameOf(name), kind.name, value);
+    return value;
+  }
+
+  /** Whether the field is there and not `null`. */
+  has(name: string, ...aliases: string[]): boolean {
+    const value = this.#find(name, aliases);
+    return value !== undefined && value !== null;
+  }
+
+  string(name: string, ...aliases: string[]): string {
+    return this.#required(stringKind, name, aliases);
+  }
+
+  optionalString(name: string, ...aliases: string[]): string | undefined {
+    return this.#optional(stringKind, name, aliases);
+  }
+
+  /** A finite number. */
+  number(name: string, ...aliases: string[]): number {
+    return this.#required(numberKind, name, aliases);
+  }
+
+  optionalNumber(name: string, ...aliases: string[]): number | undefined {
+    return this.#optional(numberKind, name, aliases);
+  }
+
+  /** A whole number that a double holds exactly. */
+  integer(name: string, ...aliases: string[]): number {
+    return this.#required(integerKind, name, aliases);
+  }
+
+  optionalInteger(name: string, ...aliases: string[]): number | undefined {
+    return this.#optional(integerKind, name, aliases);
+  }
+
+  boolean(name: string, ...aliases: string[]): boolean {
+    return this.#required(booleanKind, name, aliases);
+  }
+
+  optionalBoolean(name: string, ...aliases: string[]): boolean | undefined {
+    return this.#optional(booleanKind, name, aliases);
+  }
+
+  object(name: string, ...aliases: string[]): JsonObject {
+    return this.#required(objectKind, name, aliases);
+  }
+
+  optionalObject(name: string, ...aliases: string[]): JsonObject | undefined {
+    return this.#optional(objectKind, name, aliases);
+  }
+
+  array(name: string, ...aliases: string[]): readonly unknown[] {
+    return this.#required(arrayKind, name, aliases);
+  }
+
+  optionalArray(name: string, ...aliases: string[]): readonly unknown[] | undefined {
+    return this.#optional(arrayKind, name, aliases);
+  }
+
+  /** An array of strings. */
+  strings(name: string, ...aliases: string[]): readonly string[] {
+    return this.#eachOf(stringKind, name, this.array(name, ...aliases));
+  }
+
+  optionalStrings(name: string, ...aliases: string[]): readonly string[] | undefined {
+    const items = this.optionalArray(name, ...aliases);
+    return items === undefined ? undefined : this.#eachOf(stringKind, name, items);
+  }
+
+  /** A nested object as a reader of its own. */
+  fields(name: string, ...aliases: string[]): BodyFields {
+    return new BodyFields(this.object(name, ...aliases), this.nameOf(name));
+  }
+
+  optionalFields(name: string, ...aliases: string[]): BodyFields | undefined {
+    const value = this.optionalObject(name, ...aliases);
+    return value === undefined ? undefined : new BodyFields(value, this.nameOf(name));
+  }
+
+  /** An array of objects as readers. */
+  list(name: string, ...aliases: string[]): readonly BodyFields[] {
+    return this.#readersOf(name, this.array(name, ...aliases));
+  }
+
+  optionalList(name: string, ...aliases: string[]): readonly BodyFields[] | undefined {
+    const items = this.optionalArray(name, ...aliases);
+    return items === undefined ? undefined : this.#readersOf(name, items);
+  }
+
+  /** Any JSON value, `null` included. */
+  value(name: string, ...aliases: string[]): unknown {
+    const value = this.#find(name, aliases);
+    if (value === undefined) throw missingField(this.nameOf(name));
+    return value;
+  }
+
+  /** Any JSON value; `null` is kept, only an absent field is `undefined`. */
+  optionalValue(name: string, ...aliases: string[]): unknown {
+    return this.#find(name, aliases);
+  }
+
+  /**
+   * One of a closed set of strings.
+   * @throws {ServiceError} `VALIDATION_FAILED` for a string outside the set
+   */
+  oneOf<T extends string>(name: string, allowed: readonly T[], ...aliases: string[]): T {
+    return this.#among(name, allowed, this.string(name, ...aliases));
+  }
+
+  /**
+   * One of a closed set of strings, if it is there.
+   * @throws {ServiceError} `VALIDATION_FAILED` for a string outside the set
+   */
+  optionalOneOf<T extends string>(name: string, allowed: readonly T[], ...aliases: string[]): T | undefined {
+    const value = this.optionalString(name, ...aliases);
+    return value === undefined ? undefined : this.#among(name, allowed, value);
+  }
+
+  #among<T extends string>(name: string, allowed: readonly T[], value: string): T {
+    const found = allowed.find((one) => one === value);
+    if (found !== undefined) return found;
+    const field = this.nameOf(name);
+    throw invalid(`\`${field}\` must be one of ${allowed.join(', ')}.`, { field });
+  }
+
+  #eachOf<T>(kind: Kind<T>, name: string, items: readonly unknown[]): readonly T[] {
+    return items.map((item, index) => {
+      if (!kind.accepts(item)) throw wrongType(`${this.nameOf(name)}.${index}`, kind.name, item);
+      return item;
+    });
+  }
+
+  #readersOf(name: string, items: readonly unknown[]): readonly BodyFields[] {
+    const at = this.nameOf(name);
+    return this.#eachOf(objectKind, name, items).map((item, index) => new BodyFields(item, `${at}.${index}`));
+  }
+}
+
+function missingField(field: string): ServiceError {
+  return new ServiceError('UNPROCESSABLE_BODY', `missing field \`${field}\``, { field });
+}
+
+function wrongType(field: string, expected: string, found: unknown): ServiceError {
+  return new ServiceError(
+    'UNPROCESSABLE_BODY',
+    `invalid type for \`${field}\`: expected ${expected}, found ${typeName(found)}`,
+    { field },
+  );
+}
+
+/**
+ * A reader for a JSON body.
+ *
+ * @param at dotted name of the object within the body; default the body itself
+ * @throws {ServiceError} `UNPROCESSABLE_BODY` if it is not an object
+ */
+export function bodyFields(body: unknown, at = ''): BodyFields {
+  if (isObject(body)) return new BodyFields(body, at);
+  const found = body === undefined ? 'nothing' : typeName(body);
+  const what = at === '' ? 'the body' : `\`${at}\``;
+  throw new ServiceError('UNPROCESSABLE_BODY', `invalid type for ${what}: expected object, found ${found}`);
+}

@@ -1,0 +1,124 @@
+import { promisify } from 'node:util';
+import { brotliCompress, constants, gzip } from 'node:zlib';
+import { weakEtag } from './etag.ts';
+import { replyHeader } from './reply-head.ts';
+import type { HttpReply, ReplyHeaders } from './route.ts';
+
+/** A content coding this server can apply. */
+export type ContentCoding = 'br' | 'gzip';
+
+const brotli = promisify(brotliCompress);
+const gzipped = promisify(gzip);
+
+/** Level 4 of Brotli and 5 of gzip cost about the same time as a default gzip and give smaller text. */
+const brotliQuality = 4;
+const gzipLevel = 5;
+
+const compressible =
+  /^(?:text\/(?!event-stream)|application\/(?:json|javascript|xml|sql|yaml|[\w.+-]+\+(?:json|xml))|image\/svg)/i;
+
+/** Whether bodies of this content type shrink enough to be worth it. */
+export function isCompressible(contentType: string): boolean {
+  return compressible.test(contentType);
+}
+
+function weightOf(acceptEncoding: string, coding: string): number | undefined {
+  const pattern = new RegExp(
+    `(?:^|,)\\s*${coding}\\s*(?:;\\s*q\\s*=\\s*([01](?:\\.\\d{0,3})?))?\\s*(?=,|$)`,
+    'i',
+  );
+  const found = pattern.exec(acceptEncoding);
+  return found === null ? undefined : Number(found[1] ?? '1');
+}
+
+/**
+ * The coding to apply for an `Accept-Encoding` header: the heavier weight, Brotli on a tie.
+ *
+ * @returns `undefined` when neither is accepted
+ * @see RFC 9110 section 12.5.3
+ */
+export function codingFor(acceptEncoding: string | undefined): ContentCoding | undefined {
+  if (acceptEncoding === undefined) return undefined;
+  const rest = weightOf(acceptEncoding, '\\*') ?? 0;
+  const br = weightOf(acceptEncoding, 'br') ?? rest;
+  const gz = weightOf(acceptEncoding, 'gzip') ?? rest;
+  if (br <= 0 && gz <= 0) return undefined;
+  return br >= gz ? 'br' : 'gzip';
+}
+
+/**
+ * Compresses on the thread pool, a bounded number of bodies at once: durable flushes and password hashing
+ * wait for the same threads, so a burst of large answers must not fill them.
+ */
+export class Compressor {
+  readonly #atOnceMax: number;
+  #running = 0;
+
+  /** @param atOnceMax bodies that may be in compression together */
+  constructor(atOnceMax: number) {
+    this.#atOnceMax = atOnceMax;
+  }
+
+  /** @returns the compressed bytes, or `undefined` at once when too many are running */
+  compress(body: string | Uint8Array, coding: ContentCoding): Promise<Buffer> | undefined {
+    if (this.#running >= this.#atOnceMax) return undefined;
+    this.#running += 1;
+    const size = body.length;
+    const work =
+      coding === 'gzip'
+        ? gzipped(body, { level: gzipLevel })
+        : brotli(body, {
+            params: {
+              [constants.BROTLI_PARAM_QUALITY]: brotliQuality,
+              [constants.BROTLI_PARAM_SIZE_HINT]: size,
+            },
+          });
+    return work.finally(() => {
+      this.#running -= 1;
+    });
+  }
+}
+
+/** How a reply that is worth compressing goes out. */
+export interface CompressionPlan {
+  /** `undefined` when the client accepts none. */
+  readonly coding: ContentCoding | undefined;
+  /** Headers of the uncompressed form. */
+  readonly plainHeaders: ReplyHeaders;
+  /** Headers of the compressed form: the coding, and the weak form of the reply's entity tag. */
+  readonly codedHeaders: ReplyHeaders;
+}
+
+/**
+ * Decides how a long reply goes out; either form says that it varies by `Accept-Encoding`.
+ *
+ * @returns `undefined` for a reply that must stay as it is: another kind of content, a part of one, one that is
+ * coded already or forbids transformation
+ */
+export function planCompression(
+  reply: HttpReply,
+  acceptEncoding: string | undefined,
+): CompressionPlan | undefined {
+  const { headers } = reply;
+  if (!isCompressible(reply.contentType ?? 'application/json') || reply.status === 206) return undefined;
+  if (replyHeader(headers, 'content-encoding') !== undefined) return undefined;
+  if (/\bno-transform\b/i.test(replyHeader(headers, 'cache-control') ?? '')) return undefined;
+  const coding = codingFor(acceptEncoding);
+  const plain: Record<string, string | readonly string[]> = {};
+  const coded: Record<string, string | readonly string[]> = {};
+  let vary = 'Accept-Encoding';
+  for (const name in headers) {
+    const value = headers[name] as string | readonly string[];
+    const lowerName = name.toLowerCase();
+    if (lowerName === 'vary') {
+      vary = `${value}, ${vary}`;
+      continue;
+    }
+    plain[name] = value;
+    coded[name] = lowerName === 'etag' && typeof value === 'string' ? weakEtag(value) : value;
+  }
+  plain.Vary = vary;
+  coded.Vary = vary;
+  if (coding !== undefined) coded['Content-Encoding'] = coding;
+  return { coding, plainHeaders: plain, codedHeaders: coded };
+}

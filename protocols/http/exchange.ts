@@ -1,0 +1,314 @@
+import type { HttpRequest as UwsRequest, HttpResponse as UwsResponse } from 'uWebSockets.js';
+import { assert } from '#runtime/base/assert.ts';
+import type { Clock } from '#runtime/base/clock.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import type { CorsGrant } from './cors.ts';
+import type { HttpLimits } from './http-limits.ts';
+import type { InFlight, Sweepable } from './in-flight.ts';
+import type { CompiledRoute } from './path-router.ts';
+import { decodeSegment } from './percent-decode.ts';
+import { parseQuery } from './query-parameters.ts';
+import type { HttpRequest, QueryParameters, Route } from './route.ts';
+
+/** What the exchanges of one server share. */
+export interface ExchangeContext<Principal> {
+  readonly clock: Clock;
+  readonly limits: HttpLimits;
+  readonly inFlight: InFlight;
+  readonly trustForwardedHeaders: boolean;
+  /** Makes a request id. */
+  nextRequestId(): string;
+  /** Called once per exchange, when it is over. */
+  onOver(exchange: HttpExchange<Principal>, status: number): void;
+  /** Answers an exchange whose time is up; `isBodyLate` also gives the connection up. */
+  onTimeout(exchange: HttpExchange<Principal>, error: ServiceError, isBodyLate: boolean): void;
+}
+
+/** Client input that may be taken over as a request id. */
+const requestIdPattern = /^[\w.:/+=-]{1,128}$/;
+
+/** Status an aborted request is observed with. */
+const abortedStatus = 499;
+
+const utf8 = new TextDecoder();
+
+/** Something the exchange tells when the peer goes away or time passes: a body reader or a reply writer. */
+export interface ExchangePart {
+  /** The exchange ends early: the peer went away (the response may no longer be touched) or time is up. */
+  cancel(reason: ServiceError): void;
+  /** @returns the error that ends the exchange, or `undefined` to go on */
+  sweep(nowMs: number): ServiceError | undefined;
+}
+
+/** A body that is still being read. */
+export interface BodyPart extends ExchangePart {
+  /** Drops what has been read and reads past the rest, so that the connection can go on. */
+  release(): void;
+}
+
+/**
+ * One request and its answer, as handlers (through `HttpRequest`) and the adapter see it.
+ *
+ * Invariants:
+ * 1. uWebSockets.js's request may be asked only within the turn that brought it, so `detach` copies what may
+ *    be wanted later and must be called before that turn ends unless the answer has been written.
+ * 2. uWebSockets.js's response may be touched only while `isOpen`. The abort event, and everything that ends
+ *    the answer, clears it.
+ * 3. A detached exchange is in flight until its answer is over **and** its handler has settled, so that work
+ *    whose caller has gone still counts against the bound.
+ */
+export class HttpExchange<Principal> implements HttpRequest<Principal>, Sweepable {
+  readonly response: UwsResponse;
+  readonly method: string;
+  readonly path: string;
+  readonly startedMs: number;
+  readonly compiled: CompiledRoute<Principal>;
+  deadlineMs: number;
+  corsGrant: CorsGrant = 'none';
+  isOpen = true;
+  isDetached = false;
+  /** Whether the handler has been called and has not settled. */
+  isHandling = false;
+  /** Whether the answer's first byte has been handed over. */
+  hasBegun = false;
+  /** The status sent, 499 when the peer went away first; 0 while neither. */
+  status = 0;
+  body: unknown = undefined;
+  readonly #context: ExchangeContext<Principal>;
+  readonly #captures: readonly string[];
+  #uwsRequest: UwsRequest | undefined;
+  #headers: readonly string[] | undefined;
+  #queryString: string | undefined;
+  #query: QueryParameters | undefined;
+  #requestId: string | undefined;
+  #principal: Principal | undefined;
+  #hasPrincipal = false;
+  #bytes: Uint8Array | undefined;
+  #openStream: (() => AsyncIterable<Uint8Array>) | undefined;
+  #controller: AbortController | undefined;
+  #abortReason: ServiceError | undefined;
+  #bodyPart: BodyPart | undefined;
+  #replyPart: ExchangePart | undefined;
+
+  constructor(
+    context: ExchangeContext<Principal>,
+    response: UwsResponse,
+    request: UwsRequest,
+    method: string,
+    path: string,
+    compiled: CompiledRoute<Principal>,
+    captures: readonly string[],
+  ) {
+    this.#context = context;
+    this.response = response;
+    this.#uwsRequest = request;
+    this.method = method;
+    this.path = path;
+    this.compiled = compiled;
+    this.#captures = captures;
+    this.startedMs = context.clock.monotonicMs();
+    this.deadlineMs = this.startedMs + (compiled.route.requestMsMax ?? context.limits.requestMsMax);
+  }
+
+  get route(): Route<Principal> {
+    return this.compiled.route;
+  }
+
+  get queryString(): string {
+    this.#queryString ??= this.#uwsRequest?.getQuery() ?? '';
+    return this.#queryString;
+  }
+
+  get query(): QueryParameters {
+    this.#query ??= parseQuery(this.queryString);
+    return this.#query;
+  }
+
+  param(name: string): string {
+    const raw = this.#captures[this.compiled.names.indexOf(name)];
+    assert(raw !== undefined, 'the route pattern has the parameter that is asked for');
+    return raw;
+  }
+
+  segment(name: string, options?: { readonly allowSlash?: boolean }): string {
+    return decodeSegment(this.param(name), options);
+  }
+
+  header(name: string): string | undefined {
+    const headers = this.#headers;
+    let value: string | undefined;
+    if (headers === undefined) value = this.#uwsRequest?.getHeader(name);
+    else {
+      // One pass over copied headers costs less than a call into the library for each question.
+      for (let index = 0; index < headers.length && value === undefined; index += 2) {
+        if (headers[index] === name) value = headers[index + 1];
+      }
+    }
+    return value === '' ? undefined : value;
+  }
+
+  get bytes(): Uint8Array {
+    assert(this.#bytes !== undefined, "only a route with body 'bytes' has bytes");
+    return this.#bytes;
+  }
+
+  stream(): AsyncIterable<Uint8Array> {
+    const open = this.#openStream;
+    assert(open !== undefined, "only a route with body 'stream' has a stream, and it is taken once");
+    this.#openStream = undefined;
+    return open();
+  }
+
+  get principal(): Principal {
+    assert(this.#hasPrincipal, "a route with auth 'none' has no principal");
+    return this.#principal as Principal;
+  }
+
+  get requestId(): string {
+    if (this.#requestId === undefined) {
+      const asked = this.header('x-request-id');
+      this.#requestId =
+        asked !== undefined && requestIdPattern.test(asked) ? asked : this.#context.nextRequestId();
+    }
+    return this.#requestId;
+  }
+
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#abortReason !== undefined) this.#controller.abort(this.#abortReason);
+    }
+    return this.#controller.signal;
+  }
+
+  get remoteAddress(): string {
+    if (this.#context.trustForwardedHeaders) {
+      const last = this.header('x-forwarded-for')?.split(',').at(-1)?.trim();
+      if (last !== undefined && last !== '') return last;
+    }
+    return this.isOpen ? utf8.decode(this.response.getRemoteAddressAsText()) : '';
+  }
+
+  setPrincipal(principal: Principal): void {
+    this.#principal = principal;
+    this.#hasPrincipal = true;
+  }
+
+  setBytes(bytes: Uint8Array): void {
+    this.#bytes = bytes;
+  }
+
+  /** Offers the body of a `stream` route. */
+  setStream(open: () => AsyncIterable<Uint8Array>): void {
+    this.#openStream = open;
+  }
+
+  setBodyPart(part: BodyPart | undefined): void {
+    this.#bodyPart = part;
+  }
+
+  /** Lets go of what is left of the body: the answer is about to be written. */
+  releaseBody(): void {
+    this.#bodyPart?.release();
+    this.#bodyPart = undefined;
+  }
+
+  setReplyPart(part: ExchangePart | undefined): void {
+    this.#replyPart = part;
+  }
+
+  /** The time the answer must have begun counts from now: the body has arrived. */
+  restartDeadline(): void {
+    const { clock, limits } = this.#context;
+    this.deadlineMs = clock.monotonicMs() + (this.route.requestMsMax ?? limits.requestMsMax);
+  }
+
+  /**
+   * Makes the exchange outlive its turn: copies the head, listens for the peer going away, counts it in
+   * flight. Idempotent.
+   */
+  detach(): void {
+    if (this.isDetached) return;
+    this.isDetached = true;
+    const request = this.#uwsRequest;
+    assert(request !== undefined, 'an exchange is detached in the turn that brought it');
+    void this.queryString;
+    this.#headers ??= this.#copyHeaders(request);
+    this.#uwsRequest = undefined;
+    this.response.onAborted(() => this.#onAborted());
+    this.#context.inFlight.add(this);
+  }
+
+  /**
+   * Whether the head states its length once. uWebSockets.js goes by the first of several `Content-Length`
+   * headers, so what follows could be read as another request; such a head must end its connection.
+   */
+  hasOneContentLength(): boolean {
+    assert(this.#uwsRequest !== undefined, 'the head is checked in the turn that brought it');
+    this.#headers ??= this.#copyHeaders(this.#uwsRequest);
+    let count = 0;
+    for (let index = 0; index < this.#headers.length; index += 2) {
+      if (this.#headers[index] === 'content-length') count += 1;
+    }
+    return count === 1;
+  }
+
+  #copyHeaders(request: UwsRequest): readonly string[] {
+    const headers: string[] = [];
+    request.forEach((name, value) => void headers.push(name, value));
+    return headers;
+  }
+
+  #onAborted(): void {
+    this.isOpen = false;
+    this.cancel(new ServiceError('REQUEST_CANCELLED'));
+    this.#end(abortedStatus);
+  }
+
+  /** Tells the handler, the body and the reply to stop; the first reason counts. */
+  cancel(reason: ServiceError): void {
+    if (this.#abortReason !== undefined) return;
+    this.#abortReason = reason;
+    this.#controller?.abort(reason);
+    this.#bodyPart?.cancel(reason);
+    this.#replyPart?.cancel(reason);
+  }
+
+  /** The handler has settled. */
+  settle(): void {
+    this.isHandling = false;
+    if (!this.isOpen) this.#context.inFlight.remove(this);
+  }
+
+  /** The answer has been handed over whole: the response may no longer be touched. */
+  finish(status: number): void {
+    this.isOpen = false;
+    this.#end(status);
+  }
+
+  #end(status: number): void {
+    if (this.status !== 0) return;
+    this.status = status;
+    this.#bodyPart = undefined;
+    this.#replyPart = undefined;
+    if (!this.isHandling) this.#context.inFlight.remove(this);
+    this.#context.onOver(this, status);
+  }
+
+  sweep(nowMs: number): void {
+    if (!this.isOpen) return;
+    const late = this.#bodyPart?.sweep(nowMs);
+    if (late !== undefined && !this.hasBegun) {
+      this.#context.onTimeout(this, late, true);
+      return;
+    }
+    const stalled = this.#replyPart?.sweep(nowMs);
+    if (stalled !== undefined) {
+      this.response.close();
+      return;
+    }
+    if (this.#bodyPart === undefined && !this.hasBegun && nowMs > this.deadlineMs) {
+      this.#context.onTimeout(this, new ServiceError('DEADLINE_EXCEEDED'), false);
+    }
+  }
+}

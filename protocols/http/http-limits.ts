@@ -1,0 +1,46 @@
+/** Bounds of the HTTP server. */
+export interface HttpLimits {
+  /** Bytes of one request body where the route states no bound. Too low refuses honest documents. */
+  readonly bodyBytesMax: number;
+  /** Bytes of unfinished bodies of all requests together; above it new bytes are answered 503. */
+  readonly bodyBytesTotalMax: number;
+  /** Bytes of a `stream` body that may wait for the handler before reading from the peer pauses. */
+  readonly bodyQueueBytesMax: number;
+  /** Length of the window in which a body must advance, milliseconds. The library cuts at 10 s by itself. */
+  readonly bodyWindowMs: number;
+  /** Bytes of body that must arrive within each window, or the request is answered 408. */
+  readonly bodyWindowBytesMin: number;
+  /** Levels of nesting in a JSON body. */
+  readonly jsonDepthMax: number;
+  /** Bytes of the raw path (without the query string); longer ones are answered 414. */
+  readonly pathBytesMax: number;
+  /** Requests whose answer is not finished; above it requests are answered 503, save the public bodiless ones. */
+  readonly inFlightMax: number;
+  /** Time until an answer must have begun, milliseconds, counted from the end of the body. */
+  readonly requestMsMax: number;
+  /** Time without progress after which a peer that does not read its answer is cut off, milliseconds. */
+  readonly writeStallMsMax: number;
+  /** How often the time limits above are looked at, milliseconds. */
+  readonly sweepMs: number;
+  /** Answers of at least this many bytes are compressed where the client accepts it. */
+  readonly compressBytesMin: number;
+  /** Compressions at once; further answers go out uncompressed, for flushes need the same threads. */
+  readonly compressionsMax: number;
+}
+
+/** The bounds a server has unless it is told otherwise. */
+export const defaultHttpLimits: HttpLimits = Object.freeze({
+  bodyBytesMax: 16 * 1024 * 1024,
+  bodyBytesTotalMax: 256 * 1024 * 1024,
+  bodyQueueBytesMax: 256 * 1024,
+  bodyWindowMs: 8_000,
+  bodyWindowBytesMin: 64 * 1024,
+  jsonDepthMax: 128,
+  pathBytesMax: 8_192,
+  inFlightMax: 10_000,
+  requestMsMax: 60_000,
+  writeStallMsMax: 30_000,
+  sweepMs: 250,
+  compressBytesMin: 4_096,
+  compressionsMax: 4,
+});

@@ -1,0 +1,90 @@
+import { ServiceError, invalid } from '#runtime/errors/service-error.ts';
+import type { QueryParameters } from './route.ts';
+
+/** Parameters in one query string; more are refused, for lookups are linear. */
+const parametersMax = 256;
+
+function decodePart(raw: string, whole: string): string {
+  if (!raw.includes('%') && !raw.includes('+')) return raw;
+  try {
+    return decodeURIComponent(raw.replaceAll('+', ' '));
+  } catch {
+    throw invalid(`The query parameter '${whole}' has broken percent-encoding.`);
+  }
+}
+
+function snakeCaseOf(camelCase: string): string {
+  return camelCase.replace(/[A-Z]/g, (capital) => `_${capital.toLowerCase()}`);
+}
+
+/** A parsed query string: names and values in turns, in order. */
+class ParsedQuery implements QueryParameters {
+  readonly #pairs: readonly string[];
+
+  constructor(pairs: readonly string[]) {
+    this.#pairs = pairs;
+  }
+
+  get names(): readonly string[] {
+    return [...new Set(this.#pairs.filter((_, index) => index % 2 === 0))];
+  }
+
+  get(name: string): string | undefined {
+    for (let index = 0; index < this.#pairs.length; index += 2) {
+      if (this.#pairs[index] === name) return this.#pairs[index + 1];
+    }
+    return undefined;
+  }
+
+  either(name: string): string | undefined {
+    return this.get(name) ?? this.get(snakeCaseOf(name));
+  }
+
+  all(name: string): readonly string[] {
+    return this.#pairs.filter((_, index) => index % 2 === 1 && this.#pairs[index - 1] === name);
+  }
+
+  integer(name: string, bounds: { readonly min: number; readonly max: number }): number | undefined {
+    const text = this.either(name);
+    if (text === undefined) return undefined;
+    const value = /^-?\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
+    if (!(value >= bounds.min && value <= bounds.max)) {
+      throw invalid(
+        `The query parameter '${name}' must be a whole number from ${bounds.min} to ${bounds.max}.`,
+        { field: name },
+      );
+    }
+    return value;
+  }
+
+  flag(name: string): boolean | undefined {
+    const text = this.either(name);
+    if (text === undefined) return undefined;
+    if (text === '' || text === 'true' || text === '1') return true;
+    if (text === 'false' || text === '0') return false;
+    throw invalid(`The query parameter '${name}' must be true or false.`, { field: name });
+  }
+}
+
+const emptyQuery: QueryParameters = new ParsedQuery([]);
+
+/**
+ * Parses a query string; `+` is a space, a name without `=` has the empty value.
+ *
+ * @param queryString without the `?`
+ * @throws {ServiceError} `VALIDATION_FAILED` for broken percent-encoding or more than 256 parameters
+ */
+export function parseQuery(queryString: string): QueryParameters {
+  if (queryString === '') return emptyQuery;
+  const pairs: string[] = [];
+  for (const part of queryString.split('&')) {
+    if (part === '') continue;
+    if (pairs.length >= 2 * parametersMax) {
+      throw new ServiceError('VALIDATION_FAILED', `At most ${parametersMax} query parameters are taken.`);
+    }
+    const equals = part.indexOf('=');
+    const name = equals < 0 ? part : part.slice(0, equals);
+    pairs.push(decodePart(name, name), equals < 0 ? '' : decodePart(part.slice(equals + 1), name));
+  }
+  return new ParsedQuery(pairs);
+}

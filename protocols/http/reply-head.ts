@@ -1,0 +1,87 @@
+import { STATUS_CODES } from 'node:http';
+import type { HttpResponse as UwsResponse } from 'uWebSockets.js';
+import { assert } from '#runtime/base/assert.ts';
+import type { ReplyHeaders } from './route.ts';
+
+const statusLines = new Map<number, string>(
+  Object.entries({ ...STATUS_CODES, 499: 'Client Closed Request' }).map(([status, text]) => [
+    Number(status),
+    `${status} ${text}`,
+  ]),
+);
+
+/** The status line's text after the protocol version. */
+export function statusLine(status: number): string {
+  return statusLines.get(status) ?? `${status} Status`;
+}
+
+const headerName = /^[\w!#$%&'*+.^`|~-]+$/;
+const unsafeValue = /[\0\r\n]/;
+
+/** Headers the writer sets itself; from a handler they would be sent twice. */
+const ownHeaders = /^(?:content-length|content-type|transfer-encoding|connection|date|x-request-id)$/i;
+
+function checkOne(name: string, value: string): void {
+  assert(headerName.test(name), 'a reply header has a name of token characters');
+  assert(!ownHeaders.test(name), 'a reply leaves the headers of its framing to the server');
+  // A value may hold user data; a line break in it would end the header and begin another.
+  assert(!unsafeValue.test(value), 'a reply header value holds no line break');
+}
+
+/** Checks the headers a handler gave, before anything of its reply is written; a bad one is a bug. */
+export function checkReplyHeaders(headers: ReplyHeaders): void {
+  for (const name in headers) {
+    const value = headers[name] as string | readonly string[];
+    if (typeof value === 'string') checkOne(name, value);
+    else for (const item of value) checkOne(name, item);
+  }
+}
+
+/** Writes headers that have been checked. */
+export function writeReplyHeaders(response: UwsResponse, headers: ReplyHeaders): void {
+  for (const name in headers) {
+    const value = headers[name] as string | readonly string[];
+    if (typeof value === 'string') response.writeHeader(name, value);
+    else for (const item of value) response.writeHeader(name, item);
+  }
+}
+
+/** The value of a header by its name in lower case, whatever the handler's spelling. */
+export function replyHeader(headers: ReplyHeaders | undefined, lowerName: string): string | undefined {
+  for (const name in headers) {
+    if (name.toLowerCase() !== lowerName) continue;
+    const value = headers[name] as string | readonly string[];
+    return typeof value === 'string' ? value : value.join(', ');
+  }
+  return undefined;
+}
+
+/** Distinct content types whose fixed lines are kept; assets may name any number of them. */
+const contentTypesMax = 64;
+
+/**
+ * The lines every answer has, joined once per content type: a call into the library costs more than the
+ * bytes it writes. The text ends in the name of the request id's header, so that one `writeHeader(lines, id)`
+ * writes them all.
+ */
+export class FixedHeaders {
+  readonly #common: string;
+  readonly #byContentType = new Map<string, string>();
+
+  /** @param variesByOrigin whether answers differ by `Origin`, that is whether there is a CORS policy */
+  constructor(variesByOrigin: boolean) {
+    const vary = variesByOrigin ? 'Vary: Origin\r\n' : '';
+    this.#common = `X-Content-Type-Options: nosniff\r\n${vary}X-Request-Id`;
+  }
+
+  /** @param contentType `undefined` for an answer without a body */
+  lines(contentType: string | undefined): string {
+    if (contentType === undefined) return this.#common;
+    const known = this.#byContentType.get(contentType);
+    if (known !== undefined) return known;
+    assert(!unsafeValue.test(contentType), 'a content type holds no line break');
+    const lines = `Content-Type: ${contentType}\r\n${this.#common}`;
+    if (this.#byContentType.size < contentTypesMax) this.#byContentType.set(contentType, lines);
+    return lines;
+  }
+}

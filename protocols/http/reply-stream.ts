@@ -1,0 +1,195 @@
+import { assert } from '#runtime/base/assert.ts';
+import type { Clock } from '#runtime/base/clock.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import type { ExchangePart, HttpExchange } from './exchange.ts';
+
+/** Time a stream may write without giving the event loop back, milliseconds. */
+const sliceMs = 8;
+
+/** What a streamed reply needs from its server. */
+export interface StreamContext<Principal> {
+  readonly clock: Clock;
+  readonly writeStallMsMax: number;
+  /** Writes status line and headers; called inside a cork. */
+  writeHead(exchange: HttpExchange<Principal>): void;
+  /** The stream failed before its first chunk: answer the error instead. */
+  onEarlyError(exchange: HttpExchange<Principal>, error: unknown): void;
+  /** The stream failed after its first chunk, and the connection has been cut. */
+  onLateError(exchange: HttpExchange<Principal>, error: unknown): void;
+}
+
+/**
+ * Sends chunks as the peer takes them: the next one is asked for only when the last one has left our buffers,
+ * so that memory is bounded by one chunk whatever the length of the stream and the speed of the peer.
+ */
+class StreamedReply<Principal> implements ExchangePart {
+  readonly #exchange: HttpExchange<Principal>;
+  readonly #context: StreamContext<Principal>;
+  readonly #iterator: AsyncIterator<string | Uint8Array>;
+  readonly #status: number;
+  readonly #contentLength: number | undefined;
+  #offset = 0;
+  #blockedSinceMs: number | undefined;
+  #wake: (() => void) | undefined;
+
+  constructor(
+    exchange: HttpExchange<Principal>,
+    context: StreamContext<Principal>,
+    stream: AsyncIterable<string | Uint8Array>,
+    status: number,
+    contentLength: number | undefined,
+  ) {
+    this.#exchange = exchange;
+    this.#context = context;
+    this.#iterator = stream[Symbol.asyncIterator]();
+    this.#status = status;
+    this.#contentLength = contentLength;
+  }
+
+  cancel(): void {
+    this.#wakeUp();
+    void this.#close();
+  }
+
+  sweep(nowMs: number): ServiceError | undefined {
+    const isStalled =
+      this.#blockedSinceMs !== undefined && nowMs - this.#blockedSinceMs > this.#context.writeStallMsMax;
+    return isStalled ? new ServiceError('REQUEST_TIMEOUT', 'The answer was not read in time.') : undefined;
+  }
+
+  #wakeUp(): void {
+    this.#blockedSinceMs = undefined;
+    const wake = this.#wake;
+    this.#wake = undefined;
+    wake?.();
+  }
+
+  /** Tells the producer that nothing more will be asked; it may be in the middle of a chunk. */
+  async #close(): Promise<void> {
+    try {
+      await this.#iterator.return?.();
+    } catch (error) {
+      this.#context.onLateError(this.#exchange, error);
+    }
+  }
+
+  async run(): Promise<void> {
+    const exchange = this.#exchange;
+    let sliceFromMs = this.#context.clock.monotonicMs();
+    try {
+      for (;;) {
+        const step = await this.#iterator.next();
+        if (!exchange.isOpen) return;
+        if (step.done === true) return this.#finish();
+        if (step.value.length > 0) await this.#write(step.value);
+        if (!exchange.isOpen) return;
+        if (this.#context.clock.monotonicMs() - sliceFromMs > sliceMs) {
+          await new Promise<void>((resolve) => this.#context.clock.soon(resolve));
+          sliceFromMs = this.#context.clock.monotonicMs();
+        }
+      }
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  #fail(error: unknown): void {
+    const exchange = this.#exchange;
+    void this.#close();
+    if (!exchange.isOpen) return;
+    if (!exchange.hasBegun) {
+      exchange.setReplyPart(undefined);
+      this.#context.onEarlyError(exchange, error);
+      return;
+    }
+    exchange.response.close();
+    this.#context.onLateError(exchange, error);
+  }
+
+  #begin(): void {
+    if (this.#exchange.hasBegun) return;
+    this.#exchange.hasBegun = true;
+    this.#context.writeHead(this.#exchange);
+    this.#exchange.response.onWritable((offset) => {
+      this.#offset = offset;
+      this.#wakeUp();
+      return true;
+    });
+  }
+
+  #finish(): void {
+    const { response } = this.#exchange;
+    const isShort = this.#contentLength !== undefined && this.#contentLength > 0;
+    assert(!isShort, 'a reply stream yields as many bytes as it has announced');
+    response.cork(() => {
+      this.#begin();
+      response.end();
+    });
+    this.#exchange.finish(this.#status);
+  }
+
+  async #write(chunk: string | Uint8Array): Promise<void> {
+    if (this.#contentLength === undefined) await this.#writeChunk(chunk);
+    else await this.#writePart(typeof chunk === 'string' ? Buffer.from(chunk) : chunk, this.#contentLength);
+  }
+
+  async #writeChunk(chunk: string | Uint8Array): Promise<void> {
+    const { response } = this.#exchange;
+    let hasLeft = true;
+    response.cork(() => {
+      this.#begin();
+      hasLeft = response.write(chunk);
+    });
+    if (!hasLeft) await this.#writable();
+  }
+
+  /** One chunk of a reply of known length; the library may take a part of it and wants the rest again. */
+  async #writePart(chunk: Uint8Array, total: number): Promise<void> {
+    const { response } = this.#exchange;
+    const from = this.#offset;
+    assert(from + chunk.length <= total, 'a reply stream yields no more bytes than it has announced');
+    let rest = chunk;
+    for (;;) {
+      let outcome: [boolean, boolean] = [false, false];
+      response.cork(() => {
+        this.#begin();
+        outcome = response.tryEnd(rest, total);
+        this.#offset = outcome[1] ? total : response.getWriteOffset();
+      });
+      const [hasLeft, isDone] = outcome;
+      if (isDone) {
+        this.#exchange.finish(this.#status);
+        void this.#close();
+        return;
+      }
+      if (hasLeft) return;
+      await this.#writable();
+      if (!this.#exchange.isOpen) return;
+      rest = chunk.subarray(this.#offset - from);
+    }
+  }
+
+  #writable(): Promise<void> {
+    this.#blockedSinceMs = this.#context.clock.monotonicMs();
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
+  }
+}
+
+/**
+ * Answers a detached exchange with a stream.
+ *
+ * @param contentLength length in bytes if it is known; a stream that yields another number cuts the connection
+ */
+export function sendStream<Principal>(
+  exchange: HttpExchange<Principal>,
+  context: StreamContext<Principal>,
+  stream: AsyncIterable<string | Uint8Array>,
+  status: number,
+  contentLength: number | undefined,
+): void {
+  const reply = new StreamedReply(exchange, context, stream, status, contentLength);
+  exchange.setReplyPart(reply);
+  void reply.run();
+}

@@ -1,0 +1,263 @@
+import { assert } from '#runtime/base/assert.ts';
+import type { Clock } from '#runtime/base/clock.ts';
+import { type CompressionPlan, Compressor, planCompression } from './compression.ts';
+import { corsHeaders } from './cors.ts';
+import { errorReply, isOurFault, serviceErrorOf } from './errors.ts';
+import type { HttpExchange } from './exchange.ts';
+import type { HttpLimits } from './http-limits.ts';
+import type { HttpLog } from './http-log.ts';
+import { checkReplyHeaders, FixedHeaders, statusLine, writeReplyHeaders } from './reply-head.ts';
+import { sendStream, type StreamContext } from './reply-stream.ts';
+import type { HttpReply } from './route.ts';
+
+/**
+ * Bodies above this many bytes are handed over piece by piece as the peer takes them, so that the answer
+ * counts as in flight (and a drain waits for it) until its last byte has left.
+ */
+const atOnceBytesMax = 64 * 1024;
+
+/** What the writer needs from its server. */
+export interface ReplyWriterOptions {
+  readonly clock: Clock;
+  readonly limits: HttpLimits;
+  readonly log: HttpLog;
+  /** Whether there is a CORS policy, so that answers vary by origin. */
+  readonly variesByOrigin: boolean;
+}
+
+async function* only(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
+}
+
+/** Writes replies and errors; the one place that knows what an answer looks like on the wire. */
+export class ReplyWriter<Principal> {
+  /** While set, every answer ends its connection. */
+  isDraining = false;
+  readonly #clock: Clock;
+  readonly #limits: HttpLimits;
+  readonly #log: HttpLog;
+  readonly #compressor: Compressor;
+  readonly #fixedHeaders: FixedHeaders;
+
+  constructor(options: ReplyWriterOptions) {
+    this.#clock = options.clock;
+    this.#limits = options.limits;
+    this.#log = options.log;
+    this.#compressor = new Compressor(options.limits.compressionsMax);
+    this.#fixedHeaders = new FixedHeaders(options.variesByOrigin);
+  }
+
+  /**
+   * Answers an exchange. If it is over already the reply is dropped and its stream closed. A reply that
+   * cannot be written (not JSON, a line break in a header) becomes an internal error.
+   */
+  send(exchange: HttpExchange<Principal>, reply: HttpReply, closesConnection = false): void {
+    if (!exchange.isOpen) {
+      this.#drop(exchange, reply);
+      return;
+    }
+    let body: string | Uint8Array | undefined;
+    try {
+      if (reply.headers !== undefined) checkReplyHeaders(reply.headers);
+      body = reply.json === undefined ? reply.raw : JSON.stringify(reply.json);
+    } catch (error) {
+      this.#drop(exchange, reply);
+      this.sendError(exchange, error, closesConnection);
+      return;
+    }
+    if (exchange.isDetached) exchange.releaseBody();
+    if (reply.stream !== undefined) {
+      this.#sendStream(exchange, reply, reply.stream);
+      return;
+    }
+    if (body !== undefined && body.length >= this.#limits.compressBytesMin) {
+      this.#sendLarge(exchange, reply, body, closesConnection);
+      return;
+    }
+    this.#sendWhole(exchange, reply, body, body?.length, closesConnection);
+  }
+
+  /**
+   * Answers an exchange with an error in its route's shape; logs it if it is ours.
+   *
+   * @param closesConnection whether the connection cannot go on, because its body was not read to the end
+   */
+  sendError(exchange: HttpExchange<Principal>, thrown: unknown, closesConnection = false): void {
+    const error = serviceErrorOf(thrown);
+    if (isOurFault(error.code)) this.#logFault(exchange, 'request failed', error.cause ?? error);
+    if (!exchange.isOpen) return;
+    const shape = exchange.route.errorShape ?? 'standard';
+    this.send(exchange, errorReply(error, shape, this.#clock.wallMs()), closesConnection);
+  }
+
+  #logFault(exchange: HttpExchange<Principal>, message: string, err: unknown): void {
+    const { method, path, requestId, route } = exchange;
+    this.#log.error({ err, requestId, method, path, operationId: route.operationId }, message);
+  }
+
+  #drop(exchange: HttpExchange<Principal>, reply: HttpReply): void {
+    const iterator = reply.stream?.[Symbol.asyncIterator]();
+    iterator?.return?.()?.catch((error: unknown) => this.#logFault(exchange, 'stream close failed', error));
+  }
+
+  /** A body that may be worth compressing, or that is too long to hand over at once. */
+  #sendLarge(
+    exchange: HttpExchange<Principal>,
+    reply: HttpReply,
+    body: string | Uint8Array,
+    closesConnection: boolean,
+  ): void {
+    const plan = planCompression(reply, exchange.header('accept-encoding'));
+    if (plan === undefined) {
+      this.#sendBody(exchange, reply, body, closesConnection);
+      return;
+    }
+    const plain = { ...reply, headers: plan.plainHeaders };
+    if (plan.coding === undefined) {
+      this.#sendBody(exchange, plain, body, closesConnection);
+    } else if (exchange.method === 'HEAD') {
+      this.#sendWhole(exchange, { ...reply, headers: plan.codedHeaders }, body, undefined, closesConnection);
+    } else {
+      this.#sendCoded(exchange, reply, plain, body, plan, closesConnection);
+    }
+  }
+
+  #sendCoded(
+    exchange: HttpExchange<Principal>,
+    reply: HttpReply,
+    plain: HttpReply,
+    body: string | Uint8Array,
+    plan: CompressionPlan,
+    closesConnection: boolean,
+  ): void {
+    assert(plan.coding !== undefined, 'a body is compressed with a coding');
+    const work = this.#compressor.compress(body, plan.coding);
+    if (work === undefined) {
+      this.#sendBody(exchange, plain, body, closesConnection);
+      return;
+    }
+    exchange.detach();
+    work.then(
+      (bytes) => this.#sendBody(exchange, { ...reply, headers: plan.codedHeaders }, bytes, closesConnection),
+      (error: unknown) => {
+        this.#logFault(exchange, 'compression failed', error);
+        this.#sendBody(exchange, plain, body, closesConnection);
+      },
+    );
+  }
+
+  #sendBody(
+    exchange: HttpExchange<Principal>,
+    reply: HttpReply,
+    body: string | Uint8Array,
+    closesConnection: boolean,
+  ): void {
+    if (!exchange.isOpen) return;
+    const bytesMin = body.length;
+    if (bytesMin <= atOnceBytesMax || exchange.method === 'HEAD') {
+      this.#sendWhole(exchange, reply, body, bytesMin, closesConnection);
+      return;
+    }
+    const bytes = typeof body === 'string' ? Buffer.from(body) : body;
+    this.#sendStream(
+      exchange,
+      { ...reply, contentType: reply.contentType ?? 'application/json', contentLength: bytes.length },
+      only(bytes),
+    );
+  }
+
+  /** @param length `undefined` when a HEAD answer cannot say it */
+  #sendWhole(
+    exchange: HttpExchange<Principal>,
+    reply: HttpReply,
+    body: string | Uint8Array | undefined,
+    length: number | undefined,
+    closesConnection: boolean,
+  ): void {
+    // The library corks a handler's own turn; later it must be asked to, or each header is its own packet.
+    if (exchange.isDetached) {
+      exchange.response.cork(() => this.#writeWhole(exchange, reply, body, length, closesConnection));
+    } else {
+      this.#writeWhole(exchange, reply, body, length, closesConnection);
+    }
+    exchange.finish(reply.status);
+  }
+
+  #writeWhole(
+    exchange: HttpExchange<Principal>,
+    reply: HttpReply,
+    body: string | Uint8Array | undefined,
+    length: number | undefined,
+    closesConnection: boolean,
+  ): void {
+    const { response } = exchange;
+    const contentType = body === undefined ? undefined : (reply.contentType ?? 'application/json');
+    this.#writeHead(exchange, reply, contentType);
+    const isClosing = closesConnection || this.isDraining;
+    if (exchange.method === 'HEAD' && body !== undefined) {
+      // The library would send the body of `end`, and does not end an answer that announces a length it
+      // does not send, so the length is written as a plain header.
+      if (length !== undefined) {
+        response.writeHeader('Content-Length', String(Buffer.byteLength(body)));
+      }
+      this.#endWithoutBody(exchange, isClosing);
+    } else if (body === undefined && (reply.status === 204 || reply.status === 304)) {
+      this.#endWithoutBody(exchange, isClosing);
+    } else {
+      response.end(body ?? '', isClosing);
+    }
+  }
+
+  #endWithoutBody(exchange: HttpExchange<Principal>, isClosing: boolean): void {
+    if (isClosing) exchange.response.writeHeader('Connection', 'close');
+    exchange.response.endWithoutBody();
+  }
+
+  #writeHead(exchange: HttpExchange<Principal>, reply: HttpReply, contentType: string | undefined): void {
+    const { response } = exchange;
+    if (reply.status !== 200) response.writeStatus(statusLine(reply.status));
+    response.writeHeader(this.#fixedHeaders.lines(contentType), exchange.requestId);
+    if (exchange.corsGrant !== 'none') {
+      writeReplyHeaders(response, corsHeaders(exchange.corsGrant, exchange.header('origin') ?? ''));
+    }
+    if (reply.headers !== undefined) writeReplyHeaders(response, reply.headers);
+  }
+
+  #sendStream(
+    exchange: HttpExchange<Principal>,
+    reply: HttpReply,
+    stream: AsyncIterable<string | Uint8Array>,
+  ): void {
+    const contentType = reply.contentType ?? 'application/octet-stream';
+    if (exchange.method === 'HEAD') {
+      this.#drop(exchange, { ...reply, stream });
+      const write = (): void => {
+        this.#writeHead(exchange, reply, contentType);
+        if (reply.contentLength !== undefined) {
+          exchange.response.writeHeader('Content-Length', String(reply.contentLength));
+        }
+        this.#endWithoutBody(exchange, this.isDraining);
+      };
+      if (exchange.isDetached) exchange.response.cork(write);
+      else write();
+      exchange.finish(reply.status);
+      return;
+    }
+    exchange.detach();
+    sendStream(exchange, this.#streamContext(reply, contentType), stream, reply.status, reply.contentLength);
+  }
+
+  #streamContext(reply: HttpReply, contentType: string): StreamContext<Principal> {
+    return {
+      clock: this.#clock,
+      writeStallMsMax: this.#limits.writeStallMsMax,
+      writeHead: (exchange) => {
+        this.#writeHead(exchange, reply, contentType);
+        // `tryEnd` cannot end the connection, so the peer is asked to.
+        if (this.isDraining) exchange.response.writeHeader('Connection', 'close');
+      },
+      onEarlyError: (exchange, error) => this.sendError(exchange, error),
+      onLateError: (exchange, error) => this.#logFault(exchange, 'reply stream failed', error),
+    };
+  }
+}

@@ -1,0 +1,184 @@
+/** Methods a route may be registered for; HEAD follows GET and OPTIONS is answered by the server itself. */
+export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+/**
+ * How a route takes its body.
+ * - `none`: a body is read past and ignored.
+ * - `json`: parsed before the handler runs; an empty body is 400 `INVALID_JSON`.
+ * - `optional-json`: as `json`, and an empty body gives `undefined`.
+ * - `bytes`: buffered before the handler runs; `request.bytes`.
+ * - `stream`: the handler runs at once and pulls chunks from `request.stream()`; for uploads of any size
+ *   (multipart forms too).
+ */
+export type BodyKind = 'none' | 'json' | 'optional-json' | 'bytes' | 'stream';
+
+/** Whether a caller must say who they are. With `none` the authenticate hook is not called. */
+export type AuthNeed = 'required' | 'optional' | 'none';
+
+/**
+ * The body an error of this route is answered with: `{code, message, timestamp}`, `{error, message}` of the
+ * query endpoints, or `{success: false, data: null, error}` of `/management/*`.
+ *
+ * @see Content, Query, Functions and Versioning Interface: Errors
+ */
+export type ErrorShape = 'standard' | 'query' | 'management';
+
+/** A JSON Schema object as OpenAPI 3.1 takes it. */
+export type JsonSchema = Readonly<Record<string, unknown>>;
+
+/** One query or header parameter; path parameters need no entry unless there is something to say on them. */
+export interface ParameterDocs {
+  readonly name: string;
+  readonly in: 'path' | 'query' | 'header';
+  readonly description?: string;
+  /** Default `false`; path parameters are always required. */
+  readonly isRequired?: boolean;
+  /** Default `{ type: 'string' }`. */
+  readonly schema?: JsonSchema;
+}
+
+/** One possible answer of a route. */
+export interface ResponseDocs {
+  readonly description: string;
+  /** Schema of the answer's body; without one the answer has no documented body. */
+  readonly schema?: JsonSchema;
+  /** Default `application/json`. */
+  readonly contentType?: string;
+}
+
+/** What the API description says of a route. */
+export interface RouteDocs {
+  readonly summary: string;
+  readonly description?: string;
+  /** Groups routes of one resource. */
+  readonly tag: string;
+  readonly parameters?: readonly ParameterDocs[];
+  readonly requestSchema?: JsonSchema;
+  /** Content type of a `bytes` or `stream` body; default `application/octet-stream`. */
+  readonly requestContentType?: string;
+  /** By HTTP status. */
+  readonly responses: Readonly<Record<number, ResponseDocs>>;
+}
+
+/**
+ * One HTTP operation. `Principal` is whatever the server's authenticate hook makes of a request.
+ */
+export interface Route<Principal> {
+  readonly method: HttpMethod;
+  /**
+   * `/api/repositories/{repo}`: literal segments, `{name}` for exactly one non-empty raw segment, and as the
+   * last part optionally `{name*}`, the raw rest of the path **with its leading slash**: `''` when the path
+   * ends before it, `'/'` for a bare trailing slash, else `'/a/b'` or `'/a/b/'`.
+   * Literal segments win over `{name}`, and `{name}` over `{name*}`, segment by segment from the left.
+   */
+  readonly pattern: string;
+  /** Unique name of the operation, camelCase, verb first. */
+  readonly operationId: string;
+  readonly body: BodyKind;
+  /** Bound of the body in bytes; default is the server's `bodyBytesMax`. */
+  readonly bodyBytesMax?: number;
+  readonly auth: AuthNeed;
+  /** Default `standard`. */
+  readonly errorShape?: ErrorShape;
+  /** Time until the answer must have begun, milliseconds; default is the server's `requestMsMax`. */
+  readonly requestMsMax?: number;
+  readonly docs: RouteDocs;
+  /**
+   * Answers the request. A reply that is returned and not promised is written in the same turn of the event
+   * loop and costs no promise. Throw a `ServiceError` for anything the caller should see.
+   */
+  handler(request: HttpRequest<Principal>): HttpReply | Promise<HttpReply>;
+}
+
+/** The query string, parsed on first use; `+` is a space. The first value of a name counts. */
+export interface QueryParameters {
+  /** The first value of exactly this name. */
+  get(name: string): string | undefined;
+  /** The first value of `name` (camelCase) or of its snake_case spelling; camelCase wins. */
+  either(name: string): string | undefined;
+  /** Every value of exactly this name, in order. */
+  all(name: string): readonly string[];
+  /**
+   * A whole number under either spelling.
+   * @throws {ServiceError} `VALIDATION_FAILED` unless it is a decimal integer from `min` to `max`
+   */
+  integer(name: string, bounds: { readonly min: number; readonly max: number }): number | undefined;
+  /**
+   * A flag under either spelling: `true`, `1` or no value at all; `false` or `0`.
+   * @throws {ServiceError} `VALIDATION_FAILED` for anything else
+   */
+  flag(name: string): boolean | undefined;
+  /** Names in order of first appearance. */
+  readonly names: readonly string[];
+}
+
+/** A request as handlers see it. */
+export interface HttpRequest<Principal> {
+  /** The method as the client sent it: the route's, or `HEAD` on a `GET` route. */
+  readonly method: string;
+  readonly route: Route<Principal>;
+  /** The raw path, percent-encoding untouched, without the query string. */
+  readonly path: string;
+  /** The raw query string without `?`; empty when there is none. */
+  readonly queryString: string;
+  readonly query: QueryParameters;
+  /** The raw text of a `{name}` or `{name*}` of the route's pattern. A name the pattern lacks is a bug. */
+  param(name: string): string;
+  /**
+   * The percent-decoded text of a `{name}`.
+   *
+   * @param options.allowSlash lets `%2F` stand for a slash inside the segment (branch and tag names)
+   * @throws {ServiceError} `INVALID_PATH` for broken percent-encoding, bytes that are not UTF-8, a NUL, and
+   * for what decodes to `.`, `..` or (without `allowSlash`) holds a slash
+   */
+  segment(name: string, options?: { readonly allowSlash?: boolean }): string;
+  /** The first header of this name (write it in lower case); `undefined` when absent or empty. */
+  header(name: string): string | undefined;
+  /** The parsed body of a `json` route; `undefined` for an empty body of an `optional-json` route. */
+  readonly body: unknown;
+  /** The whole body of a `bytes` route. */
+  readonly bytes: Uint8Array;
+  /**
+   * The body of a `stream` route, once. Reading is paused while chunks wait to be taken, so memory stays
+   * bounded. Leaving the loop early drops the rest of the body.
+   *
+   * @throws {ServiceError} from the iteration: `PAYLOAD_TOO_LARGE`, `REQUEST_TIMEOUT`, `REQUEST_CANCELLED`
+   */
+  stream(): AsyncIterable<Uint8Array>;
+  /** Who calls. A bug to ask on a route with `auth: 'none'`. */
+  readonly principal: Principal;
+  /** Taken from a well-formed `X-Request-Id`, else made here; answered in `X-Request-Id`. */
+  readonly requestId: string;
+  /** Aborts when the caller goes away, the deadline passes or the server closes. Made on first use. */
+  readonly signal: AbortSignal;
+  /** When the answer must have begun, on the clock's `monotonicMs`. */
+  readonly deadlineMs: number;
+  /** The peer's address as text; empty once the request is over. */
+  readonly remoteAddress: string;
+}
+
+/** Header values of a reply by name; a list sends the header once for each value (`Set-Cookie`). */
+export type ReplyHeaders = Readonly<Record<string, string | readonly string[]>>;
+
+/**
+ * An answer. Exactly one of `json`, `raw`, `stream` gives the body, or none for an empty one.
+ */
+export interface HttpReply {
+  readonly status: number;
+  readonly headers?: ReplyHeaders;
+  /** Sent as `JSON.stringify` writes it. */
+  readonly json?: unknown;
+  /** Sent as it is; with `contentType`, default `application/json`. */
+  readonly raw?: string | Uint8Array;
+  /** Content type of `raw` (default `application/json`) or `stream` (default `application/octet-stream`). */
+  readonly contentType?: string;
+  /**
+   * Sent chunk by chunk as the peer takes it. The status line leaves with the first chunk, so an error before
+   * it still becomes an error answer; a later one cuts the connection. A long-lived stream that wants its
+   * headers out at once begins with something harmless (an event stream: the comment `:\n\n`).
+   * If the peer goes away the iterator's `return` is called and `request.signal` aborts.
+   */
+  readonly stream?: AsyncIterable<string | Uint8Array>;
+  /** Exact length of `stream` in bytes, if known; otherwise chunked transfer encoding is used. */
+  readonly contentLength?: number;
+}

@@ -1,0 +1,405 @@
+import { requestHeadBytesMax } from './uws-environment.ts';
+// The order matters: the library reads its settings while it loads.
+import {
+  App,
+  type HttpRequest as UwsRequest,
+  type HttpResponse as UwsResponse,
+  type TemplatedApp,
+  us_listen_socket_close,
+  us_socket_local_port,
+  type us_listen_socket,
+} from 'uWebSockets.js';
+import { assert } from '#runtime/base/assert.ts';
+import { type Clock, sleep } from '#runtime/base/clock.ts';
+import type { Random } from '#runtime/base/random.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import { type CorsPolicy, corsGrantOf } from './cors.ts';
+import { type ExchangeContext, HttpExchange } from './exchange.ts';
+import { defaultHttpLimits, type HttpLimits } from './http-limits.ts';
+import type { HttpLog } from './http-log.ts';
+import { InFlight } from './in-flight.ts';
+import { isJsonContentType, parseJsonBody } from './json-body.ts';
+import { type CompiledRoute, PathRouter } from './path-router.ts';
+import { ReplyWriter } from './reply-writer.ts';
+import {
+  type BodyContext,
+  ByteBudget,
+  checkAnnouncedLength,
+  collectBody,
+  offerBodyStream,
+} from './request-body.ts';
+import type { ErrorShape, HttpReply, HttpRequest, Route } from './route.ts';
+import { unmatchedRoute } from './unmatched-route.ts';
+
+/**
+ * The library shares a port between processes unless told not to, and then two members would each get half of
+ * the connections. Its types know the option only without a host, and name a constant it does not export.
+ */
+const exclusivePort = 1;
+
+type ExclusiveListen = (
+  host: string,
+  port: number,
+  options: typeof exclusivePort,
+  callback: (socket: us_listen_socket | false) => void,
+) => TemplatedApp;
+
+/** What is told of each request when it is over. */
+export interface HttpObservation {
+  /** The route's operation; `unmatched` where none did. */
+  readonly operationId: string;
+  readonly method: string;
+  /** The status sent, 499 when the peer went away first. */
+  readonly status: number;
+  readonly durationMs: number;
+  readonly requestId: string;
+}
+
+/** What an HTTP server is made of. */
+export interface HttpServerOptions<Principal> {
+  readonly routes: readonly Route<Principal>[];
+  /**
+   * Says who calls, once the head has been read and before the body has; not asked for routes with auth
+   * `none`. With need `required` it must throw `UNAUTHORIZED` itself when there is no valid credential.
+   */
+  readonly authenticate: (
+    request: HttpRequest<Principal>,
+    need: 'required' | 'optional',
+  ) => Principal | Promise<Principal>;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: HttpLog;
+  /** Told once of each request that is over; must not throw. */
+  readonly observe?: (observation: HttpObservation) => void;
+  /** Without one no answer has CORS headers. */
+  readonly cors?: CorsPolicy;
+  readonly limits?: Partial<HttpLimits>;
+  /** Whether the last entry of `X-Forwarded-For` is the caller's address; only behind a proxy of one's own. */
+  readonly trustForwardedHeaders?: boolean;
+}
+
+/** An HTTP server. */
+export interface HttpServer {
+  /**
+   * Starts accepting connections.
+   *
+   * @param port 0 picks a free one
+   * @returns the port
+   */
+  listen(host: string, port: number): Promise<{ readonly port: number }>;
+  /**
+   * Stops accepting connections, and ends those that ask once more with their answer. Resolves when nothing
+   * is in flight or `graceMs` have passed; `close` follows.
+   */
+  drain(graceMs: number): Promise<void>;
+  /** Closes every connection; what is in flight is cancelled. */
+  close(): void;
+  /** Requests whose answer is not over. */
+  readonly inFlightCount: number;
+}
+
+class UwsServer<Principal> implements HttpServer {
+  readonly #options: HttpServerOptions<Principal>;
+  readonly #limits: HttpLimits;
+  readonly #app: TemplatedApp;
+  readonly #router: PathRouter<Principal>;
+  readonly #writer: ReplyWriter<Principal>;
+  readonly #inFlight: InFlight;
+  readonly #exchangeContext: ExchangeContext<Principal>;
+  readonly #bodyContext: BodyContext;
+  readonly #unmatched: CompiledRoute<Principal>;
+  /** The same for `/management/*`, which answers errors in its own shape. */
+  readonly #unmatchedManagement: CompiledRoute<Principal>;
+  #listenSocket: us_listen_socket | undefined;
+  #isClosed = false;
+
+  constructor(options: HttpServerOptions<Principal>) {
+    const { clock, log, random } = options;
+    this.#options = options;
+    this.#limits = { ...defaultHttpLimits, ...options.limits };
+    assert(this.#limits.pathBytesMax < requestHeadBytesMax, 'a path that is refused with 414 fits a head');
+    this.#router = new PathRouter(options.routes);
+    this.#writer = new ReplyWriter({
+      clock,
+      log,
+      limits: this.#limits,
+      variesByOrigin: options.cors !== undefined,
+    });
+    this.#inFlight = new InFlight(clock, this.#limits.sweepMs);
+    this.#bodyContext = {
+      clock,
+      limits: this.#limits,
+      budget: new ByteBudget(this.#limits.bodyBytesTotalMax),
+    };
+    this.#unmatched = this.#compileUnmatched('standard');
+    this.#unmatchedManagement = this.#compileUnmatched('management');
+    const idPrefix = Buffer.from(random.bytes(6)).toString('hex');
+    let idCount = 0;
+    this.#exchangeContext = {
+      clock,
+      limits: this.#limits,
+      inFlight: this.#inFlight,
+      trustForwardedHeaders: options.trustForwardedHeaders ?? false,
+      nextRequestId: () => {
+        idCount += 1;
+        return `${idPrefix}-${idCount.toString(36)}`;
+      },
+      onOver: (exchange, status) => this.#observe(exchange, status),
+      onTimeout: (exchange, error, isBodyLate) => this.#onTimeout(exchange, error, isBodyLate),
+    };
+    this.#app = App().any('/*', (response, request) => this.#onRequest(response, request));
+  }
+
+  #compileUnmatched(shape: ErrorShape): CompiledRoute<Principal> {
+    return { route: unmatchedRoute(this.#router, this.#limits.pathBytesMax, shape), names: [] };
+  }
+
+  #unmatchedFor(path: string): CompiledRoute<Principal> {
+    return path.startsWith('/management/') ? this.#unmatchedManagement : this.#unmatched;
+  }
+
+  get inFlightCount(): number {
+    return this.#inFlight.count;
+  }
+
+  listen(host: string, port: number): Promise<{ readonly port: number }> {
+    return new Promise((resolve, reject) => {
+      const listenOn = this.#app.listen as unknown as ExclusiveListen;
+      listenOn.call(this.#app, host, port, exclusivePort, (socket) => {
+        if (socket === false) {
+          reject(new Error(`cannot listen on ${host}:${port}; is the port in use?`));
+          return;
+        }
+        this.#listenSocket = socket;
+        resolve({ port: us_socket_local_port(socket as never) });
+      });
+    });
+  }
+
+  async drain(graceMs: number): Promise<void> {
+    this.#writer.isDraining = true;
+    this.#stopListening();
+    await Promise.race([this.#inFlight.idle(), sleep(this.#options.clock, graceMs)]);
+  }
+
+  #stopListening(): void {
+    if (this.#listenSocket === undefined) return;
+    us_listen_socket_close(this.#listenSocket);
+    this.#listenSocket = undefined;
+  }
+
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#listenSocket = undefined;
+    this.#app.close();
+  }
+
+  #observe(exchange: HttpExchange<Principal>, status: number): void {
+    const { observe, clock } = this.#options;
+    if (observe === undefined) return;
+    observe({
+      operationId: exchange.route.operationId,
+      method: exchange.method,
+      status,
+      durationMs: clock.monotonicMs() - exchange.startedMs,
+      requestId: exchange.requestId,
+    });
+  }
+
+  #onTimeout(exchange: HttpExchange<Principal>, error: ServiceError, isBodyLate: boolean): void {
+    exchange.cancel(error);
+    this.#writer.sendError(exchange, error, isBodyLate);
+  }
+
+  /** Entered by the library; nothing may be thrown out of it, or the process ends. */
+  #onRequest(response: UwsResponse, request: UwsRequest): void {
+    const method = request.getCaseSensitiveMethod();
+    const path = request.getUrl();
+    const captures: string[] = [];
+    const compiled =
+      path.length <= this.#limits.pathBytesMax
+        ? this.#router.match(method === 'HEAD' ? 'GET' : method, path, captures)
+        : undefined;
+    const exchange = new HttpExchange(
+      this.#exchangeContext,
+      response,
+      request,
+      method,
+      path,
+      compiled ?? this.#unmatchedFor(path),
+      captures,
+    );
+    try {
+      this.#start(exchange);
+    } catch (error) {
+      this.#writer.sendError(exchange, error);
+    }
+    // The library ends the process if a turn leaves a response that is neither answered nor detached.
+    if (exchange.isOpen) exchange.detach();
+  }
+
+  /** Head checks, CORS, authentication, then the body if the route takes one. Throws what it refuses. */
+  #start(exchange: HttpExchange<Principal>): void {
+    const { route } = exchange;
+    const contentLength = exchange.header('content-length');
+    if (contentLength !== undefined && !exchange.hasOneContentLength()) {
+      const error = new ServiceError('VALIDATION_FAILED', 'The request states its Content-Length twice.');
+      // While an answer is outstanding the library cuts a connection that brings another request, and an
+      // answer in this very turn would let it read the rest of these bytes as one.
+      exchange.detach();
+      this.#options.clock.soon(() => this.#writer.sendError(exchange, error, true));
+      return;
+    }
+    const isPublic = route.auth === 'none' && route.body === 'none';
+    if (this.#inFlight.count >= this.#limits.inFlightMax && !isPublic) {
+      throw new ServiceError('OVERLOADED', 'Too many requests are in flight; try again shortly.');
+    }
+    const cors = this.#grantCors(exchange);
+    if (route.body !== 'none') this.#checkBodyHead(exchange, contentLength);
+    const prelude =
+      cors === undefined ? this.#authenticate(exchange) : cors.then(() => this.#authenticate(exchange));
+    if (route.body !== 'none') this.#readBody(exchange, prelude);
+    else if (prelude === undefined) this.#handle(exchange);
+    else this.#handleAfter(exchange, prelude);
+  }
+
+  #grantCors(exchange: HttpExchange<Principal>): Promise<void> | undefined {
+    const { cors } = this.#options;
+    if (cors === undefined) return undefined;
+    const origin = exchange.header('origin');
+    if (origin === undefined) return undefined;
+    const allowed = cors(origin, exchange.path);
+    if (!(allowed instanceof Promise)) {
+      exchange.corsGrant = corsGrantOf(origin, allowed);
+      return undefined;
+    }
+    return allowed.then((origins) => {
+      exchange.corsGrant = corsGrantOf(origin, origins);
+    });
+  }
+
+  #authenticate(exchange: HttpExchange<Principal>): Promise<void> | undefined {
+    const { auth } = exchange.route;
+    if (auth === 'none') return undefined;
+    const principal = this.#options.authenticate(exchange, auth);
+    if (!(principal instanceof Promise)) {
+      exchange.setPrincipal(principal);
+      return undefined;
+    }
+    return principal.then((settled) => exchange.setPrincipal(settled));
+  }
+
+  #bodyBytesMax(exchange: HttpExchange<Principal>): number {
+    return exchange.route.bodyBytesMax ?? this.#limits.bodyBytesMax;
+  }
+
+  #checkBodyHead(exchange: HttpExchange<Principal>, contentLength: string | undefined): void {
+    checkAnnouncedLength(contentLength, this.#bodyBytesMax(exchange));
+    const coding = exchange.header('content-encoding');
+    if (coding !== undefined && coding.toLowerCase() !== 'identity') {
+      throw new ServiceError(
+        'UNSUPPORTED_MEDIA_TYPE',
+        `A body coded as '${coding}' is not taken; send it plain.`,
+      );
+    }
+    const { body } = exchange.route;
+    if (body !== 'json' && body !== 'optional-json') return;
+    const contentType = exchange.header('content-type');
+    const isEmpty = body === 'optional-json' && contentLength === '0';
+    if (!isEmpty && !isJsonContentType(contentType)) {
+      throw new ServiceError('UNSUPPORTED_MEDIA_TYPE', `The body must be JSON, not '${contentType}'.`);
+    }
+  }
+
+  #readBody(exchange: HttpExchange<Principal>, prelude: Promise<void> | undefined): void {
+    exchange.detach();
+    const bytesMax = this.#bodyBytesMax(exchange);
+    if (exchange.route.body === 'stream') {
+      offerBodyStream(exchange, this.#bodyContext, bytesMax);
+      if (prelude === undefined) this.#handle(exchange);
+      else this.#handleAfter(exchange, prelude);
+      return;
+    }
+    // A refused caller is answered at once, without waiting for the body.
+    prelude?.catch((error: unknown) => this.#writer.sendError(exchange, error));
+    collectBody(exchange, this.#bodyContext, bytesMax, {
+      done: (bytes) => {
+        exchange.setBodyPart(undefined);
+        exchange.restartDeadline();
+        if (prelude === undefined) {
+          this.#handleBody(exchange, bytes);
+          return;
+        }
+        const kept = bytes.slice();
+        prelude.then(
+          () => this.#handleBody(exchange, kept),
+          () => undefined,
+        );
+      },
+      failed: (error) => this.#writer.sendError(exchange, error),
+    });
+  }
+
+  #handleBody(exchange: HttpExchange<Principal>, bytes: Uint8Array): void {
+    const { body } = exchange.route;
+    try {
+      if (body === 'bytes') exchange.setBytes(bytes.slice());
+      else if (body === 'json' || bytes.length > 0) {
+        exchange.body = parseJsonBody(bytes, this.#limits.jsonDepthMax);
+      }
+    } catch (error) {
+      this.#writer.sendError(exchange, error);
+      return;
+    }
+    this.#handle(exchange);
+  }
+
+  #handleAfter(exchange: HttpExchange<Principal>, prelude: Promise<void>): void {
+    exchange.detach();
+    prelude.then(
+      () => this.#handle(exchange),
+      (error: unknown) => this.#writer.sendError(exchange, error),
+    );
+  }
+
+  /** Calls the handler and answers; never throws. */
+  #handle(exchange: HttpExchange<Principal>): void {
+    if (!exchange.isOpen) return;
+    let reply: HttpReply | Promise<HttpReply>;
+    try {
+      reply = exchange.route.handler(exchange);
+    } catch (error) {
+      this.#writer.sendError(exchange, error);
+      return;
+    }
+    if (!(reply instanceof Promise)) {
+      this.#writer.send(exchange, reply);
+      return;
+    }
+    exchange.isHandling = true;
+    exchange.detach();
+    reply.then(
+      (settled) => {
+        exchange.isHandling = false;
+        this.#writer.send(exchange, settled);
+        exchange.settle();
+      },
+      (error: unknown) => {
+        exchange.isHandling = false;
+        this.#writer.sendError(exchange, error);
+        exchange.settle();
+      },
+    );
+  }
+}
+
+/**
+ * Makes an HTTP server over uWebSockets.js. A handler that returns its reply is answered in the turn of the
+ * event loop that brought the request; everything else is bounded by the limits.
+ *
+ * @see `uws-environment.ts` for what the library answers before any route is asked
+ */
+export function createHttpServer<Principal>(options: HttpServerOptions<Principal>): HttpServer {
+  return new UwsServer(options);
+}

@@ -1,0 +1,178 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  isJsonContentType,
+  jsonErrorOffset,
+  offsetBeyondDepth,
+  parseJsonBody,
+} from '#protocols/http/json-body.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+
+const parse = (text: string, depthMax = 128): unknown => parseJsonBody(Buffer.from(text), depthMax);
+
+function errorOf(work: () => unknown): ServiceError {
+  try {
+    work();
+  } catch (error) {
+    if (error instanceof ServiceError) return error;
+    throw error;
+  }
+  throw new Error('nothing was refused');
+}
+
+describe('parseJsonBody', () => {
+  it('reads whatever JSON.stringify writes', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        const text = JSON.stringify(value);
+        expect(JSON.stringify(parse(text))).toBe(text);
+      }),
+    );
+  });
+
+  it('keeps a __proto__ key as plain data and pollutes nothing', () => {
+    const body = parse('{"__proto__": {"polluted": true}, "a": 1}') as object;
+    expect(Object.hasOwn(body, '__proto__')).toBe(true);
+    expect(Object.keys(body)).toEqual(['__proto__', 'a']);
+    expect(Object.getPrototypeOf(body)).toBe(Object.prototype);
+    expect(({} as { polluted?: boolean }).polluted).toBeUndefined();
+  });
+
+  it('lets the last of two equal keys win', () => {
+    expect(parse('{"a": 1, "a": 2}')).toEqual({ a: 2 });
+  });
+
+  it('skips a byte order mark', () => {
+    expect(parse('\uFEFF{"a":1}')).toEqual({ a: 1 });
+  });
+
+  it('refuses bytes that are not UTF-8', () => {
+    for (const bytes of [
+      [0x22, 0xff, 0x22],
+      [0x22, 0xc3, 0x22],
+      [0x22, 0xed, 0xa0, 0x80, 0x22],
+    ]) {
+      expect(errorOf(() => parseJsonBody(Uint8Array.from(bytes), 128)).code).toBe('ENCODING_ERROR');
+    }
+  });
+
+  it.each([
+    ['{"a": }', 6, 1, 7],
+    ['abc', 0, 1, 1],
+    ['{"a": 1,\n  b: 2}', 11, 2, 3],
+    ['[1, 2', 5, 1, 6],
+    ['{"a": "x\ny"}', 8, 1, 9],
+    ['{"a": 1} x', 9, 1, 10],
+    ['01', 1, 1, 2],
+    ['[1,]', 3, 1, 4],
+    ['{"a":1,}', 7, 1, 8],
+    ['"\\x"', 2, 1, 3],
+    ['"\\u12g4"', 5, 1, 6],
+    ['-', 1, 1, 2],
+    ['1.e3', 2, 1, 3],
+    ['[tru]', 4, 1, 5],
+  ])('says where %j stops being JSON', (text, position, line, column) => {
+    const error = errorOf(() => parse(text));
+    expect(error.code).toBe('INVALID_JSON');
+    expect(error.details).toEqual({ position, line, column });
+    expect(error.message).toContain(`position ${position} (line ${line}, column ${column})`);
+  });
+
+  it('says so when there is no text at all', () => {
+    expect(errorOf(() => parse('')).message).toBe('The body is empty where JSON is expected.');
+    expect(errorOf(() => parse(' \n')).code).toBe('INVALID_JSON');
+  });
+
+  it('refuses nesting one level beyond its bound, whatever the brackets', () => {
+    const nested = (depth: number, open: string, close: string): string =>
+      open.repeat(depth) + (open === '[' ? '' : '1') + close.repeat(depth);
+    expect(parse(nested(128, '[', ']'))).toBeInstanceOf(Array);
+    expect(parse(nested(128, '{"a":', '}'))).toBeInstanceOf(Object);
+    for (const text of [nested(129, '[', ']'), nested(129, '{"a":', '}'), '['.repeat(10_000_000)]) {
+      const error = errorOf(() => parse(text));
+      expect(error.code).toBe('VALIDATION_FAILED');
+      expect(error.message).toContain('deeper than 128 levels');
+    }
+  });
+
+  it('does not count brackets inside strings', () => {
+    const text = JSON.stringify({ a: '[{'.repeat(1000), '{[\\"': '\\"[\\\\' });
+    expect(parse(text, 4)).toEqual(JSON.parse(text));
+  });
+});
+
+describe('offsetBeyondDepth', () => {
+  const depthOf = (value: unknown): number => {
+    if (typeof value !== 'object' || value === null) return 0;
+    return 1 + Math.max(0, ...Object.values(value).map(depthOf));
+  };
+
+  it('agrees with the depth of the value that is read', () => {
+    fc.assert(
+      fc.property(fc.json({ maxDepth: 8 }), fc.integer({ min: 1, max: 8 }), (text, depthMax) => {
+        expect(offsetBeyondDepth(text.padEnd(depthMax + 1), depthMax) >= 0).toBe(
+          depthOf(JSON.parse(text)) > depthMax,
+        );
+      }),
+    );
+  });
+});
+
+describe('jsonErrorOffset', () => {
+  /** Whether `prefix` can be continued to a JSON text, by the parser's own account. */
+  const enginePosition = (text: string): number | undefined => {
+    try {
+      JSON.parse(text);
+    } catch (error) {
+      const message = (error as Error).message;
+      const found = /at position (\d+)/.exec(message);
+      if (found !== null) return Number(found[1]);
+      if (/end of JSON input/.test(message)) return text.length;
+    }
+    return undefined;
+  };
+
+  it('agrees with the engine wherever the engine names a position', () => {
+    const damaged = fc
+      .tuple(
+        fc.json({ maxDepth: 4 }),
+        fc.nat(),
+        fc.constantFrom('', '}', ']', '"', ',', 'x', '\\', '1', '\n'),
+      )
+      .map(([text, at, put]) => {
+        const index = at % (text.length + 1);
+        return text.slice(0, index) + put + text.slice(index + 1);
+      });
+    fc.assert(
+      fc.property(damaged, (text) => {
+        const engine = enginePosition(text);
+        if (engine === undefined || text.trim() === '') return;
+        expect(jsonErrorOffset(text), text).toBe(engine);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+});
+
+describe('isJsonContentType', () => {
+  it('takes JSON, anything +json and no type at all', () => {
+    for (const good of [
+      undefined,
+      'application/json',
+      'application/json; charset=utf-8',
+      'Application/JSON',
+      'application/merge-patch+json',
+    ]) {
+      expect(isJsonContentType(good)).toBe(true);
+    }
+    for (const bad of [
+      'text/plain',
+      'application/x-www-form-urlencoded',
+      'multipart/form-data; boundary=x',
+      'application/jsonp',
+      'json',
+    ]) {
+      expect(isJsonContentType(bad)).toBe(false);
+    }
+  });
+});

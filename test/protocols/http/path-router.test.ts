@@ -1,0 +1,106 @@
+import { describe, expect, it } from 'vitest';
+import { PathRouter, parsePattern } from '#protocols/http/path-router.ts';
+import { route } from './http-fixture.ts';
+
+const answer = () => ({ status: 200 });
+
+function routerOf(...table: string[]): PathRouter<unknown> {
+  return new PathRouter(
+    table.map((line) => {
+      const [method, pattern] = line.split(' ') as ['GET', string];
+      return route(method, pattern, answer);
+    }),
+  );
+}
+
+function found(router: PathRouter<unknown>, method: string, path: string): string {
+  const captures: string[] = [];
+  const match = router.match(method, path, captures);
+  if (match === undefined) return 'none';
+  const named = match.names.map((name, index) => `${name}=${captures[index]}`);
+  expect(captures).toHaveLength(match.names.length);
+  return [match.route.pattern, ...named].join(' ');
+}
+
+describe('PathRouter', () => {
+  const router = routerOf(
+    'GET /',
+    'GET /api/repositories',
+    'GET /api/repositories/{repo}',
+    'DELETE /api/repositories/{name}',
+    'GET /api/repository/{repo}/{branch}/head/{workspace}/{path*}',
+    'GET /api/repository/{repo}/{branch}/rev/{revision}/{workspace}/{path*}',
+    'GET /api/revisions/{revision}',
+    'POST /api/revisions/compare',
+    'GET /api/revisions/latest',
+    'GET /files/{path*}',
+    'GET /files/{name}/info',
+    'PUT /files/{path*}',
+    'GET /admin/',
+  );
+
+  it('captures raw segments, encoded slashes included', () => {
+    expect(found(router, 'GET', '/api/repositories/demo')).toBe('/api/repositories/{repo} repo=demo');
+    expect(found(router, 'GET', '/api/repositories/a%2Fb')).toBe('/api/repositories/{repo} repo=a%2Fb');
+    expect(found(router, 'DELETE', '/api/repositories/demo')).toBe('/api/repositories/{name} name=demo');
+  });
+
+  it.each([
+    ['', ''],
+    ['/', '/'],
+    ['/a/b', '/a/b'],
+    ['/a/b/', '/a/b/'],
+    ['//', '//'],
+    ['/a%2Fb/@x', '/a%2Fb/@x'],
+  ])('keeps the tail %j as it came, trailing slash and all', (tail, expected) => {
+    expect(found(router, 'GET', `/api/repository/r/b/head/ws${tail}`)).toBe(
+      `/api/repository/{repo}/{branch}/head/{workspace}/{path*} repo=r branch=b workspace=ws path=${expected}`,
+    );
+  });
+
+  it('prefers literals to parameters and parameters to tails, and goes back when the better branch fails', () => {
+    expect(found(router, 'GET', '/api/revisions/latest')).toBe('/api/revisions/latest');
+    expect(found(router, 'GET', '/api/revisions/compare')).toBe('/api/revisions/{revision} revision=compare');
+    expect(found(router, 'POST', '/api/revisions/compare')).toBe('/api/revisions/compare');
+    expect(found(router, 'GET', '/files/a/info')).toBe('/files/{name}/info name=a');
+    expect(found(router, 'GET', '/files/a/other')).toBe('/files/{path*} path=/a/other');
+    expect(found(router, 'PUT', '/files/a/info')).toBe('/files/{path*} path=/a/info');
+  });
+
+  it('has no route for empty parameters, extra slashes and unknown paths', () => {
+    for (const path of [
+      '/api',
+      '/api/repositories/',
+      '/api/repositories//',
+      '/admin',
+      '/nothing',
+      '/api//x',
+    ]) {
+      expect(found(router, 'GET', path)).toBe('none');
+    }
+    expect(found(router, 'GET', '/')).toBe('/');
+    expect(found(router, 'GET', '/admin/')).toBe('/admin/');
+  });
+
+  it('lists the methods a path has over all branches', () => {
+    expect(router.methodsAt('/api/revisions/compare')).toEqual(['GET', 'POST']);
+    expect(router.methodsAt('/api/repositories/x')).toEqual(['DELETE', 'GET']);
+    expect(router.methodsAt('/files')).toEqual(['GET', 'PUT']);
+    expect(router.methodsAt('/nothing')).toEqual([]);
+  });
+
+  it('does not take the names of object members for routes', () => {
+    expect(found(routerOf('GET /a'), 'GET', '/__proto__')).toBe('none');
+    expect(found(routerOf('GET /a'), 'GET', '/constructor')).toBe('none');
+  });
+
+  it('refuses a table with the same route twice', () => {
+    expect(() => routerOf('GET /a/{x}', 'GET /a/{y}')).toThrow(/one route/);
+  });
+});
+
+describe('parsePattern', () => {
+  it.each(['a', '/a{b}', '/{a*}/b', '/{a}/{a}', '/{}', '/{a-b}'])('refuses %s', (pattern) => {
+    expect(() => parsePattern(pattern)).toThrow(/route pattern/);
+  });
+});

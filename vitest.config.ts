@@ -1,10 +1,24 @@
 import { defineConfig } from 'vitest/config';
 
+/**
+ * Two projects: `fast` for every change, `slow` (crash loops, long simulations, big trees) for CI and before a
+ * release. Results are written for the requirements gate, one file per project.
+ */
+const shared = {
+  pool: 'forks',
+  testTimeout: 30_000,
+  hookTimeout: 60_000,
+} as const;
+
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
-    pool: 'forks',
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    projects: [
+      {
+        test: { ...shared, name: 'fast', include: ['test/**/*.test.ts'], exclude: ['test/**/*.slow.test.ts'] },
+      },
+      {
+        test: { ...shared, name: 'slow', include: ['test/**/*.slow.test.ts'], testTimeout: 300_000, hookTimeout: 120_000 },
+      },
+    ],
   },
 });

@@ -59,7 +59,7 @@ const FOLDER_MODE = 0o700;
 
 type Callback<Result> = (error: NodeJS.ErrnoException | null, result: Result) => void;
 
-/** Callbacks, not `fs/promises`: the latter cost three times the processor time per write, and this is the hot path. */
+/** Callbacks, not `fs/promises`: measured, those cost half as much processor time again, and the journal lives here. */
 function called<Result>(start: (callback: Callback<Result>) => void): Promise<Result> {
   return new Promise((resolve, reject) => {
     start((error, result) => (error === null || error === undefined ? resolve(result) : reject(error)));
@@ -96,7 +96,9 @@ class RealFile implements OpenFile {
   }
 
   datasync(): Promise<void> {
-    return called((callback: Callback<void>) => fs.fdatasync(this.#descriptor, callback as fs.NoParamCallback));
+    return called((callback: Callback<void>) =>
+      fs.fdatasync(this.#descriptor, callback as fs.NoParamCallback),
+    );
   }
 
   sync(): Promise<void> {

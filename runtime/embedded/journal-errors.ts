@@ -1,0 +1,48 @@
+import { ServiceError } from '#runtime/errors/service-error.ts';
+
+/** Where and what in a journal is damaged. */
+export interface JournalDamage {
+  /** Path of the segment file. */
+  readonly segment: string;
+  /** Offset in it, in bytes. */
+  readonly offset: number;
+  /** Sequence of the record that should be there. */
+  readonly sequence: number;
+  readonly what: string;
+  /** What to do, when it is not restoring. */
+  readonly remedy?: string;
+}
+
+const restore =
+  'Nothing was changed on the disk. Acknowledged writes may be affected, so the journal is not repaired by itself: ' +
+  'check the disk, then put back this file from a copy, or restore the data directory from a backup';
+
+/** Acknowledged bytes that do not verify. @returns `DATA_CORRUPTED` */
+export function journalCorrupted(damage: JournalDamage, cause?: unknown): ServiceError {
+  const { segment, offset, sequence, what, remedy } = damage;
+  return new ServiceError(
+    'DATA_CORRUPTED',
+    `Journal segment ${segment} at byte ${offset}, sequence ${sequence}: ${what}. ${remedy ?? restore}.`,
+    { details: { segment, offset, sequence }, ...(cause === undefined ? {} : { cause }) },
+  );
+}
+
+/** Whether a file operation failed for want of space: then nothing is broken. */
+export function isOutOfSpace(error: unknown): boolean {
+  const code = (error as NodeJS.ErrnoException | null)?.code;
+  return code === 'ENOSPC' || code === 'EDQUOT';
+}
+
+/** @returns `STORAGE_FULL` */
+export function journalFull(cause: unknown): ServiceError {
+  return new ServiceError('STORAGE_FULL', undefined, { cause });
+}
+
+/** @returns `WRITES_STOPPED` */
+export function journalStopped(cause: unknown): ServiceError {
+  return new ServiceError(
+    'WRITES_STOPPED',
+    'The journal could not be written; nothing more is taken until the server is started again.',
+    { cause },
+  );
+}

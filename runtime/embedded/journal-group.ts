@@ -1,0 +1,147 @@
+import { crc32 } from 'node:zlib';
+import { assert } from '#runtime/base/assert.ts';
+import type { Clock } from '#runtime/base/clock.ts';
+import { compareRevisions, type Revision, revisionZero } from '#runtime/content/revision.ts';
+import { encodeEntry } from '#runtime/log/entry-codec.ts';
+import type { LogEntry } from '#runtime/log/log-entry.ts';
+import { RECORD_FOOTER_BYTES, RECORD_HEADER_BYTES, type RecordPlace, sealRecord } from './journal-format.ts';
+
+/** Entries in one record. */
+const GROUP_ENTRIES_MAX = 4096;
+
+/** Bytes of one record; a single larger entry is a record of its own. */
+const GROUP_BYTES_MAX = 8 * 1024 * 1024;
+
+/** A group's buffer in the beginning, in bytes. It doubles when it has to. */
+const GROUP_BYTES_START = 256 * 1024;
+
+/** Checksummed at once, in bytes; between two parts the event loop runs. 8 MiB take about 1 ms. */
+const CHECKSUM_PART_BYTES = 8 * 1024 * 1024;
+
+/** What a record says besides its entries. */
+export interface GroupSeal {
+  readonly sequence: number;
+  readonly durableSequence: number;
+  /** Highest clock before this record. */
+  readonly clock: Revision;
+  readonly previousChain: Buffer;
+  readonly place: RecordPlace;
+}
+
+/**
+ * The entries that become one record, encoded as they arrive into one buffer that is used again for later
+ * groups, with the promises that wait for them.
+ */
+export class EntryGroup {
+  #buffer: Buffer = Buffer.allocUnsafeSlow(GROUP_BYTES_START);
+  #length = RECORD_HEADER_BYTES;
+  #clock: Revision = revisionZero;
+  #resolves: ((sequence: number) => void)[] = [];
+  #rejects: ((error: unknown) => void)[] = [];
+  readonly actors = new Set<string>();
+
+  get entries(): number {
+    return this.#resolves.length;
+  }
+
+  /** Length of the record it makes, in bytes. */
+  get bytes(): number {
+    return this.#length + RECORD_FOOTER_BYTES;
+  }
+
+  /** Highest clock of its entries. */
+  get clock(): Revision {
+    return this.#clock;
+  }
+
+  /** Whether the buffer has grown so far that keeping it would waste memory. */
+  get isOversized(): boolean {
+    return this.#buffer.length > 2 * GROUP_BYTES_MAX;
+  }
+
+  /** Whether an entry of so many bytes may join. */
+  takes(entryBytes: number): boolean {
+    if (this.entries === 0) return true;
+    return this.entries < GROUP_ENTRIES_MAX && this.bytes + entryBytes <= GROUP_BYTES_MAX;
+  }
+
+  /**
+   * Encodes an entry into the group.
+   *
+   * @param entryBytes what `entrySize` says of it
+   * @returns resolves with what {@link resolve} is called with
+   * @throws {InvariantError} for an entry that cannot be encoded; the group stays as it was
+   */
+  add(entry: LogEntry, entryBytes: number): Promise<number> {
+    this.#reserve(this.#length + entryBytes + RECORD_FOOTER_BYTES);
+    const end = encodeEntry(entry, this.#buffer, this.#length);
+    assert(end === this.#length + entryBytes, 'entry size and encoding differ');
+    this.#length = end;
+    if (compareRevisions(entry.clock, this.#clock) > 0) this.#clock = entry.clock;
+    this.actors.add(entry.actor);
+    return new Promise((resolve, reject) => {
+      this.#resolves.push(resolve);
+      this.#rejects.push(reject);
+    });
+  }
+
+  /** @returns the checksum of the entries. It is taken in parts, so that a huge group does not hold the event loop. */
+  async checksum(clock: Clock): Promise<number> {
+    let sum = 0;
+    for (let at = RECORD_HEADER_BYTES; at < this.#length; at += CHECKSUM_PART_BYTES) {
+      if (at > RECORD_HEADER_BYTES) await new Promise<void>((resolve) => clock.soon(resolve));
+      sum = crc32(this.#buffer.subarray(at, Math.min(at + CHECKSUM_PART_BYTES, this.#length)), sum);
+    }
+    return sum;
+  }
+
+  /** Makes the record. @returns its bytes, gone with {@link clear}, its chain, and the highest clock so far */
+  seal(
+    seal: GroupSeal,
+    payloadCrc: number,
+  ): { readonly record: Buffer; readonly chain: Buffer; readonly clock: Revision } {
+    const { sequence, durableSequence, previousChain, place } = seal;
+    const clock = compareRevisions(this.#clock, seal.clock) > 0 ? this.#clock : seal.clock;
+    const record = this.#buffer.subarray(0, this.bytes);
+    const payloadBytes = this.#length - RECORD_HEADER_BYTES;
+    const fields = {
+      payloadBytes,
+      entries: this.entries,
+      sequence,
+      durableSequence,
+      clock,
+      payloadCrc,
+      previousChain,
+    };
+    return { record, chain: sealRecord(record, fields, place), clock };
+  }
+
+  /** Resolves everyone who waits, in the order they came. */
+  resolve(sequence: number): void {
+    for (const resolve of this.#resolves) resolve(sequence);
+  }
+
+  /** Rejects everyone who waits, in the order they came. */
+  reject(error: unknown): void {
+    for (const reject of this.#rejects) reject(error);
+  }
+
+  /** Empties the group for its next use. */
+  clear(): void {
+    this.#length = RECORD_HEADER_BYTES;
+    this.#clock = revisionZero;
+    this.#resolves = [];
+    this.#rejects = [];
+    this.actors.clear();
+  }
+
+  #reserve(length: number): void {
+    if (length <= this.#buffer.length) return;
+    // One huge entry gets what it needs; doubling is for the many that follow each other.
+    const larger = Buffer.allocUnsafeSlow(
+      Math.max(length, Math.min(2 * this.#buffer.length, GROUP_BYTES_MAX)),
+    );
+    this.#buffer.copy(larger, 0, 0, this.#length);
+    this.#buffer = larger;
+  }
+}

@@ -1,0 +1,155 @@
+import { crc32 } from 'node:zlib';
+import type { FileSystem, OpenFile } from '#runtime/base/file-system.ts';
+import { journalCorrupted } from './journal-errors.ts';
+import {
+  decodeRecordHeader,
+  decodeSegmentHeader,
+  JOURNAL_FORMAT,
+  RECORD_FOOTER_BYTES,
+  RECORD_HEADER_BYTES,
+  type RecordHeader,
+  recordBytes,
+  recordFooter,
+  SEGMENT_HEADER_BYTES,
+  type SegmentHeader,
+} from './journal-format.ts';
+import { headerMisfit, type NextRecord } from './journal-tail.ts';
+
+/** Bytes read at once. Grows for a record that is larger. */
+const WINDOW_BYTES = 1024 * 1024;
+
+/** One step through a segment. */
+export type ReadStep =
+  | {
+      readonly kind: 'record';
+      readonly header: RecordHeader;
+      /** The entries; valid until the next step. */
+      readonly payload: Buffer;
+      /** Offset behind the record. */
+      readonly end: number;
+    }
+  /** Everything up to the limit was read. */
+  | { readonly kind: 'end' }
+  /** The bytes at the reader's place are not the next record. */
+  | { readonly kind: 'fault'; readonly what: string };
+
+/** Reads the records of one segment in order and verifies every one of them. */
+export class SegmentReader {
+  readonly path: string;
+  readonly header: SegmentHeader;
+  readonly #file: OpenFile;
+  readonly #limit: number;
+  #window: Buffer = Buffer.alloc(0);
+  #windowStart = 0;
+  #offset = SEGMENT_HEADER_BYTES;
+  #sequence: number;
+  #chain: Buffer;
+
+  private constructor(path: string, file: OpenFile, header: SegmentHeader, limit: number) {
+    this.path = path;
+    this.header = header;
+    this.#file = file;
+    this.#limit = limit;
+    this.#sequence = header.firstSequence;
+    this.#chain = header.chain;
+  }
+
+  /**
+   * Opens a segment.
+   *
+   * @param firstSequence what its name says
+   * @param limit offset to read up to; without it the length of the file
+   * @throws {ServiceError} `DATA_CORRUPTED` when its header is not one this version can read
+   */
+  static async open(
+    files: FileSystem,
+    path: string,
+    firstSequence: number,
+    limit?: number,
+  ): Promise<SegmentReader> {
+    const file = await files.open(path, 'read');
+    try {
+      const bytes = Buffer.alloc(SEGMENT_HEADER_BYTES);
+      const length = await file.read(bytes, 0, SEGMENT_HEADER_BYTES, 0);
+      const header = decodeSegmentHeader(bytes.subarray(0, length));
+      const damage = { segment: path, offset: 0, sequence: firstSequence };
+      if ('kind' in header) {
+        if (header.kind === 'damaged')
+          throw journalCorrupted({ ...damage, what: 'the segment header is damaged' });
+        throw journalCorrupted({
+          ...damage,
+          what: `the segment has format ${header.format}, this version reads up to ${JOURNAL_FORMAT}`,
+          remedy: 'Start the version that wrote it, or restore a backup made by this one',
+        });
+      }
+      if (header.firstSequence !== firstSequence) {
+        throw journalCorrupted({
+          ...damage,
+          what: `the file holds the segment of sequence ${header.firstSequence}`,
+        });
+      }
+      return new SegmentReader(path, file, header, limit ?? (await file.size()));
+    } catch (error) {
+      await file.close();
+      throw error;
+    }
+  }
+
+  /** What should come next. */
+  get next(): NextRecord {
+    const place = { salt: this.header.salt, offset: this.#offset };
+    return { place, sequence: this.#sequence, previousChain: this.#chain };
+  }
+
+  /** Length of the part that may be read, in bytes. */
+  get limit(): number {
+    return this.#limit;
+  }
+
+  /** Reads the next record. After a fault the place stays where it was. */
+  async step(): Promise<ReadStep> {
+    if (this.#offset === this.#limit) return { kind: 'end' };
+    const next = this.next;
+    const head = await this.#bytes(RECORD_HEADER_BYTES);
+    const header = decodeRecordHeader(head, next.place);
+    if (header === null) return { kind: 'fault', what: 'there is no intact record header' };
+    const misfit = headerMisfit(header, head, next);
+    if (misfit !== null) return { kind: 'fault', what: misfit };
+    const length = recordBytes(header);
+    const record = await this.#bytes(length);
+    if (record.length < length) return { kind: 'fault', what: 'the file ends inside the record' };
+    const payload = record.subarray(RECORD_HEADER_BYTES, length - RECORD_FOOTER_BYTES);
+    if (
+      crc32(payload) !== header.payloadCrc ||
+      !record.subarray(length - RECORD_FOOTER_BYTES).equals(recordFooter)
+    ) {
+      return { kind: 'fault', what: 'the record does not match its checksum' };
+    }
+    this.#offset += length;
+    this.#sequence += 1;
+    this.#chain = header.chain;
+    return { kind: 'record', header, payload, end: this.#offset };
+  }
+
+  /** Everything from the present place to the end, for judging it. */
+  async rest(): Promise<Buffer> {
+    return this.#bytes(this.#limit - this.#offset);
+  }
+
+  close(): Promise<void> {
+    return this.#file.close();
+  }
+
+  /** `length` bytes at the present place, fewer at the limit. A view of the window, gone with the next call. */
+  async #bytes(length: number): Promise<Buffer> {
+    const wanted = Math.min(length, this.#limit - this.#offset);
+    const start = this.#offset - this.#windowStart;
+    if (start + wanted <= this.#window.length) return this.#window.subarray(start, start + wanted);
+    const size = Math.min(Math.max(WINDOW_BYTES, wanted), this.#limit - this.#offset);
+    const window = Buffer.allocUnsafeSlow(size);
+    const count = await this.#file.read(window, 0, size, this.#offset);
+    this.#window = window.subarray(0, count);
+    this.#windowStart = this.#offset;
+    return this.#window.subarray(0, Math.min(wanted, count));
+  }
+}

@@ -1,0 +1,227 @@
+import { join } from 'node:path';
+import { InvariantError } from '#runtime/base/assert.ts';
+import type { FileSystem } from '#runtime/base/file-system.ts';
+import { type Revision, revisionZero } from '#runtime/content/revision.ts';
+import { outlineEntry } from '#runtime/log/entry-codec.ts';
+import { journalCorrupted } from './journal-errors.ts';
+import type { JournalReport } from './journal-events.ts';
+import {
+  parseSegmentFileName,
+  SEGMENT_HEADER_BYTES,
+  segmentFileName,
+  UNFINISHED_SUFFIX,
+} from './journal-format.ts';
+import { SegmentReader } from './journal-reader.ts';
+import { Segment } from './journal-retention.ts';
+import { judgeTail } from './journal-tail.ts';
+
+/** Bytes copied at once when the end of the newest segment is written again. */
+const COPY_BYTES = 1024 * 1024;
+
+/** Where a journal stands after all of it was verified. */
+export interface RecoveredJournal {
+  /** Oldest first; the newest may be empty. */
+  readonly segments: readonly Segment[];
+  readonly lastSequence: number;
+  readonly lastClock: Revision;
+  /** The chain up to the last record; null when there is no segment. */
+  readonly chain: Buffer | null;
+}
+
+interface ScannedSegment {
+  readonly segment: Segment;
+  readonly lastClock: Revision;
+  readonly chain: Buffer;
+  readonly records: number;
+}
+
+/**
+ * Verifies a whole journal: every header, checksum and footer, the sequence and the chain over all segments.
+ * The newest segment is cut behind its last whole record when what follows is an unfinished write (see
+ * `journal-tail.ts`); anything else that is wrong ends the opening with nothing changed.
+ *
+ * @throws {ServiceError} `DATA_CORRUPTED`
+ */
+export async function recoverJournal(
+  files: FileSystem,
+  folder: string,
+  report: JournalReport,
+): Promise<RecoveredJournal> {
+  await files.makeDirectory(folder);
+  const firstSequences: number[] = [];
+  for (const name of await files.readdir(folder)) {
+    const firstSequence = parseSegmentFileName(name);
+    if (firstSequence !== null) firstSequences.push(firstSequence);
+    // A segment gets its name only when it is whole: this one never held a record.
+    else if (name.endsWith(UNFINISHED_SUFFIX)) await files.unlink(join(folder, name));
+  }
+  firstSequences.sort((a, b) => a - b);
+  // A process that died may have removed a segment without flushing that; a later removal must not overtake it.
+  await files.syncDirectory(folder);
+  const segments: Segment[] = [];
+  let before: ScannedSegment | undefined;
+  let records = 0;
+  for (const firstSequence of firstSequences) {
+    const isNewest = firstSequence === firstSequences.at(-1);
+    before = await scanSegment(files, folder, firstSequence, before, isNewest ? report : null);
+    segments.push(before.segment);
+    records += before.records;
+  }
+  const lastSequence = before?.segment.lastSequence ?? 0;
+  report({ kind: 'recovered', segments: segments.length, records, lastSequence });
+  return {
+    segments,
+    lastSequence,
+    lastClock: before?.lastClock ?? revisionZero,
+    chain: before?.chain ?? null,
+  };
+}
+
+/** @param report null for any but the newest segment: those must be whole to their last byte */
+async function scanSegment(
+  files: FileSystem,
+  folder: string,
+  firstSequence: number,
+  before: ScannedSegment | undefined,
+  report: JournalReport | null,
+): Promise<ScannedSegment> {
+  const path = join(folder, segmentFileName(firstSequence));
+  const reader = await SegmentReader.open(files, path, firstSequence);
+  try {
+    checkContinuity(reader, before);
+    const segment = new Segment(path, reader.header);
+    let lastClock = reader.header.clock;
+    let records = 0;
+    let fault: string | null = null;
+    const unflushed = new UnflushedStart();
+    for (;;) {
+      const step = await reader.step();
+      if (step.kind !== 'record') {
+        if (step.kind === 'fault') fault = step.what;
+        break;
+      }
+      const { header, payload, end } = step;
+      segment.add(header.sequence, actorsOf(path, payload, header.entries, reader), end);
+      unflushed.add(header.sequence, header.durableSequence, end);
+      lastClock = header.clock;
+      records += 1;
+    }
+    const { previousChain: chain } = reader.next;
+    if (report !== null) {
+      const cut = fault === null ? null : await judge(reader, report);
+      await settleNewest(files, segment, unflushed.offset, cut !== null);
+      cut?.();
+    } else if (fault !== null) {
+      throw journalCorrupted({
+        segment: path,
+        offset: segment.end,
+        sequence: segment.lastSequence + 1,
+        what: fault,
+      });
+    }
+    return { segment, lastClock, chain, records };
+  } finally {
+    await reader.close();
+  }
+}
+
+function checkContinuity(reader: SegmentReader, before: ScannedSegment | undefined): void {
+  if (before === undefined) return;
+  const expected = before.segment.lastSequence + 1;
+  const { firstSequence, chain } = reader.header;
+  const damage = { segment: reader.path, offset: 0, sequence: expected };
+  if (firstSequence !== expected) {
+    const what = `the segment starts with sequence ${firstSequence}, but ${before.segment.path} ends before ${expected}`;
+    throw journalCorrupted({
+      ...damage,
+      what: `${what}: a segment in between is missing, or its records are`,
+    });
+  }
+  if (!chain.equals(before.chain)) {
+    throw journalCorrupted({
+      ...damage,
+      what: `the segment does not continue the chain of ${before.segment.path}`,
+    });
+  }
+}
+
+function actorsOf(path: string, payload: Buffer, entries: number, reader: SegmentReader): Set<string> {
+  const actors = new Set<string>();
+  let offset = 0;
+  try {
+    for (let index = 0; index < entries; index += 1) {
+      const { actor, end } = outlineEntry(payload, offset);
+      actors.add(actor);
+      offset = end;
+    }
+    if (offset !== payload.length) throw new InvariantError('bytes left over');
+    return actors;
+  } catch (cause) {
+    const { place, sequence } = reader.next;
+    const what = `the record before this matches its checksum, but does not hold ${entries} entries`;
+    throw journalCorrupted({ segment: path, offset: place.offset, sequence, what }, cause);
+  }
+}
+
+/** @returns how to report the cut, once it is made */
+async function judge(reader: SegmentReader, report: JournalReport): Promise<() => void> {
+  const { next, path: segment } = reader;
+  const { sequence } = next;
+  const { offset } = next.place;
+  const tail = await reader.rest();
+  const verdict = judgeTail(tail, next);
+  if (verdict.kind === 'damaged') throw journalCorrupted({ segment, offset, sequence, what: verdict.reason });
+  if (verdict.kind === 'clean') return () => {};
+  let bytes = tail.length;
+  while (tail[bytes - 1] === 0) bytes -= 1;
+  const { reason } = verdict;
+  return () => report({ kind: 'tail-discarded', segment, offset, bytes, sequence, reason });
+}
+
+/**
+ * Makes what was found in the newest segment as durable as it looks, before anything builds on it:
+ *
+ * - What follows the last record is cut off and the cut flushed, so that it can never come back to life.
+ * - Records not known to be flushed are written again and flushed. They may be in the memory of the operating
+ *   system only: after a killed process, and after a failed flush, which marks the pages as clean although
+ *   they never arrived, so that flushing again would do nothing and say that all is well.
+ */
+async function settleNewest(
+  files: FileSystem,
+  segment: Segment,
+  unflushedFrom: number,
+  cut: boolean,
+): Promise<void> {
+  const file = await files.open(segment.path, 'read-write');
+  try {
+    if (cut) await file.truncate(segment.end);
+    const buffer = Buffer.allocUnsafe(Math.min(COPY_BYTES, segment.end - unflushedFrom));
+    for (let at = unflushedFrom; at < segment.end; at += COPY_BYTES) {
+      const length = Math.min(COPY_BYTES, segment.end - at);
+      const count = await file.read(buffer, 0, length, at);
+      if (count < length) throw new InvariantError(`${segment.path} became shorter while it was opened`);
+      await file.write(buffer, 0, length, at);
+    }
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+/** Follows where the records start that no later record says were flushed. */
+class UnflushedStart {
+  #offset = SEGMENT_HEADER_BYTES;
+  readonly #ends: { readonly sequence: number; readonly end: number }[] = [];
+
+  /** Offset in bytes. */
+  get offset(): number {
+    return this.#offset;
+  }
+
+  add(sequence: number, durableSequence: number, end: number): void {
+    while (this.#ends[0] !== undefined && this.#ends[0].sequence <= durableSequence) {
+      this.#offset = (this.#ends.shift() as { end: number }).end;
+    }
+    this.#ends.push({ sequence, end });
+  }
+}

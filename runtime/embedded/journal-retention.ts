@@ -1,0 +1,113 @@
+import type { PendingRange } from '#runtime/log/ports.ts';
+import { SEGMENT_HEADER_BYTES, type SegmentHeader } from './journal-format.ts';
+
+interface Range {
+  first: number;
+  last: number;
+}
+
+/** A segment as the running journal knows it. */
+export class Segment {
+  readonly path: string;
+  readonly header: SegmentHeader;
+  /** Offset behind the last whole record, in bytes. */
+  end = SEGMENT_HEADER_BYTES;
+  /** Sequence of the last record; one less than the first while there is none. */
+  lastSequence: number;
+  /** Actors with entries in it that are not released. */
+  readonly actors = new Map<string, Range>();
+
+  constructor(path: string, header: SegmentHeader) {
+    this.path = path;
+    this.header = header;
+    this.lastSequence = header.firstSequence - 1;
+  }
+
+  /** Notes the actors of one more record. */
+  add(sequence: number, actors: Iterable<string>, end: number): void {
+    for (const actor of actors) {
+      const range = this.actors.get(actor);
+      if (range === undefined) this.actors.set(actor, { first: sequence, last: sequence });
+      else range.last = sequence;
+    }
+    this.lastSequence = sequence;
+    this.end = end;
+  }
+}
+
+/** Keeps a running reader's segments from being removed. */
+export interface Pin {
+  /** Sequence the reader needs next. */
+  sequence: number;
+}
+
+/**
+ * Which segments there are and which of them are still needed. Segments leave from the oldest on and the
+ * newest one stays, so that sequences stay contiguous and never restart. It removes nothing itself.
+ */
+export class Retention {
+  /** Oldest first. */
+  #segments: Segment[];
+  readonly #pins = new Set<Pin>();
+
+  constructor(segments: readonly Segment[]) {
+    this.#segments = [...segments];
+  }
+
+  /** Oldest first. */
+  get segments(): readonly Segment[] {
+    return this.#segments;
+  }
+
+  /** Adds the segment that is written from now on. It takes the place of an empty one of the same name. */
+  add(segment: Segment): void {
+    this.#segments = this.#segments.filter((older) => older.path !== segment.path);
+    this.#segments.push(segment);
+  }
+
+  /** @see Log.released */
+  released(actor: string, sequence: number): void {
+    for (const segment of this.#segments) {
+      if (segment.header.firstSequence > sequence) return;
+      const range = segment.actors.get(actor);
+      if (range === undefined) continue;
+      if (range.last <= sequence) segment.actors.delete(actor);
+      else range.first = Math.max(range.first, sequence + 1);
+    }
+  }
+
+  /** @see Log.pending */
+  pending(): Map<string, PendingRange> {
+    const pending = new Map<string, PendingRange>();
+    for (const { actors } of this.#segments) {
+      for (const [actor, { first, last }] of actors) {
+        pending.set(actor, { first: pending.get(actor)?.first ?? first, last });
+      }
+    }
+    return pending;
+  }
+
+  /** Keeps everything from `sequence` on until {@link unpin}. */
+  pin(sequence: number): Pin {
+    const pin = { sequence };
+    this.#pins.add(pin);
+    return pin;
+  }
+
+  unpin(pin: Pin): void {
+    this.#pins.delete(pin);
+  }
+
+  /** Takes the oldest segment off the list when nobody needs it. @returns it, or undefined */
+  takeRemovable(): Segment | undefined {
+    const oldest = this.#segments[0];
+    if (oldest === undefined || this.#segments.length === 1 || oldest.actors.size > 0) return undefined;
+    for (const pin of this.#pins) if (pin.sequence <= oldest.lastSequence) return undefined;
+    return this.#segments.shift();
+  }
+
+  /** Puts back a segment that could not be removed. */
+  putBack(segment: Segment): void {
+    this.#segments.unshift(segment);
+  }
+}

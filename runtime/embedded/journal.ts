@@ -1,0 +1,435 @@
+import { join } from 'node:path';
+import { assert } from '#runtime/base/assert.ts';
+import type { Clock, Timer } from '#runtime/base/clock.ts';
+import type { FileSystem } from '#runtime/base/file-system.ts';
+import type { Random } from '#runtime/base/random.ts';
+import type { Revision } from '#runtime/content/revision.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import { decodeEntries, entrySize } from '#runtime/log/entry-codec.ts';
+import { ENTRY_BYTES_MAX, type LogEntry, type LogRecord } from '#runtime/log/log-entry.ts';
+import type { Log, PendingRange } from '#runtime/log/ports.ts';
+import { journalCorrupted, journalStopped } from './journal-errors.ts';
+import type { JournalReport } from './journal-events.ts';
+import { CHAIN_BYTES, segmentFileName, type SegmentHeader } from './journal-format.ts';
+import { EntryGroup } from './journal-group.ts';
+import { SegmentReader } from './journal-reader.ts';
+import { type RecoveredJournal, recoverJournal } from './journal-recovery.ts';
+import { Retention, Segment } from './journal-retention.ts';
+import { SegmentWriter } from './journal-segment-writer.ts';
+
+/**
+ * When an append is acknowledged: `local` after the flush, so that a power cut loses nothing acknowledged;
+ * `relaxed` after the write, so that the death of the process loses nothing and a power cut the last moments.
+ */
+export type JournalDurability = 'local' | 'relaxed';
+
+/** How a journal is opened. */
+export interface JournalOptions {
+  /** Folder of the journal; made when it is not there. It belongs to one process at a time. */
+  readonly folder: string;
+  readonly durability: JournalDurability;
+  readonly files: FileSystem;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly report: JournalReport;
+  /** Size of a segment in bytes; a larger single record is a segment of its own. Default 64 MiB. */
+  readonly segmentBytes?: number;
+}
+
+const SEGMENT_BYTES = 64 * 1024 * 1024;
+
+/** Flush interval of class `relaxed`, in milliseconds. */
+const RELAXED_FLUSH_MS = 100;
+
+/** Encoded bytes that may wait behind the group being written. */
+const WAITING_BYTES_MAX = 1024 * 1024 * 1024;
+
+/** Empty groups kept for reuse: one is written while one fills. */
+const SPARE_GROUPS_MAX = 2;
+
+/** The segment being written. */
+interface Active {
+  readonly segment: Segment;
+  readonly writer: SegmentWriter;
+}
+
+/**
+ * The write-ahead journal of one process: the embedded `Log`.
+ *
+ * Group commit: while one group of entries is written and flushed, the next one fills with whatever arrives
+ * from all actors; one write and one flush carry them all. The file layout is in `journal-format.ts`.
+ *
+ * Invariants:
+ * 1. At most one record is being written. In class `local` it is flushed before the next one is written, so
+ *    only the newest record of the newest segment can be unfinished after a crash.
+ * 2. `lastSequence`, `lastClock` and the chain move only when a record is as durable as its class asks, and
+ *    only then does `append` resolve.
+ * 3. A file is appended to only by the journal that made it. After opening, writing starts with a new segment.
+ * 4. A segment is final, cut to its length and flushed, before the next one gets its name. Segments are
+ *    removed from the oldest on, each removal flushed before the next: what is there is contiguous.
+ * 5. After a failed write or flush nothing is written any more; no flush is ever tried again.
+ *    The one exception is a full volume, when the remains could be taken away.
+ *
+ * Enforcement: test/runtime/embedded/journal*.test.ts and test/runtime/log/log-conformance.ts.
+ */
+export class Journal implements Log {
+  readonly #options: JournalOptions;
+  readonly #retention: Retention;
+  #lastSequence: number;
+  #lastClock: Revision;
+  #flushedSequence: number;
+  #chain: Buffer;
+  #active: Active | undefined;
+  /** Groups not written yet; the last one fills. */
+  #groups: EntryGroup[] = [];
+  #spares: EntryGroup[] = [];
+  #waitingBytes = 0;
+  #loop: Promise<void> | undefined;
+  #flushing: Promise<void> | undefined;
+  #flushTimer: Timer | undefined;
+  #removing: Promise<void> | undefined;
+  #stopped: ServiceError | undefined;
+  /** Set while rejections are being delivered: who appends before it has heard of them must not get past. */
+  #refusal: ServiceError | undefined;
+  #closing: Promise<void> | undefined;
+
+  private constructor(options: JournalOptions, recovered: RecoveredJournal) {
+    this.#options = options;
+    this.#retention = new Retention(recovered.segments);
+    this.#lastSequence = recovered.lastSequence;
+    this.#flushedSequence = recovered.lastSequence;
+    this.#lastClock = recovered.lastClock;
+    // A fresh journal starts with a random chain: records of two journals never continue each other.
+    this.#chain = recovered.chain ?? Buffer.from(options.random.bytes(CHAIN_BYTES));
+  }
+
+  /**
+   * Opens a journal and verifies all of it. Also on a full volume, so that it can be read.
+   *
+   * @throws {ServiceError} `DATA_CORRUPTED` naming file, offset, sequence and remedy when anything but an
+   *   unfinished write at the end is wrong; then nothing was changed
+   */
+  static async open(options: JournalOptions): Promise<Journal> {
+    return new Journal(options, await recoverJournal(options.files, options.folder, options.report));
+  }
+
+  get lastSequence(): number {
+    return this.#lastSequence;
+  }
+
+  get lastClock(): Revision {
+    return this.#lastClock;
+  }
+
+  /** Sequence of the oldest record that is still there; `lastSequence + 1` when there is none. */
+  get firstSequence(): number {
+    return this.#retention.segments[0]?.header.firstSequence ?? this.#lastSequence + 1;
+  }
+
+  /** Sequence up to which everything is on the disk; behind `lastSequence` in class `relaxed` only. */
+  get flushedSequence(): number {
+    return this.#flushedSequence;
+  }
+
+  append(entry: LogEntry): Promise<number> {
+    const refusal = this.#stopped ?? this.#refusal ?? (this.#closing && new ServiceError('SHUTTING_DOWN'));
+    if (refusal !== undefined) return Promise.reject(refusal);
+    try {
+      const bytes = entrySize(entry);
+      if (bytes > ENTRY_BYTES_MAX) throw new ServiceError('COMMIT_TOO_LARGE');
+      if (this.#waitingBytes > 0 && this.#waitingBytes + bytes > WAITING_BYTES_MAX)
+        throw new ServiceError('OVERLOADED');
+      const durable = this.#groupFor(bytes).add(entry, bytes);
+      this.#waitingBytes += bytes;
+      this.#loop ??= this.#run();
+      return durable;
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  async *read(afterSequence: number): AsyncGenerator<LogRecord, void, void> {
+    const until = this.#lastSequence;
+    const pin = this.#retention.pin(afterSequence + 1);
+    try {
+      for (const segment of [...this.#retention.segments]) {
+        if (segment.lastSequence <= afterSequence || segment.header.firstSequence > until) continue;
+        yield* this.#readSegment(segment, afterSequence, until);
+        pin.sequence = segment.lastSequence + 1;
+      }
+    } finally {
+      this.#retention.unpin(pin);
+      this.#removeReleased();
+    }
+  }
+
+  released(actor: string, sequence: number): void {
+    assert(sequence <= this.#lastSequence, `released ${sequence}, the log ends at ${this.#lastSequence}`);
+    this.#retention.released(actor, sequence);
+    this.#removeReleased();
+  }
+
+  pending(): ReadonlyMap<string, PendingRange> {
+    return this.#retention.pending();
+  }
+
+  /**
+   * Brings everything acknowledged to the disk; in class `local` it is there already.
+   *
+   * A shard must not be flushed ahead of its log: after a power cut the log would be behind it, and its next
+   * records would take sequences that the shard has seen. So in class `relaxed` call this before a shard commits.
+   *
+   * @returns the sequence up to which everything is on the disk
+   * @throws {ServiceError} `WRITES_STOPPED`
+   */
+  async flush(): Promise<number> {
+    const wanted = this.#lastSequence;
+    while (this.#flushedSequence < wanted) {
+      if (this.#stopped !== undefined) throw this.#stopped;
+      await this.#flushActive();
+    }
+    return this.#flushedSequence;
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  #groupFor(bytes: number): EntryGroup {
+    const filling = this.#groups.at(-1);
+    if (filling?.takes(bytes) === true) return filling;
+    const group = this.#spares.pop() ?? new EntryGroup();
+    this.#groups.push(group);
+    return group;
+  }
+
+  async #run(): Promise<void> {
+    // In a later turn, so that everything one turn of the event loop appends shares a record.
+    await this.#soon();
+    for (let group = this.#groups.shift(); group !== undefined; group = this.#groups.shift()) {
+      this.#waitingBytes = this.#groups.reduce((sum, waiting) => sum + waiting.bytes, 0);
+      // Left behind by an entry that could not be encoded.
+      if (group.entries === 0) continue;
+      try {
+        const sequence = await this.#write(group);
+        group.resolve(sequence);
+      } catch (error) {
+        this.#fail(group, error);
+      }
+      this.#recycle(group);
+      // Who was just answered may have more: let them join the next group.
+      await this.#soon();
+    }
+    this.#loop = undefined;
+  }
+
+  async #write(group: EntryGroup): Promise<number> {
+    const { clock, durability } = this.#options;
+    if (this.#stopped !== undefined) throw this.#stopped;
+    const checksum = await group.checksum(clock);
+    const { segment, writer } = await this.#activeFor(group.bytes);
+    const start = writer.end;
+    const sequence = this.#lastSequence + 1;
+    assert(sequence < Number.MAX_SAFE_INTEGER, 'log sequence above 2^53');
+    const sealed = group.seal(
+      {
+        sequence,
+        durableSequence: this.#flushedSequence,
+        clock: this.#lastClock,
+        previousChain: this.#chain,
+        place: { salt: segment.header.salt, offset: start },
+      },
+      checksum,
+    );
+    await this.#writeOut(writer, sealed.record, start);
+    if (durability === 'local') this.#flushedSequence = sequence;
+    this.#lastSequence = sequence;
+    this.#lastClock = sealed.clock;
+    this.#chain = sealed.chain;
+    segment.add(sequence, group.actors, start + sealed.record.length);
+    if (durability === 'relaxed') this.#scheduleFlush();
+    return sequence;
+  }
+
+  /** Makes a record as durable as the class asks. */
+  async #writeOut(writer: SegmentWriter, record: Buffer, start: number): Promise<void> {
+    try {
+      await writer.append(record);
+      if (this.#options.durability === 'local') await writer.datasync();
+      // A flush or a read may have stopped everything meanwhile; then nothing more is acknowledged.
+      if (this.#stopped !== undefined) throw this.#stopped;
+    } catch (error) {
+      if (isStorageFull(error)) throw error;
+      this.#stop(error);
+      await writer.retract(start);
+      throw error;
+    }
+  }
+
+  async #activeFor(bytes: number): Promise<Active> {
+    if (this.#active?.writer.takes(bytes) === true) return this.#active;
+    await this.#finishActive();
+    const { folder, files, clock, random, report } = this.#options;
+    const header: SegmentHeader = {
+      firstSequence: this.#lastSequence + 1,
+      createdMs: Math.floor(clock.wallMs()),
+      clock: this.#lastClock,
+      chain: this.#chain,
+      salt: Buffer.from(random.bytes(4)).readUInt32LE(0),
+    };
+    const path = join(folder, segmentFileName(header.firstSequence));
+    const writer = await SegmentWriter.create(
+      files,
+      path,
+      header,
+      this.#options.segmentBytes ?? SEGMENT_BYTES,
+    );
+    const segment = new Segment(path, header);
+    this.#retention.add(segment);
+    this.#active = { segment, writer };
+    report({ kind: 'segment-created', segment: path, firstSequence: header.firstSequence });
+    this.#removeReleased();
+    return this.#active;
+  }
+
+  async #finishActive(): Promise<void> {
+    while (this.#flushing !== undefined) await this.#flushing;
+    if (this.#active === undefined) return;
+    const { writer } = this.#active;
+    this.#active = undefined;
+    await this.#flushWith(() => writer.finish());
+    if (this.#stopped !== undefined) throw this.#stopped;
+  }
+
+  /** A full volume refuses the group and all that wait behind it, which may build on it; anything else ends it all. */
+  #fail(group: EntryGroup, error: unknown): void {
+    const isFull = isStorageFull(error);
+    if (!isFull) this.#stop(error);
+    const rejection = isFull ? error : (this.#stopped as ServiceError);
+    let entries = group.entries;
+    group.reject(rejection);
+    for (const waiting of this.#groups.splice(0)) {
+      entries += waiting.entries;
+      waiting.reject(rejection);
+      this.#recycle(waiting);
+    }
+    this.#waitingBytes = 0;
+    if (!isFull) return;
+    this.#refusal = error;
+    this.#options.clock.soon(() => {
+      this.#refusal = undefined;
+    });
+    this.#options.report({ kind: 'storage-full', entries, cause: error.cause });
+  }
+
+  #stop(cause: unknown): void {
+    if (this.#stopped !== undefined) return;
+    this.#stopped = journalStopped(cause);
+    this.#options.report({ kind: 'writes-stopped', cause });
+  }
+
+  #recycle(group: EntryGroup): void {
+    if (this.#spares.length >= SPARE_GROUPS_MAX || group.isOversized) return;
+    group.clear();
+    this.#spares.push(group);
+  }
+
+  #scheduleFlush(): void {
+    this.#flushTimer ??= this.#options.clock.after(RELAXED_FLUSH_MS, () => {
+      this.#flushTimer = undefined;
+      if (this.#stopped === undefined) void this.#flushActive();
+    });
+  }
+
+  #flushActive(): Promise<void> {
+    return this.#flushWith(async () => this.#active?.writer.datasync());
+  }
+
+  /** One flush at a time, of everything acknowledged before it. A failed one stops the journal; it never rejects. */
+  #flushWith(flush: () => Promise<void>): Promise<void> {
+    if (this.#flushing !== undefined) return this.#flushing;
+    const sequence = this.#lastSequence;
+    this.#flushing = flush()
+      .then(() => {
+        this.#flushedSequence = Math.max(this.#flushedSequence, sequence);
+      })
+      .catch((error: unknown) => this.#stop(error))
+      .finally(() => {
+        this.#flushing = undefined;
+      });
+    return this.#flushing;
+  }
+
+  async *#readSegment(segment: Segment, after: number, until: number): AsyncGenerator<LogRecord, void, void> {
+    const { path, header, end } = segment;
+    const reader = await SegmentReader.open(this.#options.files, path, header.firstSequence, end);
+    try {
+      while (reader.next.sequence <= until) {
+        const { sequence, place } = reader.next;
+        const step = await reader.step();
+        const damage = { segment: path, offset: place.offset, sequence };
+        if (step.kind === 'end') return;
+        if (step.kind === 'fault') throw journalCorrupted({ ...damage, what: step.what });
+        if (sequence <= after) continue;
+        yield { sequence, entries: decodeEntries(Buffer.from(step.payload), step.header.entries) };
+      }
+    } catch (error) {
+      // A log that cannot be trusted takes nothing more.
+      if (error instanceof ServiceError && error.code === 'DATA_CORRUPTED') this.#stop(error);
+      throw error;
+    } finally {
+      await reader.close();
+    }
+  }
+
+  #removeReleased(): void {
+    if (this.#closing !== undefined || this.#stopped !== undefined) return;
+    this.#removing ??= this.#removeAll().finally(() => {
+      this.#removing = undefined;
+    });
+  }
+
+  async #removeAll(): Promise<void> {
+    const { files, folder, report } = this.#options;
+    for (
+      let segment = this.#retention.takeRemovable();
+      segment !== undefined;
+      segment = this.#retention.takeRemovable()
+    ) {
+      try {
+        await files.unlink(segment.path).catch((error: NodeJS.ErrnoException) => {
+          // The unlink of an earlier try may have worked, and the flush behind it not.
+          if (error.code !== 'ENOENT') throw error;
+        });
+        // Before the next one: the disk may forget names in any order, and a gap would refuse to open.
+        await files.syncDirectory(folder);
+      } catch (cause) {
+        this.#retention.putBack(segment);
+        report({ kind: 'removal-failed', segment: segment.path, cause });
+        return;
+      }
+      report({ kind: 'segment-removed', segment: segment.path, lastSequence: segment.lastSequence });
+    }
+  }
+
+  async #close(): Promise<void> {
+    // Let the caller set #closing first: what is appended from now on is refused.
+    await null;
+    await this.#loop;
+    this.#flushTimer?.cancel();
+    await this.#removing;
+    if (this.#stopped === undefined) return this.#finishActive();
+    while (this.#flushing !== undefined) await this.#flushing;
+    await this.#active?.writer.abandon();
+    this.#active = undefined;
+  }
+
+  #soon(): Promise<void> {
+    return new Promise((resolve) => this.#options.clock.soon(resolve));
+  }
+}
+
+function isStorageFull(error: unknown): error is ServiceError {
+  return error instanceof ServiceError && error.code === 'STORAGE_FULL';
+}

@@ -1,0 +1,163 @@
+import { assert, InvariantError } from '#runtime/base/assert.ts';
+import { ACTOR_BYTES_MAX, KEY_BYTES_MAX, type LogEntry, TABLE_MAX, type Write } from './log-entry.ts';
+
+/*
+ * The bytes of an entry, little endian:
+ *
+ *   u32  length of everything behind it
+ *   u16  length of the actor id   u48 clock milliseconds   u32 clock counter   u32 number of writes
+ *        actor id, UTF-8
+ *   for every write:
+ *   u16  table   u16 key length   u32 value length, REMOVED for a removal
+ *        key, value
+ *
+ * The length in front lets a reader hop over entries without decoding them. Nothing here is checksummed: that
+ * is the record around it. No allocation happens while encoding, at 70 MB/s it would be all the work there is.
+ */
+const ENTRY_HEADER_BYTES = 20;
+const WRITE_HEADER_BYTES = 8;
+const REMOVED = 0xffffffff;
+
+/** Keys from this length on are written by a native call: measured, the loop costs 1.5 ns a byte, the call 35. */
+const NATIVE_KEY_BYTES = 24;
+
+/** Char codes a byte cannot hold. */
+const notBinary = /[^\x00-\xff]/;
+
+/** @returns the exact number of bytes {@link encodeEntry} writes for it */
+export function entrySize(entry: LogEntry): number {
+  let size = ENTRY_HEADER_BYTES + Buffer.byteLength(entry.actor, 'utf8');
+  for (const { key, value } of entry.writes) {
+    size += WRITE_HEADER_BYTES + key.length + (value === null ? 0 : value.length);
+  }
+  return size;
+}
+
+/**
+ * Writes one entry.
+ *
+ * @param target has {@link entrySize} bytes free at `offset`
+ * @returns the offset behind it
+ * @throws {InvariantError} for a key that is not binary, or anything longer than its bound; what was written
+ *   at `offset` by then is to be ignored
+ */
+export function encodeEntry(entry: LogEntry, target: Buffer, offset: number): number {
+  const { actor, writes, clock } = entry;
+  const actorLength = target.write(actor, offset + ENTRY_HEADER_BYTES, 'utf8');
+  assert(actorLength > 0 && actorLength <= ACTOR_BYTES_MAX, `actor id of ${actorLength} bytes`);
+  target.writeUInt16LE(actorLength, offset + 4);
+  target.writeUIntLE(clock.ms, offset + 6, 6);
+  target.writeUInt32LE(clock.counter, offset + 12);
+  target.writeUInt32LE(writes.length, offset + 16);
+  let position = offset + ENTRY_HEADER_BYTES + actorLength;
+  for (const write of writes) position = encodeWrite(write, target, position);
+  target.writeUInt32LE(position - offset - 4, offset);
+  return position;
+}
+
+function encodeWrite({ table, key, value }: Write, target: Buffer, offset: number): number {
+  const keyLength = key.length;
+  assert(Number.isInteger(table) && table >= 0 && table <= TABLE_MAX, `table number ${table}`);
+  assert(keyLength <= KEY_BYTES_MAX, `key of ${keyLength} bytes`);
+  const valueLength = value === null ? REMOVED : value.length;
+  target[offset] = table;
+  target[offset + 1] = table >>> 8;
+  target[offset + 2] = keyLength;
+  target[offset + 3] = keyLength >>> 8;
+  target[offset + 4] = valueLength;
+  target[offset + 5] = valueLength >>> 8;
+  target[offset + 6] = valueLength >>> 16;
+  target[offset + 7] = valueLength >>> 24;
+  let position = offset + WRITE_HEADER_BYTES;
+  writeKey(key, target, position);
+  position += keyLength;
+  if (value === null) return position;
+  target.set(value, position);
+  return position + value.length;
+}
+
+/** A char code above 255 would silently become another key, so every key is checked. */
+function writeKey(key: string, target: Buffer, offset: number): void {
+  if (key.length >= NATIVE_KEY_BYTES) {
+    assert(!notBinary.test(key), 'key with a char code above 255');
+    target.latin1Write(key, offset, key.length);
+    return;
+  }
+  let all = 0;
+  for (let index = 0; index < key.length; index += 1) {
+    const code = key.charCodeAt(index);
+    all |= code;
+    target[offset + index] = code;
+  }
+  assert(all <= 0xff, 'key with a char code above 255');
+}
+
+/** An entry read without its writes. */
+export interface EntryOutline {
+  readonly actor: string;
+  /** Offset behind the entry. */
+  readonly end: number;
+}
+
+/**
+ * Reads who wrote an entry and where it ends.
+ *
+ * @throws {InvariantError} when the bytes are no entry
+ */
+export function outlineEntry(source: Buffer, offset: number): EntryOutline {
+  need(source, offset, ENTRY_HEADER_BYTES);
+  const end = offset + 4 + source.readUInt32LE(offset);
+  const actorEnd = offset + ENTRY_HEADER_BYTES + source.readUInt16LE(offset + 4);
+  if (actorEnd > end || end > source.length) throw new InvariantError('log entry longer than its record');
+  return { actor: source.toString('utf8', offset + ENTRY_HEADER_BYTES, actorEnd), end };
+}
+
+/**
+ * Reads one entry. Its values are views of `source`.
+ *
+ * @throws {InvariantError} when the bytes are no entry
+ */
+export function decodeEntry(
+  source: Buffer,
+  offset: number,
+): { readonly entry: LogEntry; readonly end: number } {
+  const { actor, end } = outlineEntry(source, offset);
+  const clock = { ms: source.readUIntLE(offset + 6, 6), counter: source.readUInt32LE(offset + 12) };
+  const count = source.readUInt32LE(offset + 16);
+  const writes: Write[] = [];
+  let position = offset + ENTRY_HEADER_BYTES + source.readUInt16LE(offset + 4);
+  while (writes.length < count) {
+    need(source, position, WRITE_HEADER_BYTES);
+    const table = source.readUInt16LE(position);
+    const keyStart = position + WRITE_HEADER_BYTES;
+    const keyEnd = keyStart + source.readUInt16LE(position + 2);
+    const valueLength = source.readUInt32LE(position + 4);
+    position = keyEnd + (valueLength === REMOVED ? 0 : valueLength);
+    if (position > end) throw new InvariantError('write longer than its log entry');
+    const key = source.latin1Slice(keyStart, keyEnd);
+    writes.push({ table, key, value: valueLength === REMOVED ? null : source.subarray(keyEnd, position) });
+  }
+  if (position !== end) throw new InvariantError('log entry with bytes left over');
+  return { entry: { actor, writes, clock }, end };
+}
+
+/**
+ * Reads entries that fill `source` exactly.
+ *
+ * @throws {InvariantError} when the bytes are not `count` entries
+ */
+export function decodeEntries(source: Buffer, count: number): LogEntry[] {
+  const entries: LogEntry[] = [];
+  let offset = 0;
+  while (entries.length < count) {
+    const { entry, end } = decodeEntry(source, offset);
+    entries.push(entry);
+    offset = end;
+  }
+  if (offset !== source.length) throw new InvariantError('log record with bytes left over');
+  return entries;
+}
+
+function need(source: Buffer, offset: number, bytes: number): void {
+  if (offset + bytes > source.length) throw new InvariantError('log entry cut short');
+}

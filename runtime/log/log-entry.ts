@@ -1,0 +1,44 @@
+import type { Revision } from '#runtime/content/revision.ts';
+
+/**
+ * One effect: what a key holds afterwards. Effects, never commands, so that applying a write anywhere, any
+ * number of times, gives the same bytes.
+ */
+export interface Write {
+  /** Number of the table among the tables of the actor's kind, at most {@link TABLE_MAX}. */
+  readonly table: number;
+  /** A binary string: each char code 0..255 is one byte; at most {@link KEY_BYTES_MAX} of them. */
+  readonly key: string;
+  /** The new value; null removes the key. An empty value is a value, not a removal. */
+  readonly value: Uint8Array | null;
+}
+
+/** The effects of one batch of one actor. They become durable together or not at all. */
+export interface LogEntry {
+  /** Id of the actor, `{tenant}/{repo}/{branch}/{kind}`; at most {@link ACTOR_BYTES_MAX} bytes of UTF-8. */
+  readonly actor: string;
+  /** In the order they apply; a later write of a key wins. */
+  readonly writes: readonly Write[];
+  /** The highest revision used in the batch: the log remembers it, so that revisions never run backwards. */
+  readonly clock: Revision;
+}
+
+/** The entries that became durable together, at one position of the log. */
+export interface LogRecord {
+  /** Position in the log: 1 for the first record, then one more each, below 2^53. */
+  readonly sequence: number;
+  /** In the order they were appended; never empty. */
+  readonly entries: readonly LogEntry[];
+}
+
+/** Largest table number. */
+export const TABLE_MAX = 0xffff;
+
+/** Longest key in bytes: what the length field holds. LMDB takes less, the shard says so. */
+export const KEY_BYTES_MAX = 0xffff;
+
+/** Longest actor id in bytes of UTF-8. */
+export const ACTOR_BYTES_MAX = 1024;
+
+/** Largest encoded entry in bytes. A command is bounded far below it; this bounds the memory of a reader. */
+export const ENTRY_BYTES_MAX = 512 * 1024 * 1024;

@@ -1,0 +1,60 @@
+import type { Revision } from '#runtime/content/revision.ts';
+import type { LogEntry, LogRecord } from './log-entry.ts';
+
+/** Sequences of the oldest and the newest entry of an actor that are not released. */
+export interface PendingRange {
+  /** No entry that is not released lies before it; the entry itself may be later than this. */
+  readonly first: number;
+  /** Sequence of the actor's newest entry. */
+  readonly last: number;
+}
+
+/**
+ * Where effects become durable before they are applied. Embedded it is a journal of the process, in a cluster
+ * a JetStream stream. Every implementation passes `test/runtime/log/log-conformance.ts`.
+ *
+ * Promises:
+ * 1. Entries become durable in the order `append` was called, over all actors; what is durable never leaves
+ *    a hole before it. A crash may keep entries whose `append` never resolved, only at the end: a phantom.
+ * 2. `append` resolves only when the entry is durable in the configured class, in call order.
+ * 3. Sequences rise by one a record and never restart, nor does `lastClock` fall, across restarts too.
+ * 4. Every record is verified whenever it is read; damage is an error, never another content or a gap.
+ */
+export interface Log {
+  /**
+   * Appends one entry. It is encoded before the call returns, so values may be reused afterwards.
+   *
+   * How it can fail, and what that says about the entry:
+   * - `STORAGE_FULL`: it is certainly not in the log. Everything queued behind it fails alike. The log goes
+   *   on by itself: an append called after the rejection was delivered is tried anew.
+   * - `COMMIT_TOO_LARGE`, `OVERLOADED` and invariant errors: it was not taken, nothing else is affected.
+   * - `WRITES_STOPPED`: it was taken away again as far as the failed storage allowed; only a log reopened after
+   *   a power cut may still hold it. Every later append fails too (fail stop).
+   *
+   * @returns the sequence of the record that holds it
+   * @throws {ServiceError} `STORAGE_FULL`, `WRITES_STOPPED`, `COMMIT_TOO_LARGE` above `ENTRY_BYTES_MAX`,
+   *   `OVERLOADED` when too many bytes wait, `SHUTTING_DOWN` after `close`
+   */
+  append(entry: LogEntry): Promise<number>;
+  /**
+   * The durable records after a sequence, in order, up to the newest one when the iteration starts. Records
+   * already removed are left out; what a running iteration still needs is not removed. Values are views of
+   * one buffer per record.
+   *
+   * @throws {ServiceError} `DATA_CORRUPTED` when a stored record does not verify
+   */
+  read(afterSequence: number): AsyncIterable<LogRecord>;
+  /**
+   * The actor's shard has flushed everything up to and including `sequence`: what no shard needs any more is
+   * removed. A lower sequence than before changes nothing. Of an actor that is gone, release `lastSequence`.
+   */
+  released(actor: string, sequence: number): void;
+  /** The actors with entries not released. After opening: every actor the log still names. */
+  pending(): ReadonlyMap<string, PendingRange>;
+  /** Sequence of the newest acknowledged record, 0 before the first. */
+  readonly lastSequence: number;
+  /** Highest clock of all entries there ever were. */
+  readonly lastClock: Revision;
+  /** Makes durable what was appended, then lets go of everything. Idempotent. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,71 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { acquireDataDirectory } from '#runtime/embedded/data-directory-lock.ts';
+
+const holder = fileURLToPath(new URL('../../support/data-directory-holder.ts', import.meta.url));
+
+describe('acquireDataDirectory', () => {
+  let parent: string;
+  let directory: string;
+  let children: ChildProcess[];
+
+  beforeEach(async () => {
+    parent = await mkdtemp(join(tmpdir(), 'grove-lock-'));
+    directory = join(parent, 'data');
+    children = [];
+  });
+
+  afterEach(async () => {
+    for (const child of children) child.kill('SIGKILL');
+    await rm(parent, { recursive: true });
+  });
+
+  /** Starts a process that takes the directory. @returns it and what it said */
+  async function startHolder(): Promise<{ child: ChildProcess; said: string }> {
+    const child = spawn(process.execPath, [holder, directory], { stdio: ['ignore', 'pipe', 'inherit'] });
+    children.push(child);
+    const [text] = await once(child.stdout, 'data');
+    return { child, said: String(text).trim() };
+  }
+
+  it('refuses a second process, naming the directory and the holder [DUR-006]', async () => {
+    const { child, said } = await startHolder();
+    expect(said).toBe('held');
+    const expected = `The data directory ${directory} is in use by process ${child.pid}. `;
+    await expect(acquireDataDirectory(directory)).rejects.toMatchObject({
+      code: 'CONFLICT',
+      message: expect.stringContaining(expected),
+      details: { directory, pid: child.pid },
+    });
+    expect((await startHolder()).said).toContain(`CONFLICT ${expected}`);
+  });
+
+  it('is free again as soon as the holder is killed with SIGKILL', async () => {
+    for (let round = 0; round < 2; round += 1) {
+      const { child, said } = await startHolder();
+      expect(said).toBe('held');
+      child.kill('SIGKILL');
+      await once(child, 'exit');
+    }
+    const lock = await acquireDataDirectory(directory);
+    const refused = await startHolder();
+    expect(refused.said).toContain(`in use by process ${process.pid}`);
+    lock.release();
+    expect((await startHolder()).said).toBe('held');
+  });
+
+  it('refuses a second holder in the same process until the first has released', async () => {
+    const first = await acquireDataDirectory(directory);
+    await expect(acquireDataDirectory(directory)).rejects.toMatchObject({ code: 'CONFLICT' });
+    first.release();
+    first.release();
+    const second = await acquireDataDirectory(directory);
+    await expect(acquireDataDirectory(`${directory}/.`)).rejects.toMatchObject({ code: 'CONFLICT' });
+    second.release();
+  });
+});

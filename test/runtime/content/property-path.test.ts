@@ -1,0 +1,82 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { JsonObject } from '#runtime/content/json-value.ts';
+import { getProperty, parsePropertyPath, setProperty } from '#runtime/content/property-path.ts';
+
+describe('property paths', () => {
+  const properties: JsonObject = { a: { b: [{ c: 1 }, 'x'] }, 'dotted.key': 'literal', n: null, s: 'text' };
+
+  it('read objects by key and arrays by index', () => {
+    expect(getProperty(properties, parsePropertyPath('a.b.0.c'))).toBe(1);
+    expect(getProperty(properties, parsePropertyPath('a.b.1'))).toBe('x');
+    expect(getProperty(properties, ['n'])).toBeNull();
+    for (const missing of [
+      'x',
+      'a.x',
+      'a.b.2',
+      'a.b.-1',
+      'a.b.01',
+      's.length',
+      'n.x',
+      'constructor',
+      'a.toString',
+    ]) {
+      expect(getProperty(properties, parsePropertyPath(missing)), missing).toBeUndefined();
+    }
+  });
+
+  it('prefer a property whose own name has dots', () => {
+    expect(getProperty(properties, ['dotted', 'key'])).toBe('literal');
+    expect(setProperty(properties, ['dotted', 'key'], 2)).toEqual({ ...properties, 'dotted.key': 2 });
+  });
+
+  it('make missing objects on the way', () => {
+    expect(setProperty({}, ['a', 'b', 'c'], 1)).toEqual({ a: { b: { c: 1 } } });
+    expect(setProperty({ a: null }, ['a', 'b'], 1)).toEqual({ a: { b: 1 } });
+  });
+
+  it('set and append items of arrays', () => {
+    expect(setProperty({ a: [1, 2] }, ['a', '1'], 3)).toEqual({ a: [1, 3] });
+    expect(setProperty({ a: [1, 2] }, ['a', '2'], 3)).toEqual({ a: [1, 2, 3] });
+  });
+
+  it('refuse what cannot hold a key', () => {
+    const refused = expect.objectContaining({ code: 'VALIDATION_FAILED' });
+    expect(() => setProperty({ a: 'x' }, ['a', 'b'], 1)).toThrowError(refused);
+    expect(() => setProperty({ a: [1] }, ['a', '3'], 1)).toThrowError(refused);
+    expect(() => setProperty({ a: [1] }, ['a', 'x'], 1)).toThrowError(refused);
+    expect(() =>
+      setProperty(
+        {},
+        Array.from({ length: 200 }, () => 'a'),
+        1,
+      ),
+    ).toThrowError(refused);
+    for (const bad of ['', 'a.', '.a', 'a..b']) expect(() => parsePropertyPath(bad)).toThrowError(refused);
+  });
+
+  it('read what was set, and leave the original as it was', () => {
+    const keys = fc.array(
+      fc.oneof(fc.constantFrom('__proto__', 'constructor'), fc.stringMatching(/^[a-z]{1,3}$/)),
+      {
+        minLength: 1,
+        maxLength: 4,
+      },
+    );
+    fc.assert(
+      fc.property(keys, fc.jsonValue(), (path, value) => {
+        const before = JSON.stringify(properties);
+        let changed: JsonObject;
+        try {
+          changed = setProperty(properties, path, value as never);
+        } catch {
+          expect(path[0] === 's' || path[0] === 'a').toBe(true);
+          return;
+        }
+        expect(getProperty(changed, path)).toEqual(value);
+        expect(JSON.stringify(properties)).toBe(before);
+        expect(Object.getPrototypeOf(changed)).toBe(Object.prototype);
+      }),
+    );
+  });
+});

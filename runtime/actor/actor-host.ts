@@ -1,4 +1,5 @@
-import { existsSync, mkdirSync, rmSync } from 'node:fs';
+import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, readdirSync, renameSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { policyFor } from '#runtime/access/policy.ts';
 import type { Principal } from '#runtime/access/principal.ts';
@@ -27,9 +28,9 @@ import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { Log } from '#runtime/log/ports.ts';
 import type { Write } from '#runtime/log/log-entry.ts';
 import { LmdbShard } from '#runtime/shard/lmdb-shard.ts';
-import type { Shard, ShardPosition } from '#runtime/shard/shard.ts';
+import type { Shard, ShardPosition, ShardSnapshot } from '#runtime/shard/shard.ts';
 import { actorKindOf } from './actor-id.ts';
-import type { ActorId, Delivery, Router } from './ports.ts';
+import type { ActorId, ActorLifecycle, Delivery, Router } from './ports.ts';
 
 /** Bounds of the host. */
 export interface HostLimits {
@@ -61,6 +62,9 @@ export interface HostEnvironment {
   readonly observer: HostObserver;
 }
 
+/** Folder for what is being removed; no actor id begins like this. */
+const REMOVED = '.removed';
+
 /** Writes gathered for one shard before they are applied during recovery. */
 const RECOVERY_WRITES_MAX = 20_000;
 
@@ -79,7 +83,7 @@ interface OpenActor {
  * An actor exists when its folder does. Only {@link ActorHost.create} makes one, so that a request for
  * something unknown never leaves anything on disk.
  */
-export class ActorHost implements Router {
+export class ActorHost implements Router, ActorLifecycle {
   readonly #environment: HostEnvironment;
   readonly #kinds: ReadonlyMap<string, ActorKind>;
   readonly #hybridClock: HybridClock;
@@ -110,7 +114,8 @@ export class ActorHost implements Router {
    * @throws {ServiceError} `DATA_CORRUPTED`
    */
   async recover(): Promise<void> {
-    const { log } = this.#environment;
+    const { log, folder } = this.#environment;
+    await rm(join(folder, REMOVED), { recursive: true, force: true });
     const shards = new Map<ActorId, Shard>();
     const pending = log.pending();
     let from = Number.POSITIVE_INFINITY;
@@ -158,19 +163,37 @@ export class ActorHost implements Router {
     return existsSync(this.#folderOf(actor));
   }
 
-  /** Makes an empty actor. Making one that exists changes nothing. */
   create(actor: ActorId): void {
     const folder = this.#folderOf(actor);
     if (existsSync(folder)) return;
-    mkdirSync(dirname(folder), { recursive: true, mode: 0o700 });
+    // The folder is what existing means: without its name on disk a power cut would take an actor away whose
+    // writes were acknowledged.
+    makeFolderDurable(folder);
     void this.#actor(actor, true);
   }
 
-  /** Closes an actor and removes its folder. Destroying one that does not exist changes nothing. */
-  async destroy(actor: ActorId): Promise<void> {
-    await this.#closeActor(actor);
-    rmSync(this.#folderOf(actor), { recursive: true, force: true });
-    this.#environment.log.released(actor, this.#environment.log.lastSequence);
+  async destroyUnder(owner: string): Promise<void> {
+    const isOwned = (actor: ActorId): boolean => actor.startsWith(`${owner}/`);
+    for (;;) {
+      const open = [...this.#open.keys(), ...this.#closing.keys()].filter(isOwned);
+      if (open.length === 0) break;
+      await Promise.all(open.map((actor) => this.#closeActor(actor)));
+    }
+    const folder = this.#folderOf(owner);
+    if (!existsSync(folder)) return;
+    // Renamed within the turn that saw them all closed, so that a late message finds nothing to open again.
+    const removed = join(this.#environment.folder, REMOVED, `${encodeURIComponent(owner)}`);
+    mkdirSync(dirname(removed), { recursive: true, mode: 0o700 });
+    renameSync(folder, removed);
+    crashPoint('before-branch-removal');
+    await rm(removed, { recursive: true, force: true });
+    const { log } = this.#environment;
+    for (const actor of [...log.pending().keys()].filter(isOwned)) log.released(actor, log.lastSequence);
+  }
+
+  namesUnder(owner: string): readonly string[] {
+    const folder = this.#folderOf(owner);
+    return existsSync(folder) ? readdirSync(folder).map(decodeURIComponent) : [];
   }
 
   command(actor: ActorId, command: unknown, delivery: Delivery): Promise<unknown> {
@@ -210,7 +233,7 @@ export class ActorHost implements Router {
     return {
       caller,
       view: open.loop.view,
-      pin: () => open.writer.pin(),
+      pin: () => pinned(open),
       pause: () => {
         const now = clock.monotonicMs();
         if (sliceStartMs < 0) sliceStartMs = now;
@@ -278,8 +301,18 @@ export class ActorHost implements Router {
     return open;
   }
 
+  /** @throws {ServiceError} `DATA_CORRUPTED` when the shard has records the log has lost */
   #openShard(actor: ActorId): Shard {
-    return new LmdbShard(this.#folderOf(actor), [...commonTableNames, ...this.#kindOf(actor).tables]);
+    const shard = new LmdbShard(this.#folderOf(actor), [...commonTableNames, ...this.#kindOf(actor).tables]);
+    const { sequence } = shard.position;
+    const { lastSequence } = this.#environment.log;
+    if (sequence <= lastSequence) return shard;
+    void shard.close();
+    throw new ServiceError(
+      'DATA_CORRUPTED',
+      `the data of ${actor} reaches log record ${sequence}, but the log ends at ${lastSequence}: ` +
+        'its newest files are missing; bring them back, or restore a backup',
+    );
   }
 
   #kindOf(actor: ActorId): ActorKind {
@@ -327,5 +360,36 @@ export class ActorHost implements Router {
     })().finally(() => this.#closing.delete(actor));
     this.#closing.set(actor, closed);
     return closed;
+  }
+}
+
+/** A pinned read keeps its actor open: a stream goes on after the query that began it was answered. */
+function pinned(open: OpenActor): ShardSnapshot {
+  const snapshot = open.writer.pin();
+  open.reads += 1;
+  let closed = false;
+  return {
+    get: (table, key) => snapshot.get(table, key),
+    range: (table, range) => snapshot.range(table, range),
+    close: () => {
+      if (closed) return;
+      closed = true;
+      open.reads -= 1;
+      snapshot.close();
+    },
+  };
+}
+
+/** Makes a folder and those above it, and brings their names to the disk. */
+function makeFolderDurable(folder: string): void {
+  if (existsSync(folder)) return;
+  const parent = dirname(folder);
+  makeFolderDurable(parent);
+  mkdirSync(folder, { mode: 0o700 });
+  const descriptor = openSync(parent, 'r');
+  try {
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
   }
 }

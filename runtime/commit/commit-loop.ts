@@ -1,6 +1,7 @@
 import { BoundedQueue } from '#runtime/base/bounded-queue.ts';
 import type { Clock } from '#runtime/base/clock.ts';
 import type { Random } from '#runtime/base/random.ts';
+import type { ErrorCode } from '#runtime/errors/error-registry.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { Log } from '#runtime/log/ports.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
@@ -50,6 +51,9 @@ export interface CommitEnvironment {
   readonly observer: CommitObserver;
 }
 
+/** Refusals of the log after which nothing of the batch is in it and later batches may be tried. */
+const passing: ReadonlySet<ErrorCode> = new Set(['STORAGE_FULL', 'OVERLOADED', 'COMMIT_TOO_LARGE']);
+
 interface Envelope {
   readonly command: unknown;
   readonly caller: Caller;
@@ -77,7 +81,8 @@ interface HeldReply {
  *    (output gate), and replies leave in the order the commands ran.
  * 5. Readers outside see durable changes only; a change moves from the batch to the durable layers, to the
  *    shard, and is never invisible in between.
- * 6. After a failed append the batch is thrown away. `STORAGE_FULL` leaves the loop open; anything else stops it.
+ * 6. After a failed append the batch is thrown away. What the log refuses for now (no space, too much
+ *    waiting, an entry too large) leaves the loop open; anything else stops it.
  *
  * Enforcement: test/runtime/commit/commit-loop.test.ts, crash.test.ts, commit-loop.sim.test.ts.
  */
@@ -301,7 +306,7 @@ export class CommitLoop {
     this.#behaviour.forget?.();
     const error =
       cause instanceof ServiceError ? cause : new ServiceError('WRITES_STOPPED', undefined, { cause });
-    if (error.code !== 'STORAGE_FULL') {
+    if (!passing.has(error.code)) {
       this.#stopped = error;
       this.#environment.observer.stopped(cause);
     }

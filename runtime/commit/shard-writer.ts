@@ -190,6 +190,8 @@ export class ShardWriter {
     const writes: Write[] = [];
     for (const layer of this.#applying.toReversed()) for (const write of layer.writes()) writes.push(write);
     try {
+      // In class `relaxed` a record is acknowledged before it is on disk, and a shard must not run ahead.
+      await this.#log.flush();
       crashPoint('before-apply');
       for (let start = 0; start < writes.length; start += WRITES_PER_TRANSACTION) {
         const isLast = start + WRITES_PER_TRANSACTION >= writes.length;

@@ -55,6 +55,14 @@ export interface Log {
   readonly lastSequence: number;
   /** Highest clock of all entries there ever were. */
   readonly lastClock: Revision;
+  /**
+   * Brings everything acknowledged to the disk, whatever the durability class acknowledges at. A shard waits
+   * for it before it commits, so that no shard is ever ahead of the log.
+   *
+   * @returns the sequence up to which all is on the disk
+   * @throws {ServiceError} `WRITES_STOPPED`
+   */
+  flush(): Promise<number>;
   /** Makes durable what was appended, then lets go of everything. Idempotent. */
   close(): Promise<void>;
 }

@@ -8,28 +8,56 @@ import type { JsonObject } from '#runtime/content/json-value.ts';
  * @see Identity, Authentication and MCP Interface: Admin; Supplement 1.1, 2
  */
 
-/** Makes the tenant with its first admin account; making one that exists changes nothing. */
-export interface BootstrapTenant {
-  readonly type: 'BootstrapTenant';
-  readonly adminUsername: string;
+/** The first admin account of a tenant. */
+export interface FirstAdmin {
+  readonly username: string;
+  readonly email: string | null;
   readonly passwordHash: string;
   readonly mustChangePassword: boolean;
+  /** Default: everything but `pgwire_access` and `can_impersonate`. */
+  readonly accessFlags?: AccessFlags;
 }
 
-/** Stores a new password hash for an admin. Result: undefined. */
+/**
+ * Makes the tenant with its first admin account; making one that exists changes nothing. Sent by the engine.
+ * Result: {@link TenantMade}.
+ */
+export interface BootstrapTenant {
+  readonly type: 'BootstrapTenant';
+  readonly tenantId: string;
+  readonly admin: FirstAdmin;
+}
+
+/** Whether the tenant was made by this command. */
+export interface TenantMade {
+  readonly created: boolean;
+}
+
+/**
+ * Stores a new password hash for an admin and clears `must_change_password`. Sent for the admin themselves.
+ * Result: undefined.
+ *
+ * @throws {ServiceError} `USER_NOT_FOUND`; `CONFLICT` when the password was changed meanwhile
+ */
 export interface ChangeAdminPassword {
   readonly type: 'ChangeAdminPassword';
   readonly userId: string;
+  /** The hash the old password was compared with. */
+  readonly oldPasswordHash: string;
   readonly passwordHash: string;
 }
 
-/** Notes a successful login. */
+/** Notes a successful login. Sent by the engine. Result: undefined. @throws {ServiceError} `USER_NOT_FOUND` */
 export interface RecordAdminLogin {
   readonly type: 'RecordAdminLogin';
   readonly userId: string;
 }
 
-/** Registers a repository whose actors are ready. @throws {ServiceError} `REPOSITORY_ALREADY_EXISTS` */
+/**
+ * Registers a repository whose actors are ready. Result: its {@link RepositoryEntry}.
+ *
+ * @throws {ServiceError} `REPOSITORY_ALREADY_EXISTS`
+ */
 export interface RegisterRepository {
   readonly type: 'RegisterRepository';
   readonly repositoryId: string;
@@ -42,11 +70,23 @@ export interface UnregisterRepository {
   readonly repositoryId: string;
 }
 
-/** Registers a tenant (tenant `default` only). @throws {ServiceError} `TENANT_ALREADY_EXISTS` */
+/**
+ * Registers a tenant (tenant `default` only). The row holds what making the tenant takes, so that a crash
+ * before {@link CompleteTenant} is finished by the next start. Result: its {@link TenantEntry}.
+ *
+ * @throws {ServiceError} `TENANT_ALREADY_EXISTS`
+ */
 export interface RegisterTenant {
   readonly type: 'RegisterTenant';
   readonly tenantId: string;
   readonly metadata: JsonObject;
+  readonly admin: FirstAdmin;
+}
+
+/** Notes that a registered tenant has been made. Sent by the engine. Result: undefined. */
+export interface CompleteTenant {
+  readonly type: 'CompleteTenant';
+  readonly tenantId: string;
 }
 
 /** Every command of a tenant. */
@@ -56,7 +96,8 @@ export type TenantCommand =
   | RecordAdminLogin
   | RegisterRepository
   | UnregisterRepository
-  | RegisterTenant;
+  | RegisterTenant
+  | CompleteTenant;
 
 /** An admin account as stored. Never leaves the process as it is. */
 export interface AdminAccount {
@@ -73,6 +114,13 @@ export interface AdminAccount {
   readonly password_changed_ms: number;
 }
 
+/** A tenant in the registry. */
+export interface TenantEntry {
+  readonly tenant_id: string;
+  readonly metadata: JsonObject;
+  readonly created_at: string;
+}
+
 /** A repository in the registry. */
 export interface RepositoryEntry {
   readonly repositoryId: string;
@@ -80,14 +128,14 @@ export interface RepositoryEntry {
   readonly createdAt: string;
 }
 
-/** An admin account by name or id. Answer: {@link AdminAccount} or undefined. */
+/** An admin account by name or id, for the engine only. Answer: {@link AdminAccount} or undefined. */
 export interface FindAdmin {
   readonly type: 'FindAdmin';
   readonly username?: string;
   readonly userId?: string;
 }
 
-/** A repository by name. Answer: {@link RepositoryEntry} or undefined. */
+/** A repository by name, for the engine only. Answer: {@link RepositoryEntry} or undefined. */
 export interface FindRepository {
   readonly type: 'FindRepository';
   readonly repositoryId: string;
@@ -98,11 +146,27 @@ export interface ListRepositories {
   readonly type: 'ListRepositories';
 }
 
-/** Every tenant, or one. Answer: array of `{tenant_id, metadata, created_at}`. */
+/** Every tenant sorted by name, or one (tenant `default` only). Answer: array of {@link TenantEntry}. */
 export interface ListTenants {
   readonly type: 'ListTenants';
   readonly tenantId?: string;
 }
 
+/** Registered tenants that are not made yet, for the engine only. Answer: array of {@link UnfinishedTenant}. */
+export interface ListUnfinishedTenants {
+  readonly type: 'ListUnfinishedTenants';
+}
+
+/** A tenant whose making was interrupted. */
+export interface UnfinishedTenant {
+  readonly tenantId: string;
+  readonly admin: FirstAdmin;
+}
+
 /** Every query of a tenant. */
-export type TenantQuery = FindAdmin | FindRepository | ListRepositories | ListTenants;
+export type TenantQuery = FindAdmin | FindRepository | ListRepositories | ListTenants | ListUnfinishedTenants;
+
+/** The registry of a tenant changed: what was remembered of it is to be looked up again. */
+export interface RegistryChanged {
+  readonly type: 'RegistryChanged';
+}

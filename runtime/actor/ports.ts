@@ -24,3 +24,21 @@ export interface Router {
   command(actor: ActorId, command: unknown, delivery: Delivery): Promise<unknown>;
   query(actor: ActorId, query: unknown, caller: Caller): unknown;
 }
+
+/**
+ * Makes and removes the actors of this process. Whoever provisions a repository uses it; messages go through
+ * the {@link Router}.
+ */
+export interface ActorLifecycle {
+  /** Whether the actor has been created and not destroyed. */
+  exists(actor: ActorId): boolean;
+  /** Makes an empty actor, on disk when it returns. Making one that exists changes nothing. */
+  create(actor: ActorId): void;
+  /**
+   * Removes every actor whose id begins with `owner` (`{tenant}/{repository}`): answers what they have queued,
+   * closes them, and removes them from disk. From then on they do not exist. No error when there is none.
+   */
+  destroyUnder(owner: string): Promise<void>;
+  /** The parts that follow `owner` in the ids of existing actors, decoded, each once. */
+  namesUnder(owner: string): readonly string[];
+}

@@ -25,7 +25,10 @@ export function encodeJsonRow(value: unknown): Uint8Array {
 export function decodeJsonRow(stored: Uint8Array): unknown {
   const bytes = Buffer.from(stored.buffer, stored.byteOffset, stored.byteLength);
   if (bytes.length < PREFIX_BYTES || bytes[0] !== JSON_ROW_FORMAT) {
-    throw new ServiceError('DATA_CORRUPTED', `A stored record has format ${bytes[0]} and ${bytes.length} bytes`);
+    throw new ServiceError(
+      'DATA_CORRUPTED',
+      `A stored record has format ${bytes[0]} and ${bytes.length} bytes`,
+    );
   }
   if (crc32(bytes.subarray(PREFIX_BYTES)) !== bytes.readUInt32BE(1)) {
     throw new ServiceError('DATA_CORRUPTED', 'A stored record fails its checksum');

@@ -1,0 +1,258 @@
+import { requireAdministrator } from '#runtime/access/policy.ts';
+import { unreachable } from '#runtime/base/assert.ts';
+import type { ActorBehaviour, ActorKind, Caller, QueryContext, Turn } from '#runtime/commit/behaviour.ts';
+import { listRecords, readRecord, RecordCache, writeRecord } from '#runtime/commit/record-store.ts';
+import { requireBranchName, requireRepositoryName } from '#runtime/content/names.ts';
+import { newLanguageSettings, patchLanguageSettings } from '#runtime/content/translation-config.ts';
+import {
+  parseWorkspaceConfig,
+  parseWorkspaceDefinition,
+  type Workspace,
+} from '#runtime/content/workspace-definition.ts';
+import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
+import { installBuiltIns, pendingBuiltIns, type WorkspaceRows } from './built-in-workspaces.ts';
+import type {
+  BranchEntry,
+  InitializeRepository,
+  PutWorkspace,
+  PutWorkspaceConfig,
+  RepositoryChanged,
+  RepositoryCommand,
+  RepositoryQuery,
+  RepositorySettings,
+  RepositoryState,
+  UpdateRepository,
+  WorkspaceList,
+  WorkspacePut,
+} from './messages.ts';
+import {
+  RepositoryTable,
+  repositoryTableNames,
+  SETTINGS,
+  type SettingsRow,
+  type WorkspaceRow,
+} from './repository-tables.ts';
+
+/** Workspaces of one repository: each read of the list decodes all of them once. */
+const WORKSPACES_MAX = 10_000;
+
+/** Longest description of a repository, in characters. */
+const DESCRIPTION_CHARACTERS_MAX = 10_000;
+
+const repositoryChanged: RepositoryChanged = Object.freeze({ type: 'RepositoryChanged' });
+
+/**
+ * The records of one repository: settings, languages, workspaces, the list of branches. Branch actors ask it
+ * inside their own turn, so queries answer at once, from records that are decoded once for each state.
+ *
+ * Invariants: invariants.md in this folder.
+ */
+class RepositoryActor implements ActorBehaviour {
+  readonly #cache = new RecordCache();
+
+  execute(command: RepositoryCommand, turn: Turn): unknown {
+    requireAdministrator(turn.caller.policy, turn.caller.principal);
+    const result = this.#apply(command, turn);
+    turn.emit(repositoryChanged);
+    return result;
+  }
+
+  #apply(command: RepositoryCommand, turn: Turn): unknown {
+    switch (command.type) {
+      case 'InitializeRepository':
+        return initialize(command, turn);
+      case 'UpdateRepository':
+        return update(command, turn);
+      case 'UpdateTranslationConfig': {
+        const settings = settingsOf(turn);
+        const languages = patchLanguageSettings(command.patch, settings.languages);
+        return writeRecord(turn, RepositoryTable.settings, { ...settings, languages }, SETTINGS);
+      }
+      case 'PutWorkspace':
+        return putWorkspace(command, turn);
+      case 'PutWorkspaceConfig':
+        return putWorkspaceConfig(command, turn);
+      case 'InstallBuiltInWorkspaces':
+        return installBuiltIns(command, rowsOf(turn), settingsOf(turn).defaultBranch, turn);
+      default:
+        return unreachable(command);
+    }
+  }
+
+  query(query: RepositoryQuery, { caller, view }: QueryContext): unknown {
+    const records = this.#cache.at(view);
+    switch (query.type) {
+      case 'ReadSettings':
+        requireEngine(caller);
+        return settingsFor(records, query.workspace);
+      case 'FindBranch':
+        requireEngine(caller);
+        return records.record<BranchEntry>(RepositoryTable.branches, query.name);
+      case 'ReadRepository':
+        requireAdministrator(caller.policy, caller.principal);
+        return records.derived('state', () => stateOf(records));
+      case 'ListWorkspaces':
+        requireAdministrator(caller.policy, caller.principal);
+        return pageOf(records, query.limit, query.offset ?? 0);
+      case 'ReadWorkspace':
+        requireAdministrator(caller.policy, caller.principal);
+        return records.record<WorkspaceRow>(RepositoryTable.workspaces, query.name)?.workspace;
+      case 'ListBuiltInUpdates':
+        requireAdministrator(caller.policy, caller.principal);
+        return records.derived('updates', () =>
+          pendingBuiltIns((name) => records.record<WorkspaceRow>(RepositoryTable.workspaces, name)),
+        );
+      default:
+        return unreachable(query);
+    }
+  }
+}
+
+/** What finds names for other operations, whose own checks follow. */
+function requireEngine({ principal }: Caller): void {
+  if (principal.kind !== 'system') throw new ServiceError('FORBIDDEN');
+}
+
+function settingsOf(turn: Turn): SettingsRow {
+  const settings = readRecord<SettingsRow>(turn, RepositoryTable.settings, SETTINGS);
+  if (settings === undefined) throw new ServiceError('REPOSITORY_NOT_FOUND');
+  return settings;
+}
+
+function rowsOf(turn: Turn): WorkspaceRows {
+  return {
+    read: (name) => readRecord<WorkspaceRow>(turn, RepositoryTable.workspaces, name),
+    write: (row) => writeRecord(turn, RepositoryTable.workspaces, row, row.workspace.name),
+  };
+}
+
+function initialize(command: InitializeRepository, turn: Turn): void {
+  if (readRecord(turn, RepositoryTable.settings, SETTINGS) !== undefined) return;
+  const createdAt = new Date(turn.wallMs).toISOString();
+  const defaultBranch = requireBranchName(command.defaultBranch);
+  const settings: SettingsRow = {
+    repositoryId: requireRepositoryName(command.repositoryId),
+    createdAt,
+    description: checkDescription(command.description),
+    defaultBranch,
+    languages: newLanguageSettings(command.defaultLanguage, command.supportedLanguages),
+  };
+  const branch: BranchEntry = {
+    name: defaultBranch,
+    uid: command.defaultBranchUid,
+    createdAt,
+    createdBy: 'system',
+    createdFrom: null,
+    upstreamBranch: 'main',
+    protected: false,
+    description: null,
+  };
+  writeRecord(turn, RepositoryTable.settings, settings, SETTINGS);
+  writeRecord(turn, RepositoryTable.branches, branch, branch.name);
+  installBuiltIns({ type: 'InstallBuiltInWorkspaces' }, rowsOf(turn), defaultBranch, turn);
+}
+
+function checkDescription(description: string | null): string | null {
+  if (description !== null && description.length > DESCRIPTION_CHARACTERS_MAX) {
+    throw invalid(`A description has at most ${DESCRIPTION_CHARACTERS_MAX} characters`, {
+      field: 'description',
+    });
+  }
+  return description;
+}
+
+function update(command: UpdateRepository, turn: Turn): void {
+  const settings = settingsOf(turn);
+  const { description, defaultBranch, supportedLanguages } = command;
+  if (
+    defaultBranch !== undefined &&
+    readRecord(turn, RepositoryTable.branches, requireBranchName(defaultBranch)) === undefined
+  ) {
+    throw new ServiceError('BRANCH_NOT_FOUND', `Branch '${defaultBranch}' not found`, {
+      field: 'default_branch',
+    });
+  }
+  const languages =
+    supportedLanguages === undefined
+      ? settings.languages
+      : patchLanguageSettings({ supported_languages: supportedLanguages }, settings.languages);
+  const changed: SettingsRow = {
+    ...settings,
+    description: description === undefined ? settings.description : checkDescription(description),
+    defaultBranch: defaultBranch ?? settings.defaultBranch,
+    languages,
+  };
+  writeRecord(turn, RepositoryTable.settings, changed, SETTINGS);
+}
+
+function putWorkspace({ name, definition }: PutWorkspace, turn: Turn): WorkspacePut {
+  const { defaultBranch } = settingsOf(turn);
+  const rows = rowsOf(turn);
+  const previous = rows.read(name);
+  if (previous === undefined) checkRoom(turn);
+  const now = new Date(turn.wallMs).toISOString();
+  const workspace = parseWorkspaceDefinition(name, definition, previous?.workspace ?? null, now);
+  const stored = previous === undefined ? configuredFor(workspace, definition, defaultBranch) : workspace;
+  const builtIn = previous?.builtIn;
+  rows.write({
+    workspace: stored,
+    ...(builtIn === undefined ? {} : { builtIn: { ...builtIn, isChanged: true } }),
+  });
+  const wanted = stored.config.default_branch;
+  const isThere = readRecord(turn, RepositoryTable.branches, wanted) !== undefined;
+  return { created: previous === undefined, branch: isThere ? wanted : defaultBranch };
+}
+
+/** A new workspace that names no branch belongs to the repository's own default branch. */
+function configuredFor(workspace: Workspace, definition: unknown, defaultBranch: string): Workspace {
+  const named = (definition as { readonly config?: { readonly default_branch?: unknown } | null }).config;
+  if (named !== undefined && named !== null && typeof named.default_branch === 'string') return workspace;
+  return { ...workspace, config: { ...workspace.config, default_branch: defaultBranch } };
+}
+
+function checkRoom(turn: Turn): void {
+  if (listRecords(turn, RepositoryTable.workspaces).length < WORKSPACES_MAX) return;
+  throw invalid(`A repository has at most ${WORKSPACES_MAX} workspaces`);
+}
+
+function putWorkspaceConfig({ name, config }: PutWorkspaceConfig, turn: Turn): void {
+  const rows = rowsOf(turn);
+  const row = rows.read(name);
+  if (row === undefined) throw new ServiceError('WORKSPACE_NOT_FOUND', `Workspace '${name}' not found`);
+  const now = new Date(turn.wallMs).toISOString();
+  rows.write({
+    ...row,
+    workspace: { ...row.workspace, config: parseWorkspaceConfig(config), updated_at: now },
+  });
+}
+
+function settingsFor(records: RecordCache, workspace: string): RepositorySettings {
+  const settings = records.record<SettingsRow>(RepositoryTable.settings, SETTINGS);
+  if (settings === undefined) throw new ServiceError('REPOSITORY_NOT_FOUND');
+  const row = records.record<WorkspaceRow>(RepositoryTable.workspaces, workspace);
+  return { workspace: row?.workspace, languages: settings.languages };
+}
+
+function stateOf(records: RecordCache): RepositoryState {
+  const settings = records.record<SettingsRow>(RepositoryTable.settings, SETTINGS);
+  if (settings === undefined) throw new ServiceError('REPOSITORY_NOT_FOUND');
+  const branches = records.derived('branches', (reader) =>
+    listRecords<BranchEntry>(reader, RepositoryTable.branches),
+  );
+  return { ...settings, branches: branches.map((branch) => branch.name) };
+}
+
+function pageOf(records: RecordCache, limit: number | undefined, offset: number): WorkspaceList {
+  const all = records.derived('workspaces', (reader) =>
+    listRecords<WorkspaceRow>(reader, RepositoryTable.workspaces).map((row) => row.workspace),
+  );
+  const items = limit === undefined ? all.slice(offset) : all.slice(offset, offset + limit);
+  return { items, total: all.length };
+}
+
+/** The kind `repository`: one actor for each repository, id `{tenant}/{repository}~{uid}/repository`. */
+export const repositoryActor: ActorKind = Object.freeze({
+  kind: 'repository',
+  tables: repositoryTableNames,
+  create: () => new RepositoryActor(),
+});

@@ -1,0 +1,36 @@
+import { FIRST_OWN_TABLE } from '#runtime/commit/behaviour.ts';
+import type { LanguageSettings } from '#runtime/content/locale.ts';
+import type { Workspace } from '#runtime/content/workspace-definition.ts';
+
+/** Own tables of a repository. Records are JSON with a checksum, each under its name. */
+export const RepositoryTable = {
+  /** One record: {@link SettingsRow} under {@link SETTINGS}. */
+  settings: FIRST_OWN_TABLE,
+  /** name → {@link WorkspaceRow} */
+  workspaces: FIRST_OWN_TABLE + 1,
+  /** name → BranchEntry */
+  branches: FIRST_OWN_TABLE + 2,
+} as const;
+
+/** Names of the tables, in the order of their numbers. */
+export const repositoryTableNames: readonly string[] = Object.freeze(Object.keys(RepositoryTable));
+
+/** Name of the one record in `settings`. */
+export const SETTINGS = 'repository';
+
+/** Settings of a repository as stored. */
+export interface SettingsRow {
+  readonly repositoryId: string;
+  /** ISO 8601. */
+  readonly createdAt: string;
+  readonly description: string | null;
+  readonly defaultBranch: string;
+  readonly languages: LanguageSettings;
+}
+
+/** A workspace as stored. */
+export interface WorkspaceRow {
+  readonly workspace: Workspace;
+  /** For a shipped workspace: which version it is, and whether somebody changed it since. */
+  readonly builtIn?: { readonly version: number; readonly isChanged: boolean };
+}

@@ -1,0 +1,269 @@
+import { requireAdministrator } from '#runtime/access/policy.ts';
+import type { AccessFlags } from '#runtime/access/principal.ts';
+import { SYSTEM_TENANT } from '#runtime/access/system-tenant.ts';
+import { unreachable } from '#runtime/base/assert.ts';
+import {
+  type ActorBehaviour,
+  type ActorKind,
+  type Caller,
+  FIRST_OWN_TABLE,
+  type QueryContext,
+  type Turn,
+} from '#runtime/commit/behaviour.ts';
+import {
+  listRecords,
+  readRecord,
+  RecordCache,
+  removeRecord,
+  writeRecord,
+} from '#runtime/commit/record-store.ts';
+import { requireRepositoryName, requireTenantName } from '#runtime/content/names.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import type {
+  AdminAccount,
+  BootstrapTenant,
+  ChangeAdminPassword,
+  FindAdmin,
+  FirstAdmin,
+  RecordAdminLogin,
+  RegisterRepository,
+  RegisterTenant,
+  RegistryChanged,
+  RepositoryEntry,
+  TenantCommand,
+  TenantEntry,
+  TenantMade,
+  TenantQuery,
+  UnfinishedTenant,
+} from './messages.ts';
+
+/** Own tables of a tenant. Records are JSON with a checksum, each under its name. */
+const table = {
+  /** userId → account */
+  admins: FIRST_OWN_TABLE,
+  /** username → {userId} */
+  adminNames: FIRST_OWN_TABLE + 1,
+  /** repository → entry */
+  repositories: FIRST_OWN_TABLE + 2,
+  /** tenant → row; in tenant `default` only */
+  tenants: FIRST_OWN_TABLE + 3,
+} as const;
+
+/** What the first admin of a tenant may use when nobody says otherwise. @see Supplement 5: section 2 */
+const firstAdminFlags: AccessFlags = Object.freeze({
+  console_login: true,
+  cli_access: true,
+  api_access: true,
+  pgwire_access: false,
+  can_impersonate: false,
+});
+
+/** A registered tenant; `admin` stays until the tenant is made. */
+interface TenantRow extends TenantEntry {
+  readonly admin?: FirstAdmin;
+}
+
+const registryChanged: RegistryChanged = Object.freeze({ type: 'RegistryChanged' });
+
+/**
+ * The records of one tenant: admin accounts and which repositories there are; in tenant `default` also which
+ * tenants there are. A repository exists for the outside from the moment its entry is here until it is taken
+ * away; the actors behind it are made before and removed after.
+ *
+ * Invariants: invariants.md in this folder.
+ */
+class TenantActor implements ActorBehaviour {
+  readonly #cache = new RecordCache();
+
+  execute(command: TenantCommand, turn: Turn): unknown {
+    switch (command.type) {
+      case 'BootstrapTenant':
+        requireEngine(turn.caller);
+        return bootstrap(command, turn);
+      case 'ChangeAdminPassword':
+        return changePassword(command, turn);
+      case 'RecordAdminLogin':
+        requireEngine(turn.caller);
+        return recordLogin(command, turn);
+      case 'RegisterRepository':
+        requireAdministrator(turn.caller.policy, turn.caller.principal);
+        return registerRepository(command, turn);
+      case 'UnregisterRepository':
+        requireAdministrator(turn.caller.policy, turn.caller.principal);
+        return unregisterRepository(command.repositoryId, turn);
+      case 'RegisterTenant':
+        requireAdministrator(turn.caller.policy, turn.caller.principal);
+        return registerTenant(command, turn);
+      case 'CompleteTenant':
+        requireEngine(turn.caller);
+        return completeTenant(command.tenantId, turn);
+      default:
+        return unreachable(command);
+    }
+  }
+
+  query(query: TenantQuery, { caller, view }: QueryContext): unknown {
+    const records = this.#cache.at(view);
+    switch (query.type) {
+      case 'FindRepository':
+        requireEngine(caller);
+        return records.record<RepositoryEntry>(table.repositories, query.repositoryId);
+      case 'FindAdmin':
+        requireEngine(caller);
+        return findAdmin(records, query);
+      case 'ListRepositories':
+        requireAdministrator(caller.policy, caller.principal);
+        return records.derived('repositories', (reader) =>
+          listRecords<RepositoryEntry>(reader, table.repositories),
+        );
+      case 'ListTenants':
+        requireAdministrator(caller.policy, caller.principal);
+        return tenantEntries(records, query.tenantId);
+      case 'ListUnfinishedTenants':
+        requireEngine(caller);
+        return listRecords<TenantRow>(view, table.tenants).flatMap(unfinishedOf);
+      default:
+        return unreachable(query);
+    }
+  }
+}
+
+/** What only the process itself may ask for: it carries password hashes, or finds names for other operations. */
+function requireEngine({ principal }: Caller): void {
+  if (principal.kind !== 'system') throw new ServiceError('FORBIDDEN');
+}
+
+function bootstrap({ tenantId, admin }: BootstrapTenant, turn: Turn): TenantMade {
+  if (listRecords(turn, table.admins).length > 0) return { created: false };
+  const userId = turn.newId();
+  const account: AdminAccount = {
+    user_id: userId,
+    username: admin.username,
+    email: admin.email,
+    password_hash: admin.passwordHash,
+    access_flags: admin.accessFlags ?? firstAdminFlags,
+    must_change_password: admin.mustChangePassword,
+    is_active: true,
+    created_at: timestampOf(turn),
+    last_login: null,
+    password_changed_ms: turn.wallMs,
+  };
+  writeRecord(turn, table.admins, account, userId);
+  writeRecord(turn, table.adminNames, { userId }, admin.username);
+  // The system tenant registers itself: there is nobody before it who could.
+  if (tenantId === SYSTEM_TENANT) {
+    const entry: TenantEntry = { tenant_id: tenantId, metadata: {}, created_at: timestampOf(turn) };
+    writeRecord(turn, table.tenants, entry, tenantId);
+  }
+  return { created: true };
+}
+
+function accountOf(turn: Turn, userId: string): AdminAccount {
+  const account = readRecord<AdminAccount>(turn, table.admins, userId);
+  if (account === undefined) throw new ServiceError('USER_NOT_FOUND');
+  return account;
+}
+
+function changePassword(command: ChangeAdminPassword, turn: Turn): void {
+  const { principal } = turn.caller;
+  const isOwn = principal.kind === 'admin' && principal.userId === command.userId;
+  if (!isOwn) requireEngine(turn.caller);
+  const account = accountOf(turn, command.userId);
+  if (account.password_hash !== command.oldPasswordHash) {
+    throw new ServiceError('CONFLICT', 'The password was changed meanwhile');
+  }
+  const changed: AdminAccount = {
+    ...account,
+    password_hash: command.passwordHash,
+    must_change_password: false,
+    // Strictly later than before, so that older tokens are told apart even when the clock stands still.
+    password_changed_ms: Math.max(turn.wallMs, account.password_changed_ms + 1),
+  };
+  writeRecord(turn, table.admins, changed, command.userId);
+}
+
+function recordLogin({ userId }: RecordAdminLogin, turn: Turn): void {
+  const account = accountOf(turn, userId);
+  writeRecord(turn, table.admins, { ...account, last_login: timestampOf(turn) }, userId);
+}
+
+function registerRepository({ repositoryId, uid }: RegisterRepository, turn: Turn): RepositoryEntry {
+  requireRepositoryName(repositoryId);
+  if (readRecord(turn, table.repositories, repositoryId) !== undefined) {
+    throw new ServiceError('REPOSITORY_ALREADY_EXISTS', `Repository '${repositoryId}' already exists`, {
+      field: 'repo_id',
+    });
+  }
+  const entry: RepositoryEntry = { repositoryId, uid, createdAt: timestampOf(turn) };
+  writeRecord(turn, table.repositories, entry, repositoryId);
+  turn.emit(registryChanged);
+  return entry;
+}
+
+function unregisterRepository(repositoryId: string, turn: Turn): RepositoryEntry {
+  const entry = readRecord<RepositoryEntry>(turn, table.repositories, repositoryId);
+  if (entry === undefined) {
+    throw new ServiceError('REPOSITORY_NOT_FOUND', `Repository '${repositoryId}' not found`);
+  }
+  removeRecord(turn, table.repositories, repositoryId);
+  turn.emit(registryChanged);
+  return entry;
+}
+
+function registerTenant({ tenantId, metadata, admin }: RegisterTenant, turn: Turn): TenantEntry {
+  requireTenantName(tenantId);
+  if (readRecord(turn, table.tenants, tenantId) !== undefined) {
+    throw new ServiceError('TENANT_ALREADY_EXISTS', `Tenant '${tenantId}' already exists`, {
+      field: 'tenant_id',
+    });
+  }
+  const entry: TenantEntry = { tenant_id: tenantId, metadata, created_at: timestampOf(turn) };
+  const row: TenantRow = { ...entry, admin };
+  writeRecord(turn, table.tenants, row, tenantId);
+  turn.emit(registryChanged);
+  return entry;
+}
+
+function completeTenant(tenantId: string, turn: Turn): void {
+  const row = readRecord<TenantRow>(turn, table.tenants, tenantId);
+  if (row === undefined) throw new ServiceError('TENANT_NOT_FOUND');
+  if (row.admin === undefined) return;
+  writeRecord(turn, table.tenants, entryOf(row), tenantId);
+  turn.emit(registryChanged);
+}
+
+function findAdmin(records: RecordCache, { username, userId }: FindAdmin): AdminAccount | undefined {
+  const id =
+    userId ??
+    (username === undefined || username === ''
+      ? undefined
+      : records.record<{ readonly userId: string }>(table.adminNames, username)?.userId);
+  return id === undefined ? undefined : records.record<AdminAccount>(table.admins, id);
+}
+
+function tenantEntries(records: RecordCache, tenantId: string | undefined): readonly TenantEntry[] {
+  if (tenantId === undefined) {
+    return records.derived('tenants', (reader) => listRecords<TenantRow>(reader, table.tenants).map(entryOf));
+  }
+  const row = records.record<TenantRow>(table.tenants, tenantId);
+  return row === undefined ? [] : [entryOf(row)];
+}
+
+function entryOf({ tenant_id, metadata, created_at }: TenantRow): TenantEntry {
+  return { tenant_id, metadata, created_at };
+}
+
+function unfinishedOf({ tenant_id, admin }: TenantRow): UnfinishedTenant[] {
+  return admin === undefined ? [] : [{ tenantId: tenant_id, admin }];
+}
+
+function timestampOf(turn: Turn): string {
+  return new Date(turn.wallMs).toISOString();
+}
+
+/** The kind `tenant`: one actor for each tenant, id `{tenant}/tenant`. */
+export const tenantActor: ActorKind = Object.freeze({
+  kind: 'tenant',
+  tables: Object.freeze(['admins', 'admin_names', 'repositories', 'tenants']),
+  create: () => new TenantActor(),
+});

@@ -1,0 +1,81 @@
+import type { AdminTokens } from '#runtime/access/admin-tokens.ts';
+import type { AnonymousPrincipal, Principal } from '#runtime/access/principal.ts';
+import { SYSTEM_TENANT } from '#runtime/access/system-tenant.ts';
+import { requireTenantName } from '#runtime/content/names.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import type { RestRequest } from './rest-context.ts';
+
+/** Says who makes a request. */
+export type Authenticate = (
+  request: RestRequest,
+  need: 'required' | 'optional',
+) => Principal | Promise<Principal>;
+
+const bearerShape = /^bearer +([^\s]+) *$/i;
+
+/** Name of the path parameter that names a tenant. */
+const TENANT_PARAMETER = '{tenant}';
+
+/**
+ * The bearer token of a request.
+ *
+ * @returns undefined without an `Authorization` header; the empty text when there is one of another kind
+ */
+export function bearerToken(request: RestRequest): string | undefined {
+  const header = request.header('authorization');
+  return header === undefined ? undefined : (bearerShape.exec(header)?.[1] ?? '');
+}
+
+/**
+ * The authenticate hook of the HTTP server. With a token, the token's tenant counts, and another tenant in
+ * `X-Tenant-Id` or in the address is refused. Without one the caller is anonymous in the tenant that
+ * `X-Tenant-Id` names, `default` unless told otherwise. Where nobody has to log in, a token that is of no use
+ * is the same as none.
+ *
+ * @see Identity, Authentication and MCP Interface: Authentication; Supplement 5: section 2
+ */
+export function createAuthenticate(tokens: AdminTokens): Authenticate {
+  return (request, need) => {
+    const token = bearerToken(request);
+    if (token === undefined) return withoutToken(request, need);
+    let verified: ReturnType<AdminTokens['verify']>;
+    try {
+      verified = token === '' ? refuse('Authorization must be a bearer token') : tokens.verify(token);
+    } catch (error) {
+      return unusable(request, need, error);
+    }
+    if (!(verified instanceof Promise)) return checkTenant(request, verified.principal);
+    return verified.then(
+      ({ principal }) => checkTenant(request, principal),
+      (error: unknown) => unusable(request, need, error),
+    );
+  };
+}
+
+function refuse(message: string): never {
+  throw new ServiceError('UNAUTHORIZED', message);
+}
+
+function withoutToken(request: RestRequest, need: 'required' | 'optional'): AnonymousPrincipal {
+  if (need === 'required') throw new ServiceError('UNAUTHORIZED');
+  return { kind: 'anonymous', tenant: requireTenantName(request.header('x-tenant-id') ?? SYSTEM_TENANT) };
+}
+
+function unusable(request: RestRequest, need: 'required' | 'optional', error: unknown): Principal {
+  const isRefusal = error instanceof ServiceError && error.code === 'UNAUTHORIZED';
+  if (need === 'required' || !isRefusal) throw error;
+  return withoutToken(request, need);
+}
+
+function checkTenant(request: RestRequest, principal: Principal): Principal {
+  const named = request.header('x-tenant-id');
+  if (named !== undefined && named !== principal.tenant) throw mismatch();
+  if (request.route.pattern.includes(TENANT_PARAMETER) && request.segment('tenant') !== principal.tenant) {
+    throw mismatch();
+  }
+  return principal;
+}
+
+function mismatch(): ServiceError {
+  return new ServiceError('TENANT_MISMATCH');
+}

@@ -1,0 +1,298 @@
+import type {
+  ReadRepository,
+  RepositoryState,
+  UpdateRepository,
+  UpdateTranslationConfig,
+} from '#actors/repository/messages.ts';
+import type { ListRepositories, RepositoryEntry } from '#actors/tenant/messages.ts';
+import { actorId } from '#runtime/actor/actor-id.ts';
+import { translationConfigJson } from '#runtime/content/translation-config.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import { bodyFields } from '#protocols/http/body-fields.ts';
+import type { Provisioning } from './ports.ts';
+import { repositoryInfo, type RepositoryInfo, repositoryInfoSchema } from './repository-info.ts';
+import {
+  callerOf,
+  deliveryOf,
+  readerOf,
+  type RestContext,
+  type RestRequest,
+  type RestRoute,
+} from './rest-context.ts';
+
+/** What the repository routes work with. */
+export interface RepositoriesContext extends RestContext {
+  readonly provisioning: Provisioning;
+}
+
+const tag = 'Repositories';
+const notFound = { description: 'There is no such repository.' };
+const languageList = { type: 'array', items: { type: 'string' } } as const;
+
+const translationConfigSchema = {
+  type: 'object',
+  properties: {
+    default_language: { type: 'string' },
+    supported_languages: languageList,
+    locale_fallback_chains: { type: 'object', additionalProperties: languageList },
+  },
+} as const;
+
+/**
+ * Repositories and their languages.
+ *
+ * @see Supplement 1.1, 9
+ */
+export function repositoryRoutes(context: RepositoriesContext): readonly RestRoute[] {
+  return [
+    listRoute(context),
+    createRoute(context),
+    readRoute(context),
+    updateRoute(context),
+    removeRoute(context),
+    readLanguagesRoute(context),
+    patchLanguagesRoute(context),
+  ];
+}
+
+async function stateOf(context: RestContext, request: RestRequest, name: string): Promise<RepositoryState> {
+  const { actor } = await context.directory.repository(request.principal.tenant, name);
+  const query: ReadRepository = { type: 'ReadRepository' };
+  return (await context.router.query(actor, query, readerOf(request))) as RepositoryState;
+}
+
+function listRoute(context: RepositoriesContext): RestRoute {
+  return {
+    method: 'GET',
+    pattern: '/api/repositories',
+    operationId: 'listRepositories',
+    body: 'none',
+    auth: 'required',
+    docs: {
+      summary: 'The repositories of the tenant',
+      tag,
+      responses: {
+        200: {
+          description: 'Every repository, sorted by name.',
+          schema: { type: 'array', items: repositoryInfoSchema },
+        },
+      },
+    },
+    handler: async (request) => ({ status: 200, json: await listRepositories(context, request) }),
+  };
+}
+
+async function listRepositories(
+  context: RepositoriesContext,
+  request: RestRequest,
+): Promise<RepositoryInfo[]> {
+  const { tenant } = request.principal;
+  const query: ListRepositories = { type: 'ListRepositories' };
+  const caller = callerOf(request);
+  const entries = (await context.router.query(
+    actorId(tenant, 'tenant'),
+    query,
+    caller,
+  )) as readonly RepositoryEntry[];
+  const found: RepositoryInfo[] = [];
+  for (const { repositoryId } of entries) {
+    if (request.signal.aborted) throw new ServiceError('REQUEST_CANCELLED');
+    try {
+      found.push(repositoryInfo(tenant, await stateOf(context, request, repositoryId)));
+    } catch (error) {
+      // Removed since the list was read.
+      const isGone = error instanceof ServiceError && error.entry.status === 404;
+      if (!isGone) throw error;
+    }
+  }
+  return found;
+}
+
+function createRoute(context: RepositoriesContext): RestRoute {
+  return {
+    method: 'POST',
+    pattern: '/api/repositories',
+    operationId: 'createRepository',
+    body: 'json',
+    auth: 'required',
+    docs: {
+      summary: 'Create a repository',
+      description: 'It has its default branch, the built-in workspaces, types and access-control content.',
+      tag,
+      requestSchema: {
+        type: 'object',
+        required: ['repo_id'],
+        properties: {
+          repo_id: { type: 'string', pattern: '^[a-z0-9][a-z0-9_-]{0,62}$' },
+          description: { type: ['string', 'null'] },
+          default_branch: { type: 'string', default: 'main' },
+          default_language: { type: 'string', default: 'en' },
+          supported_languages: languageList,
+        },
+      },
+      responses: {
+        201: { description: 'The new repository.', schema: repositoryInfoSchema },
+        400: { description: 'A name or a language is not allowed.' },
+        409: { description: 'A repository of this name exists.' },
+      },
+    },
+    async handler(request) {
+      const fields = bodyFields(request.body);
+      const repositoryId = fields.string('repo_id');
+      const defaultLanguage = fields.optionalString('default_language') ?? 'en';
+      const { tenant } = request.principal;
+      await context.provisioning.createRepository(
+        tenant,
+        {
+          repositoryId,
+          description: fields.optionalString('description') ?? null,
+          defaultBranch: fields.optionalString('default_branch') ?? 'main',
+          defaultLanguage,
+          supportedLanguages: fields.optionalStrings('supported_languages') ?? [defaultLanguage],
+        },
+        deliveryOf(request),
+      );
+      return { status: 201, json: repositoryInfo(tenant, await stateOf(context, request, repositoryId)) };
+    },
+  };
+}
+
+function readRoute(context: RepositoriesContext): RestRoute {
+  return {
+    method: 'GET',
+    pattern: '/api/repositories/{repo}',
+    operationId: 'readRepository',
+    body: 'none',
+    auth: 'required',
+    docs: {
+      summary: 'A repository',
+      tag,
+      responses: { 200: { description: 'The repository.', schema: repositoryInfoSchema }, 404: notFound },
+    },
+    async handler(request) {
+      const state = await stateOf(context, request, request.segment('repo'));
+      return { status: 200, json: repositoryInfo(request.principal.tenant, state) };
+    },
+  };
+}
+
+function updateRoute(context: RepositoriesContext): RestRoute {
+  return {
+    method: 'PUT',
+    pattern: '/api/repositories/{repo}',
+    operationId: 'updateRepository',
+    body: 'json',
+    auth: 'required',
+    docs: {
+      summary: 'Change settings of a repository',
+      description:
+        'Keys that are not in the body keep their value. The default language of a repository is fixed; fallback chains have a route of their own.',
+      tag,
+      requestSchema: {
+        type: 'object',
+        properties: {
+          description: { type: ['string', 'null'] },
+          default_branch: { type: 'string' },
+          supported_languages: languageList,
+        },
+      },
+      responses: {
+        204: { description: 'The settings are changed.' },
+        400: {
+          description: 'A language is not allowed, or a fallback chain still uses one that is left out.',
+        },
+        404: { description: 'There is no such repository, or no such branch.' },
+      },
+    },
+    async handler(request) {
+      const fields = bodyFields(request.body);
+      const description =
+        fields.optionalString('description') ?? (Object.hasOwn(fields.raw, 'description') ? null : undefined);
+      const defaultBranch = fields.optionalString('default_branch');
+      const supportedLanguages = fields.optionalStrings('supported_languages');
+      const command: UpdateRepository = {
+        type: 'UpdateRepository',
+        ...(description === undefined ? {} : { description }),
+        ...(defaultBranch === undefined ? {} : { defaultBranch }),
+        ...(supportedLanguages === undefined ? {} : { supportedLanguages }),
+      };
+      const { actor } = await context.directory.repository(request.principal.tenant, request.segment('repo'));
+      await context.router.command(actor, command, deliveryOf(request));
+      return { status: 204 };
+    },
+  };
+}
+
+function removeRoute(context: RepositoriesContext): RestRoute {
+  return {
+    method: 'DELETE',
+    pattern: '/api/repositories/{repo}',
+    operationId: 'deleteRepository',
+    body: 'none',
+    auth: 'required',
+    docs: {
+      summary: 'Delete a repository with all its content',
+      tag,
+      responses: { 204: { description: 'It is gone.' }, 404: notFound },
+    },
+    async handler(request) {
+      const delivery = deliveryOf(request);
+      await context.provisioning.removeRepository(
+        request.principal.tenant,
+        request.segment('repo'),
+        delivery,
+      );
+      return { status: 204 };
+    },
+  };
+}
+
+function readLanguagesRoute(context: RepositoriesContext): RestRoute {
+  return {
+    method: 'GET',
+    pattern: '/api/repositories/{repo}/translation-config',
+    operationId: 'readTranslationConfig',
+    body: 'none',
+    auth: 'required',
+    docs: {
+      summary: 'The languages of a repository',
+      tag,
+      responses: {
+        200: { description: 'Languages and fallback chains.', schema: translationConfigSchema },
+        404: notFound,
+      },
+    },
+    async handler(request) {
+      const { languages } = await stateOf(context, request, request.segment('repo'));
+      return { status: 200, json: translationConfigJson(languages) };
+    },
+  };
+}
+
+function patchLanguagesRoute(context: RepositoriesContext): RestRoute {
+  return {
+    method: 'PATCH',
+    pattern: '/api/repositories/{repo}/translation-config',
+    operationId: 'updateTranslationConfig',
+    body: 'json',
+    auth: 'required',
+    docs: {
+      summary: 'Change the languages of a repository',
+      description:
+        'Keys that are not in the body keep their value. The default language cannot be changed and is always supported; every locale in a chain has to be supported.',
+      tag,
+      requestSchema: translationConfigSchema,
+      responses: {
+        204: { description: 'The languages are changed.' },
+        400: { description: 'A locale or a chain is not allowed.' },
+        404: notFound,
+      },
+    },
+    async handler(request) {
+      const { actor } = await context.directory.repository(request.principal.tenant, request.segment('repo'));
+      const command: UpdateTranslationConfig = { type: 'UpdateTranslationConfig', patch: request.body };
+      await context.router.command(actor, command, deliveryOf(request));
+      return { status: 204 };
+    },
+  };
+}

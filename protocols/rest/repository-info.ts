@@ -1,0 +1,56 @@
+import type { RepositoryState } from '#actors/repository/messages.ts';
+import { translationConfigJson } from '#runtime/content/translation-config.ts';
+
+/** A repository on the wire. @see Supplement 1.1 */
+export interface RepositoryInfo {
+  readonly tenant_id: string;
+  readonly repo_id: string;
+  readonly created_at: string;
+  readonly branches: readonly string[];
+  readonly config: {
+    readonly default_branch: string;
+    readonly description: string | null;
+    readonly tags: Readonly<Record<string, string>>;
+    readonly default_language: string;
+    readonly supported_languages: readonly string[];
+    readonly locale_fallback_chains: Readonly<Record<string, readonly string[]>>;
+  };
+}
+
+/** What the answers of the repository routes are made of. */
+export function repositoryInfo(tenant: string, state: RepositoryState): RepositoryInfo {
+  return {
+    tenant_id: tenant,
+    repo_id: state.repositoryId,
+    created_at: state.createdAt,
+    branches: state.branches,
+    config: {
+      default_branch: state.defaultBranch,
+      description: state.description,
+      tags: {},
+      ...translationConfigJson(state.languages),
+    },
+  };
+}
+
+/** JSON Schema of {@link RepositoryInfo}. */
+export const repositoryInfoSchema = Object.freeze({
+  type: 'object',
+  properties: {
+    tenant_id: { type: 'string' },
+    repo_id: { type: 'string' },
+    created_at: { type: 'string', format: 'date-time' },
+    branches: { type: 'array', items: { type: 'string' } },
+    config: {
+      type: 'object',
+      properties: {
+        default_branch: { type: 'string' },
+        description: { type: ['string', 'null'] },
+        tags: { type: 'object' },
+        default_language: { type: 'string' },
+        supported_languages: { type: 'array', items: { type: 'string' } },
+        locale_fallback_chains: { type: 'object' },
+      },
+    },
+  },
+});

@@ -1,0 +1,63 @@
+import { createHash } from 'node:crypto';
+import { policyFor } from '#runtime/access/policy.ts';
+import type { Principal } from '#runtime/access/principal.ts';
+import type { Delivery, Router } from '#runtime/actor/ports.ts';
+import type { Clock } from '#runtime/base/clock.ts';
+import type { Caller, IdempotencyKey } from '#runtime/commit/behaviour.ts';
+import { invalid } from '#runtime/errors/service-error.ts';
+import type { HttpRequest, Route } from '#protocols/http/route.ts';
+import type { RepositoryDirectory } from './repository-directory.ts';
+
+/** What every REST route works with. */
+export interface RestContext {
+  readonly router: Router;
+  readonly directory: RepositoryDirectory;
+  readonly clock: Clock;
+}
+
+/** A request as REST handlers see it. */
+export type RestRequest = HttpRequest<Principal>;
+
+/** A REST route. */
+export type RestRoute = Route<Principal>;
+
+/** Longest idempotency key, in characters. */
+const KEY_CHARACTERS_MAX = 255;
+
+/**
+ * Who asks, for a read that answers within the present turn: without an abort signal, which costs an
+ * allocation and could not fire in time.
+ */
+export function readerOf(request: RestRequest): Caller {
+  const { principal, deadlineMs } = request;
+  return { principal, policy: policyFor(principal, principal.tenant), deadlineMs };
+}
+
+/** Who asks, for work that may outlast the caller's patience. */
+export function callerOf(request: RestRequest): Caller {
+  const { principal, deadlineMs, signal } = request;
+  return { principal, policy: policyFor(principal, principal.tenant), deadlineMs, signal };
+}
+
+/**
+ * Who sends a command, with the `Idempotency-Key` of the request if it has one.
+ *
+ * @throws {ServiceError} `VALIDATION_FAILED` for a key that is too long
+ */
+export function deliveryOf(request: RestRequest): Delivery {
+  const caller = callerOf(request);
+  const key = request.header('idempotency-key');
+  return key === undefined ? { caller } : { caller, idempotency: idempotencyOf(request, key) };
+}
+
+function idempotencyOf(request: RestRequest, key: string): IdempotencyKey {
+  if (key.length > KEY_CHARACTERS_MAX) {
+    throw invalid(`Idempotency-Key has at most ${KEY_CHARACTERS_MAX} characters`, {
+      field: 'Idempotency-Key',
+    });
+  }
+  const hash = createHash('sha256')
+    .update(`${request.route.method} ${request.path}?${request.queryString}\0`)
+    .update(request.route.body === 'bytes' ? request.bytes : (JSON.stringify(request.body) ?? ''));
+  return { key, requestHash: hash.digest('hex') };
+}

@@ -1,0 +1,215 @@
+import type { BranchState, InstallBuiltIns, ReadBranchState, Written } from '#actors/branch/messages.ts';
+import type {
+  BuiltInsInstalled,
+  BuiltInUpdate,
+  InstallBuiltInWorkspaces,
+  ListBuiltInUpdates,
+  ReadRepository,
+  RepositoryState,
+} from '#actors/repository/messages.ts';
+import { bodyFields } from '#protocols/http/body-fields.ts';
+import type { FoundRepository } from './repository-directory.ts';
+import { callerOf, deliveryOf, type RestContext, type RestRequest, type RestRoute } from './rest-context.ts';
+
+/** A shipped resource that is newer than the repository's. */
+interface PendingUpdate {
+  /** `workspace:{name}` or `branch:{name}`: how it is named in `resources`. */
+  readonly resource: string;
+  readonly resource_type: 'workspace' | 'branch';
+  readonly name: string;
+  /** Null when the repository lacks it, and for branches, whose types have versions of their own. */
+  readonly current_version: number | null;
+  readonly new_version: number | null;
+  /** Whether installing it replaces what somebody changed; it is skipped unless `force` is set. */
+  readonly is_breaking: boolean;
+}
+
+const tag = 'System updates';
+
+const updateSchema = {
+  type: 'object',
+  properties: {
+    resource: { type: 'string' },
+    resource_type: { type: 'string', enum: ['workspace', 'branch'] },
+    name: { type: 'string' },
+    current_version: { type: ['integer', 'null'] },
+    new_version: { type: ['integer', 'null'] },
+    is_breaking: { type: 'boolean' },
+  },
+} as const;
+
+/**
+ * Built-in workspaces and types that are newer than those of a repository. They are installed by themselves
+ * when a repository is first used; what is left over is what somebody changed.
+ *
+ * @see Supplement 1.1
+ */
+export function systemUpdateRoutes(context: RestContext): readonly RestRoute[] {
+  return [listRoute(context), applyRoute(context)];
+}
+
+function repositoryOf(context: RestContext, request: RestRequest) {
+  return context.directory.repository(request.principal.tenant, request.segment('repo'));
+}
+
+async function pendingUpdates(
+  context: RestContext,
+  request: RestRequest,
+  repository: FoundRepository,
+): Promise<PendingUpdate[]> {
+  const caller = callerOf(request);
+  const ask = (actor: string, query: unknown) => context.router.query(actor, query, caller);
+  const list: ListBuiltInUpdates = { type: 'ListBuiltInUpdates' };
+  const workspaces = (await ask(repository.actor, list)) as readonly BuiltInUpdate[];
+  const updates = workspaces.map((update): PendingUpdate => {
+    const { name, currentVersion, shippedVersion, isChanged } = update;
+    return {
+      resource: `workspace:${name}`,
+      resource_type: 'workspace',
+      name,
+      current_version: currentVersion,
+      new_version: shippedVersion,
+      is_breaking: isChanged,
+    };
+  });
+  const read: ReadRepository = { type: 'ReadRepository' };
+  const { branches } = (await ask(repository.actor, read)) as RepositoryState;
+  for (const name of branches) {
+    const { actor } = await context.directory.branchOf(repository, name);
+    const state: ReadBranchState = { type: 'ReadBranchState' };
+    const { builtInsPending } = (await ask(actor, state)) as BranchState;
+    if (!builtInsPending) continue;
+    updates.push({
+      resource: `branch:${name}`,
+      resource_type: 'branch',
+      name,
+      current_version: null,
+      new_version: null,
+      is_breaking: false,
+    });
+  }
+  return updates;
+}
+
+function listRoute(context: RestContext): RestRoute {
+  return {
+    method: 'GET',
+    pattern: '/api/management/repositories/{tenant}/{repo}/system-updates',
+    operationId: 'listSystemUpdates',
+    body: 'none',
+    auth: 'required',
+    docs: {
+      summary: 'Built-ins that are newer than those of the repository',
+      tag,
+      responses: {
+        200: {
+          description: 'What is pending.',
+          schema: {
+            type: 'object',
+            properties: {
+              has_updates: { type: 'boolean' },
+              total_pending: { type: 'integer' },
+              breaking_count: { type: 'integer' },
+              updates: { type: 'array', items: updateSchema },
+            },
+          },
+        },
+        404: { description: 'There is no such repository.' },
+      },
+    },
+    async handler(request) {
+      const updates = await pendingUpdates(context, request, await repositoryOf(context, request));
+      return {
+        status: 200,
+        json: {
+          has_updates: updates.length > 0,
+          total_pending: updates.length,
+          breaking_count: updates.filter((update) => update.is_breaking).length,
+          updates,
+        },
+      };
+    },
+  };
+}
+
+function applyRoute(context: RestContext): RestRoute {
+  return {
+    method: 'POST',
+    pattern: '/api/management/repositories/{tenant}/{repo}/system-updates/apply',
+    operationId: 'applySystemUpdates',
+    body: 'optional-json',
+    auth: 'required',
+    docs: {
+      summary: 'Install pending built-ins',
+      description:
+        'Done when it answers; `job_id` is null because no job is left behind. Without `resources` everything pending is installed. What somebody changed is skipped unless `force` is set.',
+      tag,
+      requestSchema: {
+        type: 'object',
+        properties: {
+          resources: { type: 'array', items: { type: 'string', examples: ['workspace:default'] } },
+          force: { type: 'boolean', default: false },
+        },
+      },
+      responses: {
+        200: {
+          description: 'What was done.',
+          schema: {
+            type: 'object',
+            properties: {
+              job_id: { type: ['string', 'null'] },
+              message: { type: 'string' },
+              applied_count: { type: 'integer' },
+              skipped_count: { type: 'integer' },
+            },
+          },
+        },
+        404: { description: 'There is no such repository.' },
+      },
+    },
+    async handler(request) {
+      const { applied, skipped } = await applyUpdates(context, request);
+      return {
+        status: 200,
+        json: {
+          job_id: null,
+          message: applied === 0 ? 'Nothing was pending' : `Installed ${applied} updates`,
+          applied_count: applied,
+          skipped_count: skipped,
+        },
+      };
+    },
+  };
+}
+
+async function applyUpdates(
+  context: RestContext,
+  request: RestRequest,
+): Promise<{ readonly applied: number; readonly skipped: number }> {
+  const fields = bodyFields(request.body ?? {});
+  const chosen = fields.optionalStrings('resources');
+  const force = fields.optionalBoolean('force') ?? false;
+  const repository = await repositoryOf(context, request);
+  const pending = await pendingUpdates(context, request, repository);
+  const wanted = pending.filter(({ resource }) => chosen === undefined || chosen.includes(resource));
+  const delivery = deliveryOf(request);
+  const install: InstallBuiltInWorkspaces = {
+    type: 'InstallBuiltInWorkspaces',
+    names: wanted.filter((update) => update.resource_type === 'workspace').map((update) => update.name),
+    force,
+  };
+  const { installed, skipped } = (await context.router.command(
+    repository.actor,
+    install,
+    delivery,
+  )) as BuiltInsInstalled;
+  let applied = installed.length;
+  for (const { resource_type: type, name } of wanted) {
+    if (type !== 'branch') continue;
+    const { actor } = await context.directory.branchOf(repository, name);
+    const command: InstallBuiltIns = { type: 'InstallBuiltIns' };
+    const { revision } = (await context.router.command(actor, command, delivery)) as Written;
+    if (revision !== null) applied += 1;
+  }
+  return { applied, skipped: skipped.length };
+}

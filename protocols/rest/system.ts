@@ -1,0 +1,151 @@
+import { policyFor, requireAdministrator } from '#runtime/access/policy.ts';
+import { SYSTEM_TENANT } from '#runtime/access/system-tenant.ts';
+import type { RestRequest, RestRoute } from './rest-context.ts';
+
+/** How far a member is. */
+export type MemberState = 'starting' | 'ready' | 'draining';
+
+/** What is known of a member from outside. */
+export interface MemberStatus {
+  readonly state: MemberState;
+  /** Version of the product. */
+  readonly version: string;
+  /** `embedded`, or `cluster`. */
+  readonly mode: 'embedded' | 'cluster';
+  /** What an answered write has survived. */
+  readonly durability: string;
+}
+
+/** What the system routes work with. */
+export interface SystemContext {
+  status(): MemberStatus;
+  readonly metrics: { text(): Promise<string>; readonly contentType: string };
+  /** The whole description; made of the route table these routes are part of, hence asked for late. */
+  openApi(): unknown;
+}
+
+const tag = 'System';
+
+const statusSchema = {
+  type: 'object',
+  properties: {
+    state: { type: 'string', enum: ['starting', 'ready', 'draining'] },
+    version: { type: 'string' },
+    mode: { type: 'string', enum: ['embedded', 'cluster'] },
+    durability: { type: 'string' },
+  },
+} as const;
+
+/**
+ * Liveness, readiness, metrics and the description of the interface.
+ *
+ * @see Identity, Authentication and MCP Interface: What the service does
+ */
+export function systemRoutes(context: SystemContext): readonly RestRoute[] {
+  return [healthRoute(), readyRoute(context), metricsRoute(context), openApiRoute(context)];
+}
+
+function healthRoute(): RestRoute {
+  return {
+    method: 'GET',
+    pattern: '/health',
+    operationId: 'readHealth',
+    body: 'none',
+    auth: 'none',
+    docs: {
+      summary: 'Whether the process lives',
+      tag,
+      responses: {
+        200: { description: 'The text `ok`.', schema: { type: 'string' }, contentType: 'text/plain' },
+      },
+    },
+    handler: () => ({ status: 200, raw: 'ok', contentType: 'text/plain; charset=utf-8' }),
+  };
+}
+
+function readyRoute(context: SystemContext): RestRoute {
+  return {
+    method: 'GET',
+    pattern: '/ready',
+    operationId: 'readReadiness',
+    body: 'none',
+    auth: 'none',
+    docs: {
+      summary: 'Whether the member takes requests',
+      tag,
+      responses: {
+        200: { description: 'It does.', schema: statusSchema },
+        503: { description: 'It is starting or draining: send requests elsewhere.', schema: statusSchema },
+      },
+    },
+    handler() {
+      const status = context.status();
+      return {
+        status: status.state === 'ready' ? 200 : 503,
+        headers: { 'Cache-Control': 'no-store' },
+        json: status,
+      };
+    },
+  };
+}
+
+function metricsRoute(context: SystemContext): RestRoute {
+  return {
+    method: 'GET',
+    pattern: '/metrics',
+    operationId: 'readMetrics',
+    body: 'none',
+    auth: 'optional',
+    docs: {
+      summary: 'The numbers of the member for Prometheus',
+      description:
+        'From the machine itself without a token; from elsewhere, and through a proxy, with the token of an administrator of the system.',
+      tag,
+      responses: {
+        200: { description: 'Prometheus text.', schema: { type: 'string' }, contentType: 'text/plain' },
+        401: { description: 'The caller is elsewhere and has no token.' },
+      },
+    },
+    async handler(request) {
+      if (!isFromThisMachine(request)) {
+        requireAdministrator(policyFor(request.principal, SYSTEM_TENANT), request.principal);
+      }
+      return { status: 200, raw: await context.metrics.text(), contentType: context.metrics.contentType };
+    },
+  };
+}
+
+/** A proxy on this machine has a loopback address too, but it says for whom it asks. */
+function isFromThisMachine(request: RestRequest): boolean {
+  const isForwarded = ['x-forwarded-for', 'forwarded', 'via'].some(
+    (name) => request.header(name) !== undefined,
+  );
+  return !isForwarded && isLoopbackAddress(request.remoteAddress);
+}
+
+/** Whether an address is one of the loopback interface, IPv4 inside IPv6 included. */
+export function isLoopbackAddress(address: string): boolean {
+  const mapped = /^(?:::ffff:|0000:0000:0000:0000:0000:ffff:)(.+)$/i.exec(address)?.[1] ?? address;
+  return (
+    /^127\.\d+\.\d+\.\d+$/.test(mapped) ||
+    /^7f[0-9a-f]{2}:[0-9a-f]{1,4}$/i.test(mapped) ||
+    mapped === '::1' ||
+    mapped === '0000:0000:0000:0000:0000:0000:0000:0001'
+  );
+}
+
+function openApiRoute(context: SystemContext): RestRoute {
+  return {
+    method: 'GET',
+    pattern: '/openapi.json',
+    operationId: 'readOpenApi',
+    body: 'none',
+    auth: 'none',
+    docs: {
+      summary: 'The description of this interface',
+      tag,
+      responses: { 200: { description: 'An OpenAPI 3.1 document.', schema: { type: 'object' } } },
+    },
+    handler: () => ({ status: 200, json: context.openApi() }),
+  };
+}

@@ -1,0 +1,68 @@
+import { hash, verify } from 'argon2';
+import { BoundedQueue } from '#runtime/base/bounded-queue.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import { PASSWORD_CHARACTERS_MAX } from './password-rule.ts';
+
+/**
+ * Argon2id at the level OWASP names first for servers (19 MiB, 2 passes, 1 lane): about 25 ms of one core.
+ * The parameters stand in every hash, so raising them here leaves older hashes valid.
+ */
+const parameters = { type: 2, memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const;
+
+/**
+ * Hashes under way at once. They run on the threads that flush the journal too, and each takes 19 MiB: a burst
+ * of logins must not slow writes down.
+ */
+const HASHES_MAX = 2;
+
+/** Logins that may wait for their turn: at 25 ms each about three seconds of work. */
+const WAITING_MAX = 256;
+
+/** Hash of a password nobody has, compared with where no account exists, so that the answer takes as long. */
+const nobody =
+  '$argon2id$v=19$m=19456,p=1,t=2$OaTli5JHEsVYiij43Rz4JQ$YVx5xcpdmpC8c+dTLtbFVspoJVPzadpJ+U4ZSBmRO7A';
+
+/** Hashes and compares passwords off the event loop, a bounded number at a time. */
+export class PasswordHasher {
+  readonly #waiting = new BoundedQueue<() => void>(WAITING_MAX);
+  #running = 0;
+
+  /**
+   * The argon2id hash of a password, with its salt and parameters.
+   *
+   * @throws {ServiceError} `OVERLOADED` when too many wait
+   */
+  hash(password: string): Promise<string> {
+    return this.#inTurn(() => hash(password, parameters));
+  }
+
+  /**
+   * Whether a password fits a hash. It takes the same time when there is no account to compare with.
+   *
+   * @param stored hash of the account; undefined when there is none, which is never right
+   * @throws {ServiceError} `OVERLOADED` when too many wait
+   */
+  async verify(stored: string | undefined, password: string): Promise<boolean> {
+    const bounded = password.slice(0, PASSWORD_CHARACTERS_MAX);
+    const fits = await this.#inTurn(() => verify(stored ?? nobody, bounded));
+    return fits && stored !== undefined && bounded === password;
+  }
+
+  async #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
+    if (this.#running >= HASHES_MAX) {
+      await new Promise<void>((resolve, reject) => {
+        if (!this.#waiting.push(resolve)) reject(new ServiceError('OVERLOADED', 'Too many logins at once'));
+      });
+    } else {
+      this.#running += 1;
+    }
+    try {
+      return await work();
+    } finally {
+      // The place is handed on, not given back, so that nobody overtakes those who wait.
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#running -= 1;
+      else next();
+    }
+  }
+}

@@ -1,0 +1,27 @@
+import { OptionError } from '#runtime/config/option.ts';
+import { checkAdminPassword } from '#runtime/config/text-checks.ts';
+import { invalid } from '#runtime/errors/service-error.ts';
+
+/** Longest password that is hashed, in characters: the cost of hashing must not be the caller's choice. */
+export const PASSWORD_CHARACTERS_MAX = 256;
+
+/**
+ * Holds a new admin password to the rule: at least 12 characters with a lower-case letter, an upper-case
+ * letter, a digit and another character. The message names the unmet parts and never repeats the password.
+ *
+ * @param field the body field it came in
+ * @returns the password
+ * @throws {ServiceError} `VALIDATION_FAILED`
+ * @see Supplement 5: section 2
+ */
+export function requireAdminPassword(password: string, field: string): string {
+  if (password.length > PASSWORD_CHARACTERS_MAX) {
+    throw invalid(`The password is longer than ${PASSWORD_CHARACTERS_MAX} characters`, { field });
+  }
+  try {
+    return checkAdminPassword(password);
+  } catch (error) {
+    if (!(error instanceof OptionError)) throw error;
+    throw invalid(`The password ${error.problems.join('; ')}`, { field });
+  }
+}

@@ -1,0 +1,100 @@
+import { assert } from '#runtime/base/assert.ts';
+import { encodeRevision } from '#runtime/content/revision.ts';
+import { AFTER_END, END, textBytes } from '#runtime/shard/binary-key.ts';
+import { decodeJsonRow, encodeJsonRow } from '#runtime/shard/json-row.ts';
+import type { Range, TableReader } from '#runtime/shard/shard.ts';
+import { CommonTable, type Turn } from './behaviour.ts';
+
+/** Longest name of a record, all parts together, in bytes of UTF-8: what an LMDB key takes, with room to spare. */
+const NAME_BYTES_MAX = 1_900;
+
+/** Meta row that names one state of an actor's records: every write of a record changes it. */
+const STAMP_KEY = 'stamp';
+
+/** A record by the parts of its name, or undefined. @throws {ServiceError} `DATA_CORRUPTED` */
+export function readRecord<T>(reader: TableReader, table: number, ...name: readonly string[]): T | undefined {
+  const key = keyOf(name);
+  // No record can have such a name, but anybody can ask for one.
+  if (key.length > NAME_BYTES_MAX) return undefined;
+  const bytes = reader.get(table, key);
+  return bytes === undefined ? undefined : (decodeJsonRow(bytes) as T);
+}
+
+/** The records whose name starts with the given parts, in byte order of their names. @throws {ServiceError} `DATA_CORRUPTED` */
+export function listRecords<T>(reader: TableReader, table: number, ...name: readonly string[]): T[] {
+  const records: T[] = [];
+  for (const { value } of reader.range(table, rangeOf(name))) records.push(decodeJsonRow(value) as T);
+  return records;
+}
+
+/** Stores a record under the parts of its name. */
+export function writeRecord(turn: Turn, table: number, record: unknown, ...name: readonly string[]): void {
+  const key = keyOf(name);
+  assert(key.length <= NAME_BYTES_MAX, `a record's name has ${key.length} bytes`);
+  turn.put(table, key, encodeJsonRow(record));
+  turn.put(CommonTable.meta, STAMP_KEY, Buffer.from(encodeRevision(turn.revision), 'latin1'));
+}
+
+/** Removes a record; one that is not there is no error. */
+export function removeRecord(turn: Turn, table: number, ...name: readonly string[]): void {
+  turn.remove(table, keyOf(name));
+  turn.put(CommonTable.meta, STAMP_KEY, Buffer.from(encodeRevision(turn.revision), 'latin1'));
+}
+
+/** Every part ends with a zero byte, so that a name never is the beginning of another one. */
+function keyOf(name: readonly string[]): string {
+  return name.map((part) => textBytes(part) + END).join('');
+}
+
+function rangeOf(name: readonly string[]): Range {
+  // LMDB takes no empty key; no part is empty, and none begins with a byte above 0xf4, where UTF-8 ends.
+  if (name.length === 0) return { start: AFTER_END, end: '\u00ff' };
+  const prefix = keyOf(name);
+  return { start: prefix, end: prefix.slice(0, -1) + AFTER_END };
+}
+
+/**
+ * The durable records of an actor, decoded once for each state. Only for queries: a command reads through its
+ * turn. Invariant: what it answers is what {@link readRecord} would answer over the same reader.
+ */
+export class RecordCache {
+  #stamp = '';
+  #kept = new Map<string, unknown>();
+  #reader: TableReader | undefined;
+
+  /** Looks at the state a reader shows; drops what was kept of another one. */
+  at(reader: TableReader): this {
+    this.#reader = reader;
+    const bytes = reader.get(CommonTable.meta, STAMP_KEY);
+    const stamp =
+      bytes === undefined ? '' : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).latin1Slice();
+    if (stamp !== this.#stamp) {
+      this.#stamp = stamp;
+      this.#kept = new Map();
+    }
+    return this;
+  }
+
+  /** A record; the same object until the state changes. Names that do not exist are not remembered. */
+  record<T>(table: number, ...name: readonly string[]): T | undefined {
+    const key = `${table}\u0000${keyOf(name)}`;
+    const kept = this.#kept.get(key);
+    if (kept !== undefined) return kept as T;
+    const record = readRecord<T>(this.#reader as TableReader, table, ...name);
+    if (record !== undefined) this.#kept.set(key, record);
+    return record;
+  }
+
+  /**
+   * Something made of the records; the same object until the state changes.
+   *
+   * @param name what it is; at most a bounded number of names, each with one way of making it
+   */
+  derived<T>(name: string, make: (reader: TableReader) => T): T {
+    const kept = this.#kept.get(name);
+    if (kept !== undefined) return kept as T;
+    const made = make(this.#reader as TableReader);
+    this.#kept.set(name, made);
+    return made;
+  }
+}

@@ -7,8 +7,10 @@ import {
   parsePropertySchemas,
   type PropertySchema,
 } from './property-schema.ts';
+import { compileProperty } from './property-check.ts';
 import type { SchemaStamps } from './schema-record.ts';
 import { requireNodeTypeName } from './type-name.ts';
+import { Validation } from './validation.ts';
 
 /** A column of a compound index. */
 export interface CompoundIndexColumn {
@@ -94,7 +96,7 @@ export function parseNodeTypeDefinition(
     is_mixin: kind === 'mixin' || (reader.optionalBoolean('is_mixin') ?? false),
     description: reader.optionalString('description'),
     icon: reader.optionalString('icon'),
-    properties: parsePropertySchemas(reader),
+    properties: requireFittingDefaults(reader, parsePropertySchemas(reader)),
     allowed_children: reader.strings('allowed_children'),
     required_nodes: reader.strings('required_nodes'),
     initial_structure: parseInitialStructure(reader),
@@ -108,6 +110,31 @@ export function parseNodeTypeDefinition(
     ...(meta === null ? {} : { meta }),
   });
 }
+
+/**
+ * A default of the wrong type would make every create without that property fail, with a message about a value
+ * nobody sent. Elements are left out: their types may be saved later.
+ */
+function requireFittingDefaults(
+  reader: DefinitionReader,
+  properties: readonly PropertySchema[],
+): readonly PropertySchema[] {
+  for (const [index, schema] of properties.entries()) {
+    for (const key of ['default', 'value'] as const) {
+      const value = schema[key];
+      if (value === undefined || schema.type === 'Element' || schema.type === 'Composite') continue;
+      const validation = new Validation(noTypes);
+      const { items: _items, structure: _structure, ...plain } = schema;
+      compileProperty(plain).check(value, validation);
+      const [issue] = validation.issues;
+      if (issue !== undefined)
+        throw reader.badValue(`properties.${index}.${key}`, `the ${key} does not fit: ${issue.message}`);
+    }
+  }
+  return properties;
+}
+
+const noTypes = { nodeType: () => undefined, archetype: () => undefined, elementType: () => undefined };
 
 function typeNames(reader: DefinitionReader, key: string): readonly string[] {
   return reader.strings(key).map((name) => requireNodeTypeName(reader, key, name));

@@ -106,15 +106,24 @@ export function requireTranslatable(keys: readonly string[], type: ResolvedNodeT
 }
 
 /**
- * Checks that a pointer steps through objects (by key) and arrays (by `uuid`) only.
+ * Checks that a pointer steps through objects (by key) and arrays (by `uuid`) only. A `uuid` no item has ends the
+ * check: reads ignore it, and the item may come back.
  *
- * @throws {ServiceError} `VALIDATION_FAILED` when something on the way is neither, or missing
+ * @throws {ServiceError} `VALIDATION_FAILED` when something on the way is neither, or a key on the way is missing
+ * @see Supplement 9, Pointers
  */
 export function requireReachable(properties: JsonObject, keys: readonly string[]): void {
-  for (let length = 1; length < keys.length; length += 1) {
-    const value = valueAt(properties, keys.slice(0, length));
+  let value: JsonValue | undefined = properties;
+  for (const key of keys.slice(0, -1)) {
+    if (isJsonArray(value)) {
+      const index = indexOfUuid(value, key);
+      if (index === -1) return;
+      value = value[index];
+    } else {
+      value = ownValue(value as JsonObject, key);
+    }
     if (isJsonObject(value) || isJsonArray(value)) continue;
-    throw invalid(`Pointer '${formatPointer(keys)}': '${keys[length - 1]}' is not an object or array`, {
+    throw invalid(`Pointer '${formatPointer(keys)}': '${key}' is not an object or array`, {
       field: 'translations',
     });
   }

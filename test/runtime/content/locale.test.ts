@@ -31,7 +31,7 @@ describe('parseLocale', () => {
 describe('language settings', () => {
   const settings = newLanguageSettings('en', ['de', 'de-ch', 'fr']);
 
-  it('always support the default language', () => {
+  it('always support the default language [REPO-016, TRANS-025]', () => {
     expect(translationConfigJson(settings)).toEqual({
       default_language: 'en',
       supported_languages: ['en', 'de', 'de-CH', 'fr'],
@@ -65,7 +65,7 @@ describe('language settings', () => {
     );
   });
 
-  it('resolve a chain that ends at the default language', () => {
+  it('resolve a chain that ends at the default language [TRANS-013]', () => {
     expect(resolveLocaleChain('de-ch', settings)).toEqual(['de-CH', 'de']);
     expect(resolveLocaleChain('de', settings)).toEqual(['de']);
     expect(resolveLocaleChain('en', settings)).toEqual([]);

@@ -33,7 +33,7 @@ describe('parseNodeTypeDefinition', () => {
     });
   });
 
-  it('is its own inverse: what it returns reads as itself', () => {
+  it('is its own inverse: what it returns reads as itself [NTYPE-031]', () => {
     const definition = parseNodeTypeDefinition({
       id: 'abc',
       name: 'blog:Article',
@@ -173,6 +173,21 @@ describe('parseNodeTypeDefinition', () => {
     let meta: object = {};
     for (let level = 0; level < 200; level += 1) meta = { meta };
     expect(parse({ meta })).toThrowError(/deeper than 128/);
+  });
+
+  it('refuses defaults and fixed values that do not fit their own property', () => {
+    for (const bad of [
+      { type: 'Number', default: '1' },
+      { type: 'String', default: 'abc', constraints: { maxLength: 2 } },
+      { type: 'Date', value: 'now' },
+      { type: 'Array', default: {} },
+    ]) {
+      expect(withProperty({ name: 'a', ...bad }), JSON.stringify(bad)).toThrowError(/does not fit/);
+    }
+    expect(withProperty({ name: 'a', type: 'Number', default: null })).not.toThrow();
+    expect(
+      withProperty({ name: 'a', type: 'Element', default: { element_type: 'later:Type' } }),
+    ).not.toThrow();
   });
 
   it('makes a mixin of a definition on the mixin route', () => {

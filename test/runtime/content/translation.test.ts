@@ -60,7 +60,7 @@ describe('applyTranslations', () => {
     expect(properties.title).toBe('Title');
   });
 
-  it('lets the most specific locale win and falls back value by value', () => {
+  it('lets the most specific locale win and falls back value by value [TRANS-012]', () => {
     let stored = withOverlay(null, 'de', overlay({ '/title': 'Titel', '/seo/description': 'Über' }));
     stored = withOverlay(stored, 'de-CH', overlay({ '/title': 'Titu' }));
     expect(applyTranslations(properties, stored, ['de-CH', 'de'])).toMatchObject({
@@ -119,7 +119,6 @@ describe('makeOverlay', () => {
       { '/a~2': 'x' },
       { '/title/x': 'x' },
       { '/missing/x': 'x' },
-      { '/body/zzz/text': 'x' },
       { '/slug': 'x' },
       { '/seo/weight': 2 },
       { '/body/a/uuid': 'x' },
@@ -127,6 +126,11 @@ describe('makeOverlay', () => {
     ]) {
       expect(make(data), JSON.stringify(data)).toThrowError(badValue);
     }
+  });
+
+  it('takes the uuid of an item that is not there, which reads ignore [TRANS-010]', () => {
+    const stored = withOverlay(null, 'de', make({ '/body/zzz/text': 'x' })());
+    expect(applyTranslations(properties, stored, ['de'])).toBe(properties);
   });
 
   it('refuses a property the type declares not translatable', () => {

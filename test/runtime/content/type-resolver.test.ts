@@ -45,7 +45,7 @@ describe('resolveNodeType', () => {
     ],
   });
 
-  it('merges parents, mixins, own properties and overrides, later ones winning', () => {
+  it('merges parents, mixins, own properties and overrides, later ones winning [NTYPE-012, NTYPE-013, NTYPE-032, NTYPE-033, NTYPE-034, NTYPE-035]', () => {
     const leaf = resolveNodeType('t:Leaf', schema);
     expect(resolvedNodeTypeJson(leaf)).toMatchObject({
       node_type: { name: 't:Leaf' },
@@ -178,7 +178,7 @@ describe('resolveArchetype and resolveElementType', () => {
     ],
   });
 
-  it('merge fields along the chain', () => {
+  it('merge fields along the chain [SCHEMA-015, SCHEMA-016]', () => {
     const post = resolveArchetype('a:Post', schema);
     expect(resolvedArchetypeJson(post)).toMatchObject({
       archetype: { name: 'a:Post' },

@@ -7,7 +7,7 @@ const wrongShape = (field: string) => expect.objectContaining({ code: 'UNPROCESS
 const lists = { allowed_node_types: ['svc:Page', 'svc:Folder'], allowed_root_node_types: ['svc:Folder'] };
 
 describe('parseWorkspaceDefinition', () => {
-  it('lists every key; the name of the path wins', () => {
+  it('lists every key; the name of the path wins [WSP-005]', () => {
     expect(parseWorkspaceDefinition('blog', { name: 'other', ...lists }, null, 't1')).toEqual({
       name: 'blog',
       description: null,
@@ -46,7 +46,7 @@ describe('parseWorkspaceDefinition', () => {
 });
 
 describe('parseWorkspaceConfig', () => {
-  it('reads pins, also under their other name', () => {
+  it('reads pins, also under their other name [WSP-019]', () => {
     const pins = { 'blog:Article': '1700000000000-0', 'blog:Note': null };
     expect(parseWorkspaceConfig({ node_type_pins: pins }).node_type_pins).toEqual(pins);
     expect(parseWorkspaceConfig({ node_type_refs: pins }).node_type_pins).toEqual(pins);
@@ -72,7 +72,7 @@ describe('what may be created where', () => {
     allowed_root_node_types: rootTypes,
   });
 
-  it('a workspace restricts types, at its root by both lists', () => {
+  it('a workspace restricts types, at its root by both lists [WSP-015]', () => {
     const blog = workspace(['svc:Page'], ['svc:Page', 'svc:Folder']);
     expect(() => requireAllowedInWorkspace(blog, 'svc:Page', true)).not.toThrow();
     expect(() => requireAllowedInWorkspace(blog, 'svc:Folder', true)).toThrowError(
@@ -86,11 +86,11 @@ describe('what may be created where', () => {
     ).not.toThrow();
   });
 
-  it('an empty list and * allow every type', () => {
+  it('an empty list and * allow every type [WSP-013, WSP-014]', () => {
     expect(() => requireAllowedInWorkspace(workspace([], ['*']), 'any:Type', true)).not.toThrow();
   });
 
-  it('a parent type restricts its children by its resolved list', () => {
+  it('a parent type restricts its children by its resolved list [VAL-013]', () => {
     const { resolved } = schemaOf({
       nodeTypes: [
         { name: 't:Base', allowed_children: ['t:One'] },

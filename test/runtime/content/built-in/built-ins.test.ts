@@ -123,7 +123,7 @@ describe('built-in node types', () => {
     ]);
   });
 
-  it('let a static site folder carry only a well-formed serving configuration', () => {
+  it('let a static site folder carry only a well-formed serving configuration [BUILT-016]', () => {
     const site = resolver.nodeType('svc:StaticSiteFolder')!;
     expect(site.supertypes).toEqual(['svc:Folder']);
     const serving_config = { frame_ancestors: ['https://a.b'], index_document: 'index.html' };

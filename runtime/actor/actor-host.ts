@@ -107,6 +107,13 @@ export class ActorHost implements Router, ActorLifecycle {
     return this.#open.size;
   }
 
+  /** Bytes of durable changes that are not in their shards yet, over all open actors. */
+  get pendingBytes(): number {
+    let bytes = 0;
+    for (const { writer } of this.#open.values()) bytes += writer.pendingBytes;
+    return bytes;
+  }
+
   /**
    * Brings every shard the log still holds records for up to the end of the log. Cost follows the log's
    * retained tail, not what is stored.

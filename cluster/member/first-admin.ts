@@ -1,0 +1,71 @@
+import type { FirstAdmin } from '#actors/tenant/messages.ts';
+import type { PasswordHasher } from '#runtime/access/password-hasher.ts';
+import { SYSTEM_TENANT } from '#runtime/access/system-tenant.ts';
+import type { Random } from '#runtime/base/random.ts';
+import { OptionError } from '#runtime/config/option.ts';
+import type { Secret } from '#runtime/config/secret.ts';
+import { checkAdminPassword } from '#runtime/config/text-checks.ts';
+
+/** Name of the first account of tenant `default`. */
+const USERNAME = 'admin';
+
+/** Characters of a generated password; 16 of these 70 are 98 bits. */
+const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789!@#$%^&*';
+const PASSWORD_CHARACTERS = 16;
+
+/**
+ * The first administrator: with the configured password, or with a random one that is printed and has to be
+ * changed. It is printed before the account is stored: a crash in between leaves a password without an account,
+ * and the next start prints another; the other way round nobody could ever log in.
+ *
+ * @param configured `SVC_ADMIN_PASSWORD`
+ * @param print takes text for the person who starts the process; not the log, which is kept
+ * @see Supplement 5: section 2
+ */
+export async function firstAdmin(
+  configured: Secret | undefined,
+  hasher: PasswordHasher,
+  random: Random,
+  print: (text: string) => void,
+): Promise<FirstAdmin> {
+  const password = configured?.reveal() ?? randomPassword(random);
+  const passwordHash = await hasher.hash(password);
+  if (configured === undefined) print(banner(password));
+  return { username: USERNAME, email: null, passwordHash, mustChangePassword: configured === undefined };
+}
+
+/** A random password that meets the rule for administrators. */
+export function randomPassword(random: Random): string {
+  for (;;) {
+    const password = Array.from({ length: PASSWORD_CHARACTERS }, () => randomCharacter(random)).join('');
+    try {
+      return checkAdminPassword(password);
+    } catch (error) {
+      // One in nine lacks a kind of character.
+      if (!(error instanceof OptionError)) throw error;
+    }
+  }
+}
+
+function randomCharacter(random: Random): string {
+  const fair = 256 - (256 % alphabet.length);
+  for (;;) {
+    const byte = random.bytes(1)[0] as number;
+    if (byte < fair) return alphabet.charAt(byte % alphabet.length);
+  }
+}
+
+function banner(password: string): string {
+  const lines = [
+    'The first administrator has been created. This is shown only once.',
+    '',
+    `  tenant    ${SYSTEM_TENANT}`,
+    `  username  ${USERNAME}`,
+    `  password  ${password}`,
+    '',
+    'Change the password at the first login.',
+  ];
+  const width = Math.max(...lines.map((line) => line.length));
+  const rule = '─'.repeat(width + 2);
+  return [`┌${rule}┐`, ...lines.map((line) => `│ ${line.padEnd(width)} │`), `└${rule}┘`, ''].join('\n');
+}

@@ -1,0 +1,117 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { systemClock } from '#runtime/base/clock.ts';
+import { systemRandom } from '#runtime/base/random.ts';
+import { armCrashPointFromText } from '#runtime/commit/crash-point.ts';
+import { helpText } from '#runtime/config/help-text.ts';
+import { loadOptions, optionWarnings } from '#runtime/config/load-options.ts';
+import { OptionError } from '#runtime/config/option.ts';
+import type { Options } from '#runtime/config/options.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import { createLog, type RootLog } from '#runtime/telemetry/log-context.ts';
+import { drainOnSignals } from './drain.ts';
+import { type Member, startMember } from './wiring.ts';
+
+/** Exit code for a configuration that cannot be used. */
+const CONFIGURATION_EXIT_CODE = 2;
+
+/** Exit code for a start that failed otherwise. */
+const FAILED_EXIT_CODE = 1;
+
+function print(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
+
+function fail(message: string, code: number): never {
+  process.stderr.write(`${message}\n`);
+  process.exit(code);
+}
+
+function readOptions(): Options {
+  try {
+    return loadOptions(process.env, (path) => (existsSync(path) ? readFileSync(path, 'utf8') : undefined));
+  } catch (error) {
+    if (!(error instanceof OptionError)) throw error;
+    return fail(
+      `The configuration cannot be used:\n  ${error.problems.join('\n  ')}`,
+      CONFIGURATION_EXIT_CODE,
+    );
+  }
+}
+
+function productVersion(): string {
+  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
+  return (JSON.parse(text) as { readonly version: string }).version;
+}
+
+/** What a person wants to know next. */
+function nextSteps(member: Member, dataDir: string): string {
+  const login = `${member.url}/api/svc/sys/default/auth`;
+  return [
+    '',
+    `Grove serves ${dataDir} at ${member.url}`,
+    '',
+    '  Log in and keep the token:',
+    `    TOKEN=$(curl -s ${login} -H 'content-type: application/json' \\`,
+    `      -d '{"username": "admin", "password": "…"}' | sed 's/.*"token":"\\([^"]*\\)".*/\\1/')`,
+    '  Create a repository:',
+    `    curl ${member.url}/api/repositories -H "authorization: Bearer $TOKEN" \\`,
+    `      -H 'content-type: application/json' -d '{"repo_id": "demo"}'`,
+    '',
+    `  Everything it can do: ${member.url}/openapi.json. Stop it with Ctrl+C; options: npm start -- --help`,
+    '',
+  ].join('\n');
+}
+
+function explain(error: unknown): string {
+  if (error instanceof OptionError) return error.problems.join('\n');
+  if (error instanceof ServiceError) return `${error.code}: ${error.message}`;
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}
+
+function stopOn(member: Member, options: Options, log: RootLog): void {
+  drainOnSignals(process, {
+    async drain(signal) {
+      log.info('draining', { signal });
+      await member.drain(options.server.shutdownGraceMs);
+      log.info('stopped');
+    },
+    exit(code) {
+      log.flush();
+      process.exit(code);
+    },
+  });
+}
+
+async function main(): Promise<void> {
+  const [argument] = process.argv.slice(2);
+  if (argument === '--help' || argument === '-h') {
+    process.stdout.write(helpText());
+    return;
+  }
+  if (argument !== undefined) fail(`Unknown argument ${argument}; see --help`, CONFIGURATION_EXIT_CODE);
+  armCrashPointFromText(process.env.SVC_CRASH_POINT);
+  const options = readOptions();
+  const log = createLog({ level: options.server.logLevel, clock: systemClock });
+  for (const warning of optionWarnings(options, process.env)) log.warn(warning);
+  let member: Member;
+  try {
+    member = await startMember({
+      options,
+      clock: systemClock,
+      random: systemRandom,
+      log,
+      version: productVersion(),
+      print,
+      collectDefaultMetrics: true,
+    });
+  } catch (error) {
+    log.error('the member cannot start', { error });
+    log.flush();
+    return fail(`Grove cannot start: ${explain(error)}`, FAILED_EXIT_CODE);
+  }
+  stopOn(member, options, log);
+  print(nextSteps(member, options.server.dataDir));
+  log.info('ready', { port: member.port, url: member.url, version: member.status.version });
+}
+
+await main();

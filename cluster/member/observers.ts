@@ -1,0 +1,107 @@
+import type { HttpObservation } from '#protocols/http/uws-server.ts';
+import type { RestRoute } from '#protocols/rest/rest-context.ts';
+import type { HostObserver } from '#runtime/actor/actor-host.ts';
+import type { Clock } from '#runtime/base/clock.ts';
+import type { FileSystem, OpenFile } from '#runtime/base/file-system.ts';
+import type { JournalEvent } from '#runtime/embedded/journal-events.ts';
+import type { Log } from '#runtime/telemetry/log-context.ts';
+import type { HttpRouteMetrics, Metrics } from '#runtime/telemetry/metrics.ts';
+
+const MS_PER_SECOND = 1000;
+
+/** Counts batches and logs what an operator has to know of the actors. */
+export function hostObserver(metrics: Metrics, log: Log): HostObserver {
+  const events = metrics.counter('svc_events_total', 'Events of durable commands.');
+  const failures = metrics.counter('svc_apply_failures_total', 'Applications to a shard that failed.');
+  return {
+    batchDurable(_kind, commands, bytes, elapsedMs) {
+      metrics.commitBatches.add();
+      metrics.batchCommands.observe(commands);
+      metrics.batchBytes.observe(bytes);
+      metrics.commitSeconds.observe(elapsedMs / MS_PER_SECOND);
+    },
+    events: (_actor, happened) => events.add(happened.length),
+    stopped: (actor, error) => log.error('writes of an actor stopped', { actor, error }),
+    applyFailed(actor, error) {
+      failures.add();
+      log.error('changes could not be applied to a shard; they stay in the journal', { actor, error });
+    },
+  };
+}
+
+/** Logs what the journal tells about itself. */
+export function journalReport(log: Log): (event: JournalEvent) => void {
+  return (event) => {
+    const { kind, ...facts } = event;
+    switch (kind) {
+      case 'recovered':
+      case 'segment-created':
+      case 'segment-removed':
+        log.debug(`journal: ${kind}`, facts);
+        break;
+      case 'tail-discarded':
+        log.warn(
+          'journal: an unfinished write at the end was cut off; nothing acknowledged was in it',
+          facts,
+        );
+        break;
+      case 'removal-failed':
+        log.warn('journal: a segment nobody needs could not be removed; it is tried again', facts);
+        break;
+      case 'storage-full':
+        log.error('journal: the volume is full; writes are refused until there is space', facts);
+        break;
+      case 'writes-stopped':
+        log.error('journal: writing stopped; restart the member when the disk is well', facts);
+        break;
+    }
+  };
+}
+
+/** Counts requests by route and writes a debug line for each. */
+export function requestObserver(
+  metrics: Metrics,
+  log: Log,
+  routes: readonly RestRoute[],
+): (observation: HttpObservation) => void {
+  // Found once for each route, so that a request looks up one string.
+  const known = new Map<string, HttpRouteMetrics>(
+    routes.map((route) => [route.operationId, metrics.httpRoute(route.method, route.pattern)]),
+  );
+  const unmatched = metrics.httpRoute('ANY', 'unmatched');
+  return ({ operationId, method, status, durationMs, requestId }) => {
+    (known.get(operationId) ?? unmatched).observe(status, durationMs / MS_PER_SECOND);
+    if (log.isEnabled('debug')) log.debug('request', { requestId, operationId, method, status, durationMs });
+  };
+}
+
+/** Files that tell how long their flushes took. */
+export function timedFiles(
+  files: FileSystem,
+  clock: Clock,
+  observeSeconds: (seconds: number) => void,
+): FileSystem {
+  return {
+    ...files,
+    async open(path, mode) {
+      const file = await files.open(path, mode);
+      return timedFile(file, clock, observeSeconds);
+    },
+  };
+}
+
+function timedFile(file: OpenFile, clock: Clock, observeSeconds: (seconds: number) => void): OpenFile {
+  return {
+    write: (buffer, offset, length, position) => file.write(buffer, offset, length, position),
+    read: (buffer, offset, length, position) => file.read(buffer, offset, length, position),
+    async datasync() {
+      const startedMs = clock.monotonicMs();
+      await file.datasync();
+      observeSeconds((clock.monotonicMs() - startedMs) / MS_PER_SECOND);
+    },
+    sync: () => file.sync(),
+    truncate: (length) => file.truncate(length),
+    size: () => file.size(),
+    close: () => file.close(),
+  };
+}

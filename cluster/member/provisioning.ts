@@ -1,0 +1,221 @@
+import type { InstallBuiltIns } from '#actors/branch/messages.ts';
+import type { InitializeRepository } from '#actors/repository/messages.ts';
+import type {
+  BootstrapTenant,
+  CompleteTenant,
+  FindRepository,
+  FirstAdmin,
+  ListRepositories,
+  ListTenants,
+  ListUnfinishedTenants,
+  RegisterRepository,
+  RegisterTenant,
+  RepositoryEntry,
+  TenantEntry,
+  TenantMade,
+  UnfinishedTenant,
+  UnregisterRepository,
+} from '#actors/tenant/messages.ts';
+import type { NewRepository, NewTenant, Provisioning } from '#protocols/rest/ports.ts';
+import { requireAdministrator } from '#runtime/access/policy.ts';
+import { SYSTEM_TENANT } from '#runtime/access/system-tenant.ts';
+import { actorId } from '#runtime/actor/actor-id.ts';
+import { engineCaller } from '#runtime/actor/engine-caller.ts';
+import type { ActorId, ActorLifecycle, Delivery, Router } from '#runtime/actor/ports.ts';
+import type { Random } from '#runtime/base/random.ts';
+import { crashPoint } from '#runtime/commit/crash-point.ts';
+import { requireBranchName, requireRepositoryName } from '#runtime/content/names.ts';
+import { newLanguageSettings } from '#runtime/content/translation-config.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+
+/** Random bytes of the suffix that tells two repositories of one name apart. */
+const UID_BYTES = 5;
+
+/** Separates a name from its suffix in actor ids; no name holds it. */
+const UID_SEPARATOR = '~';
+
+/**
+ * Makes and removes repositories and tenants, which takes several actors and hence several commits.
+ *
+ * - A repository is made from the bottom up and registered last: until then nobody can see it. What a crash
+ *   leaves over is not registered and is removed by {@link MemberProvisioning.sweep} at the next start.
+ * - It is removed from the top down: unregistered first, which is the moment it is gone, then its files.
+ * - A tenant is registered first, together with what making it takes, because its name is its actor's name and
+ *   there is nothing to throw away: {@link MemberProvisioning.finishTenants} carries on after a crash.
+ */
+export class MemberProvisioning implements Provisioning {
+  readonly #router: Router;
+  readonly #lifecycle: ActorLifecycle;
+  readonly #random: Random;
+
+  constructor(router: Router, lifecycle: ActorLifecycle, random: Random) {
+    this.#router = router;
+    this.#lifecycle = lifecycle;
+    this.#random = random;
+  }
+
+  async createRepository(
+    tenant: string,
+    repository: NewRepository,
+    delivery: Delivery,
+  ): Promise<RepositoryEntry> {
+    const { principal, policy } = delivery.caller;
+    requireAdministrator(policy, principal);
+    const name = requireRepositoryName(repository.repositoryId);
+    requireBranchName(repository.defaultBranch);
+    newLanguageSettings(repository.defaultLanguage, repository.supportedLanguages);
+    await this.#checkFree(tenant, name, delivery);
+    const uid = this.#newUid();
+    const owner = actorId(tenant, `${name}${UID_SEPARATOR}${uid}`);
+    const register: RegisterRepository = { type: 'RegisterRepository', repositoryId: name, uid };
+    let entry: RepositoryEntry;
+    try {
+      await this.#fillRepository(owner, tenant, repository);
+      entry = (await this.#router.command(tenantActor(tenant), register, delivery)) as RepositoryEntry;
+    } catch (error) {
+      // Only where it is certain that nothing was registered; the next start removes what is left otherwise.
+      if (error instanceof ServiceError && error.entry.status < 500)
+        await this.#lifecycle.destroyUnder(owner);
+      throw error;
+    }
+    // The request was a repetition of one that made the repository already.
+    if (entry.uid !== uid) await this.#lifecycle.destroyUnder(owner);
+    return entry;
+  }
+
+  async removeRepository(tenant: string, repositoryId: string, delivery: Delivery): Promise<void> {
+    const command: UnregisterRepository = { type: 'UnregisterRepository', repositoryId };
+    const entry = (await this.#command(tenantActor(tenant), command, delivery)) as RepositoryEntry;
+    await this.#lifecycle.destroyUnder(actorId(tenant, partOf(entry)));
+  }
+
+  async createTenant(tenant: NewTenant, delivery: Delivery): Promise<TenantEntry> {
+    const command: RegisterTenant = { type: 'RegisterTenant', ...tenant };
+    const entry = (await this.#router.command(tenantActor(SYSTEM_TENANT), command, delivery)) as TenantEntry;
+    await this.#makeTenant(tenant.tenantId, tenant.admin);
+    return entry;
+  }
+
+  /**
+   * Makes the system tenant if it is not there.
+   *
+   * @param firstAdmin asked only when the tenant has to be made
+   * @returns whether it was made
+   */
+  async bootstrap(firstAdmin: () => Promise<FirstAdmin>): Promise<boolean> {
+    const actor = tenantActor(SYSTEM_TENANT);
+    this.#lifecycle.create(actor);
+    const caller = engineCaller(SYSTEM_TENANT);
+    const query: ListTenants = { type: 'ListTenants', tenantId: SYSTEM_TENANT };
+    const known = (await this.#router.query(actor, query, caller)) as readonly TenantEntry[];
+    if (known.length > 0) return false;
+    const command: BootstrapTenant = {
+      type: 'BootstrapTenant',
+      tenantId: SYSTEM_TENANT,
+      admin: await firstAdmin(),
+    };
+    return ((await this.#router.command(actor, command, { caller })) as TenantMade).created;
+  }
+
+  /** Makes the tenants whose making was interrupted. @returns their names */
+  async finishTenants(): Promise<readonly string[]> {
+    const query: ListUnfinishedTenants = { type: 'ListUnfinishedTenants' };
+    const unfinished = (await this.#router.query(
+      tenantActor(SYSTEM_TENANT),
+      query,
+      engineCaller(SYSTEM_TENANT),
+    )) as readonly UnfinishedTenant[];
+    for (const { tenantId, admin } of unfinished) await this.#makeTenant(tenantId, admin);
+    return unfinished.map(({ tenantId }) => tenantId);
+  }
+
+  /** Removes what interrupted creations and removals of repositories left over. @returns what was removed */
+  async sweep(): Promise<readonly string[]> {
+    const list: ListTenants = { type: 'ListTenants' };
+    const tenants = (await this.#router.query(
+      tenantActor(SYSTEM_TENANT),
+      list,
+      engineCaller(SYSTEM_TENANT),
+    )) as readonly TenantEntry[];
+    const removed: string[] = [];
+    for (const { tenant_id: tenant } of tenants) {
+      const query: ListRepositories = { type: 'ListRepositories' };
+      const entries = (await this.#router.query(
+        tenantActor(tenant),
+        query,
+        engineCaller(tenant),
+      )) as readonly RepositoryEntry[];
+      const registered = new Set(entries.map(partOf));
+      for (const part of this.#lifecycle.namesUnder(tenant)) {
+        if (!part.includes(UID_SEPARATOR) || registered.has(part)) continue;
+        await this.#lifecycle.destroyUnder(actorId(tenant, part));
+        removed.push(`${tenant}/${part}`);
+      }
+    }
+    return removed;
+  }
+
+  async #makeTenant(tenantId: string, admin: FirstAdmin): Promise<void> {
+    const actor = tenantActor(tenantId);
+    const caller = engineCaller(tenantId);
+    const bootstrap: BootstrapTenant = { type: 'BootstrapTenant', tenantId, admin };
+    const complete: CompleteTenant = { type: 'CompleteTenant', tenantId };
+    crashPoint('before-shard-create');
+    this.#lifecycle.create(actor);
+    await this.#router.command(actor, bootstrap, { caller });
+    await this.#router.command(tenantActor(SYSTEM_TENANT), complete, { caller: engineCaller(SYSTEM_TENANT) });
+  }
+
+  /** Saves making everything for nothing; who is first is decided by the registration. */
+  async #checkFree(tenant: string, name: string, delivery: Delivery): Promise<void> {
+    // A repetition has to reach the stored outcome of the first request.
+    if (delivery.idempotency !== undefined) return;
+    const query: FindRepository = { type: 'FindRepository', repositoryId: name };
+    const known = await this.#router.query(tenantActor(tenant), query, engineCaller(tenant));
+    if (known === undefined) return;
+    throw new ServiceError('REPOSITORY_ALREADY_EXISTS', `Repository '${name}' already exists`, {
+      field: 'repo_id',
+    });
+  }
+
+  async #fillRepository(owner: string, tenant: string, repository: NewRepository): Promise<void> {
+    const branchUid = this.#newUid();
+    const { defaultBranch } = repository;
+    const repositoryActor = `${owner}/repository`;
+    const branchPart = encodeURIComponent(`${defaultBranch}${UID_SEPARATOR}${branchUid}`);
+    const branchActor = `${owner}/${branchPart}/branch`;
+    this.#lifecycle.create(repositoryActor);
+    this.#lifecycle.create(branchActor);
+    const delivery: Delivery = { caller: engineCaller(tenant) };
+    const initialize: InitializeRepository = {
+      type: 'InitializeRepository',
+      ...repository,
+      defaultBranchUid: branchUid,
+    };
+    await this.#router.command(repositoryActor, initialize, delivery);
+    const install: InstallBuiltIns = { type: 'InstallBuiltIns' };
+    await this.#router.command(branchActor, install, delivery);
+  }
+
+  /** A tenant that does not exist has no repositories. */
+  async #command(actor: ActorId, command: UnregisterRepository, delivery: Delivery): Promise<unknown> {
+    try {
+      return await this.#router.command(actor, command, delivery);
+    } catch (error) {
+      if (!(error instanceof ServiceError) || error.code !== 'NOT_FOUND') throw error;
+      throw new ServiceError('REPOSITORY_NOT_FOUND', `Repository '${command.repositoryId}' not found`);
+    }
+  }
+
+  #newUid(): string {
+    return Buffer.from(this.#random.bytes(UID_BYTES)).toString('hex');
+  }
+}
+
+function tenantActor(tenant: string): ActorId {
+  return actorId(tenant, 'tenant');
+}
+
+function partOf({ repositoryId, uid }: RepositoryEntry): string {
+  return `${repositoryId}${UID_SEPARATOR}${uid}`;
+}

@@ -1,0 +1,37 @@
+import { buildOpenApi, type OpenApiDocument } from '#protocols/http/openapi.ts';
+import { type AdminAuthContext, adminAuthRoutes } from '#protocols/rest/admin-auth.ts';
+import { type RepositoriesContext, repositoryRoutes } from '#protocols/rest/repositories.ts';
+import type { RestRoute } from '#protocols/rest/rest-context.ts';
+import { type SystemContext, systemRoutes } from '#protocols/rest/system.ts';
+import { systemUpdateRoutes } from '#protocols/rest/system-updates.ts';
+import { type TenantsContext, tenantRoutes } from '#protocols/rest/tenants.ts';
+import { workspaceRoutes } from '#protocols/rest/workspaces.ts';
+
+/** What the routes of a member work with. */
+export type RoutesContext = AdminAuthContext &
+  RepositoriesContext &
+  TenantsContext &
+  Omit<SystemContext, 'openApi'> & { readonly version: string };
+
+/** The route table of a member. The description of the interface is made of it when somebody first asks. */
+export function memberRoutes(context: RoutesContext): readonly RestRoute[] {
+  let described: OpenApiDocument | undefined;
+  const openApi = (): OpenApiDocument => {
+    described ??= buildOpenApi({
+      title: 'Grove',
+      version: context.version,
+      description: 'A versioned content database: branches, typed node trees, every write a revision.',
+      routes,
+    });
+    return described;
+  };
+  const routes: readonly RestRoute[] = [
+    ...systemRoutes({ status: () => context.status(), metrics: context.metrics, openApi }),
+    ...adminAuthRoutes(context),
+    ...tenantRoutes(context),
+    ...repositoryRoutes(context),
+    ...systemUpdateRoutes(context),
+    ...workspaceRoutes(context),
+  ];
+  return routes;
+}

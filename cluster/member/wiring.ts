@@ -1,0 +1,214 @@
+import { join } from 'node:path';
+import { branchActor } from '#actors/branch/branch-actor.ts';
+import { repositoryActor } from '#actors/repository/repository-actor.ts';
+import { tenantActor } from '#actors/tenant/tenant-actor.ts';
+import { createHttpServer, type HttpServer } from '#protocols/http/uws-server.ts';
+import { createAuthenticate } from '#protocols/rest/authenticate.ts';
+import { RepositoryDirectory } from '#protocols/rest/repository-directory.ts';
+import type { MemberState, MemberStatus } from '#protocols/rest/system.ts';
+import { AdminTokens } from '#runtime/access/admin-tokens.ts';
+import { LoginThrottle } from '#runtime/access/login-throttle.ts';
+import { PasswordHasher } from '#runtime/access/password-hasher.ts';
+import type { Principal } from '#runtime/access/principal.ts';
+import { ActorHost } from '#runtime/actor/actor-host.ts';
+import type { Clock } from '#runtime/base/clock.ts';
+import { type FileSystem, realFileSystem } from '#runtime/base/file-system.ts';
+import type { Random } from '#runtime/base/random.ts';
+import type { Options } from '#runtime/config/options.ts';
+import { loadSecrets } from '#runtime/config/secrets.ts';
+import { acquireDataDirectory } from '#runtime/embedded/data-directory-lock.ts';
+import { Journal } from '#runtime/embedded/journal.ts';
+import { EventLoopLag } from '#runtime/telemetry/event-loop-lag.ts';
+import type { Log } from '#runtime/telemetry/log-context.ts';
+import { Metrics } from '#runtime/telemetry/metrics.ts';
+import { LazyUpgrades } from './built-in-upgrades.ts';
+import { firstAdmin } from './first-admin.ts';
+import { hostLimits } from './host-limits.ts';
+import { hostObserver, journalReport, requestObserver, timedFiles } from './observers.ts';
+import { MemberProvisioning } from './provisioning.ts';
+import { memberRoutes } from './routes.ts';
+
+/** Everything a member takes from its surroundings. */
+export interface MemberEnvironment {
+  readonly options: Options;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  /** Version of the product. */
+  readonly version: string;
+  /** Takes text for the person who starts the process. */
+  readonly print: (text: string) => void;
+  /** Default: the files of the operating system. */
+  readonly files?: FileSystem;
+  /** Adds numbers of the process and its memory to the metrics. */
+  readonly collectDefaultMetrics?: boolean;
+}
+
+/** A running member. */
+export interface Member {
+  readonly port: number;
+  /** Where it is reached, without a trailing slash. */
+  readonly url: string;
+  readonly status: MemberStatus;
+  /**
+   * Stops accepting connections, answers what is under way for up to `graceMs`, then closes everything.
+   * Calling it again waits for the first call.
+   */
+  drain(graceMs: number): Promise<void>;
+}
+
+/** Undoes what was opened, newest first. */
+class Closers {
+  readonly #closers: (() => Promise<void> | void)[] = [];
+
+  add(close: () => Promise<void> | void): void {
+    this.#closers.push(close);
+  }
+
+  async run(): Promise<void> {
+    for (let close = this.#closers.pop(); close !== undefined; close = this.#closers.pop()) await close();
+  }
+}
+
+/**
+ * Opens a data directory and serves it: takes the lock, opens the journal, brings the shards up to it, makes
+ * the system tenant at the first start, finishes what was interrupted, and listens last, so that whoever gets
+ * an answer gets it from a whole member.
+ *
+ * @throws {ServiceError} `CONFLICT` when another process has the directory; `DATA_CORRUPTED`, `STORAGE_FULL`
+ * @throws {OptionError} when a stored key is damaged
+ */
+export async function startMember(environment: MemberEnvironment): Promise<Member> {
+  const closers = new Closers();
+  try {
+    return await openMember(environment, closers);
+  } catch (error) {
+    await closers.run();
+    throw error;
+  }
+}
+
+async function openMember(environment: MemberEnvironment, closers: Closers): Promise<Member> {
+  const { options, clock, random, log, print } = environment;
+  const { server: serverOptions } = options;
+  const lock = await acquireDataDirectory(serverOptions.dataDir);
+  closers.add(() => lock.release());
+  const secrets = loadSecrets(serverOptions, random);
+  const metrics = new Metrics({ collectDefaults: environment.collectDefaultMetrics === true });
+  const host = await openHost(environment, metrics, closers);
+  const hasher = new PasswordHasher();
+  const provisioning = new MemberProvisioning(host, host, random);
+  const isNew = await provisioning.bootstrap(() =>
+    firstAdmin(serverOptions.adminPassword, hasher, random, print),
+  );
+  if (isNew) log.info('first administrator created');
+  for (const tenant of await provisioning.finishTenants()) log.warn('tenant creation finished', { tenant });
+  for (const leftover of await provisioning.sweep()) log.warn('leftover removed', { leftover });
+
+  let state: MemberState = 'starting';
+  const status = (): MemberStatus => ({
+    state,
+    version: environment.version,
+    mode: 'embedded',
+    durability: options.cluster.durability,
+  });
+  const tokens = new AdminTokens(secrets.jwtSecret.reveal(), clock, random);
+  const routes = memberRoutes({
+    router: host,
+    directory: new RepositoryDirectory(host, new LazyUpgrades(host, clock, log)),
+    clock,
+    provisioning,
+    hasher,
+    tokens,
+    throttle: new LoginThrottle(clock),
+    metrics,
+    status,
+    version: environment.version,
+  });
+  const server = createHttpServer<Principal>({
+    routes,
+    authenticate: createAuthenticate(tokens),
+    clock,
+    random,
+    log: { error: (facts, message) => log.error(message, facts) },
+    observe: requestObserver(metrics, log, routes),
+    cors: () => serverOptions.corsAllowedOrigins,
+    limits: {
+      bodyBytesMax: options.limits.bodyBytesMax,
+      jsonDepthMax: options.limits.jsonDepthMax,
+      pathBytesMax: options.limits.pathBytesMax,
+      inFlightMax: options.limits.inFlightRequestsMax,
+    },
+    trustForwardedHeaders: serverOptions.trustForwardedHeaders,
+  });
+  closers.add(() => server.close());
+  watch(metrics, host, server, closers);
+  const { port } = await server.listen(serverOptions.host, serverOptions.port);
+  state = 'ready';
+  let draining: Promise<void> | undefined;
+  const drain = async (graceMs: number): Promise<void> => {
+    state = 'draining';
+    await server.drain(graceMs);
+    await closers.run();
+  };
+  return {
+    port,
+    url: serverOptions.baseUrl ?? localUrl(serverOptions.host, port),
+    get status() {
+      return status();
+    },
+    drain(graceMs) {
+      draining ??= drain(graceMs);
+      return draining;
+    },
+  };
+}
+
+async function openHost(
+  { options, clock, random, log, files }: MemberEnvironment,
+  metrics: Metrics,
+  closers: Closers,
+): Promise<ActorHost> {
+  const { dataDir } = options.server;
+  const journal = await Journal.open({
+    folder: join(dataDir, 'journal'),
+    durability: options.cluster.durability,
+    files: timedFiles(files ?? realFileSystem, clock, (seconds) =>
+      metrics.journalFsyncSeconds.observe(seconds),
+    ),
+    clock,
+    random,
+    report: journalReport(log),
+    segmentBytes: options.limits.journalSegmentBytes,
+  });
+  closers.add(() => journal.close());
+  const host = new ActorHost({
+    folder: join(dataDir, 'actors'),
+    log: journal,
+    clock,
+    random,
+    kinds: [tenantActor, repositoryActor, branchActor({ commitNodesMax: options.limits.commitNodesMax })],
+    limits: hostLimits(options.limits),
+    observer: hostObserver(metrics, log),
+  });
+  closers.add(() => host.close());
+  await host.recover();
+  return host;
+}
+
+function watch(metrics: Metrics, host: ActorHost, server: HttpServer, closers: Closers): void {
+  const lag = new EventLoopLag();
+  lag.start();
+  closers.add(() => lag.stop());
+  metrics.watchEventLoopLag(lag);
+  metrics.watchOpenActors(() => host.openActors);
+  metrics.watchOverlayBytes(() => host.pendingBytes);
+  metrics.watchInFlightRequests(() => server.inFlightCount);
+}
+
+/** An address a person on this machine can open. */
+function localUrl(host: string, port: number): string {
+  const isEverywhere = host === '0.0.0.0' || host === '::';
+  const name = isEverywhere ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host;
+  return `http://${name}:${port}`;
+}

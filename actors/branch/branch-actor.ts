@@ -8,6 +8,8 @@ import type {
 import { branchTableNames } from '#runtime/shard/key-layout.ts';
 import { type BranchLimits, BranchState } from './branch-state.ts';
 import { installBuiltIns, installWorkspace } from './built-ins.ts';
+import { commitOperations } from './commit-operations.ts';
+import { copyNode } from './copy-node.ts';
 import { createNode } from './create-node.ts';
 import {
   listDefinitions,
@@ -19,8 +21,14 @@ import {
 import { deleteDefinition, publishDefinition, putDefinition } from './definitions.ts';
 import { deleteNode } from './delete-node.ts';
 import { EditScope } from './edit-scope.ts';
+import { createVersion, restoreVersion } from './manual-versions.ts';
 import type { BranchCommand, BranchQuery } from './messages.ts';
+import { moveNode, renameNode } from './move-node.ts';
+import { publishNode } from './publish-node.ts';
 import { readNode, readProperty } from './read-node.ts';
+import { addRelation, removeRelation } from './relations.ts';
+import { reorderNode } from './reorder-node.ts';
+import { acknowledgeStaleness, changeLocale, translateNode } from './translate-node.ts';
 import { setNodeProperty, updateNode } from './update-node.ts';
 
 /** What carries out each command. A total record: a new command does not compile until it is handled. */
@@ -40,7 +48,7 @@ type QueryHandlers = {
   ) => unknown;
 };
 
-const commands: Partial<CommandHandlers> = {
+const commands: CommandHandlers = {
   PutDefinition: putDefinition,
   DeleteDefinition: deleteDefinition,
   PublishDefinition: publishDefinition,
@@ -50,6 +58,19 @@ const commands: Partial<CommandHandlers> = {
   UpdateNode: updateNode,
   SetProperty: setNodeProperty,
   DeleteNode: deleteNode,
+  RenameNode: renameNode,
+  MoveNode: moveNode,
+  CopyNode: copyNode,
+  ReorderNode: reorderNode,
+  PublishNode: publishNode,
+  CreateVersion: createVersion,
+  RestoreVersion: restoreVersion,
+  AddRelation: addRelation,
+  RemoveRelation: removeRelation,
+  TranslateNode: translateNode,
+  ChangeLocale: changeLocale,
+  AcknowledgeStaleness: acknowledgeStaleness,
+  CommitOperations: commitOperations,
 };
 
 const queries: Partial<QueryHandlers> = {

@@ -1,9 +1,9 @@
-import { NODE_ID_BYTES_MAX, ROOT_ID } from '#runtime/content/content-node.ts';
+import { isNodeId, NODE_ID_BYTES_MAX, ROOT_ID } from '#runtime/content/content-node.ts';
 import { requireAllowedInWorkspace, requireAllowedUnder } from '#runtime/content/allowed-children.ts';
 import { type InitialNode, planInitialChildren } from '#runtime/content/initial-structure.ts';
 import type { JsonObject } from '#runtime/content/json-value.ts';
 import { orderKeyBetween } from '#runtime/content/order-key.ts';
-import { joinPath, parentPath, pathName, pathSegments, sanitizeName } from '#runtime/content/path.ts';
+import { joinPath, pathSegments, sanitizeName } from '#runtime/content/path.ts';
 import { storedTranslations } from '#runtime/content/translation.ts';
 import { requireArchetype, prepareProperties } from '#runtime/content/validate-node.ts';
 import { invalid, nodeNotFound, ServiceError } from '#runtime/errors/service-error.ts';
@@ -16,8 +16,8 @@ import { resolveReferences } from './resolve-references.ts';
 /** The type missing parents get with `deep`. */
 const FOLDER = 'svc:Folder';
 
-/** Where a node is created. */
-interface Parent {
+/** Where a node is put. */
+export interface Parent {
   readonly id: string;
   readonly path: string;
   /** Type of the parent; undefined at the root. */
@@ -78,7 +78,13 @@ export function addPlanned(edit: EditScope, workspace: string, parent: Parent, p
 /** The root of a workspace as a parent. */
 export const rootParent: Parent = { id: ROOT_ID, path: '/', nodeType: undefined };
 
-function requireParent(edit: EditScope, workspace: string, path: string, deep: boolean): Parent {
+/**
+ * A place for a node.
+ *
+ * @param deep makes what is missing of it as folders
+ * @throws {ServiceError} `NODE_NOT_FOUND`
+ */
+export function requireParent(edit: EditScope, workspace: string, path: string, deep = false): Parent {
   if (path === '/') return rootParent;
   const record = edit.head.byPath(workspace, path);
   if (record !== undefined) {
@@ -112,15 +118,26 @@ export function requirePlace(
   nodeType: string,
   path: string,
 ): void {
-  const atRoot = parent.id === ROOT_ID;
-  requireAllowedInWorkspace(edit.workspace(workspace), nodeType, atRoot);
-  if (parent.nodeType !== undefined) {
-    const parentType = edit.schema(workspace).nodeType(parent.nodeType);
-    if (parentType !== undefined) requireAllowedUnder(parentType, nodeType);
-  }
+  requireAllowed(edit, workspace, parent, nodeType);
   edit.authorize(workspace, 'create', { path, nodeType });
+  requireFreePath(edit, workspace, parent.id, path);
+}
+
+/** The workspace and the parent must take nodes of the type. @throws {ServiceError} `VALIDATION_FAILED` */
+export function requireAllowed(edit: EditScope, workspace: string, parent: Parent, nodeType: string): void {
+  requireAllowedInWorkspace(edit.workspace(workspace), nodeType, parent.id === ROOT_ID);
+  if (parent.nodeType === undefined) return;
+  const parentType = edit.schema(workspace).nodeType(parent.nodeType);
+  if (parentType !== undefined) requireAllowedUnder(parentType, nodeType);
+}
+
+/**
+ * @throws {ServiceError} when a node is there: `VALIDATION_FAILED` at the root, `NODE_ALREADY_EXISTS` elsewhere
+ * @see Supplement 5.1, duplicate sibling
+ */
+export function requireFreePath(edit: EditScope, workspace: string, parentId: string, path: string): void {
   if (edit.head.idAt(workspace, path) === undefined) return;
-  if (atRoot) throw invalid(`Node '${path}' already exists`);
+  if (parentId === ROOT_ID) throw invalid(`Node '${path}' already exists`);
   throw new ServiceError('NODE_ALREADY_EXISTS', `Node '${path}' already exists`);
 }
 
@@ -169,17 +186,8 @@ function addNode(edit: EditScope, workspace: string, parent: Parent, node: NewNo
   return record;
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is refused.
-const controlCharacters = /[\x00-\x1f\x7f]/;
-
 function requireFreeId(edit: EditScope, workspace: string, id: string): string {
-  if (
-    id === '' ||
-    id === ROOT_ID ||
-    Buffer.byteLength(id) > NODE_ID_BYTES_MAX ||
-    controlCharacters.test(id) ||
-    !id.isWellFormed()
-  ) {
+  if (!isNodeId(id)) {
     throw invalid(`A node id is 1 to ${NODE_ID_BYTES_MAX} bytes without control characters, and not '/'`, {
       field: 'id',
     });
@@ -188,13 +196,4 @@ function requireFreeId(edit: EditScope, workspace: string, id: string): string {
     throw new ServiceError('NODE_ALREADY_EXISTS', `A node with id '${id}' already exists`);
   }
   return id;
-}
-
-/** Parent of a path as it stands now. @throws {ServiceError} `NODE_NOT_FOUND` */
-export function requireParentOf(
-  edit: EditScope,
-  workspace: string,
-  path: string,
-): { parent: Parent; name: string } {
-  return { parent: requireParent(edit, workspace, parentPath(path), false), name: pathName(path) };
 }

@@ -1,4 +1,6 @@
+import { assert } from '#runtime/base/assert.ts';
 import { invalid } from '#runtime/errors/service-error.ts';
+import type { ChildRange } from '#runtime/tree/node-reader.ts';
 import type { NodeRecord } from '#runtime/tree/node-record.ts';
 import type { EditScope } from './edit-scope.ts';
 import type { DeleteNode, NodeDeleted } from './messages.ts';
@@ -21,15 +23,16 @@ export function* removeSubtree(
   workspace: string,
   top: NodeRecord,
 ): Generator<undefined, void> {
-  const doomed = yield* subtree(edit, workspace, top);
+  const doomed = yield* subtree(edit, workspace, top, 'last-first');
   for (const record of doomed) {
     edit.authorize(workspace, 'delete', record.header);
     requireUnpublished(record, 'delete', top.header.path);
   }
+  // Backwards, so that children go before parents and the first sibling goes first: a parent whose last child
+  // went would have to look for another last one each time.
   for (let index = doomed.length - 1; index >= 0; index--) {
     const record = doomed[index] as NodeRecord;
     edit.writer.remove(workspace, record);
-    edit.checkSize();
     edit.audit(workspace, record, 'Delete');
     if (index % SLICE_NODES === 0) yield;
   }
@@ -38,24 +41,56 @@ export function* removeSubtree(
 /** Nodes handled between two looks at the clock. */
 export const SLICE_NODES = 64;
 
-/** A node and everything below it in tree order, parents before children. */
+/** Children listed between two looks at the clock. */
+const SLICE_CHILDREN = 512;
+
+/**
+ * A node and everything below it, parents before children.
+ *
+ * @param siblings `first-first` for tree order
+ * @throws {ServiceError} `COMMIT_TOO_LARGE` when there are more than one commit may change
+ */
 export function* subtree(
   edit: EditScope,
   workspace: string,
   top: NodeRecord,
+  siblings: 'first-first' | 'last-first' = 'first-first',
 ): Generator<undefined, NodeRecord[]> {
   const found: NodeRecord[] = [];
-  const waiting: NodeRecord[] = [top];
-  for (let record = waiting.pop(); record !== undefined; record = waiting.pop()) {
+  const waiting: string[] = [top.header.id];
+  for (let id = waiting.pop(); id !== undefined; id = waiting.pop()) {
+    const record: NodeRecord | undefined = found.length === 0 ? top : edit.head.byId(workspace, id);
+    assert(record !== undefined, 'a placed child is stored');
     found.push(record);
-    const children: NodeRecord[] = [];
-    for (const { id } of edit.head.children(workspace, record.header.id)) {
-      children.push(edit.head.byId(workspace, id) as NodeRecord);
-    }
-    for (const child of children.reverse()) waiting.push(child);
     if (found.length % SLICE_NODES === 0) yield;
+    if (!edit.head.hasChildren(workspace, id)) continue;
+    // What is pushed last comes out first.
+    yield* pushChildren(edit, workspace, id, siblings === 'first-first', waiting);
+    edit.checkSize(found.length + waiting.length);
   }
   return found;
+}
+
+function* pushChildren(
+  edit: EditScope,
+  workspace: string,
+  parentId: string,
+  reverse: boolean,
+  ids: string[],
+): Generator<undefined, void> {
+  let range: ChildRange | undefined = { reverse };
+  while (range !== undefined) {
+    let count = 0;
+    let last = '';
+    for (const child of edit.head.children(workspace, parentId, range)) {
+      ids.push(child.id);
+      last = child.orderKey;
+      count += 1;
+      if (count === SLICE_CHILDREN) break;
+    }
+    range = count === SLICE_CHILDREN ? { reverse, after: last } : undefined;
+    if (range !== undefined) yield;
+  }
 }
 
 /**

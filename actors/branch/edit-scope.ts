@@ -140,16 +140,31 @@ export class EditScope {
     return properties === undefined ? withHeader(record, header) : makeNodeRecord(header, properties);
   }
 
+  /**
+   * A state of a node that changed because of what was done to another one: its version and stamps stay.
+   *
+   * @param change header fields that differ
+   */
+  carried(record: NodeRecord, change: Partial<NodeHeader>): NodeRecord {
+    const { version, updatedAt, updatedBy } = record.header;
+    return this.next(record, { version, updatedAt, updatedBy, ...change });
+  }
+
   /** Stores a changed state and checks the bound on changed nodes. @throws {ServiceError} `COMMIT_TOO_LARGE` */
   replace(workspace: string, old: NodeRecord, next: NodeRecord): void {
     this.writer.replace(workspace, old, next);
     this.checkSize();
   }
 
-  /** @throws {ServiceError} `COMMIT_TOO_LARGE` */
-  checkSize(): void {
+  /**
+   * Holds the bound on nodes of one commit.
+   *
+   * @param count nodes changed, or going to be
+   * @throws {ServiceError} `COMMIT_TOO_LARGE`
+   */
+  checkSize(count = this.writer.changeCount): void {
     const most = this.state.limits.commitNodesMax;
-    if (this.writer.changeCount > most) {
+    if (count > most) {
       throw new ServiceError('COMMIT_TOO_LARGE', `One commit may change at most ${most} nodes; split it`);
     }
   }

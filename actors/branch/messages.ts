@@ -296,17 +296,15 @@ export interface RelationRemoved extends Written {
   readonly removed: boolean;
 }
 
-/** What a translation write answers. */
+/** What a translation write answers; the revision is null when there was nothing to remove or to show. */
 export interface Translated extends Written {
   readonly node_id: string;
   readonly locale: string;
-  readonly revision: string;
   readonly timestamp: string;
 }
 
-/** What a commit of several operations answers. */
+/** What a commit of several operations answers; the revision is null when they undid each other. */
 export interface OperationsCommitted extends Written {
-  readonly revision: string;
   readonly operations_count: number;
 }
 
@@ -342,7 +340,7 @@ export interface ReadProperty extends WorkspaceRead {
   readonly lang?: string;
 }
 
-/** Direct children in editorial order. Answer: {@link NodeList} as one page, or whole as a {@link TextStream}. */
+/** Direct children in editorial order. Answer: {@link NodeList} as one page, or the whole array as a {@link JsonAnswer}. */
 export interface ListChildren extends WorkspaceRead {
   readonly type: 'ListChildren';
   readonly place: NodePlace;
@@ -354,7 +352,7 @@ export interface ListChildren extends WorkspaceRead {
   readonly lang?: string;
 }
 
-/** A subtree. Answer: a {@link TextStream} of one JSON document. */
+/** A subtree. Answer: {@link JsonAnswer}. */
 export interface ReadTree extends WorkspaceRead {
   readonly type: 'ReadTree';
   readonly place: NodePlace;
@@ -365,7 +363,7 @@ export interface ReadTree extends WorkspaceRead {
   readonly lang?: string;
 }
 
-/** The JSON query: exactly one selector. Answer: {@link TextStream} of `{items, page}`. */
+/** The JSON query: exactly one selector. Answer: {@link JsonAnswer} of `{items, page}`. */
 export interface RunQuery {
   readonly type: 'RunQuery';
   readonly workspace: string;
@@ -378,16 +376,18 @@ export interface RunQuery {
   readonly offset?: number;
 }
 
-/** The boolean query over root-level nodes; `filter` is unchecked JSON. Answer: as {@link RunQuery}. */
+/**
+ * The boolean query over root-level nodes. Answer: as {@link RunQuery}.
+ *
+ * `filter` is the unchecked body: combinators, fields, `order_by`, `limit`, `offset`.
+ */
 export interface RunDslQuery {
   readonly type: 'RunDslQuery';
   readonly workspace: string;
   readonly filter: JsonObject;
-  readonly limit?: number;
-  readonly offset?: number;
 }
 
-/** History entries, newest first; by id also of deleted nodes. Answer: array of history entries. */
+/** History entries, newest first; also of deleted nodes. Answer: {@link JsonAnswer} of an array. */
 export interface ReadHistory {
   readonly type: 'ReadHistory';
   readonly workspace: string;
@@ -395,7 +395,7 @@ export interface ReadHistory {
   readonly limit?: number;
 }
 
-/** Audit entries, newest first. Answer: array of audit entries. */
+/** Audit entries, newest first; also of deleted nodes. Answer: {@link JsonAnswer} of an array. */
 export interface ReadAudit {
   readonly type: 'ReadAudit';
   readonly workspace: string;
@@ -403,7 +403,7 @@ export interface ReadAudit {
   readonly limit?: number;
 }
 
-/** Manual versions, newest first, or one of them. Answer: array, or one version object. */
+/** Manual versions, newest first, or one of them. Answer: {@link JsonAnswer} of an array, or of one version. */
 export interface ReadVersions {
   readonly type: 'ReadVersions';
   readonly workspace: string;
@@ -411,7 +411,7 @@ export interface ReadVersions {
   readonly version?: number;
 }
 
-/** Relations from and to a node. Answer: `{outgoing, incoming}`. */
+/** Relations from and to a node. Answer: {@link JsonAnswer} of `{outgoing, incoming}`. */
 export interface ReadRelations extends WorkspaceRead {
   readonly type: 'ReadRelations';
   readonly place: NodePlace;
@@ -431,7 +431,7 @@ export interface ReadStaleness {
   readonly locale: string;
 }
 
-/** Revisions of this branch, newest first. Answer: `{revisions, total, has_more}`. */
+/** Revisions of this branch, newest first. Answer: {@link JsonAnswer} of `{revisions, total, has_more}`. */
 export interface ListRevisions {
   readonly type: 'ListRevisions';
   readonly limit: number;
@@ -439,13 +439,13 @@ export interface ListRevisions {
   readonly includeSystem: boolean;
 }
 
-/** One revision record, or undefined when this branch has no such revision. */
+/** One revision record. Answer: {@link JsonAnswer}, or undefined when this branch has no such revision. */
 export interface ReadRevision {
   readonly type: 'ReadRevision';
   readonly revision: Revision;
 }
 
-/** The node changes of a revision, or undefined when this branch has no such revision. */
+/** The node changes of a revision. Answer: {@link JsonAnswer} of an array, or undefined as {@link ReadRevision}. */
 export interface ReadRevisionChanges {
   readonly type: 'ReadRevisionChanges';
   readonly revision: Revision;
@@ -521,10 +521,16 @@ export interface NodeList {
   readonly nextCursor: string | null;
 }
 
-/** A JSON document in pieces, for answers that may be large. */
+/**
+ * A JSON document in pieces, for answers that are large. It shows one moment, which is pinned from the first
+ * piece on, so it must be read to its end or left with `return()`, as `for await` does.
+ */
 export interface TextStream {
   readonly chunks: AsyncIterable<string>;
 }
+
+/** A JSON document: text when it is small, a stream when it is not. */
+export type JsonAnswer = JsonText | TextStream;
 
 /** Where a branch stands. */
 export interface BranchState {

@@ -57,7 +57,7 @@ export function changedNode(
       ? old.header.translations
       : more.translations === null
         ? null
-        : storedTranslations(properties, more.translations, edit.now, type);
+        : storedTranslations(properties, more.translations, edit.now, type, old.header.translations);
   const ownerId = more.ownerId === undefined ? old.header.ownerId : more.ownerId;
   return edit.next(
     old,

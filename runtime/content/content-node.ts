@@ -6,6 +6,19 @@ export const ROOT_ID = '/';
 /** Longest id a caller may give a node, in UTF-8 bytes. */
 export const NODE_ID_BYTES_MAX = 256;
 
+const controlCharacters = /[\x00-\x1f\x7f]/;
+
+/** Whether a text can be the id of a node. */
+export function isNodeId(text: string): boolean {
+  return (
+    text !== '' &&
+    text !== ROOT_ID &&
+    Buffer.byteLength(text) <= NODE_ID_BYTES_MAX &&
+    !controlCharacters.test(text) &&
+    text.isWellFormed()
+  );
+}
+
 /** An edge from a node to another one. @see Supplement 4, 5.3 */
 export interface Relation {
   /** Id of the target. */

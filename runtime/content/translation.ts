@@ -35,10 +35,24 @@ export type PropertiesOverlay = {
 };
 
 /** What one locale makes of a node: other values, or nothing to see. @see Supplement 9 */
-export type Overlay = PropertiesOverlay | { readonly type: 'hidden' };
+export type Overlay = PropertiesOverlay | HiddenOverlay;
+
+/** Nothing to see in one locale. What it covers comes back when the node is shown again. */
+export type HiddenOverlay = { readonly type: 'hidden'; readonly covers?: PropertiesOverlay };
 
 /** The overlay that hides a node in a locale. */
-export const hiddenOverlay: Overlay = Object.freeze({ type: 'hidden' });
+export const hiddenOverlay: HiddenOverlay = Object.freeze({ type: 'hidden' });
+
+/** The overlay that hides a node and keeps the translation it had. */
+export function hideOverlay(present: Overlay | undefined): HiddenOverlay {
+  if (present === undefined) return hiddenOverlay;
+  return present.type === 'hidden' ? present : { type: 'hidden', covers: present };
+}
+
+/** The overlay that shows a hidden node again; null when it had no translation. */
+export function unhideOverlay(hidden: HiddenOverlay): PropertiesOverlay | null {
+  return hidden.covers ?? null;
+}
 
 /** The overlay of a locale in the stored form of a node's translations. */
 export function overlayOf(stored: JsonObject | null, locale: string): Overlay | undefined {
@@ -211,7 +225,7 @@ export function storedTranslations(
     if (values === null) continue;
     const locale = parseLocale(key, reader.place(key));
     if (isHidden(values)) {
-      stored = withOverlay(stored, locale, hiddenOverlay);
+      stored = withOverlay(stored, locale, hideOverlay(overlayOf(previous, locale)));
       continue;
     }
     const overlay = overlayFrom(overlayEntries(values), properties, now, type, overlayOf(previous, locale));

@@ -1,0 +1,111 @@
+import type { JsonObject, JsonValue } from '#runtime/content/json-value.ts';
+import { setKey } from '#runtime/content/json-value.ts';
+import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
+import { copySubtree } from './copy-node.ts';
+import { insertNode } from './create-node.ts';
+import { removeSubtree, SLICE_NODES } from './delete-node.ts';
+import type { EditScope } from './edit-scope.ts';
+import type { CommitOperation, CommitOperations, OperationsCommitted } from './messages.ts';
+import { moveSubtree, renameSubtree } from './move-node.ts';
+import { changedNode } from './update-node.ts';
+
+/**
+ * Carries out several operations in order as one revision; each sees what those before it did. When one fails,
+ * none has happened, and the error says which one it was, counted from 0.
+ *
+ * Operations that undo each other leave nothing to record: the revision is then null.
+ *
+ * @throws {ServiceError} `VALIDATION_FAILED` for an empty list, an empty message or an unknown operation;
+ *   `COMMIT_TOO_LARGE`; what an operation throws, with `details.operation`
+ * @see messages.ts, CommitOperations; Supplement 5.3, Commit operations
+ */
+export function* commitOperations(
+  edit: EditScope,
+  command: CommitOperations,
+): Generator<undefined, OperationsCommitted> {
+  const { workspace, operations, commit } = command;
+  edit.workspace(workspace);
+  if (operations.length === 0)
+    throw invalid('A commit needs at least one operation', { field: 'operations' });
+  if (commit.message.trim() === '') throw invalid('A commit needs a message', { field: 'message' });
+  edit.checkSize(operations.length);
+  for (let index = 0; index < operations.length; index++) {
+    const operation = operations[index] as CommitOperation;
+    try {
+      yield* carryOut(edit, workspace, operation);
+    } catch (error) {
+      throw ofOperation(error, operation, index);
+    }
+    if (index % SLICE_NODES === SLICE_NODES - 1) yield;
+  }
+  const revision = edit.finish(commit, commit.message);
+  return { revision, operations_count: operations.length };
+}
+
+function* carryOut(
+  edit: EditScope,
+  workspace: string,
+  operation: CommitOperation,
+): Generator<undefined, void> {
+  switch (operation.type) {
+    case 'create':
+      insertNode(edit, workspace, operation.parentPath, operation.node);
+      return;
+    case 'update':
+      mergeProperties(edit, workspace, operation.nodeId, operation.properties);
+      return;
+    case 'delete': {
+      const node = edit.requireNode(workspace, { id: operation.nodeId }, 'delete');
+      yield* removeSubtree(edit, workspace, node);
+      return;
+    }
+    case 'move': {
+      const node = edit.requireNode(workspace, { id: operation.nodeId }, 'delete');
+      yield* moveSubtree(edit, workspace, node, operation.newPath);
+      return;
+    }
+    case 'rename': {
+      const node = edit.requireNode(workspace, { id: operation.nodeId }, 'update');
+      yield* renameSubtree(edit, workspace, node, operation.newName);
+      return;
+    }
+    case 'copy':
+    case 'copy_tree': {
+      const source = edit.requireNode(workspace, { path: operation.sourcePath }, 'read');
+      yield* copySubtree(edit, workspace, source, {
+        targetPath: operation.targetParent,
+        newName: operation.newName ?? source.header.name,
+        tree: operation.type === 'copy_tree',
+      });
+      return;
+    }
+    default:
+      unknownOperation(operation);
+  }
+}
+
+/** Protocols hand over what a caller wrote, so a type the compiler rules out may still arrive. */
+function unknownOperation(operation: never): never {
+  const { type } = operation as { type?: unknown };
+  throw invalid(`Unknown operation type ${JSON.stringify(type)}`, { field: 'type' });
+}
+
+function mergeProperties(edit: EditScope, workspace: string, id: string, given: JsonObject): void {
+  const old = edit.requireNode(workspace, { id }, 'update');
+  const merged: Record<string, JsonValue> = { ...old.properties };
+  for (const key of Object.keys(given)) setKey(merged, key, given[key] as JsonValue);
+  const next = changedNode(edit, workspace, old, merged, old.header.archetype, {});
+  edit.replace(workspace, old, next);
+  edit.audit(workspace, next, 'Update');
+}
+
+/** The same error, naming the operation. Anything but a caller's error stays as it is. */
+function ofOperation(error: unknown, operation: CommitOperation, index: number): unknown {
+  if (!(error instanceof ServiceError)) return error;
+  const place = `operations.${index}`;
+  return new ServiceError(error.code, `Operation ${index} (${operation.type}): ${error.message}`, {
+    field: error.field === undefined ? place : `${place}.${error.field}`,
+    details: { ...error.details, operation: index },
+    cause: error,
+  });
+}

@@ -1,0 +1,69 @@
+import { invalid } from '#runtime/errors/service-error.ts';
+import { writeManualVersion } from '#runtime/tree/manual-version-store.ts';
+import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import { SLICE_NODES, subtree } from './delete-node.ts';
+import type { EditScope } from './edit-scope.ts';
+import type { PublishNode, Written } from './messages.ts';
+import { isDeclined } from './type-flag.ts';
+
+/** Note of the manual version that publishing takes. */
+export const PUBLISH_NOTE = 'pre-publish';
+
+/**
+ * Publishes or unpublishes a node, alone or with its subtree.
+ *
+ * Publishing a published node publishes it anew: it may have been edited since, and the stamps and the version
+ * taken say which state went out. Unpublishing one that is not published changes nothing. In a subtree, nodes
+ * whose type is not publishable are passed over.
+ *
+ * @throws {ServiceError} `NODE_NOT_FOUND`, `PERMISSION_DENIED`; `VALIDATION_FAILED` for a single node of a type
+ *   with `publishable` false
+ * @see messages.ts, PublishNode; Supplement 5.3, publish
+ */
+export function* publishNode(edit: EditScope, command: PublishNode): Generator<undefined, Written> {
+  const { workspace, publish, tree } = command;
+  const top = edit.requireNode(workspace, command.place, 'update');
+  const records = tree ? yield* subtree(edit, workspace, top) : [top];
+  for (const { header } of records) edit.authorize(workspace, 'update', header);
+  const by = command.commit?.actor ?? edit.who;
+  for (let index = 0; index < records.length; index++) {
+    const record = records[index] as NodeRecord;
+    if (publish) publishOne(edit, workspace, record, by, tree);
+    else if (record.header.publishedAt !== null) {
+      change(edit, workspace, record, { publishedAt: null, publishedBy: null }, 'Unpublish');
+    }
+    if (index % SLICE_NODES === SLICE_NODES - 1) yield;
+  }
+  const verb = publish ? 'Published' : 'Unpublished';
+  return { revision: edit.finish(command.commit, `${verb} ${tree ? 'subtree' : 'node'}: ${top.header.id}`) };
+}
+
+function publishOne(
+  edit: EditScope,
+  workspace: string,
+  record: NodeRecord,
+  by: string,
+  isTree: boolean,
+): void {
+  const { nodeType, path } = record.header;
+  if (isDeclined(edit, workspace, nodeType, 'publishable')) {
+    if (isTree) return;
+    throw invalid(`Cannot publish '${path}': nodes of type '${nodeType}' are not publishable`);
+  }
+  if (!isDeclined(edit, workspace, nodeType, 'versionable')) {
+    writeManualVersion(edit.turn, workspace, record, edit.who, PUBLISH_NOTE);
+  }
+  change(edit, workspace, record, { publishedAt: edit.now, publishedBy: by }, 'Publish');
+}
+
+function change(
+  edit: EditScope,
+  workspace: string,
+  record: NodeRecord,
+  fields: { readonly publishedAt: string | null; readonly publishedBy: string | null },
+  action: 'Publish' | 'Unpublish',
+): void {
+  const next = edit.next(record, fields);
+  edit.replace(workspace, record, next);
+  edit.audit(workspace, next, action);
+}

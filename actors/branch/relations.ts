@@ -1,0 +1,122 @@
+import type { Relation } from '#runtime/content/content-node.ts';
+import { revisionMax } from '#runtime/content/revision.ts';
+import { invalid } from '#runtime/errors/service-error.ts';
+import { bytesText } from '#runtime/shard/binary-key.ts';
+import { BranchTable, pathVersionsUpTo } from '#runtime/shard/key-layout.ts';
+import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import type { EditScope } from './edit-scope.ts';
+import type { AddRelation, RelationRemoved, RemoveRelation, Written } from './messages.ts';
+
+/** Outgoing relations of one node; they are stored with it and rewritten with every write of it. */
+export const RELATIONS_MAX = 4_096;
+
+/** Longest relation type, in UTF-8 bytes. */
+const RELATION_TYPE_BYTES_MAX = 255;
+
+const controlCharacters = /[\x00-\x1f\x7f]/;
+
+/**
+ * Relates a node to another one, of any workspace. There is one relation for a source, target and type: adding it
+ * again updates the weight, with the same weight it changes nothing.
+ *
+ * A relation is part of its source. When the target is deleted the relation stays there, pointing to nothing,
+ * until somebody removes it; a target that is moved or renamed stays related, since relations name ids.
+ *
+ * @throws {ServiceError} `NODE_NOT_FOUND` for the source or the target, `WORKSPACE_NOT_FOUND`,
+ *   `PERMISSION_DENIED`, `VALIDATION_FAILED`
+ * @see messages.ts, AddRelation
+ */
+export function addRelation(edit: EditScope, command: AddRelation): Written {
+  const { workspace, targetWorkspace, targetPath, relationType, weight } = command;
+  const source = edit.requireNode(workspace, command.place, 'relate');
+  const target = edit.requireNode(targetWorkspace, { path: targetPath }, 'read');
+  requireRelationType(relationType);
+  if (weight !== null && !Number.isFinite(weight))
+    throw invalid('weight must be a number', { field: 'weight' });
+  const relation: Relation = {
+    target: target.header.id,
+    workspace: targetWorkspace,
+    target_node_type: target.header.nodeType,
+    relation_type: relationType,
+    weight,
+  };
+  const { relations } = source.header;
+  const index = relations.findIndex((present) => isSameEdge(present, relation));
+  const present = relations[index];
+  if (present?.weight === weight && present.target_node_type === relation.target_node_type) {
+    return { revision: null };
+  }
+  if (present === undefined && relations.length >= RELATIONS_MAX) {
+    throw invalid(`A node has at most ${RELATIONS_MAX} relations`);
+  }
+  const next = present === undefined ? [...relations, relation] : relations.with(index, relation);
+  writeRelations(edit, workspace, source, next, { added: relationType, target_id: relation.target });
+  return { revision: edit.finish(command.commit, `Related node: ${source.header.id}`) };
+}
+
+/**
+ * Removes the relations from a node to a target: all of them, or those of one type. A target that was deleted is
+ * found by the path it had last.
+ *
+ * @throws {ServiceError} `NODE_NOT_FOUND` for the source, `PERMISSION_DENIED`
+ * @see messages.ts, RemoveRelation
+ */
+export function removeRelation(edit: EditScope, command: RemoveRelation): RelationRemoved {
+  const { workspace, targetWorkspace, targetPath, relationType } = command;
+  const source = edit.requireNode(workspace, command.place, 'unrelate');
+  const target = targetId(edit, targetWorkspace, targetPath);
+  const { relations } = source.header;
+  const kept = relations.filter(
+    (relation) =>
+      relation.target !== target ||
+      relation.workspace !== targetWorkspace ||
+      (relationType !== undefined && relation.relation_type !== relationType),
+  );
+  if (target === undefined || kept.length === relations.length) return { removed: false, revision: null };
+  writeRelations(edit, workspace, source, kept, { removed: relationType ?? null, target_id: target });
+  return { removed: true, revision: edit.finish(command.commit, `Unrelated node: ${source.header.id}`) };
+}
+
+function writeRelations(
+  edit: EditScope,
+  workspace: string,
+  source: NodeRecord,
+  relations: readonly Relation[],
+  details: { readonly [key: string]: string | null },
+): void {
+  const next = edit.next(source, { relations });
+  edit.replace(workspace, source, next);
+  edit.audit(workspace, next, 'Update', { relation: details });
+}
+
+function isSameEdge(a: Relation, b: Relation): boolean {
+  return a.target === b.target && a.workspace === b.workspace && a.relation_type === b.relation_type;
+}
+
+function requireRelationType(relationType: string): void {
+  if (
+    relationType.trim() === '' ||
+    Buffer.byteLength(relationType) > RELATION_TYPE_BYTES_MAX ||
+    controlCharacters.test(relationType) ||
+    !relationType.isWellFormed()
+  ) {
+    throw invalid(`A relation type is 1 to ${RELATION_TYPE_BYTES_MAX} bytes without control characters`, {
+      field: 'relationType',
+    });
+  }
+}
+
+/** Id of the node at a path, or of the deleted one that was there last. */
+function targetId(edit: EditScope, workspace: string, path: string): string | undefined {
+  const present = edit.head.idAt(workspace, path);
+  if (present !== undefined) return present;
+  for (const { value } of edit.turn.range(
+    BranchTable.pathVersions,
+    pathVersionsUpTo(workspace, path, revisionMax),
+  )) {
+    if (value.length === 0) continue;
+    const id = bytesText(Buffer.from(value).latin1Slice());
+    return edit.head.byId(workspace, id) === undefined ? id : undefined;
+  }
+  return undefined;
+}

@@ -1,0 +1,110 @@
+import type { NodeHeader } from '#runtime/content/content-node.ts';
+import { formatRevision } from '#runtime/content/revision.ts';
+import type { JsonObject } from '#runtime/content/json-value.ts';
+import type { ResolvedNodeType } from '#runtime/content/type-resolver.ts';
+import type { Turn } from '#runtime/commit/behaviour.ts';
+import { textBytes } from '#runtime/shard/binary-key.ts';
+import { decodeJsonRow, encodeJsonRow } from '#runtime/shard/json-row.ts';
+import { BranchTable, manualVersionKey, underParts } from '#runtime/shard/key-layout.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
+import { HeadNodeReader } from './node-reader.ts';
+import { makeNodeRecord, type NodeRecord } from './node-record.ts';
+import { renderNode } from './render-node.ts';
+
+/**
+ * A state of a node somebody asked to keep under a number. It never changes, and it stays when the node is
+ * deleted. It is no content: making one changes nothing that a read at a revision shows.
+ *
+ * @see Supplement 5.3, create_version
+ */
+export interface ManualVersion {
+  /** From 1, per node, in the order they were made. */
+  readonly number: number;
+  readonly note: string | null;
+  /** ISO 8601. */
+  readonly createdAt: string;
+  readonly createdBy: string;
+  /** Clock of the command that made it, so that a fork knows which ones came later. */
+  readonly madeAt: string;
+  readonly hasChildren: boolean;
+  readonly header: NodeHeader;
+  readonly properties: JsonObject;
+}
+
+/**
+ * Keeps the given state of a node as its next manual version.
+ *
+ * @param who for `created_by`
+ */
+export function writeManualVersion(
+  turn: Turn,
+  workspace: string,
+  record: NodeRecord,
+  who: string,
+  note: string | null,
+): ManualVersion {
+  const { header, properties } = record;
+  let number = 1;
+  for (const newest of manualVersions(turn, workspace, header.id)) {
+    number = newest.number + 1;
+    break;
+  }
+  const version: ManualVersion = {
+    number,
+    note,
+    createdAt: new Date(turn.wallMs).toISOString(),
+    createdBy: who,
+    madeAt: formatRevision(turn.revision),
+    hasChildren: new HeadNodeReader(turn).hasChildren(workspace, header.id),
+    header,
+    properties,
+  };
+  const key = manualVersionKey(workspace, header.id, number);
+  turn.put(BranchTable.manualVersions, key, encodeJsonRow(version));
+  return version;
+}
+
+/** One manual version of a node; undefined when there is none of this number. */
+export function readManualVersion(
+  reader: TableReader,
+  workspace: string,
+  nodeId: string,
+  number: number,
+): ManualVersion | undefined {
+  // Numbers come from callers, and a key holds 32 bits.
+  if (!Number.isInteger(number) || number < 1 || number > 0xffffffff) return undefined;
+  const bytes = reader.get(BranchTable.manualVersions, manualVersionKey(workspace, nodeId, number));
+  return bytes === undefined ? undefined : (decodeJsonRow(bytes) as ManualVersion);
+}
+
+/** The manual versions of a node, newest first. Must be consumed within one turn of the event loop unless pinned. */
+export function* manualVersions(
+  reader: TableReader,
+  workspace: string,
+  nodeId: string,
+): Generator<ManualVersion, undefined> {
+  const range = { ...underParts(workspace, textBytes(nodeId)), reverse: true };
+  for (const { value } of reader.range(BranchTable.manualVersions, range)) {
+    yield decodeJsonRow(value) as ManualVersion;
+  }
+}
+
+/**
+ * A manual version as JSON text, as the version routes answer it.
+ *
+ * @param type of the node as it was, for the derived fields of `node_data`; undefined when the type is gone
+ * @see Supplement 5.3, GET svc:version
+ */
+export function renderManualVersion(
+  version: ManualVersion,
+  workspace: string,
+  type: ResolvedNodeType | undefined,
+): string {
+  const { number, note, createdAt, createdBy, header, hasChildren } = version;
+  const data = renderNode(makeNodeRecord(header, version.properties), { workspace, hasChildren, type });
+  return (
+    `{"id":${JSON.stringify(`${header.id}:${number}`)},"node_id":${JSON.stringify(header.id)}` +
+    `,"version":${number},"node_data":${data},"note":${JSON.stringify(note)}` +
+    `,"created_at":"${createdAt}","updated_at":"${createdAt}","created_by":${JSON.stringify(createdBy)}}`
+  );
+}

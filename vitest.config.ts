@@ -8,16 +8,29 @@ const shared = {
   pool: 'forks',
   testTimeout: 30_000,
   hookTimeout: 60_000,
+  // CommonJS packages are imported as Node does it, or a test would run other code than the product.
+  deps: { interopDefault: false },
 } as const;
 
 export default defineConfig({
   test: {
     projects: [
       {
-        test: { ...shared, name: 'fast', include: ['test/**/*.test.ts'], exclude: ['test/**/*.slow.test.ts'] },
+        test: {
+          ...shared,
+          name: 'fast',
+          include: ['test/**/*.test.ts'],
+          exclude: ['test/**/*.slow.test.ts'],
+        },
       },
       {
-        test: { ...shared, name: 'slow', include: ['test/**/*.slow.test.ts'], testTimeout: 300_000, hookTimeout: 120_000 },
+        test: {
+          ...shared,
+          name: 'slow',
+          include: ['test/**/*.slow.test.ts'],
+          testTimeout: 300_000,
+          hookTimeout: 120_000,
+        },
       },
     ],
   },

@@ -1,0 +1,302 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { branchActor } from '#actors/branch/branch-actor.ts';
+import type {
+  BranchCommand,
+  BranchQuery,
+  DefinitionWritten,
+  NodeDeleted,
+  NodeWritten,
+  OperationsCommitted,
+  RelationRemoved,
+  Translated,
+  VersionCreated,
+  Written,
+} from '#actors/branch/messages.ts';
+import { repositoryActor } from '#actors/repository/repository-actor.ts';
+import type { RepositoryCommand } from '#actors/repository/messages.ts';
+import { type Policy, policyFor } from '#runtime/access/policy.ts';
+import type { Principal } from '#runtime/access/principal.ts';
+import { ActorHost } from '#runtime/actor/actor-host.ts';
+import { actorId } from '#runtime/actor/actor-id.ts';
+import { engineCaller } from '#runtime/actor/engine-caller.ts';
+import { systemClock } from '#runtime/base/clock.ts';
+import { realFileSystem } from '#runtime/base/file-system.ts';
+import { systemRandom } from '#runtime/base/random.ts';
+import type { ActorEvent, Caller } from '#runtime/commit/behaviour.ts';
+import { commonTableNames } from '#runtime/commit/behaviour.ts';
+import type { JsonObject } from '#runtime/content/json-value.ts';
+import { JsonText } from '#runtime/content/json-text.ts';
+import type { Revision } from '#runtime/content/revision.ts';
+import { Journal } from '#runtime/embedded/journal.ts';
+import { branchTableNames } from '#runtime/shard/key-layout.ts';
+import { LmdbShard } from '#runtime/shard/lmdb-shard.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
+
+/** A node object as reads answer it, with the fields tests look at. */
+export interface NodeObject {
+  readonly id: string;
+  readonly name: string;
+  readonly path: string;
+  readonly node_type: string;
+  readonly archetype: string | null;
+  readonly properties: JsonObject;
+  readonly parent: string;
+  readonly order_key: string;
+  readonly has_children: boolean;
+  readonly version: number;
+  readonly created_at: string;
+  readonly created_by: string;
+  readonly updated_at: string;
+  readonly updated_by: string;
+  readonly published_at: string | null;
+  readonly published_by: string | null;
+  readonly translations: JsonObject | null;
+  readonly owner_id: string | null;
+  readonly relations: readonly JsonObject[];
+}
+
+/** What each command answers; those that are not named answer {@link Written}. */
+interface Results {
+  readonly CreateNode: NodeWritten;
+  readonly UpdateNode: NodeWritten;
+  readonly CopyNode: NodeWritten;
+  readonly RestoreVersion: NodeWritten;
+  readonly DeleteNode: NodeDeleted;
+  readonly CreateVersion: VersionCreated;
+  readonly RemoveRelation: RelationRemoved;
+  readonly TranslateNode: Translated;
+  readonly ChangeLocale: Translated;
+  readonly CommitOperations: OperationsCommitted;
+  readonly PutDefinition: DefinitionWritten;
+  readonly PublishDefinition: DefinitionWritten;
+}
+
+type ResultOf<C extends BranchCommand> = C['type'] extends keyof Results ? Results[C['type']] : Written;
+
+/** How a branch is opened. */
+export interface BranchSetup {
+  /** Definitions of node types, as a body has them inside `node_type`. */
+  readonly nodeTypes?: readonly JsonObject[];
+  readonly archetypes?: readonly JsonObject[];
+  /** Bodies of workspaces by name, besides `content`, which takes everything. */
+  readonly workspaces?: Readonly<Record<string, JsonObject>>;
+  /** Nodes one commit may change. Default 100,000. */
+  readonly commitNodesMax?: number;
+}
+
+const tenant = 'acme';
+const repository = actorId(tenant, 'site~1', 'repository');
+const branch = actorId(tenant, 'site~1', 'main~1', 'branch');
+const megabyte = 1024 * 1024;
+
+const ada: Principal = {
+  kind: 'admin',
+  tenant,
+  userId: 'u-ada',
+  username: 'ada',
+  accessFlags: {
+    console_login: true,
+    cli_access: true,
+    api_access: true,
+    pgwire_access: true,
+    can_impersonate: true,
+  },
+};
+
+/** The administrator commands run as. */
+export const administrator: Caller = { principal: ada, policy: policyFor(ada, tenant) };
+
+/** The same person under another policy. */
+export function callerWith(allows: Policy['allows']): Caller {
+  return { principal: ada, policy: { unrestricted: false, administers: false, allows } };
+}
+
+/** The workspace that is there unless a test wants others. */
+export const WORKSPACE = 'content';
+
+/**
+ * A real branch: the actor in a real host over LMDB and the journal in a folder of its own, with the actor of
+ * its repository beside it.
+ */
+export class BranchFixture {
+  /** Every event that became durable. */
+  readonly events: ActorEvent[] = [];
+  readonly #folder: string;
+  readonly #commitNodesMax: number;
+  #journal: Journal | undefined;
+  #host: ActorHost | undefined;
+
+  constructor(folder: string, commitNodesMax: number) {
+    this.#folder = folder;
+    this.#commitNodesMax = commitNodesMax;
+  }
+
+  /** Sends a command; the answer is durable. */
+  command<C extends BranchCommand>(command: C, caller: Caller = administrator): Promise<ResultOf<C>> {
+    return this.#running.command(branch, command, { caller }) as Promise<ResultOf<C>>;
+  }
+
+  /** Asks a query; JSON text is parsed. */
+  async query(query: BranchQuery, caller: Caller = administrator): Promise<unknown> {
+    const answer = await this.#running.query(branch, query, caller);
+    return answer instanceof JsonText ? JSON.parse(answer.text) : answer;
+  }
+
+  /** Sends a command to the repository. */
+  repositoryCommand(command: RepositoryCommand): Promise<unknown> {
+    return this.#running.command(repository, command, { caller: engineCaller(tenant) });
+  }
+
+  /** Creates a node at a path. */
+  async create(path: string, properties: JsonObject = {}, nodeType = 'svc:Folder'): Promise<NodeObject> {
+    const slash = path.lastIndexOf('/');
+    const { node } = await this.command({
+      type: 'CreateNode',
+      workspace: WORKSPACE,
+      parentPath: path.slice(0, slash) || '/',
+      node: { name: path.slice(slash + 1), nodeType, properties },
+      deep: false,
+    });
+    return JSON.parse(node) as NodeObject;
+  }
+
+  /** The node at a path, now or at an earlier revision. */
+  async read(path: string, at?: Revision, workspace = WORKSPACE): Promise<NodeObject> {
+    const place = { path };
+    const query = { type: 'ReadNode', workspace, place, ...(at === undefined ? {} : { at }) } as const;
+    return (await this.query(query)) as NodeObject;
+  }
+
+  /** The nodes at some paths, in the order of their keys: the editorial order when they are siblings. */
+  async inOrder(...paths: readonly string[]): Promise<readonly string[]> {
+    const nodes = await Promise.all(paths.map((path) => this.read(path)));
+    return nodes.sort((a, b) => (a.order_key < b.order_key ? -1 : 1)).map((node) => node.name);
+  }
+
+  /** Whether nothing is at a path. */
+  async isMissing(path: string, at?: Revision): Promise<boolean> {
+    return this.read(path, at).then(
+      () => false,
+      (error: { code?: string }) => {
+        if (error.code !== 'NODE_NOT_FOUND') throw error;
+        return true;
+      },
+    );
+  }
+
+  /** Closes everything and looks at the stored tables, then opens again. */
+  async inspect<T>(look: (reader: TableReader) => T): Promise<T> {
+    await this.#shut();
+    const shard = new LmdbShard(join(this.#folder, 'actors', ...branch.split('/')), [
+      ...commonTableNames,
+      ...branchTableNames,
+    ]);
+    try {
+      return look(shard);
+    } finally {
+      await shard.close();
+      await this.open();
+    }
+  }
+
+  /** Closes and opens again from what is on disk. */
+  async reopen(): Promise<void> {
+    await this.#shut();
+    await this.open();
+  }
+
+  /** Closes and removes everything. */
+  async close(): Promise<void> {
+    await this.#shut();
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  /** Opens the host over the folder and brings it up to its journal. */
+  async open(): Promise<void> {
+    this.#journal = await Journal.open({
+      folder: join(this.#folder, 'journal'),
+      durability: 'local',
+      files: realFileSystem,
+      clock: systemClock,
+      random: systemRandom,
+      report: () => {},
+    });
+    this.#host = new ActorHost({
+      folder: join(this.#folder, 'actors'),
+      log: this.#journal,
+      clock: systemClock,
+      random: systemRandom,
+      kinds: [repositoryActor, branchActor({ commitNodesMax: this.#commitNodesMax })],
+      limits: {
+        commit: {
+          mailboxMax: 100_000,
+          batchCommandsMax: 512,
+          batchBytesMax: 8 * megabyte,
+          applyPendingBytesMax: 512 * megabyte,
+          idempotency: { ttlMs: 3_600_000, entriesMax: 10_000 },
+        },
+        apply: { applyBytes: megabyte, applyDelayMs: 20 },
+        openActorsMax: 10,
+        idleCloseMs: 3_600_000,
+      },
+      observer: {
+        batchDurable: () => {},
+        events: (_actor, events) => void this.events.push(...events),
+        stopped: (_actor, cause) => {
+          throw cause;
+        },
+        applyFailed: (_actor, cause) => {
+          throw cause;
+        },
+      },
+    });
+    await this.#host.recover();
+  }
+
+  /** Makes the actors and what a test starts with. */
+  async fill(setup: BranchSetup): Promise<void> {
+    this.#running.create(repository);
+    this.#running.create(branch);
+    await this.repositoryCommand({
+      type: 'InitializeRepository',
+      repositoryId: 'site',
+      description: null,
+      defaultBranch: 'main',
+      defaultBranchUid: '1',
+      defaultLanguage: 'en',
+      supportedLanguages: ['en', 'de', 'fr'],
+    });
+    await this.command({ type: 'InstallBuiltIns' });
+    const anything = { allowed_node_types: [], allowed_root_node_types: [] };
+    for (const [name, definition] of Object.entries({ [WORKSPACE]: anything, ...setup.workspaces })) {
+      await this.repositoryCommand({ type: 'PutWorkspace', name, definition });
+    }
+    for (const definition of setup.nodeTypes ?? [])
+      await this.command({ type: 'PutDefinition', kind: 'node_type', definition });
+    for (const definition of setup.archetypes ?? [])
+      await this.command({ type: 'PutDefinition', kind: 'archetype', definition });
+  }
+
+  get #running(): ActorHost {
+    if (this.#host === undefined) throw new Error('the branch is closed');
+    return this.#host;
+  }
+
+  async #shut(): Promise<void> {
+    await this.#host?.close();
+    await this.#journal?.close();
+    this.#host = undefined;
+    this.#journal = undefined;
+  }
+}
+
+/** Opens a new branch with the built-in types and the workspace {@link WORKSPACE}. */
+export async function openBranch(setup: BranchSetup = {}): Promise<BranchFixture> {
+  const folder = mkdtempSync(join(tmpdir(), 'branch-'));
+  const fixture = new BranchFixture(folder, setup.commitNodesMax ?? 100_000);
+  await fixture.open();
+  await fixture.fill(setup);
+  return fixture;
+}

@@ -32,6 +32,16 @@ const abortedStatus = 499;
 
 const utf8 = new TextDecoder();
 
+let copied: string[] = [];
+const copyOne = (name: string, value: string): void => void copied.push(name, value);
+
+/** The headers of a request, names and values in turns; one callback for all requests saves a closure each. */
+function copyHeaders(request: UwsRequest): readonly string[] {
+  copied = [];
+  request.forEach(copyOne);
+  return copied;
+}
+
 /** Something the exchange tells when the peer goes away or time passes: a body reader or a reply writer. */
 export interface ExchangePart {
   /** The exchange ends early: the peer went away (the response may no longer be touched) or time is up. */
@@ -74,6 +84,8 @@ export class HttpExchange<Principal> implements HttpRequest<Principal>, Sweepabl
   /** The status sent, 499 when the peer went away first; 0 while neither. */
   status = 0;
   body: unknown = undefined;
+  /** What must have settled before the handler may see a body: origin and caller, where they take a promise. */
+  prelude: Promise<void> | undefined = undefined;
   readonly #context: ExchangeContext<Principal>;
   readonly #captures: readonly string[];
   #uwsRequest: UwsRequest | undefined;
@@ -233,7 +245,7 @@ export class HttpExchange<Principal> implements HttpRequest<Principal>, Sweepabl
     const request = this.#uwsRequest;
     assert(request !== undefined, 'an exchange is detached in the turn that brought it');
     void this.queryString;
-    this.#headers ??= this.#copyHeaders(request);
+    this.#headers ??= copyHeaders(request);
     this.#uwsRequest = undefined;
     this.response.onAborted(() => this.#onAborted());
     this.#context.inFlight.add(this);
@@ -245,18 +257,12 @@ export class HttpExchange<Principal> implements HttpRequest<Principal>, Sweepabl
    */
   hasOneContentLength(): boolean {
     assert(this.#uwsRequest !== undefined, 'the head is checked in the turn that brought it');
-    this.#headers ??= this.#copyHeaders(this.#uwsRequest);
+    this.#headers ??= copyHeaders(this.#uwsRequest);
     let count = 0;
     for (let index = 0; index < this.#headers.length; index += 2) {
       if (this.#headers[index] === 'content-length') count += 1;
     }
     return count === 1;
-  }
-
-  #copyHeaders(request: UwsRequest): readonly string[] {
-    const headers: string[] = [];
-    request.forEach((name, value) => void headers.push(name, value));
-    return headers;
   }
 
   #onAborted(): void {
@@ -293,6 +299,7 @@ export class HttpExchange<Principal> implements HttpRequest<Principal>, Sweepabl
     this.#replyPart = undefined;
     if (!this.isHandling) this.#context.inFlight.remove(this);
     this.#context.onOver(this, status);
+    this.#uwsRequest = undefined;
   }
 
   sweep(nowMs: number): void {

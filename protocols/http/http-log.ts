@@ -2,5 +2,4 @@
 export interface HttpLog {
   /** @param facts fields of the line; `err` holds the thrown value */
   error(facts: Readonly<Record<string, unknown>>, message: string): void;
-  warn(facts: Readonly<Record<string, unknown>>, message: string): void;
 }

@@ -179,6 +179,23 @@ function malformed(text: string): ServiceError {
 }
 
 /**
+ * Decodes UTF-8 without its byte order mark. The lenient decoder is several times faster than the strict one
+ * on short texts, and where it found a fault it has left a replacement character; only then is the strict one
+ * asked whether that character was in the text all along.
+ */
+function decodeUtf8(bytes: Buffer): string {
+  const text = bytes.toString('utf8');
+  if (text.includes('\uFFFD')) {
+    try {
+      return decoder.decode(bytes);
+    } catch {
+      throw new ServiceError('ENCODING_ERROR', 'The body is not valid UTF-8.');
+    }
+  }
+  return text.charCodeAt(0) === 0xfeff ? text.slice(1) : text;
+}
+
+/**
  * Reads a JSON body: UTF-8 (a byte order mark is skipped), bounded nesting, then `JSON.parse`, so the last of
  * two equal keys wins and a key `__proto__` is plain data.
  *
@@ -188,13 +205,8 @@ function malformed(text: string): ServiceError {
  * position in the message and in `details`
  * @see Content, Query, Functions and Versioning Interface: Errors
  */
-export function parseJsonBody(bytes: Uint8Array, depthMax: number): unknown {
-  let text: string;
-  try {
-    text = decoder.decode(bytes);
-  } catch {
-    throw new ServiceError('ENCODING_ERROR', 'The body is not valid UTF-8.');
-  }
+export function parseJsonBody(bytes: Buffer, depthMax: number): unknown {
+  const text = decodeUtf8(bytes);
   const tooDeep = offsetBeyondDepth(text, depthMax);
   if (tooDeep >= 0) {
     throw invalid(`The body nests deeper than ${depthMax} levels at position ${tooDeep}.`);

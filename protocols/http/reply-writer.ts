@@ -29,6 +29,11 @@ async function* only(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes;
 }
 
+/** Tells a producer that nothing will be asked of it, so that it frees what it holds. */
+async function closeUnstarted(stream: AsyncIterable<unknown>): Promise<void> {
+  await stream[Symbol.asyncIterator]().return?.();
+}
+
 /** Writes replies and errors; the one place that knows what an answer looks like on the wire. */
 export class ReplyWriter<Principal> {
   /** While set, every answer ends its connection. */
@@ -48,46 +53,51 @@ export class ReplyWriter<Principal> {
   }
 
   /**
-   * Answers an exchange. If it is over already the reply is dropped and its stream closed. A reply that
-   * cannot be written (not JSON, a line break in a header) becomes an internal error.
+   * Answers an exchange; never throws. If the exchange is over already the reply is dropped and its stream
+   * closed. A reply that cannot be written (not JSON, a line break in a header) becomes an internal error.
    */
-  send(exchange: HttpExchange<Principal>, reply: HttpReply, closesConnection = false): void {
-    if (!exchange.isOpen) {
-      this.#drop(exchange, reply);
-      return;
-    }
-    let body: string | Uint8Array | undefined;
+  send(exchange: HttpExchange<Principal>, reply: HttpReply): void {
     try {
-      if (reply.headers !== undefined) checkReplyHeaders(reply.headers);
-      body = reply.json === undefined ? reply.raw : JSON.stringify(reply.json);
+      this.#send(exchange, reply, false);
     } catch (error) {
       this.#drop(exchange, reply);
-      this.sendError(exchange, error, closesConnection);
-      return;
+      this.sendError(exchange, error);
     }
-    if (exchange.isDetached) exchange.releaseBody();
-    if (reply.stream !== undefined) {
-      this.#sendStream(exchange, reply, reply.stream);
-      return;
-    }
-    if (body !== undefined && body.length >= this.#limits.compressBytesMin) {
-      this.#sendLarge(exchange, reply, body, closesConnection);
-      return;
-    }
-    this.#sendWhole(exchange, reply, body, body?.length, closesConnection);
   }
 
   /**
-   * Answers an exchange with an error in its route's shape; logs it if it is ours.
+   * Answers an exchange with an error in its route's shape; logs it if it is ours. Never throws.
    *
    * @param closesConnection whether the connection cannot go on, because its body was not read to the end
    */
   sendError(exchange: HttpExchange<Principal>, thrown: unknown, closesConnection = false): void {
     const error = serviceErrorOf(thrown);
     if (isOurFault(error.code)) this.#logFault(exchange, 'request failed', error.cause ?? error);
-    if (!exchange.isOpen) return;
     const shape = exchange.route.errorShape ?? 'standard';
-    this.send(exchange, errorReply(error, shape, this.#clock.wallMs()), closesConnection);
+    try {
+      this.#send(exchange, errorReply(error, shape, this.#clock.wallMs()), closesConnection);
+    } catch (failure) {
+      // Nothing sensible can be said any more: facts of the error that are not JSON, or a bug in here.
+      this.#logFault(exchange, 'error answer failed', failure);
+      if (exchange.isOpen) exchange.response.close();
+    }
+  }
+
+  #send(exchange: HttpExchange<Principal>, reply: HttpReply, closesConnection: boolean): void {
+    if (!exchange.isOpen) {
+      this.#drop(exchange, reply);
+      return;
+    }
+    if (reply.headers !== undefined) checkReplyHeaders(reply.headers);
+    const body = reply.json === undefined ? reply.raw : JSON.stringify(reply.json);
+    if (exchange.isDetached) exchange.releaseBody();
+    if (reply.stream !== undefined) {
+      this.#sendStream(exchange, reply, reply.stream);
+    } else if (body !== undefined && body.length >= this.#limits.compressBytesMin) {
+      this.#sendLarge(exchange, reply, body, closesConnection);
+    } else {
+      this.#sendWhole(exchange, reply, body, body?.length, closesConnection);
+    }
   }
 
   #logFault(exchange: HttpExchange<Principal>, message: string, err: unknown): void {
@@ -96,8 +106,12 @@ export class ReplyWriter<Principal> {
   }
 
   #drop(exchange: HttpExchange<Principal>, reply: HttpReply): void {
-    const iterator = reply.stream?.[Symbol.asyncIterator]();
-    iterator?.return?.()?.catch((error: unknown) => this.#logFault(exchange, 'stream close failed', error));
+    // A handler that forgot to return is among what ends here.
+    const stream = reply?.stream;
+    if (stream === undefined) return;
+    closeUnstarted(stream).catch((error: unknown) => {
+      this.#logFault(exchange, 'stream close failed', error);
+    });
   }
 
   /** A body that may be worth compressing, or that is too long to hand over at once. */

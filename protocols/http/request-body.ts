@@ -58,9 +58,9 @@ class BodyPace {
   #windowFromMs: number;
   #windowBytes = 0;
 
-  constructor(context: BodyContext) {
+  constructor(context: BodyContext, fromMs: number) {
     this.#context = context;
-    this.#windowFromMs = context.clock.monotonicMs();
+    this.#windowFromMs = fromMs;
   }
 
   received(bytes: number): void {
@@ -84,56 +84,71 @@ class BodyPace {
   }
 }
 
-/** What becomes of a buffered body; exactly one of the two is called, unless the exchange ends first. */
-export interface BodyOutcome {
+/** Where buffered bodies go; one of the two is called once per body, unless its exchange ends first. */
+export interface BodySink<Principal> {
   /** @param bytes the whole body; valid only during the call */
-  done(bytes: Uint8Array): void;
-  failed(error: ServiceError): void;
+  onBody(exchange: HttpExchange<Principal>, bytes: Buffer): void;
+  onBodyFailed(exchange: HttpExchange<Principal>, error: ServiceError): void;
 }
 
-/** Buffers a body. One that comes in a single piece is handed on without a copy. */
-class BufferedBody implements BodyPart {
+/** Buffers a body. One that comes in a single piece, as most do, is handed on without a copy. */
+class BufferedBody<Principal> implements BodyPart {
+  readonly #exchange: HttpExchange<Principal>;
   readonly #context: BodyContext;
   readonly #bytesMax: number;
-  readonly #outcome: BodyOutcome;
-  readonly #pace: BodyPace;
-  #chunks: Buffer[] = [];
+  readonly #sink: BodySink<Principal>;
+  #chunks: Buffer[] | undefined;
   #received = 0;
   #isOver = false;
+  #pace: BodyPace | undefined;
 
-  constructor(context: BodyContext, bytesMax: number, outcome: BodyOutcome) {
+  constructor(
+    exchange: HttpExchange<Principal>,
+    context: BodyContext,
+    bytesMax: number,
+    sink: BodySink<Principal>,
+  ) {
+    this.#exchange = exchange;
     this.#context = context;
     this.#bytesMax = bytesMax;
-    this.#outcome = outcome;
-    this.#pace = new BodyPace(context);
+    this.#sink = sink;
   }
 
   onData(chunk: ArrayBuffer, isLast: boolean): void {
     if (this.#isOver) return;
     const length = chunk.byteLength;
     if (this.#received + length > this.#bytesMax) {
-      this.release();
-      this.#outcome.failed(tooLarge(this.#bytesMax));
-      return;
-    }
-    if (isLast && this.#received === 0) {
+      this.#fail(tooLarge(this.#bytesMax));
+    } else if (isLast && this.#received === 0) {
       this.#isOver = true;
-      this.#outcome.done(new Uint8Array(chunk));
-      return;
-    }
-    if (!this.#context.budget.take(length)) {
+      this.#sink.onBody(this.#exchange, Buffer.from(chunk));
+    } else if (this.#context.budget.take(length)) {
+      this.#keep(chunk);
+      if (!isLast) return;
+      const whole = Buffer.concat(this.#chunks ?? [], this.#received);
       this.release();
-      this.#outcome.failed(new ServiceError('OVERLOADED', 'Too many bodies are being received; try again.'));
-      return;
+      this.#sink.onBody(this.#exchange, whole);
+    } else {
+      this.#fail(new ServiceError('OVERLOADED', 'Too many bodies are being received; try again.'));
     }
-    this.#received += length;
-    this.#pace.received(length);
-    // The library empties the chunk when this call returns, so it is copied.
+  }
+
+  #keep(chunk: ArrayBuffer): void {
+    this.#received += chunk.byteLength;
+    this.#paced().received(chunk.byteLength);
+    this.#chunks ??= [];
+    // The library empties the chunk when its call returns, so it is copied.
     this.#chunks.push(Buffer.from(new Uint8Array(chunk)));
-    if (!isLast) return;
-    const whole = Buffer.concat(this.#chunks, this.#received);
+  }
+
+  #paced(): BodyPace {
+    this.#pace ??= new BodyPace(this.#context, this.#exchange.startedMs);
+    return this.#pace;
+  }
+
+  #fail(error: ServiceError): void {
     this.release();
-    this.#outcome.done(whole);
+    this.#sink.onBodyFailed(this.#exchange, error);
   }
 
   cancel(): void {
@@ -142,13 +157,13 @@ class BufferedBody implements BodyPart {
 
   release(): void {
     this.#isOver = true;
-    this.#chunks = [];
+    this.#chunks = undefined;
     this.#context.budget.give(this.#received);
     this.#received = 0;
   }
 
   sweep(nowMs: number): ServiceError | undefined {
-    return this.#isOver ? undefined : this.#pace.sweep(nowMs);
+    return this.#isOver ? undefined : this.#paced().sweep(nowMs);
   }
 }
 
@@ -161,9 +176,9 @@ export function collectBody<Principal>(
   exchange: HttpExchange<Principal>,
   context: BodyContext,
   bytesMax: number,
-  outcome: BodyOutcome,
+  sink: BodySink<Principal>,
 ): void {
-  const body = new BufferedBody(context, bytesMax, outcome);
+  const body = new BufferedBody(exchange, context, bytesMax, sink);
   exchange.setBodyPart(body);
   exchange.response.onData((chunk, isLast) => body.onData(chunk, isLast));
 }
@@ -186,7 +201,7 @@ class StreamedBody<Principal> implements BodyPart {
     this.#exchange = exchange;
     this.#context = context;
     this.#bytesMax = bytesMax;
-    this.#pace = new BodyPace(context);
+    this.#pace = new BodyPace(context, exchange.startedMs);
   }
 
   onData(chunk: ArrayBuffer, isLast: boolean): void {

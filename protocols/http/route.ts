@@ -17,7 +17,7 @@ export type AuthNeed = 'required' | 'optional' | 'none';
 
 /**
  * The body an error of this route is answered with: `{code, message, timestamp}`, `{error, message}` of the
- * query endpoints, or `{success: false, data: null, error}` of `/management/*`.
+ * query endpoints, or `{success: false, data: null, error}` of the routes below `/management`.
  *
  * @see Content, Query, Functions and Versioning Interface: Errors
  */

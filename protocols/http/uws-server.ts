@@ -23,6 +23,7 @@ import { type CompiledRoute, PathRouter } from './path-router.ts';
 import { ReplyWriter } from './reply-writer.ts';
 import {
   type BodyContext,
+  type BodySink,
   ByteBudget,
   checkAnnouncedLength,
   collectBody,
@@ -81,7 +82,7 @@ export interface HttpServerOptions<Principal> {
 /** An HTTP server. */
 export interface HttpServer {
   /**
-   * Starts accepting connections.
+   * Starts accepting connections; may be called again for another address.
    *
    * @param port 0 picks a free one
    * @returns the port
@@ -98,7 +99,7 @@ export interface HttpServer {
   readonly inFlightCount: number;
 }
 
-class UwsServer<Principal> implements HttpServer {
+class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
   readonly #options: HttpServerOptions<Principal>;
   readonly #limits: HttpLimits;
   readonly #app: TemplatedApp;
@@ -110,7 +111,7 @@ class UwsServer<Principal> implements HttpServer {
   readonly #unmatched: CompiledRoute<Principal>;
   /** The same for `/management/*`, which answers errors in its own shape. */
   readonly #unmatchedManagement: CompiledRoute<Principal>;
-  #listenSocket: us_listen_socket | undefined;
+  #listenSockets: us_listen_socket[] = [];
   #isClosed = false;
 
   constructor(options: HttpServerOptions<Principal>) {
@@ -170,7 +171,7 @@ class UwsServer<Principal> implements HttpServer {
           reject(new Error(`cannot listen on ${host}:${port}; is the port in use?`));
           return;
         }
-        this.#listenSocket = socket;
+        this.#listenSockets.push(socket);
         resolve({ port: us_socket_local_port(socket as never) });
       });
     });
@@ -183,15 +184,13 @@ class UwsServer<Principal> implements HttpServer {
   }
 
   #stopListening(): void {
-    if (this.#listenSocket === undefined) return;
-    us_listen_socket_close(this.#listenSocket);
-    this.#listenSocket = undefined;
+    for (const socket of this.#listenSockets.splice(0)) us_listen_socket_close(socket);
   }
 
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#listenSocket = undefined;
+    this.#listenSockets = [];
     this.#app.close();
   }
 
@@ -323,28 +322,34 @@ class UwsServer<Principal> implements HttpServer {
     }
     // A refused caller is answered at once, without waiting for the body.
     prelude?.catch((error: unknown) => this.#writer.sendError(exchange, error));
-    collectBody(exchange, this.#bodyContext, bytesMax, {
-      done: (bytes) => {
-        exchange.setBodyPart(undefined);
-        exchange.restartDeadline();
-        if (prelude === undefined) {
-          this.#handleBody(exchange, bytes);
-          return;
-        }
-        const kept = bytes.slice();
-        prelude.then(
-          () => this.#handleBody(exchange, kept),
-          () => undefined,
-        );
-      },
-      failed: (error) => this.#writer.sendError(exchange, error),
-    });
+    exchange.prelude = prelude;
+    collectBody(exchange, this.#bodyContext, bytesMax, this);
   }
 
-  #handleBody(exchange: HttpExchange<Principal>, bytes: Uint8Array): void {
+  /** The whole body of an exchange has arrived. */
+  onBody(exchange: HttpExchange<Principal>, bytes: Buffer): void {
+    exchange.setBodyPart(undefined);
+    exchange.restartDeadline();
+    if (exchange.prelude === undefined) {
+      this.#handleBody(exchange, bytes);
+      return;
+    }
+    const kept = Buffer.from(bytes);
+    exchange.prelude.then(
+      () => this.#handleBody(exchange, kept),
+      () => undefined,
+    );
+  }
+
+  /** The body of an exchange is refused. */
+  onBodyFailed(exchange: HttpExchange<Principal>, error: ServiceError): void {
+    this.#writer.sendError(exchange, error);
+  }
+
+  #handleBody(exchange: HttpExchange<Principal>, bytes: Buffer): void {
     const { body } = exchange.route;
     try {
-      if (body === 'bytes') exchange.setBytes(bytes.slice());
+      if (body === 'bytes') exchange.setBytes(Buffer.from(bytes));
       else if (body === 'json' || bytes.length > 0) {
         exchange.body = parseJsonBody(bytes, this.#limits.jsonDepthMax);
       }

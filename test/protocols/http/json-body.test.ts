@@ -46,13 +46,18 @@ describe('parseJsonBody', () => {
     expect(parse('\uFEFF{"a":1}')).toEqual({ a: 1 });
   });
 
+  it('keeps a replacement character that the client wrote itself', () => {
+    expect(parse('"\uFFFD"')).toBe('\uFFFD');
+    expect(parse('\uFEFF"\uFFFD"')).toBe('\uFFFD');
+  });
+
   it('refuses bytes that are not UTF-8', () => {
     for (const bytes of [
       [0x22, 0xff, 0x22],
       [0x22, 0xc3, 0x22],
       [0x22, 0xed, 0xa0, 0x80, 0x22],
     ]) {
-      expect(errorOf(() => parseJsonBody(Uint8Array.from(bytes), 128)).code).toBe('ENCODING_ERROR');
+      expect(errorOf(() => parseJsonBody(Buffer.from(bytes), 128)).code).toBe('ENCODING_ERROR');
     }
   });
 

@@ -1,0 +1,152 @@
+import { once } from 'node:events';
+import net from 'node:net';
+import { describe, expect, it } from 'vitest';
+import type { ServiceError } from '#runtime/errors/service-error.ts';
+import { ask, eventually, gate, RawClient, route, start } from './http-fixture.ts';
+
+const ok = (): { status: number; raw: string } => ({ status: 200, raw: '"ok"' });
+const get = (path: string, headers = ''): string => `GET ${path} HTTP/1.1\r\nHost: x\r\n${headers}\r\n`;
+
+describe('connections', () => {
+  it('takes heads between 4 and 16 KiB, and answers 431 to longer ones [HTTP-022]', async () => {
+    const { port } = await start([
+      route('GET', '/length', (request) => ({ status: 200, json: request.header('x-long')?.length ?? 0 })),
+    ]);
+    expect((await ask(port, '/length', { headers: { 'X-Long': 'x'.repeat(15_000) } })).json).toBe(15_000);
+    const client = await RawClient.connect(port);
+    client.write(get('/length', `X-Long: ${'x'.repeat(17_000)}\r\n`));
+    await client.closed;
+    expect(client.received).toMatch(/^HTTP\/1.1 431 /);
+  });
+
+  it('answers pipelined requests in order', async () => {
+    const { port } = await start([
+      route('GET', '/n/{n}', (request) => ({ status: 200, raw: `n${request.param('n')}` })),
+      route('POST', '/echo', (request) => ({ status: 200, json: request.body }), { body: 'json' }),
+    ]);
+    const client = await RawClient.connect(port);
+    const post = 'POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\n"ab"';
+    client.write(get('/n/1') + post + get('/n/2') + get('/none') + get('/n/3'));
+    await client.until('n3');
+    const bodies = client.received.split('HTTP/1.1 ').map((one) => one.split('\r\n\r\n')[1]);
+    expect(bodies.slice(1, 4)).toEqual(['n1', '"ab"', 'n2']);
+    expect(bodies[5]).toBe('n3');
+  });
+
+  it('closes a connection that pipelines behind a promised answer, and goes on serving', async () => {
+    const { port, server } = await start([
+      route('GET', '/later', async () => {
+        await new Promise((resolve) => setImmediate(resolve));
+        return ok();
+      }),
+    ]);
+    const client = await RawClient.connect(port);
+    client.write(get('/later') + get('/later'));
+    await client.closed;
+    expect(client.received).toBe('');
+    await eventually(() => server.inFlightCount === 0, 'nothing is in flight');
+    expect((await ask(port, '/later')).status).toBe(200);
+  });
+
+  it('refuses a head with two content lengths and closes, so that none can smuggle a request', async () => {
+    const { port, observed } = await start([
+      route('POST', '/json', ok, { body: 'json' }),
+      route('GET', '/now', ok),
+    ]);
+    for (const line of ['POST /json', 'GET /now', 'POST /none']) {
+      const head = `${line} HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nContent-Length: 40\r\n\r\n{}`;
+      const alone = await RawClient.connect(port);
+      alone.write(head);
+      await alone.closed;
+      expect(alone.received).toMatch(/^HTTP\/1.1 400 [\s\S]*Connection: close/);
+      const smuggling = await RawClient.connect(port);
+      smuggling.write(head + get('/health'));
+      await smuggling.closed;
+      expect(smuggling.received).toBe('');
+    }
+    expect(observed.filter((one) => one.operationId === 'GET /health')).toEqual([]);
+  });
+
+  it('does not share a port that is taken', async () => {
+    // The system shares a port only if both ask for it by number, so a free one is found first.
+    const finder = net.createServer().listen(0, '127.0.0.1');
+    await once(finder, 'listening');
+    const { port } = finder.address() as net.AddressInfo;
+    finder.close();
+    await once(finder, 'close');
+    const [first, second] = [await start([]), await start([])];
+    expect(await first.server.listen('127.0.0.1', port)).toEqual({ port });
+    await expect(second.server.listen('127.0.0.1', port)).rejects.toThrow(/in use/);
+  });
+});
+
+describe('draining', () => {
+  it('finishes what is in flight, ends connections with their answer, accepts no new ones', async () => {
+    const held = gate();
+    const { port, server } = await start([
+      route('GET', '/hold', async () => {
+        await held.opened;
+        return ok();
+      }),
+    ]);
+    const idle = await RawClient.connect(port);
+    idle.write(get('/health'));
+    await idle.until('ok');
+    const client = await RawClient.connect(port);
+    client.write(get('/hold'));
+    await eventually(() => server.inFlightCount === 1, 'one request waits');
+    let isDrained = false;
+    const drained = server.drain(60_000).then(() => {
+      isDrained = true;
+    });
+    await expect(ask(port, '/health')).rejects.toThrow(/ECONNREFUSED/);
+    idle.write(get('/health'));
+    await idle.closed;
+    expect(idle.received.split('HTTP/1.1 ')[2]).toMatch(/^200 OK[\s\S]*Connection: close[\s\S]*ok$/);
+    expect(isDrained).toBe(false);
+    held.open();
+    await drained;
+    await client.closed;
+    expect(client.received).toMatch(/Connection: close[\s\S]*"ok"$/);
+  });
+
+  it('waits until a long answer has left', async () => {
+    const big = Buffer.alloc(8_000_000, 'x');
+    const { port, server } = await start([
+      route('GET', '/big', () => ({ status: 200, raw: big, contentType: 'image/png' })),
+    ]);
+    const client = await RawClient.connect(port);
+    client.socket.pause();
+    client.write(get('/big'));
+    await eventually(() => server.inFlightCount === 1, 'the answer is on its way');
+    const drained = server.drain(60_000);
+    client.socket.resume();
+    await drained;
+    await eventually(() => client.received.length > big.length, 'every byte has come');
+  });
+
+  it('gives up after the grace period, and close cancels what is left', async () => {
+    const reasons: string[] = [];
+    const { port, server } = await start([
+      route('GET', '/hold', (request) => {
+        request.signal.addEventListener('abort', () => {
+          reasons.push((request.signal.reason as ServiceError).code);
+        });
+        return new Promise(() => undefined);
+      }),
+    ]);
+    const client = await RawClient.connect(port);
+    client.write(get('/hold'));
+    await eventually(() => server.inFlightCount === 1, 'one request waits');
+    await server.drain(10);
+    expect(client.isClosed).toBe(false);
+    server.close();
+    await client.closed;
+    expect(reasons).toEqual(['REQUEST_CANCELLED']);
+    await expect(
+      new Promise((resolve, reject) =>
+        net.connect(port, '127.0.0.1', () => resolve('connected')).on('error', reject),
+      ),
+    ).rejects.toThrow(/ECONNREFUSED/);
+  });
+});

@@ -1,5 +1,7 @@
 import { buildOpenApi, type OpenApiDocument } from '#protocols/http/openapi.ts';
 import { type AdminAuthContext, adminAuthRoutes } from '#protocols/rest/admin-auth.ts';
+import { contentRoutes } from '#protocols/rest/content-routes.ts';
+import { contentSchemas } from '#protocols/rest/content-schemas.ts';
 import { type RepositoriesContext, repositoryRoutes } from '#protocols/rest/repositories.ts';
 import type { RestRoute } from '#protocols/rest/rest-context.ts';
 import { type SystemContext, systemRoutes } from '#protocols/rest/system.ts';
@@ -22,6 +24,7 @@ export function memberRoutes(context: RoutesContext): readonly RestRoute[] {
       version: context.version,
       description: 'A versioned content database: branches, typed node trees, every write a revision.',
       routes,
+      schemas: contentSchemas,
     });
     return described;
   };
@@ -32,6 +35,7 @@ export function memberRoutes(context: RoutesContext): readonly RestRoute[] {
     ...repositoryRoutes(context),
     ...systemUpdateRoutes(context),
     ...workspaceRoutes(context),
+    ...contentRoutes(context),
   ];
   return routes;
 }

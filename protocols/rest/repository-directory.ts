@@ -5,6 +5,7 @@ import { engineCaller } from '#runtime/actor/engine-caller.ts';
 import type { ActorId, Router } from '#runtime/actor/ports.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { BuiltInUpgrades } from './ports.ts';
+import { afterwards, type Soon } from './soon.ts';
 
 /** A repository that was looked up by name. */
 export interface FoundRepository {
@@ -22,13 +23,6 @@ export interface FoundBranch {
   readonly name: string;
   /** Its `branch` actor. */
   readonly actor: ActorId;
-}
-
-/** At once where nothing has to be waited for, which is the hot path. */
-type Soon<T> = T | Promise<T>;
-
-function afterwards<T, Result>(value: Soon<T>, next: (value: T) => Soon<Result>): Soon<Result> {
-  return value instanceof Promise ? value.then(next) : next(value);
 }
 
 /**

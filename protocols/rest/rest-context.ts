@@ -21,8 +21,8 @@ export type RestRequest = HttpRequest<Principal>;
 /** A REST route. */
 export type RestRoute = Route<Principal>;
 
-/** Longest idempotency key, in characters. */
-const KEY_CHARACTERS_MAX = 255;
+/** 1 to 255 printable characters: keys stand in logs. */
+const keyShape = /^[\x20-\x7e]{1,255}$/;
 
 /**
  * Who asks, for a read that answers within the present turn: without an abort signal, which costs an
@@ -42,7 +42,7 @@ export function callerOf(request: RestRequest): Caller {
 /**
  * Who sends a command, with the `Idempotency-Key` of the request if it has one.
  *
- * @throws {ServiceError} `VALIDATION_FAILED` for a key that is too long
+ * @throws {ServiceError} `VALIDATION_FAILED` for a key that is too long or not printable
  */
 export function deliveryOf(request: RestRequest): Delivery {
   const caller = callerOf(request);
@@ -51,10 +51,8 @@ export function deliveryOf(request: RestRequest): Delivery {
 }
 
 function idempotencyOf(request: RestRequest, key: string): IdempotencyKey {
-  if (key.length > KEY_CHARACTERS_MAX) {
-    throw invalid(`Idempotency-Key has at most ${KEY_CHARACTERS_MAX} characters`, {
-      field: 'Idempotency-Key',
-    });
+  if (!keyShape.test(key)) {
+    throw invalid('Idempotency-Key has 1 to 255 printable ASCII characters', { field: 'Idempotency-Key' });
   }
   const hash = createHash('sha256')
     .update(`${request.route.method} ${request.path}?${request.queryString}\0`)

@@ -1,0 +1,121 @@
+import type { BranchCommand, BranchQuery, BranchState, ReadBranchState } from '#actors/branch/messages.ts';
+import type { Caller } from '#runtime/commit/behaviour.ts';
+import { JsonText } from '#runtime/content/json-text.ts';
+import { compareRevisions, formatRevision, parseRevision, type Revision } from '#runtime/content/revision.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import type { HttpReply, ParameterDocs, ReplyHeaders } from '#protocols/http/route.ts';
+import type { FoundBranch } from './repository-directory.ts';
+import { deliveryOf, type RestContext, type RestRequest } from './rest-context.ts';
+import { afterwards, type Soon } from './soon.ts';
+
+/** Header that names the revision a write made, or the one a read looked at. */
+export const REVISION_HEADER = 'X-Svc-Revision';
+
+/** How far a clock of ours may lag behind the one that made a revision, in milliseconds. */
+const CLOCK_LAG_MS_MAX = 60_000;
+
+const slashAllowed = { allowSlash: true } as const;
+const readState: ReadBranchState = Object.freeze({ type: 'ReadBranchState' });
+
+/** What the description says of the header that reads accept. */
+export const minRevisionParameter: ParameterDocs = {
+  name: 'X-Svc-Min-Revision',
+  in: 'header',
+  description:
+    'A revision the answer must include. One that no clock has reached yet, so that nobody can have written it, is 409 `CONFLICT`.',
+};
+
+/**
+ * The branch of an address, `{repo}` and `{branch}` of the route. The caller's tenant counts. A branch name may
+ * hold `%2F`.
+ *
+ * @throws {ServiceError} `REPOSITORY_NOT_FOUND`, `BRANCH_NOT_FOUND`, `INVALID_PATH`
+ */
+export function branchOf(context: RestContext, request: RestRequest): Soon<FoundBranch> {
+  return context.directory.branch(
+    request.principal.tenant,
+    request.segment('repo'),
+    request.segment('branch', slashAllowed),
+  );
+}
+
+/** Makes a reply of an answer of the branch. */
+export type ToReply<Answer> = (answer: Answer, headers: ReplyHeaders) => HttpReply;
+
+/**
+ * Asks a branch. The answer is of the revision it was asked at, else at least of the head that `X-Svc-Revision`
+ * names: the head is read first, within the same turn where the branch is of this process.
+ *
+ * @param at the revision that is read at; absent: the head
+ * @throws {ServiceError} what the branch answers; `CONFLICT`, `INVALID_REVISION_NUMBER` for `X-Svc-Min-Revision`
+ */
+export function askBranch<Answer>(
+  context: RestContext,
+  request: RestRequest,
+  branch: FoundBranch,
+  query: BranchQuery,
+  caller: Caller,
+  toReply: ToReply<Answer>,
+  at?: Revision,
+): Soon<HttpReply> {
+  const { router } = context;
+  if (at !== undefined) {
+    const headers = { [REVISION_HEADER]: formatRevision(at) };
+    return afterwards(router.query(branch.actor, query, caller), (answer) =>
+      toReply(answer as Answer, headers),
+    );
+  }
+  return afterwards(router.query(branch.actor, readState, caller), (state) => {
+    const { head } = state as BranchState;
+    requireMinRevision(context, request, head);
+    const headers = { [REVISION_HEADER]: head };
+    return afterwards(router.query(branch.actor, query, caller), (answer) =>
+      toReply(answer as Answer, headers),
+    );
+  });
+}
+
+/**
+ * The owner of a branch has everything that was ever acknowledged, so a revision above the head is one of
+ * another branch, which this read includes as well as it can, or one that was never made.
+ */
+function requireMinRevision(context: RestContext, request: RestRequest, head: string): void {
+  const asked = request.header('x-svc-min-revision');
+  if (asked === undefined) return;
+  const least = parseRevision(asked);
+  if (compareRevisions(least, parseRevision(head)) <= 0) return;
+  if (least.ms <= context.clock.wallMs() + CLOCK_LAG_MS_MAX) return;
+  throw new ServiceError('CONFLICT', `Revision '${asked}' lies in the future; the branch is at '${head}'`, {
+    details: { head },
+  });
+}
+
+/** A reply of whatever a query answers: ready text and streams as they are, anything else as JSON. */
+export function replyOf(answer: unknown, headers: ReplyHeaders): HttpReply {
+  if (answer instanceof JsonText) return { status: 200, headers, raw: answer.text };
+  if (typeof answer === 'object' && answer !== null && 'chunks' in answer) {
+    const stream = answer.chunks as AsyncIterable<string>;
+    return { status: 200, headers, stream, contentType: 'application/json' };
+  }
+  return { status: 200, headers, json: answer };
+}
+
+/** Sends a command to a branch; resolves when it is durable. */
+export async function sendCommand<Result>(
+  context: RestContext,
+  request: RestRequest,
+  branch: FoundBranch,
+  command: BranchCommand,
+): Promise<Result> {
+  return (await context.router.command(branch.actor, command, deliveryOf(request))) as Result;
+}
+
+/** Headers of a write: the revision it made, none when it changed nothing. */
+export function revisionHeaders({ revision }: { readonly revision: string | null }): ReplyHeaders {
+  return revision === null ? {} : { [REVISION_HEADER]: revision };
+}
+
+/** The refusal of a method that an address does not take. @param allow methods it does take */
+export function methodNotAllowed(allow: string, message: string): ServiceError {
+  return new ServiceError('METHOD_NOT_ALLOWED', message, { details: { allow } });
+}

@@ -1,0 +1,67 @@
+import type { CommitInfo } from '#actors/branch/messages.ts';
+import { type BodyFields, bodyFields } from '#protocols/http/body-fields.ts';
+
+/**
+ * The optional `commit` of a write: `{message, actor?, is_system?}`.
+ *
+ * @throws {ServiceError} `UNPROCESSABLE_BODY`, for a commit without message as well
+ */
+export function optionalCommit(fields: BodyFields): CommitInfo | undefined {
+  const commit = fields.optionalFields('commit');
+  return commit === undefined ? undefined : { message: commit.string('message'), ...namedParts(commit) };
+}
+
+/**
+ * The optional body of a definition's publish, unpublish and delete: the commit itself, or wrapped in `commit`.
+ * Either part may be missing.
+ *
+ * @param body undefined for an empty body
+ * @throws {ServiceError} `UNPROCESSABLE_BODY`
+ * @see Supplement 3.6
+ */
+export function bareCommit(body: unknown): CommitInfo | undefined {
+  if (body === undefined) return undefined;
+  const fields = bodyFields(body);
+  return looseCommit(fields.optionalFields('commit') ?? fields);
+}
+
+/**
+ * The commit of a node command: `message` and `actor` beside its other fields, or a `commit` object.
+ *
+ * @throws {ServiceError} `UNPROCESSABLE_BODY`
+ */
+export function commandCommit(fields: BodyFields): CommitInfo | undefined {
+  return optionalCommit(fields) ?? looseCommit(fields);
+}
+
+/**
+ * Whether the caller named both message and actor of a command's revision, which changes what some answer.
+ *
+ * @see Supplement 5.3
+ */
+export function isExplicit(commit: CommitInfo | undefined): boolean {
+  return commit?.message !== undefined && commit.actor !== undefined;
+}
+
+function looseCommit(fields: BodyFields): CommitInfo | undefined {
+  const message = fields.optionalString('message');
+  const commit = { ...(message === undefined ? {} : { message }), ...namedParts(fields) };
+  return Object.keys(commit).length === 0 ? undefined : commit;
+}
+
+function namedParts(fields: BodyFields): Pick<CommitInfo, 'actor' | 'isSystem'> {
+  const actor = fields.optionalString('actor');
+  const isSystem = fields.optionalBoolean('is_system');
+  return { ...(actor === undefined ? {} : { actor }), ...(isSystem === undefined ? {} : { isSystem }) };
+}
+
+/** `commit` as the description has it. */
+export const commitSchema = {
+  type: 'object',
+  required: ['message'],
+  properties: {
+    message: { type: 'string' },
+    actor: { type: 'string', description: 'Default: the caller.' },
+    is_system: { type: 'boolean', default: false },
+  },
+} as const;

@@ -1,0 +1,30 @@
+import type { NodePlace } from '#actors/branch/messages.ts';
+import { type NodeAddress, parseNodeAddress } from '#runtime/content/node-address.ts';
+import { branchOf } from './branch-access.ts';
+import type { FoundBranch } from './repository-directory.ts';
+import type { RestContext, RestRequest } from './rest-context.ts';
+
+/** A request to a node address, with the branch it leads to. */
+export interface NodeTarget {
+  readonly context: RestContext;
+  readonly request: RestRequest;
+  readonly branch: FoundBranch;
+  readonly workspace: string;
+  readonly address: NodeAddress;
+}
+
+/** The node an address names. */
+export function placeOf({ id, path }: NodeAddress): NodePlace {
+  return id === null ? { path: path ?? '/' } : { id };
+}
+
+/**
+ * Looks up what a writing request addresses.
+ *
+ * @throws {ServiceError} `INVALID_PATH`, `REPOSITORY_NOT_FOUND`, `BRANCH_NOT_FOUND`
+ */
+export async function targetOf(context: RestContext, request: RestRequest): Promise<NodeTarget> {
+  const address = parseNodeAddress(request.param('path'));
+  const workspace = request.segment('workspace');
+  return { context, request, branch: await branchOf(context, request), workspace, address };
+}

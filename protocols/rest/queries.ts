@@ -1,0 +1,145 @@
+import type { JsonAnswer, RunDslQuery, RunQuery } from '#actors/branch/messages.ts';
+import type { JsonObject } from '#runtime/content/json-value.ts';
+import { parsePath } from '#runtime/content/path.ts';
+import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
+import { type BodyFields, bodyFields } from '#protocols/http/body-fields.ts';
+import type { HttpReply } from '#protocols/http/route.ts';
+import { askBranch, branchOf, minRevisionParameter, replyOf } from './branch-access.ts';
+import { contentSchema } from './content-schemas.ts';
+import { callerOf, type RestContext, type RestRequest, type RestRoute } from './rest-context.ts';
+import { afterwards, type Soon } from './soon.ts';
+
+const tag = 'Queries';
+
+const pageFields = {
+  limit: { type: 'integer', minimum: 0, description: 'Default: everything.' },
+  offset: { type: 'integer', minimum: 0, default: 0 },
+} as const;
+
+const responses = {
+  200: {
+    description: 'The nodes that match; `nextOffset` is null on the last page.',
+    schema: contentSchema('QueryAnswer'),
+  },
+  400: { description: 'The query is not one; `{error: "BadRequest", message}`.' },
+  404: { description: 'There is no such repository, branch or workspace.' },
+  422: {
+    description: 'A field is of the wrong type; the text names it.',
+    schema: { type: 'string' },
+    contentType: 'text/plain',
+  },
+} as const;
+
+/**
+ * The JSON query and the boolean query of a workspace.
+ *
+ * @see Content, Query, Functions and Versioning Interface: Query; Supplement 6
+ */
+export function queryRoutes(context: RestContext): readonly RestRoute[] {
+  return [queryRoute(context), dslRoute(context)];
+}
+
+function queryRoute(context: RestContext): RestRoute {
+  return {
+    method: 'POST',
+    pattern: '/api/repository/{repo}/{branch}/head/{workspace}/query',
+    operationId: 'queryNodes',
+    body: 'json',
+    auth: 'optional',
+    errorShape: 'query',
+    docs: {
+      summary: 'Nodes of a type, children of a node, or the node at a path',
+      description: 'Exactly one selector; `path` wins over the others. Sorted by path, then id.',
+      tag,
+      parameters: [minRevisionParameter],
+      requestSchema: {
+        type: 'object',
+        properties: {
+          nodeType: { type: 'string' },
+          parent: { type: 'string', description: 'Id or path.' },
+          path: { type: 'string' },
+          ...pageFields,
+        },
+      },
+      responses,
+    },
+    handler: (request) => run(context, request, parseQueryBody(request.segment('workspace'), request.body)),
+  };
+}
+
+function dslRoute(context: RestContext): RestRoute {
+  return {
+    method: 'POST',
+    pattern: '/api/repository/{repo}/{branch}/head/{workspace}/query/dsl',
+    operationId: 'queryNodesByDsl',
+    body: 'optional-json',
+    auth: 'optional',
+    errorShape: 'query',
+    docs: {
+      summary: 'Root-level nodes by a boolean tree of conditions',
+      description:
+        '`and`, `or`, `not` and fields (`id`, `name`, `path`, `node_type`, `parent`, `properties.<key>`) with `eq`, `ne`, `like`, `contains`, `in`, `exists`, `gt`, `lt`, `gte`, `lte`; everything at one level must hold. Without conditions: every root-level node.',
+      tag,
+      parameters: [minRevisionParameter],
+      requestSchema: {
+        type: 'object',
+        properties: {
+          and: { type: 'array', items: { type: 'object' } },
+          or: { type: 'array', items: { type: 'object' } },
+          not: { type: 'object' },
+          order_by: { type: 'object', additionalProperties: { type: 'string', enum: ['asc', 'desc'] } },
+          ...pageFields,
+        },
+        additionalProperties: { type: 'object' },
+      },
+      responses,
+    },
+    handler: (request) => run(context, request, parseDslBody(request.segment('workspace'), request.body)),
+  };
+}
+
+function run(context: RestContext, request: RestRequest, query: RunQuery | RunDslQuery): Soon<HttpReply> {
+  return afterwards(branchOf(context, request), (branch) =>
+    askBranch<JsonAnswer>(context, request, branch, query, callerOf(request), replyOf),
+  );
+}
+
+/**
+ * Reads the body of a JSON query.
+ *
+ * @throws {ServiceError} `VALIDATION_FAILED` without a selector or with two, `UNPROCESSABLE_BODY`
+ */
+export function parseQueryBody(workspace: string, body: unknown): RunQuery {
+  const fields = bodyFields(body);
+  return { type: 'RunQuery', workspace, selector: selectorOf(fields), ...pageOf(fields) };
+}
+
+function selectorOf(fields: BodyFields): RunQuery['selector'] {
+  const nodeType = fields.optionalString('nodeType');
+  const parent = fields.optionalString('parent');
+  const path = fields.optionalString('path');
+  if (path !== undefined) return { path: parsePath(path) };
+  if (nodeType !== undefined && parent !== undefined) {
+    throw invalid('A query has exactly one selector, not nodeType and parent');
+  }
+  if (nodeType !== undefined) return { nodeType };
+  if (parent !== undefined) return { parent };
+  throw new ServiceError('VALIDATION_FAILED', 'A query has exactly one of nodeType, parent and path');
+}
+
+/**
+ * Reads the body of a DSL query. The whole of it is for the branch to check, `order_by` and page included.
+ *
+ * @param body undefined for an empty body: every root-level node
+ * @throws {ServiceError} `UNPROCESSABLE_BODY` unless it is an object
+ */
+export function parseDslBody(workspace: string, body: unknown): RunDslQuery {
+  const filter = bodyFields(body ?? {}).raw as JsonObject;
+  return { type: 'RunDslQuery', workspace, filter };
+}
+
+function pageOf(fields: BodyFields): { readonly limit?: number; readonly offset?: number } {
+  const limit = fields.optionalInteger('limit');
+  const offset = fields.optionalInteger('offset');
+  return { ...(limit === undefined ? {} : { limit }), ...(offset === undefined ? {} : { offset }) };
+}

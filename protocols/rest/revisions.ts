@@ -1,0 +1,177 @@
+import type { BranchQuery, ListRevisions } from '#actors/branch/messages.ts';
+import type { ReadRepository, RepositoryState } from '#actors/repository/messages.ts';
+import { parseRevision } from '#runtime/content/revision.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import type { HttpReply, ParameterDocs } from '#protocols/http/route.ts';
+import { askBranch, replyOf } from './branch-access.ts';
+import { contentList, contentSchema } from './content-schemas.ts';
+import { clampedInteger } from './read-parameters.ts';
+import type { FoundBranch, FoundRepository } from './repository-directory.ts';
+import { callerOf, type RestContext, type RestRequest, type RestRoute } from './rest-context.ts';
+
+/** Records of a list: most, and when nothing is said. */
+const LIMIT_MAX = 1_000;
+const LIMIT_DEFAULT = 50;
+
+const tag = 'Revisions';
+const base = '/api/management/repositories/{tenant}/{repo}/revisions';
+
+const branchParameter: ParameterDocs = {
+  name: 'branch',
+  in: 'query',
+  description: 'Default: the default branch of the repository first, then the others.',
+};
+
+const missing = { description: 'There is no such repository, branch or revision.' };
+
+/**
+ * Revisions of a repository.
+ *
+ * @see Content, Query, Functions and Versioning Interface: Branches, tags, revisions; Supplement 8.1
+ */
+export function revisionRoutes(context: RestContext): readonly RestRoute[] {
+  return [listRoute(context), readRoute(context), changesRoute(context)];
+}
+
+function repositoryOf(context: RestContext, request: RestRequest) {
+  return context.directory.repository(request.principal.tenant, request.segment('repo'));
+}
+
+/** The branch of `?branch=`, or undefined when the caller names none. */
+function askedBranch(request: RestRequest): string | undefined {
+  const name = request.query.get('branch');
+  return name === '' ? undefined : name;
+}
+
+async function stateOf(
+  { router }: RestContext,
+  request: RestRequest,
+  repository: FoundRepository,
+): Promise<RepositoryState> {
+  const query: ReadRepository = { type: 'ReadRepository' };
+  return (await router.query(repository.actor, query, callerOf(request))) as RepositoryState;
+}
+
+function listRoute(context: RestContext): RestRoute {
+  return {
+    method: 'GET',
+    pattern: base,
+    operationId: 'listRevisions',
+    body: 'none',
+    auth: 'required',
+    docs: {
+      summary: 'The revisions of a branch, newest first',
+      tag,
+      parameters: [
+        { name: 'branch', in: 'query', description: 'Default: the default branch of the repository.' },
+        {
+          name: 'limit',
+          in: 'query',
+          schema: { type: 'integer', minimum: 1, maximum: LIMIT_MAX, default: LIMIT_DEFAULT },
+        },
+        { name: 'offset', in: 'query', schema: { type: 'integer', minimum: 0, default: 0 } },
+        { name: 'include_system', in: 'query', schema: { type: 'boolean', default: false } },
+      ],
+      responses: {
+        200: { description: 'One page.', schema: contentSchema('RevisionList') },
+        404: { description: 'There is no such repository or branch.' },
+      },
+    },
+    handler: (request) => listRevisions(context, request),
+  };
+}
+
+async function listRevisions(context: RestContext, request: RestRequest): Promise<HttpReply> {
+  const limit = clampedInteger(request.query, 'limit', { min: 1, max: LIMIT_MAX });
+  const offset = clampedInteger(request.query, 'offset', { min: 0, max: Number.MAX_SAFE_INTEGER });
+  const query: ListRevisions = {
+    type: 'ListRevisions',
+    limit: limit ?? LIMIT_DEFAULT,
+    offset: offset ?? 0,
+    includeSystem: request.query.flag('includeSystem') === true,
+  };
+  const repository = await repositoryOf(context, request);
+  const name = askedBranch(request) ?? (await stateOf(context, request, repository)).defaultBranch;
+  const branch = await context.directory.branchOf(repository, name);
+  return await askBranch<unknown>(context, request, branch, query, callerOf(request), replyOf);
+}
+
+function readRoute(context: RestContext): RestRoute {
+  return {
+    method: 'GET',
+    pattern: `${base}/{revision}`,
+    operationId: 'readRevision',
+    body: 'none',
+    auth: 'required',
+    docs: {
+      summary: 'One revision',
+      tag,
+      parameters: [branchParameter],
+      responses: {
+        200: { description: 'The record.', schema: contentSchema('Revision') },
+        400: { description: 'That is not a revision.' },
+        404: missing,
+      },
+    },
+    handler: (request) => findRevision(context, request, 'ReadRevision'),
+  };
+}
+
+function changesRoute(context: RestContext): RestRoute {
+  return {
+    method: 'GET',
+    pattern: `${base}/{revision}/changes`,
+    operationId: 'readRevisionChanges',
+    body: 'none',
+    auth: 'required',
+    docs: {
+      summary: 'The nodes a revision changed',
+      tag,
+      parameters: [branchParameter],
+      responses: {
+        200: { description: 'The changes.', schema: contentList('NodeChange') },
+        400: { description: 'That is not a revision.' },
+        404: missing,
+      },
+    },
+    handler: (request) => findRevision(context, request, 'ReadRevisionChanges'),
+  };
+}
+
+async function findRevision(
+  context: RestContext,
+  request: RestRequest,
+  type: 'ReadRevision' | 'ReadRevisionChanges',
+): Promise<HttpReply> {
+  const text = request.segment('revision');
+  const query: BranchQuery = { type, revision: parseRevision(text) };
+  const repository = await repositoryOf(context, request);
+  for (const name of await candidates(context, request, repository)) {
+    const branch = await context.directory.branchOf(repository, name);
+    const found = await askOne(context, request, branch, query);
+    if (found !== undefined) return found;
+  }
+  throw new ServiceError('REVISION_NOT_FOUND', `Revision '${text}' not found`);
+}
+
+async function candidates(
+  context: RestContext,
+  request: RestRequest,
+  repository: FoundRepository,
+): Promise<readonly string[]> {
+  const asked = askedBranch(request);
+  if (asked !== undefined) return [asked];
+  const { branches, defaultBranch } = await stateOf(context, request, repository);
+  return [defaultBranch, ...branches.filter((name) => name !== defaultBranch)];
+}
+
+/** @returns undefined when this branch does not have the revision */
+async function askOne(
+  context: RestContext,
+  request: RestRequest,
+  branch: FoundBranch,
+  query: BranchQuery,
+): Promise<HttpReply | undefined> {
+  const answer: unknown = await context.router.query(branch.actor, query, callerOf(request));
+  return answer === undefined ? undefined : replyOf(answer, {});
+}

@@ -1,8 +1,6 @@
 import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, readdirSync, renameSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { policyFor } from '#runtime/access/policy.ts';
-import type { Principal } from '#runtime/access/principal.ts';
 import { assert } from '#runtime/base/assert.ts';
 import type { Clock } from '#runtime/base/clock.ts';
 import type { Random } from '#runtime/base/random.ts';
@@ -23,13 +21,14 @@ import {
 } from '#runtime/commit/commit-loop.ts';
 import { crashPoint } from '#runtime/commit/crash-point.ts';
 import { HybridClock } from '#runtime/commit/hybrid-clock.ts';
+import { replayLog } from '#runtime/commit/replay.ts';
 import { type ApplyLimits, ShardWriter } from '#runtime/commit/shard-writer.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { Log } from '#runtime/log/ports.ts';
-import type { Write } from '#runtime/log/log-entry.ts';
 import { LmdbShard } from '#runtime/shard/lmdb-shard.ts';
-import type { Shard, ShardPosition, ShardSnapshot } from '#runtime/shard/shard.ts';
+import type { Shard, ShardSnapshot } from '#runtime/shard/shard.ts';
 import { actorKindOf } from './actor-id.ts';
+import { engineCaller } from './engine-caller.ts';
 import type { ActorId, ActorLifecycle, Delivery, Router } from './ports.ts';
 
 /** Bounds of the host. */
@@ -65,15 +64,16 @@ export interface HostEnvironment {
 /** Folder for what is being removed; no actor id begins like this. */
 const REMOVED = '.removed';
 
-/** Writes gathered for one shard before they are applied during recovery. */
-const RECOVERY_WRITES_MAX = 20_000;
-
 interface OpenActor {
+  readonly id: ActorId;
   readonly behaviour: ActorBehaviour;
   readonly loop: CommitLoop;
   readonly writer: ShardWriter;
   usedMs: number;
+  /** Reads under way that span several turns of the event loop. */
   reads: number;
+  /** Whether it is settled at present in order to be closed. */
+  isClosing: boolean;
 }
 
 /**
@@ -88,13 +88,12 @@ export class ActorHost implements Router, ActorLifecycle {
   readonly #kinds: ReadonlyMap<string, ActorKind>;
   readonly #hybridClock: HybridClock;
   readonly #open = new Map<ActorId, OpenActor>();
-  readonly #closing = new Map<ActorId, Promise<void>>();
+  /** Owners that are being removed: nothing under them is answered any more. */
+  readonly #destroying = new Map<string, Promise<void>>();
   /** Who asks when one actor asks another: the engine itself. */
-  readonly #engine: Caller = (() => {
-    const principal: Principal = { kind: 'system', tenant: '' };
-    return { principal, policy: policyFor(principal, '') };
-  })();
-  #closed = false;
+  readonly #engine: Caller = engineCaller('');
+  /** `draining`: no new commands; `closed`: nothing is opened any more. */
+  #state: 'running' | 'draining' | 'closed' = 'running';
 
   constructor(environment: HostEnvironment) {
     this.#environment = environment;
@@ -118,84 +117,37 @@ export class ActorHost implements Router, ActorLifecycle {
    * Brings every shard the log still holds records for up to the end of the log. Cost follows the log's
    * retained tail, not what is stored.
    *
-   * @throws {ServiceError} `DATA_CORRUPTED`
+   * @throws {ServiceError} `DATA_CORRUPTED`; `STORAGE_FULL`, because what was acknowledged could not be shown
    */
   async recover(): Promise<void> {
     const { log, folder } = this.#environment;
     await rm(join(folder, REMOVED), { recursive: true, force: true });
-    const shards = new Map<ActorId, Shard>();
-    const pending = log.pending();
-    let from = Number.POSITIVE_INFINITY;
-    for (const [actor, { first, last }] of pending) {
-      if (!this.exists(actor)) {
-        log.released(actor, last);
-        continue;
-      }
-      const shard = this.#openShard(actor);
-      shards.set(actor, shard);
-      if (shard.position.sequence < last) from = Math.min(from, Math.max(shard.position.sequence, first - 1));
-    }
-    if (from !== Number.POSITIVE_INFINITY) await this.#replay(from, shards);
-    for (const [actor, shard] of shards) {
-      await shard.apply([], shard.position).flushed;
-      log.released(actor, shard.position.sequence);
-      await shard.close();
-    }
+    await replayLog(log, (actor) => (this.exists(actor) ? this.#openShard(actor) : undefined));
     this.#scheduleIdleCheck();
   }
 
-  async #replay(from: number, shards: ReadonlyMap<ActorId, Shard>): Promise<void> {
-    const missing = new Map<Shard, { writes: Write[]; position: ShardPosition }>();
-    const applyMissing = async (shard: Shard): Promise<void> => {
-      const { writes, position } = missing.get(shard) as { writes: Write[]; position: ShardPosition };
-      missing.delete(shard);
-      crashPoint('in-recovery');
-      await shard.apply(writes, position).committed;
-    };
-    for await (const record of this.#environment.log.read(from)) {
-      for (const entry of record.entries) {
-        const shard = shards.get(entry.actor);
-        if (shard === undefined || shard.position.sequence >= record.sequence) continue;
-        const writes = missing.get(shard)?.writes ?? [];
-        for (const write of entry.writes) writes.push(write);
-        missing.set(shard, { writes, position: { sequence: record.sequence, clock: entry.clock } });
-        if (writes.length >= RECOVERY_WRITES_MAX) await applyMissing(shard);
-      }
-    }
-    for (const shard of [...missing.keys()]) await applyMissing(shard);
-  }
-
-  /** Whether the actor has been created and not destroyed. */
   exists(actor: ActorId): boolean {
-    return existsSync(this.#folderOf(actor));
+    return !this.#isDestroying(actor) && existsSync(this.#folderOf(actor));
   }
 
   create(actor: ActorId): void {
+    if (this.#state === 'closed') throw new ServiceError('SHUTTING_DOWN');
     const folder = this.#folderOf(actor);
     if (existsSync(folder)) return;
+    crashPoint('before-shard-create');
     // The folder is what existing means: without its name on disk a power cut would take an actor away whose
     // writes were acknowledged.
     makeFolderDurable(folder);
-    void this.#actor(actor, true);
+    void this.#actor(actor);
   }
 
-  async destroyUnder(owner: string): Promise<void> {
-    const isOwned = (actor: ActorId): boolean => actor.startsWith(`${owner}/`);
-    for (;;) {
-      const open = [...this.#open.keys(), ...this.#closing.keys()].filter(isOwned);
-      if (open.length === 0) break;
-      await Promise.all(open.map((actor) => this.#closeActor(actor)));
-    }
-    const folder = this.#folderOf(owner);
-    if (!existsSync(folder)) return;
-    // Renamed within the turn that saw them all closed, so that a late message finds nothing to open again.
-    const removed = join(this.#environment.folder, REMOVED, `${encodeURIComponent(owner)}`);
-    mkdirSync(dirname(removed), { recursive: true, mode: 0o700 });
-    renameSync(folder, removed);
-    crashPoint('before-branch-removal');
-    await rm(removed, { recursive: true, force: true });
-    const { log } = this.#environment;
-    for (const actor of [...log.pending().keys()].filter(isOwned)) log.released(actor, log.lastSequence);
+  destroyUnder(owner: string): Promise<void> {
+    const running = this.#destroying.get(owner);
+    if (running !== undefined) return running;
+    if (!existsSync(this.#folderOf(owner))) return Promise.resolve();
+    const destroyed = this.#destroy(owner).finally(() => this.#destroying.delete(owner));
+    this.#destroying.set(owner, destroyed);
+    return destroyed;
   }
 
   namesUnder(owner: string): readonly string[] {
@@ -204,9 +156,9 @@ export class ActorHost implements Router, ActorLifecycle {
   }
 
   command(actor: ActorId, command: unknown, delivery: Delivery): Promise<unknown> {
-    const closing = this.#closing.get(actor);
-    if (closing !== undefined) return closing.then(() => this.command(actor, command, delivery));
     try {
+      if (this.#state !== 'running') throw new ServiceError('SHUTTING_DOWN');
+      if (this.#isDestroying(actor)) throw new ServiceError('NOT_FOUND');
       return this.#actor(actor).loop.submit(command, delivery.caller, delivery.idempotency);
     } catch (error) {
       return Promise.reject(error);
@@ -214,24 +166,54 @@ export class ActorHost implements Router, ActorLifecycle {
   }
 
   query(actor: ActorId, query: unknown, caller: Caller): unknown {
-    const closing = this.#closing.get(actor);
-    if (closing !== undefined) return closing.then(() => this.query(actor, query, caller));
-    const open = this.#actor(actor);
-    const answer = open.behaviour.query(query as never, this.#queryContext(open, caller));
-    if (answer instanceof Promise) {
-      open.reads += 1;
-      return answer.finally(() => {
-        open.reads -= 1;
-      });
-    }
-    return answer;
+    if (this.#isDestroying(actor)) throw new ServiceError('NOT_FOUND');
+    return this.#answer(actor, query, caller);
   }
 
-  /** Answers every queued command, applies everything, closes all shards. */
+  /**
+   * Answers every queued command, applies everything, closes all shards. Commands are refused from now on,
+   * queries as soon as their actor is closed.
+   */
   async close(): Promise<void> {
-    this.#closed = true;
-    for (const actor of [...this.#open.keys()]) await this.#closeActor(actor);
-    await Promise.all(this.#closing.values());
+    if (this.#state === 'running') this.#state = 'draining';
+    // A command may still open another actor by asking it.
+    for (const { loop } of this.#open.values()) await loop.drained();
+    this.#state = 'closed';
+    await Promise.all([...this.#open.values()].map((open) => this.#settleAndClose(open)));
+  }
+
+  async #destroy(owner: string): Promise<void> {
+    const isOwned = (actor: ActorId): boolean => actor.startsWith(`${owner}/`);
+    // In a later turn, when the owner is on the list and nothing under it is opened any more.
+    await null;
+    const owned = [...this.#open.values()].filter(({ id }) => isOwned(id));
+    await Promise.all(owned.map(({ loop }) => loop.drained()));
+    await Promise.all(owned.map((open) => this.#abandon(open)));
+    const removed = join(this.#environment.folder, REMOVED, encodeURIComponent(owner));
+    mkdirSync(dirname(removed), { recursive: true, mode: 0o700 });
+    const folder = this.#folderOf(owner);
+    renameSync(folder, removed);
+    // Else a power cut could bring it back.
+    flushFolder(dirname(folder));
+    crashPoint('before-branch-removal');
+    await rm(removed, { recursive: true, force: true });
+    const { log } = this.#environment;
+    for (const actor of log.pending().keys()) if (isOwned(actor)) log.released(actor, log.lastSequence);
+  }
+
+  #answer(actor: ActorId, query: unknown, caller: Caller): unknown {
+    const open = this.#actor(actor);
+    const answer = open.behaviour.query(query as never, this.#queryContext(open, caller));
+    if (!(answer instanceof Promise)) return answer;
+    open.reads += 1;
+    return answer.finally(() => {
+      open.reads -= 1;
+    });
+  }
+
+  #isDestroying(actor: ActorId): boolean {
+    for (const owner of this.#destroying.keys()) if (actor.startsWith(`${owner}/`)) return true;
+    return false;
   }
 
   #queryContext(open: OpenActor, caller: Caller): QueryContext {
@@ -256,14 +238,14 @@ export class ActorHost implements Router, ActorLifecycle {
     };
   }
 
-  #actor(actor: ActorId, isNew = false): OpenActor {
+  #actor(actor: ActorId): OpenActor {
     const open = this.#open.get(actor);
     if (open !== undefined) {
       open.usedMs = this.#environment.clock.monotonicMs();
       return open;
     }
-    if (this.#closed) throw new ServiceError('SHUTTING_DOWN');
-    if (!isNew && !this.exists(actor)) throw new ServiceError('NOT_FOUND');
+    if (this.#state === 'closed') throw new ServiceError('SHUTTING_DOWN');
+    if (!this.exists(actor)) throw new ServiceError('NOT_FOUND');
     return this.#openActor(actor);
   }
 
@@ -272,7 +254,7 @@ export class ActorHost implements Router, ActorLifecycle {
     const kind = this.#kindOf(actor);
     const behaviour = kind.create({
       id: actor,
-      ask: (other, query) => this.query(other, query, this.#engine),
+      ask: (other, query) => this.#answer(other, query, this.#engine),
     });
     const writer = new ShardWriter(
       actor,
@@ -302,14 +284,16 @@ export class ActorHost implements Router, ActorLifecycle {
       behaviour,
       writer,
     );
-    const open: OpenActor = { behaviour, loop, writer, usedMs: clock.monotonicMs(), reads: 0 };
-    this.#open.set(actor, open);
+    const usedMs = clock.monotonicMs();
+    const open: OpenActor = { id: actor, behaviour, loop, writer, usedMs, reads: 0, isClosing: false };
     this.#makeRoom();
+    this.#open.set(actor, open);
     return open;
   }
 
   /** @throws {ServiceError} `DATA_CORRUPTED` when the shard has records the log has lost */
   #openShard(actor: ActorId): Shard {
+    crashPoint('in-open');
     const shard = new LmdbShard(this.#folderOf(actor), [...commonTableNames, ...this.#kindOf(actor).tables]);
     const { sequence } = shard.position;
     const { lastSequence } = this.#environment.log;
@@ -332,42 +316,62 @@ export class ActorHost implements Router, ActorLifecycle {
     return join(this.#environment.folder, ...actor.split('/'));
   }
 
+  /** Starts closing the actors that were not used for longest, so that one more can be opened. */
   #makeRoom(): void {
-    if (this.#open.size <= this.#environment.limits.openActorsMax) return;
-    let oldest: ActorId | undefined;
-    let oldestMs = Number.POSITIVE_INFINITY;
-    for (const [actor, open] of this.#open) {
-      if (open.usedMs < oldestMs && open.loop.idle && open.reads === 0) {
-        oldest = actor;
-        oldestMs = open.usedMs;
-      }
+    let staying = 1;
+    for (const open of this.#open.values()) if (!open.isClosing) staying += 1;
+    if (staying <= this.#environment.limits.openActorsMax) return;
+    let oldest: OpenActor | undefined;
+    for (const open of this.#open.values()) {
+      if (isIdle(open) && !open.isClosing && open.usedMs < (oldest?.usedMs ?? Number.POSITIVE_INFINITY))
+        oldest = open;
     }
-    if (oldest !== undefined) void this.#closeActor(oldest);
+    if (oldest !== undefined) void this.#closeUnused(oldest);
   }
 
   #scheduleIdleCheck(): void {
     const { clock, limits } = this.#environment;
     clock.after(Math.max(limits.idleCloseMs / 4, 50), () => {
-      if (this.#closed) return;
+      if (this.#state !== 'running') return;
       const before = clock.monotonicMs() - limits.idleCloseMs;
-      for (const [actor, open] of this.#open) {
-        if (open.usedMs < before && open.loop.idle && open.reads === 0) void this.#closeActor(actor);
-      }
+      for (const open of this.#open.values())
+        if (open.usedMs < before && isIdle(open) && !open.isClosing) void this.#closeUnused(open);
+      this.#makeRoom();
       this.#scheduleIdleCheck();
     });
   }
 
-  async #closeActor(actor: ActorId): Promise<void> {
-    const open = this.#open.get(actor);
-    if (open === undefined) return this.#closing.get(actor);
-    this.#open.delete(actor);
-    const closed = (async () => {
-      await open.loop.drained();
-      await open.writer.close();
-    })().finally(() => this.#closing.delete(actor));
-    this.#closing.set(actor, closed);
-    return closed;
+  /**
+   * Closes an actor unless somebody uses it meanwhile. It serves as ever while it is settled; taking it off the
+   * list and closing its shard happen in one turn, so nobody ever meets one that is closing. An actor with
+   * changes that cannot be applied stays open, because only the log has them besides.
+   */
+  async #closeUnused(open: OpenActor): Promise<void> {
+    const { usedMs } = open;
+    open.isClosing = true;
+    await open.writer.settle();
+    open.isClosing = false;
+    if (this.#state === 'closed' || this.#isDestroying(open.id)) return;
+    if (open.usedMs !== usedMs || !isIdle(open) || !open.writer.isSettled) return;
+    this.#open.delete(open.id);
+    void open.writer.close();
   }
+
+  async #settleAndClose(open: OpenActor): Promise<void> {
+    await open.writer.settle();
+    this.#open.delete(open.id);
+    await open.writer.close();
+  }
+
+  async #abandon(open: OpenActor): Promise<void> {
+    await open.writer.abandon();
+    this.#open.delete(open.id);
+  }
+}
+
+/** Whether an actor may be closed at this moment. One that stopped writing must not start again by being reopened. */
+function isIdle({ loop, reads }: OpenActor): boolean {
+  return loop.idle && !loop.isStopped && reads === 0;
 }
 
 /** A pinned read keeps its actor open: a stream goes on after the query that began it was answered. */
@@ -393,7 +397,12 @@ function makeFolderDurable(folder: string): void {
   const parent = dirname(folder);
   makeFolderDurable(parent);
   mkdirSync(folder, { mode: 0o700 });
-  const descriptor = openSync(parent, 'r');
+  flushFolder(parent);
+}
+
+/** Brings the names in a folder to the disk. */
+function flushFolder(folder: string): void {
+  const descriptor = openSync(folder, 'r');
   try {
     fsyncSync(descriptor);
   } finally {

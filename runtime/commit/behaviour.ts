@@ -43,9 +43,15 @@ export interface Turn extends TableReader {
   readonly wallMs: number;
   /** The revision of this command; made when first asked for, so a command that changes nothing uses none. */
   readonly revision: Revision;
+  /**
+   * Stores a value, which is kept, not copied.
+   *
+   * @throws {ServiceError} `COMMIT_TOO_LARGE` when the log could not take so much at once
+   * @throws {InvariantError} for a key that is empty or longer than a shard takes
+   */
   put(table: number, key: string, value: Uint8Array): void;
   remove(table: number, key: string): void;
-  /** A new id that sorts after those made before it. */
+  /** A new id that sorts near those made at about the same time. */
   newId(): string;
   /** Tells subscribers what happened, once it is durable. */
   emit(event: ActorEvent): void;

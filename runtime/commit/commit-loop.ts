@@ -1,3 +1,4 @@
+import { assert } from '#runtime/base/assert.ts';
 import { BoundedQueue } from '#runtime/base/bounded-queue.ts';
 import type { Clock } from '#runtime/base/clock.ts';
 import type { Random } from '#runtime/base/random.ts';
@@ -11,7 +12,7 @@ import type { HybridClock } from './hybrid-clock.ts';
 import { type IdempotencyLimits, isLasting, remember, replayed } from './idempotency.ts';
 import { Layer } from './layer.ts';
 import { LayeredReader } from './layered-reader.ts';
-import { ShardWriter } from './shard-writer.ts';
+import type { ShardWriter } from './shard-writer.ts';
 import { TurnScope } from './turn-scope.ts';
 
 /** Bounds of one commit loop. */
@@ -84,7 +85,7 @@ interface HeldReply {
  * 6. After a failed append the batch is thrown away. What the log refuses for now (no space, too much
  *    waiting, an entry too large) leaves the loop open; anything else stops it.
  *
- * Enforcement: test/runtime/commit/commit-loop.test.ts, crash.test.ts, commit-loop.sim.test.ts.
+ * Enforcement: test/runtime/commit/commit-loop.test.ts, commit-loop.sim.test.ts, engine-crash.slow.test.ts.
  */
 export class CommitLoop {
   /** Durable state, for queries. */
@@ -128,6 +129,11 @@ export class CommitLoop {
   /** Whether nothing is queued or under way. */
   get idle(): boolean {
     return !this.#busy && this.#mailbox.length === 0;
+  }
+
+  /** Whether it takes no command any more, see invariant 6. */
+  get isStopped(): boolean {
+    return this.#stopped !== undefined;
   }
 
   /**
@@ -183,14 +189,13 @@ export class CommitLoop {
         await this.#fill(layer, held, events, startedMs);
         if (layer.count > 0) await this.#makeDurable(layer);
         this.#batch = undefined;
+        this.#release(held);
+        if (events.length > 0) this.#environment.observer.events(events);
+        const elapsedMs = this.#environment.clock.monotonicMs() - startedMs;
+        this.#environment.observer.batchDurable(held.length, layer.bytes, elapsedMs);
       } catch (error) {
         this.#throwAway(held, error);
-        continue;
       }
-      this.#release(held);
-      if (events.length > 0) this.#environment.observer.events(events);
-      const elapsedMs = this.#environment.clock.monotonicMs() - startedMs;
-      this.#environment.observer.batchDurable(held.length, layer.bytes, elapsedMs);
       // Everything that arrived meanwhile is the next batch; let arrivals in first.
       if (this.#mailbox.length > 0)
         await new Promise<void>((resolve) => this.#environment.clock.soon(resolve));
@@ -215,18 +220,18 @@ export class CommitLoop {
     const { caller, idempotency } = envelope;
     const turn = new TurnScope(caller, Math.floor(clock.wallMs()), this.#reader, layer, hybridClock, random);
     try {
+      // Nothing has run yet, so an error of these is no outcome to be kept under the idempotency key.
       if (this.#stopped !== undefined) throw this.#stopped;
       checkWaiting(caller, clock);
       if (idempotency !== undefined) {
-        const earlier = replayed(
-          this.#reader,
-          caller,
-          idempotency,
-          turn.wallMs,
-          this.#environment.limits.idempotency,
-        );
+        const limits = this.#environment.limits.idempotency;
+        const earlier = replayed(this.#reader, caller, idempotency, turn.wallMs, limits);
         if (earlier !== undefined) return { envelope, result: earlier.result, error: undefined };
       }
+    } catch (error) {
+      return { envelope, result: undefined, error };
+    }
+    try {
       const result = this.#behaviour.execute(envelope.command as never, turn);
       if (!isGenerator(result)) return this.#finish(envelope, turn, result, events);
       return this.#runSlices(envelope, turn, result, events);
@@ -254,11 +259,13 @@ export class CommitLoop {
         }
       }
     } catch (error) {
+      abandon(steps);
       return this.#fail(envelope, turn, error);
     }
   }
 
   #finish(envelope: Envelope, turn: TurnScope, result: unknown, events: ActorEvent[]): HeldReply {
+    assert(!(result instanceof Promise), 'a command waits for nothing; long ones are generators');
     if (envelope.idempotency !== undefined) {
       remember(turn, envelope.idempotency, { result }, this.#environment.limits.idempotency);
     }
@@ -269,7 +276,7 @@ export class CommitLoop {
   #fail(envelope: Envelope, turn: TurnScope, error: unknown): HeldReply {
     turn.undo();
     this.#behaviour.forget?.();
-    if (envelope.idempotency !== undefined && isLasting(error) && error.code !== 'IDEMPOTENCY_MISMATCH') {
+    if (envelope.idempotency !== undefined && isLasting(error)) {
       try {
         remember(turn, envelope.idempotency, { error }, this.#environment.limits.idempotency);
       } catch (full) {
@@ -317,6 +324,15 @@ export class CommitLoop {
 function runningKey(envelope: Envelope): string {
   const { principal } = envelope.caller;
   return `${principal.kind}\0${principal.kind === 'admin' ? principal.userId : ''}\0${envelope.idempotency?.key}`;
+}
+
+/** Lets a generator that is not run to its end clean up; what it says to that changes nothing. */
+function abandon(steps: Generator<unknown, unknown>): void {
+  try {
+    steps.return(undefined);
+  } catch {
+    // The error that led here is the one that is answered.
+  }
 }
 
 function isGenerator(value: unknown): value is Generator<unknown, unknown> {

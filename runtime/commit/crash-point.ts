@@ -13,7 +13,7 @@ export const crashPointNames = [
   'after-durable',
   /** Durable write-sets wait, the shard has none of them. */
   'before-apply',
-  /** A shard transaction is under way. */
+  /** A part of the write-sets is in the shard; the log position of it all may not be. */
   'mid-apply',
   /** The shard has the write-sets and their log position. */
   'after-apply',
@@ -25,8 +25,6 @@ export const crashPointNames = [
   'in-open',
   /** A new shard has a row in its parent and no folder yet. */
   'before-shard-create',
-  /** A fork has copied its source and is not registered. */
-  'mid-fork',
   /** A branch is unregistered and its folder still stands. */
   'before-branch-removal',
   /** Every shard is past a journal segment that still exists. */

@@ -58,10 +58,14 @@ export function replayed(
   throw new ServiceError(code, message, field === undefined ? {} : { field });
 }
 
-/** Whether an error is the request's own fault, hence the same at every repetition, hence worth keeping. */
+/**
+ * Whether an error is the request's own fault, hence the same at every repetition, hence worth keeping. A caller
+ * who went away may well come back with the same key.
+ */
 export function isLasting(error: unknown): error is ServiceError {
   return (
     error instanceof ServiceError &&
+    error.code !== 'REQUEST_CANCELLED' &&
     errorRegistry[error.code].advice === 'give-up' &&
     error.entry.status < 500
   );

@@ -1,4 +1,5 @@
 import sortedBtree from 'sorted-btree';
+import { assert } from '#runtime/base/assert.ts';
 import type { Write } from '#runtime/log/log-entry.ts';
 import type { Range } from '#runtime/shard/shard.ts';
 
@@ -35,12 +36,12 @@ export class Layer {
   #bytes = 0;
   #count = 0;
 
-  /** Rough size in memory. */
+  /** Rough size in memory; a key changed again counts again. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** Number of changed keys, counted with repetition. */
+  /** Number of changes, counted with repetition; 0 exactly when every one was taken back. */
   get count(): number {
     return this.#count;
   }
@@ -59,20 +60,27 @@ export class Layer {
     const size = slot.values.size;
     slot.values.set(key, value);
     if (slot.values.size !== size) slot.unsorted.push(key);
-    this.#bytes += key.length + (value === null ? 0 : value.length) + ENTRY_OVERHEAD_BYTES;
+    this.#bytes += sizeOf(key, value);
     this.#count += 1;
   }
 
-  /** Takes back one change: `before` is what {@link get} answered before it. */
+  /** Takes back one change: `before` is what {@link get} answered before it. The newest change goes first. */
   restore(table: number, key: string, before: Change | undefined): void {
     const slot = this.#tables[table];
-    if (slot === undefined) return;
+    const present = slot?.values.get(key);
+    assert(slot !== undefined && present !== undefined, 'only what was changed can be taken back');
+    this.#bytes -= sizeOf(key, present);
+    this.#count -= 1;
     if (before !== undefined) {
       slot.values.set(key, before);
       return;
     }
     slot.values.delete(key);
-    slot.sorted?.delete(key);
+    if (slot.sorted?.has(key) === true) {
+      slot.sorted = slot.sorted.clone();
+      slot.sorted.delete(key);
+      return;
+    }
     const last = slot.unsorted.length - 1;
     // Undo runs backwards, so the key is nearly always the newest.
     const index = slot.unsorted[last] === key ? last : slot.unsorted.lastIndexOf(key);
@@ -97,7 +105,10 @@ export class Layer {
     return writes;
   }
 
-  /** The changes inside a stretch in order, or undefined when there are none (the common case). */
+  /**
+   * The changes inside a stretch in order, or undefined when there are none (the common case). Keys changed for
+   * the first time while the stretch is walked over are not in it.
+   */
   range(table: number, range: Range): IterableIterator<[string, Change]> | undefined {
     const slot = this.#tables[table];
     if (slot === undefined || slot.values.size === 0) return undefined;
@@ -108,9 +119,15 @@ export class Layer {
   }
 }
 
+function sizeOf(key: string, value: Change): number {
+  return key.length + (value === null ? 0 : value.length) + ENTRY_OVERHEAD_BYTES;
+}
+
 function sortedKeys(slot: LayerTable): SortedKeys {
   slot.sorted ??= new BTree<string, undefined>(undefined, byBytes);
   if (slot.unsorted.length > 0) {
+    // Somebody may be walking over the tree while writing; a clone shares everything that does not change.
+    slot.sorted = slot.sorted.clone();
     const keys = slot.unsorted.length > 64 ? slot.unsorted.sort() : slot.unsorted;
     for (const key of keys) slot.sorted.set(key, undefined);
     slot.unsorted = [];
@@ -121,13 +138,15 @@ function sortedKeys(slot: LayerTable): SortedKeys {
 function* forwards(slot: LayerTable, sorted: SortedKeys, range: Range): Generator<[string, Change]> {
   for (const [key] of sorted.entries(range.start)) {
     if (key >= range.end) return;
-    yield [key, slot.values.get(key) as Change];
+    const change = slot.values.get(key);
+    if (change !== undefined) yield [key, change];
   }
 }
 
 function* backwards(slot: LayerTable, sorted: SortedKeys, range: Range): Generator<[string, Change]> {
   for (const [key] of sorted.entriesReversed(range.end)) {
     if (key < range.start) return;
-    if (key < range.end) yield [key, slot.values.get(key) as Change];
+    const change = key < range.end ? slot.values.get(key) : undefined;
+    if (change !== undefined) yield [key, change];
   }
 }

@@ -1,10 +1,10 @@
-import type { Clock } from '#runtime/base/clock.ts';
+import type { Clock, Timer } from '#runtime/base/clock.ts';
 import type { Revision } from '#runtime/content/revision.ts';
 import type { Log } from '#runtime/log/ports.ts';
 import type { Write } from '#runtime/log/log-entry.ts';
-import type { Shard, ShardSnapshot } from '#runtime/shard/shard.ts';
+import type { Shard, ShardPosition, ShardSnapshot } from '#runtime/shard/shard.ts';
 import { crashPoint } from './crash-point.ts';
-import type { Layer } from './layer.ts';
+import { Layer } from './layer.ts';
 import { LayeredReader } from './layered-reader.ts';
 
 /** When durable changes are applied to the shard. */
@@ -26,9 +26,6 @@ const LAYERS_MAX = 12;
 
 /** Waiting time before a failed application is tried again, in milliseconds. */
 const RETRY_DELAY_MS = 500;
-
-/** Failed applications in a row after which the shard counts as lagging. */
-const FAILURES_BEFORE_LAGGING = 1;
 
 /**
  * Takes durable batches and brings them to the shard in larger, later transactions. Until an application is
@@ -52,11 +49,11 @@ export class ShardWriter {
   #sequence: number;
   #revision: Revision;
   #running: Promise<void> | undefined;
-  #timerSet = false;
+  #timer: Timer | undefined;
   /** Whether a pinned reader holds the newest layer. */
   #sealed = false;
   #failures = 0;
-  #closed = false;
+  #isClosing = false;
 
   /**
    * @param openShard opens the shard; called again after a failed application
@@ -104,7 +101,12 @@ export class ShardWriter {
 
   /** Whether applications fail at present, so that pending bytes pile up for want of space. */
   get lagging(): boolean {
-    return this.#failures >= FAILURES_BEFORE_LAGGING;
+    return this.#failures > 0;
+  }
+
+  /** Whether the shard has everything that was accepted, so that closing loses nothing and waits for nothing. */
+  get isSettled(): boolean {
+    return this.#layers.length === 0 && this.#running === undefined;
   }
 
   /** Takes over a batch that is durable in the log. */
@@ -119,9 +121,12 @@ export class ShardWriter {
     this.#schedule();
   }
 
-  /** Applies everything accepted so far and waits until it is committed and flushed. */
+  /**
+   * Applies everything accepted so far and waits until it is committed and flushed. A failure ends it early:
+   * look at {@link isSettled}.
+   */
   async settle(): Promise<void> {
-    while (this.#layers.length > 0 || this.#running !== undefined) {
+    while (!this.isSettled) {
       await (this.#running ?? this.#start());
       if (this.#failures > 0) return;
     }
@@ -146,11 +151,26 @@ export class ShardWriter {
     };
   }
 
-  /** Applies what is pending, then closes the shard. */
-  async close(): Promise<void> {
-    await this.settle();
-    this.#closed = true;
+  /**
+   * Applies what is pending, then closes the shard; at once, before it returns, when everything is settled. What
+   * cannot be applied stays in the log: the actor must not be opened again before the log is replayed.
+   */
+  close(): Promise<void> {
+    this.#stopScheduling();
+    if (this.isSettled) return this.#shard.close();
+    return this.settle().then(() => this.#shard.close());
+  }
+
+  /** Closes the shard without applying what is pending: for an actor that is removed. */
+  async abandon(): Promise<void> {
+    this.#stopScheduling();
+    await this.#running;
     await this.#shard.close();
+  }
+
+  #stopScheduling(): void {
+    this.#isClosing = true;
+    this.#timer?.cancel();
   }
 
   #restack(): void {
@@ -158,24 +178,27 @@ export class ShardWriter {
   }
 
   #schedule(): void {
-    if (this.#running !== undefined || this.#closed) return;
+    if (this.#running !== undefined || this.#isClosing || this.#layers.length === 0) return;
     const bytes = this.#durable.reduce((sum, layer) => sum + layer.bytes, 0);
-    if (bytes >= this.#limits.applyBytes || this.#layers.length > LAYERS_MAX) {
+    const isUrgent = bytes >= this.#limits.applyBytes || this.#layers.length > LAYERS_MAX;
+    // After a failure only the timer tries again, however much is waiting, and also when nothing more comes.
+    if (isUrgent && this.#failures === 0) {
       void this.#start();
       return;
     }
-    if (this.#timerSet) return;
-    this.#timerSet = true;
-    this.#clock.after(this.#limits.applyDelayMs, () => {
-      this.#timerSet = false;
-      if (this.#durable.length > 0 && this.#running === undefined && !this.#closed) void this.#start();
+    const delayMs = this.#failures > 0 ? RETRY_DELAY_MS : this.#limits.applyDelayMs;
+    this.#timer ??= this.#clock.after(delayMs, () => {
+      this.#timer = undefined;
+      if (this.#running === undefined && !this.#isClosing && this.#layers.length > 0) void this.#start();
     });
   }
 
   #start(): Promise<void> {
+    this.#timer?.cancel();
+    this.#timer = undefined;
     this.#running = this.#apply().finally(() => {
       this.#running = undefined;
-      if (this.#durable.length > 0) this.#schedule();
+      this.#schedule();
     });
     return this.#running;
   }
@@ -187,41 +210,59 @@ export class ShardWriter {
     this.#sealed = false;
     this.#restack();
     const position = { sequence: this.#sequence, clock: this.#revision };
-    const writes: Write[] = [];
-    for (const layer of this.#applying.toReversed()) for (const write of layer.writes()) writes.push(write);
+    const flushes: Promise<void>[] = [];
     try {
-      // In class `relaxed` a record is acknowledged before it is on disk, and a shard must not run ahead.
+      // Else a power cut could leave the shard ahead of its log.
       await this.#log.flush();
       crashPoint('before-apply');
-      for (let start = 0; start < writes.length; start += WRITES_PER_TRANSACTION) {
-        const isLast = start + WRITES_PER_TRANSACTION >= writes.length;
-        const part = writes.slice(start, start + WRITES_PER_TRANSACTION);
-        const applied = this.#shard.apply(part, isLast ? position : this.#shard.position);
-        await applied.committed;
-        crashPoint('mid-apply');
-        // A flush can fail after the commit was seen; until it is on disk the layers stay.
-        if (isLast) await applied.flushed;
-      }
+      await this.#applyParts(position, flushes);
+      // Of every part: a later flush that works does not make up for an earlier one that failed. Until all of it
+      // is on disk the layers stay.
+      await Promise.all(flushes);
       crashPoint('after-apply');
       this.#applying = [];
       this.#restack();
       this.#failures = 0;
       this.#log.released(this.#actor, position.sequence);
     } catch (cause) {
-      await this.#recover(cause);
+      await Promise.allSettled(flushes);
+      this.#recover(cause);
     }
   }
 
-  /** A failed commit leaves lmdb-js showing rejected writes: only a fresh environment tells the truth. */
-  async #recover(cause: unknown): Promise<void> {
+  /** Only the last part carries the new position; without a change there still is a part for that. */
+  async #applyParts(position: ShardPosition, flushes: Promise<void>[]): Promise<void> {
+    const writes: Write[] = [];
+    for (const layer of this.#applying.toReversed()) for (const write of layer.writes()) writes.push(write);
+    let start = 0;
+    do {
+      const end = start + WRITES_PER_TRANSACTION;
+      const reached = end >= writes.length ? position : this.#shard.position;
+      const applied = this.#shard.apply(writes.slice(start, end), reached);
+      flushes.push(applied.flushed);
+      await applied.committed;
+      crashPoint('mid-apply');
+      start = end;
+    } while (start < writes.length);
+  }
+
+  /**
+   * A failed commit leaves lmdb-js showing rejected writes: only a fresh environment tells the truth. It takes
+   * the place of the failed one within one turn, so that no reader meets a closed shard.
+   */
+  #recover(cause: unknown): void {
     this.#failures += 1;
     this.#onFailure(cause);
+    const whole = new Layer();
+    for (const layer of this.#applying.toReversed()) whole.absorb(layer);
+    // One layer again: they would pile up as long as the failure lasts, and every read looks into each of them.
+    this.#applying = [whole];
+    this.#restack();
     try {
-      await this.#shard.close();
+      void this.#shard.close();
       this.#shard = this.#openShard();
     } catch (failedAgain) {
       this.#onFailure(failedAgain);
     }
-    await new Promise<void>((resolve) => void this.#clock.after(RETRY_DELAY_MS, resolve));
   }
 }

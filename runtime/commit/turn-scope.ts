@@ -1,9 +1,19 @@
 import type { ActorEvent, Caller, Turn } from './behaviour.ts';
+import { assert } from '#runtime/base/assert.ts';
 import { type Random, uuidV7 } from '#runtime/base/random.ts';
 import type { Revision } from '#runtime/content/revision.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import { ENTRY_BYTES_MAX } from '#runtime/log/log-entry.ts';
+import { KEY_BYTES_MAX } from '#runtime/shard/binary-key.ts';
 import type { Range, Row, TableReader } from '#runtime/shard/shard.ts';
 import type { HybridClock } from './hybrid-clock.ts';
 import type { Change, Layer } from './layer.ts';
+
+/**
+ * Bytes of changes after which a command is refused. A batch takes no command any more long before, so the one
+ * that gets there is the large one; what is left to {@link ENTRY_BYTES_MAX} is room for its last change.
+ */
+export const COMMIT_BYTES_MAX: number = ENTRY_BYTES_MAX / 2;
 
 interface Undo {
   readonly table: number;
@@ -79,6 +89,9 @@ export class TurnScope implements Turn {
   }
 
   #change(table: number, key: string, value: Change): void {
+    // Found out later, by the shard, such a key would keep it from ever applying the log again.
+    assert(key !== '' && key.length <= KEY_BYTES_MAX, `a key of ${key.length} bytes in table ${table}`);
+    if (this.#layer.bytes > COMMIT_BYTES_MAX) throw new ServiceError('COMMIT_TOO_LARGE');
     this.#undo.push({ table, key, before: this.#layer.get(table, key) });
     this.#layer.set(table, key, value);
   }

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { assert } from '#runtime/base/assert.ts';
 import type { Clock, Timer } from '#runtime/base/clock.ts';
 import type { FileSystem } from '#runtime/base/file-system.ts';
+import { crashPoint } from '#runtime/commit/crash-point.ts';
 import type { Random } from '#runtime/base/random.ts';
 import type { Revision } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
@@ -398,12 +399,14 @@ export class Journal implements Log {
       segment = this.#retention.takeRemovable()
     ) {
       try {
+        crashPoint('before-segment-removal');
         await files.unlink(segment.path).catch((error: NodeJS.ErrnoException) => {
           // The unlink of an earlier try may have worked, and the flush behind it not.
           if (error.code !== 'ENOENT') throw error;
         });
         // Before the next one: the disk may forget names in any order, and a gap would refuse to open.
         await files.syncDirectory(folder);
+        crashPoint('after-segment-removal');
       } catch (cause) {
         this.#retention.putBack(segment);
         report({ kind: 'removal-failed', segment: segment.path, cause });

@@ -6,10 +6,18 @@ export const END = '\u0000';
 /** Behind every key that starts with a given prefix and {@link END}. */
 export const AFTER_END = '\u0001';
 
-/** Longest part kept whole; LMDB keys end at 1,978 bytes and other parts need room too. */
+/** Longest key LMDB takes; a longer one would stop the shard, so every part of a key has a bound. */
+export const KEY_BYTES_MAX = 1978;
+
+/** Longest part kept whole where the other parts are short: a path, the name of a definition. */
 export const LONG_PART_BYTES = 1500;
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: the range is what is meant.
+/** Longest value or pointer kept whole: two ids and two names may stand beside it. */
+export const VALUE_PART_BYTES = 1200;
+
+/** Longest property name kept whole. */
+export const NAME_PART_BYTES = 255;
+
 const ascii = /^[\x00-\x7f]*$/;
 
 /** UTF-8 bytes of a text as a binary string. Most texts are ASCII and are their own bytes. */
@@ -23,16 +31,16 @@ export function bytesText(bytes: string): string {
 }
 
 /**
- * A part that may be longer than LMDB takes: cut after {@link LONG_PART_BYTES} bytes, with a hash of the whole
- * behind it. Long parts that share their beginning sort by hash, so scans over them recheck the whole text.
+ * A part that may be longer than LMDB takes: cut, with a hash of the whole (32 bytes) behind it. Long parts that
+ * share their beginning sort by hash, so scans over them recheck the whole text.
+ *
+ * @param bytesMax longest part kept whole
  */
-export function boundedPart(text: string): string {
+export function boundedPart(text: string, bytesMax: number = LONG_PART_BYTES): string {
   const bytes = textBytes(text);
-  if (bytes.length <= LONG_PART_BYTES) return bytes;
+  if (bytes.length <= bytesMax) return bytes;
   // Spelt in hex, because no zero byte may stand inside a part.
-  return (
-    bytes.slice(0, LONG_PART_BYTES) + createHash('sha256').update(bytes, 'latin1').digest('hex').slice(0, 32)
-  );
+  return bytes.slice(0, bytesMax) + createHash('sha256').update(bytes, 'latin1').digest('hex').slice(0, 32);
 }
 
 /** A number as eight bytes that sort like the number, negative ones included. */

@@ -1,10 +1,11 @@
-import { mkdirSync, statSync } from 'node:fs';
+import { mkdirSync, statfsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Database, open, type RootDatabase, type Transaction } from 'lmdb';
 import { assert } from '#runtime/base/assert.ts';
 import { decodeRevision, encodeRevision, revisionZero } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { Write } from '#runtime/log/log-entry.ts';
+import { KEY_BYTES_MAX } from './binary-key.ts';
 import type { Applied, Range, Row, Shard, ShardPosition, ShardSnapshot } from './shard.ts';
 
 /** Number of the format of everything in a shard; raised with a migration when a layout changes. */
@@ -21,6 +22,8 @@ const SYSTEM = '_shard';
 const FORMAT_KEY = 'format';
 const POSITION_KEY = 'position';
 
+const SMALLEST_KEY = '\u0000';
+
 type Table = Database<Uint8Array, string>;
 
 /** Keys travel as binary strings, so that the overlay and LMDB share one form without copying. */
@@ -31,11 +34,30 @@ const binaryStringKeys = {
 
 const tableOptions = { encoding: 'binary', keyEncoder: binaryStringKeys } as const;
 
-function storageError(cause: unknown): ServiceError {
+/** Free bytes on a volume below which a failed write is put down to want of space. */
+const FULL_BELOW_BYTES = 1024 * 1024;
+
+/** LMDB tells a full disk from a broken one only when not one byte fitted, so the volume is asked as well. */
+function storageError(folder: string, cause: unknown): ServiceError {
   const text = cause instanceof Error ? cause.message : String(cause);
-  if (/ENOSPC|No space left|MDB_MAP_FULL/.test(text))
-    return new ServiceError('STORAGE_FULL', undefined, { cause });
-  return new ServiceError('WRITES_STOPPED', undefined, { cause });
+  const isFull = /ENOSPC|No space left|MDB_MAP_FULL/.test(text) || freeBytes(folder) < FULL_BELOW_BYTES;
+  return new ServiceError(isFull ? 'STORAGE_FULL' : 'WRITES_STOPPED', undefined, { cause });
+}
+
+function freeBytes(folder: string): number {
+  try {
+    const { bsize, bavail } = statfsSync(folder);
+    return bsize * bavail;
+  } catch {
+    return Number.POSITIVE_INFINITY;
+  }
+}
+
+/** What really happened to a commit: lmdb-js puts it into a second promise, which it settles a little later. */
+function commitError(error: unknown): unknown {
+  return error instanceof Error && 'commitError' in error
+    ? (error.commitError as Promise<never>).catch((cause: unknown) => cause)
+    : error;
 }
 
 function encodePosition(position: ShardPosition): Uint8Array {
@@ -55,50 +77,76 @@ function decodePosition(bytes: Uint8Array | undefined): ShardPosition {
 /**
  * A shard in an LMDB environment of its own: one named database per table.
  *
- * Durability lives in the log, so applications are large and late. With overlapping sync a commit is visible
- * before it is on disk, which is why `committed` and `flushed` are two promises; `safeRestore` makes a restart
- * trust only flushed roots. After a failed commit lmdb-js keeps showing the rejected write, so the owner must
- * close this shard and open it again.
+ * Durability lives in the log, so applications are large and late. lmdb-js settles a write with its flush, so
+ * `committed` and `flushed` are one promise here; readers may see the write a little before. `safeRestore` makes
+ * a restart trust only flushed roots.
+ *
+ * After a failed commit or flush lmdb-js goes on showing the rejected write and its own `close` never ends,
+ * because it waits for that flush. So the shard refuses every further application, and closing does without
+ * the waiting: the owner closes it and opens it again, both in the same turn.
  */
 export class LmdbShard implements Shard {
+  readonly #folder: string;
   readonly #env: RootDatabase<Uint8Array, string>;
   readonly #system: Table;
   readonly #tables: readonly Table[];
-  readonly #file: string;
+  /** Snapshots that are open: closing the environment under one of them would pull the memory away. */
+  readonly #snapshots = new Set<ShardSnapshot>();
   #position: ShardPosition;
+  /** The application under way; it never rejects. */
+  #running: Promise<void> | undefined;
   #failed: ServiceError | undefined;
+  #isClosed = false;
 
   /**
    * Opens or creates the environment in a folder.
    *
    * @param folder made when missing
    * @param tableNames the names of the tables, in the order of their numbers; a hole stays unused
-   * @throws {ServiceError} `DATA_CORRUPTED` when the shard was written by a newer format
+   * @throws {ServiceError} `DATA_CORRUPTED` when the shard was written by a newer format, which is left as it
+   *   is; `STORAGE_FULL`, `WRITES_STOPPED` when it cannot be made or opened
    */
   constructor(folder: string, tableNames: readonly string[]) {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
-    this.#file = join(folder, 'data.mdb');
-    this.#env = open<Uint8Array, string>({
-      path: folder,
-      noSubdir: false,
-      maxDbs: DATABASES_MAX,
-      maxReaders: READERS_MAX,
-      ...tableOptions,
-      ...{ safeRestore: true },
-    });
-    // Databases created one by one would cost a flush each.
-    [this.#system, ...this.#tables] = this.#env.transactionSync(() =>
-      [SYSTEM, ...tableNames].map((name) => this.#env.openDB({ name, ...tableOptions })),
-    ) as [Table, ...Table[]];
-    const format = this.#system.get(FORMAT_KEY);
-    if (format === undefined) this.#system.putSync(FORMAT_KEY, Uint8Array.of(SHARD_FORMAT));
+    this.#folder = folder;
+    try {
+      mkdirSync(folder, { recursive: true, mode: 0o700 });
+      this.#env = open<Uint8Array, string>({
+        path: folder,
+        noSubdir: false,
+        maxDbs: DATABASES_MAX,
+        maxReaders: READERS_MAX,
+        // Otherwise every batch gets a second promise, which nobody holds and which rejects as well.
+        eventTurnBatching: false,
+        ...tableOptions,
+        ...{ safeRestore: true },
+      });
+    } catch (cause) {
+      throw storageError(folder, cause);
+    }
+    try {
+      // In one transaction: databases created one by one would cost a flush each, and a newer format stays untouched.
+      [this.#system, ...this.#tables] = this.#env.transactionSync(() => this.#openTables(tableNames)) as [
+        Table,
+        ...Table[],
+      ];
+      this.#position = decodePosition(this.#system.get(POSITION_KEY));
+    } catch (error) {
+      this.#closeNow();
+      throw error instanceof ServiceError ? error : storageError(folder, error);
+    }
+  }
+
+  #openTables(tableNames: readonly string[]): Table[] {
+    const system = this.#env.openDB({ name: SYSTEM, ...tableOptions });
+    const format = system.get(FORMAT_KEY);
+    if (format === undefined) void system.put(FORMAT_KEY, Uint8Array.of(SHARD_FORMAT));
     else if ((format[0] as number) > SHARD_FORMAT) {
       throw new ServiceError(
         'DATA_CORRUPTED',
-        `the shard in ${folder} has format ${format[0]}, this build reads up to ${SHARD_FORMAT}; start a newer build`,
+        `the shard in ${this.#folder} has format ${format[0]}, this build reads up to ${SHARD_FORMAT}; start a newer build`,
       );
     }
-    this.#position = decodePosition(this.#system.get(POSITION_KEY));
+    return [system, ...tableNames.map((name) => this.#env.openDB({ name, ...tableOptions }))];
   }
 
   get position(): ShardPosition {
@@ -106,62 +154,105 @@ export class LmdbShard implements Shard {
   }
 
   get(table: number, key: string): Uint8Array | undefined {
-    return this.#table(table).get(key);
+    this.#requireOpen();
+    return canBeStored(key) ? this.#table(table).get(key) : undefined;
   }
 
   range(table: number, range: Range): Iterable<Row> {
-    return rowsOf(this.#table(table), range, undefined);
+    this.#requireOpen();
+    return rowsOf(this.#table(table), range, undefined, () => this.#requireOpen());
   }
 
   apply(writes: readonly Write[], position: ShardPosition): Applied {
-    if (this.#failed !== undefined) {
-      const rejected = Promise.reject(this.#failed);
+    const refusal = this.#failed ?? (this.#isClosed ? closedError() : undefined);
+    if (refusal !== undefined) {
+      const rejected = Promise.reject(refusal);
       rejected.catch(() => {});
       return { committed: rejected, flushed: rejected };
     }
+    assert(this.#running === undefined, 'applications of a shard do not overlap');
     assert(position.sequence >= this.#position.sequence, 'a shard never goes back in the log');
-    const written = this.#env.batch(() => {
+    for (const { table, key } of writes) {
+      // Found out half-way, lmdb-js would commit the first half.
+      assert(canBeStored(key), `a key of ${key.length} bytes`);
+      this.#table(table);
+    }
+    const done = Promise.resolve(this.#enqueue(writes, position)).then(
+      () => {
+        this.#running = undefined;
+        this.#env.resetReadTxn();
+        this.#position = position;
+      },
+      async (error: unknown) => {
+        this.#failed ??= storageError(this.#folder, await commitError(error));
+        this.#running = undefined;
+        throw this.#failed;
+      },
+    );
+    this.#running = done.catch(() => {});
+    return { committed: done, flushed: done };
+  }
+
+  snapshot(): ShardSnapshot {
+    this.#requireOpen();
+    this.#env.resetReadTxn();
+    const transaction = this.#env.useReadTransaction();
+    let isOpen = true;
+    const requireOpen = (): void => {
+      if (!isOpen) throw closedError();
+    };
+    const snapshot: ShardSnapshot = {
+      get: (table, key) => {
+        requireOpen();
+        return canBeStored(key) ? this.#table(table).get(key, { transaction }) : undefined;
+      },
+      range: (table, range) => {
+        requireOpen();
+        return rowsOf(this.#table(table), range, transaction, requireOpen);
+      },
+      close: () => {
+        if (!isOpen) return;
+        isOpen = false;
+        this.#snapshots.delete(snapshot);
+        transaction.done();
+      },
+    };
+    this.#snapshots.add(snapshot);
+    return snapshot;
+  }
+
+  sizeBytes(): number {
+    return statSync(join(this.#folder, 'data.mdb')).size;
+  }
+
+  close(): Promise<void> {
+    if (this.#isClosed) return this.#running ?? Promise.resolve();
+    this.#isClosed = true;
+    if (this.#running !== undefined) return this.#running.then(() => this.#closeNow());
+    this.#closeNow();
+    return Promise.resolve();
+  }
+
+  #enqueue(writes: readonly Write[], position: ShardPosition): Promise<unknown> {
+    return this.#env.batch(() => {
       for (const { table, key, value } of writes) {
         if (value === null) void this.#table(table).remove(key);
         else void this.#table(table).put(key, value);
       }
       void this.#system.put(POSITION_KEY, encodePosition(position));
     });
-    const fail = (cause: unknown): never => {
-      this.#failed ??= storageError(cause);
-      throw this.#failed;
-    };
-    const flushed = Promise.resolve(written).then(() => undefined, fail);
-    // `committed` alone does not reject after a failed commit, hence the race with the write itself.
-    const committed = Promise.race([Promise.resolve(this.#env.committed), flushed]).then(() => {
-      this.#env.resetReadTxn();
-      this.#position = position;
-    });
-    flushed.catch(() => {});
-    committed.catch(() => {});
-    return { committed, flushed };
   }
 
-  snapshot(): ShardSnapshot {
-    this.#env.resetReadTxn();
-    const transaction = this.#env.useReadTransaction();
-    let open = true;
-    return {
-      get: (table, key) => this.#table(table).get(key, { transaction }),
-      range: (table, range) => rowsOf(this.#table(table), range, transaction),
-      close: () => {
-        if (open) transaction.done();
-        open = false;
-      },
-    };
+  /** Nothing of ours is under way any more, so lmdb-js need not look for it; without this it would never end. */
+  #closeNow(): void {
+    this.#isClosed = true;
+    for (const snapshot of [...this.#snapshots]) snapshot.close();
+    Object.assign(this.#env, { _endWrites: () => undefined });
+    void this.#env.close();
   }
 
-  sizeBytes(): number {
-    return statSync(this.#file).size;
-  }
-
-  async close(): Promise<void> {
-    await this.#env.close();
+  #requireOpen(): void {
+    if (this.#isClosed) throw closedError();
   }
 
   #table(number: number): Table {
@@ -171,19 +262,53 @@ export class LmdbShard implements Shard {
   }
 }
 
+function canBeStored(key: string): boolean {
+  return key !== '' && key.length <= KEY_BYTES_MAX;
+}
+
+function closedError(): ServiceError {
+  return new ServiceError('SHUTTING_DOWN', 'What was being read is closed; read it again');
+}
+
+/** One end of a stretch as LMDB takes it. */
+interface Bound {
+  readonly key: string;
+  /** Whether `key` itself belongs to what lies above the bound. */
+  readonly isAbove: boolean;
+}
+
+/** LMDB takes no empty key and no long one. No stored key is longer than the cut, so those equal to it are below. */
+function boundOf(key: string): Bound {
+  if (key === '') return { key: SMALLEST_KEY, isAbove: true };
+  return key.length <= KEY_BYTES_MAX
+    ? { key, isAbove: true }
+    : { key: key.slice(0, KEY_BYTES_MAX), isAbove: false };
+}
+
+/** @param requireOpen throws when the memory that is read is gone */
 function* rowsOf(
   table: Table,
   range: Range,
   transaction: Transaction | undefined,
+  requireOpen: () => void,
 ): Generator<Row, undefined> {
-  const options = transaction === undefined ? {} : { transaction };
-  if (range.reverse !== true) {
-    yield* table.getRange({ start: range.start, end: range.end, ...options });
-    return;
-  }
-  // lmdb-js walks backwards from `start` inclusive to `end` exclusive; ours is [start, end).
-  for (const row of table.getRange({ start: range.end, reverse: true, ...options })) {
-    if (row.key < range.start) return;
-    if (row.key < range.end) yield row;
+  if (range.start >= range.end) return;
+  const from = boundOf(range.start);
+  const to = boundOf(range.end);
+  const shared = transaction === undefined ? {} : { transaction };
+  // lmdb-js walks backwards from `start` to `end`; ours is [start, end) in both directions.
+  const stretch =
+    range.reverse === true
+      ? {
+          start: to.key,
+          exclusiveStart: to.isAbove,
+          end: from.key,
+          inclusiveEnd: from.isAbove,
+          reverse: true,
+        }
+      : { start: from.key, exclusiveStart: !from.isAbove, end: to.key, inclusiveEnd: !to.isAbove };
+  for (const row of table.getRange({ ...stretch, ...shared })) {
+    yield row;
+    requireOpen();
   }
 }

@@ -44,7 +44,10 @@ export interface Applied {
   readonly flushed: Promise<void>;
 }
 
-/** Reads pinned to one moment, for work that spans several turns of the event loop. Must be closed. */
+/**
+ * Reads pinned to one moment, for work that spans several turns of the event loop. Must be closed. Closing the
+ * shard closes it too; from then on a read throws `SHUTTING_DOWN`, so hold no open range over a turn.
+ */
 export interface ShardSnapshot extends TableReader {
   close(): void;
 }
@@ -62,14 +65,20 @@ export interface Shard extends TableReader {
   readonly position: ShardPosition;
   /**
    * Applies writes and the position they lead to, all or nothing. Calls must not overlap: wait for `committed`.
+   * After a failure nothing more is applied and what is shown may include the rejected writes: close the shard
+   * and open it again.
    *
    * @throws {ServiceError} through the promises: `STORAGE_FULL`, `WRITES_STOPPED`
+   * @throws {InvariantError} for a key that is empty or longer than `KEY_BYTES_MAX`; nothing is applied
    */
   apply(writes: readonly Write[], position: ShardPosition): Applied;
   /** Pins the present state. Snapshots stop page reuse, so keep them under five seconds. */
   snapshot(): ShardSnapshot;
   /** Bytes the shard takes on disk. */
   sizeBytes(): number;
-  /** Waits for unfinished applications, then closes. */
+  /**
+   * Waits for unfinished applications, then closes; when there are none, at once, before it returns. From then
+   * on reads throw `SHUTTING_DOWN`. A shard whose application failed is closed like any other.
+   */
   close(): Promise<void>;
 }

@@ -72,7 +72,7 @@ describe('a crash point', () => {
   it('cannot be armed twice, nor for a pass that never comes', () => {
     arm('in-recovery', 1);
     expect(() => armCrashPoint('in-recovery', 1)).toThrow(InvariantError);
-    expect(() => armCrashPoint('mid-fork', 0)).toThrow(InvariantError);
+    expect(() => armCrashPoint('in-open', 0)).toThrow(InvariantError);
   });
 });
 

@@ -1,0 +1,207 @@
+import { assert } from '#runtime/base/assert.ts';
+import type { Clock } from '#runtime/base/clock.ts';
+import { revisionZero } from '#runtime/content/revision.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import type { Write } from '#runtime/log/log-entry.ts';
+import { KEY_BYTES_MAX } from './binary-key.ts';
+import type { Applied, Range, Row, Shard, ShardPosition, ShardSnapshot, TableReader } from './shard.ts';
+
+interface Table {
+  /** In order. */
+  readonly keys: readonly string[];
+  readonly values: ReadonlyMap<string, Uint8Array>;
+}
+
+/** One state of a shard; never changed, so that snapshots and crashes only have to keep it. */
+interface State {
+  readonly tables: ReadonlyMap<number, Table>;
+  readonly position: ShardPosition;
+}
+
+const emptyTable: Table = { keys: [], values: new Map() };
+
+/** The step of an application that is about to happen. */
+export type MemoryShardStep = 'commit' | 'flush';
+
+/** What a {@link MemoryShard} stands on: the state that outlives a crash. */
+export class MemoryDisk {
+  #flushed: State;
+
+  constructor(flushed: State = { tables: new Map(), position: { sequence: 0, clock: revisionZero } }) {
+    this.#flushed = flushed;
+  }
+
+  get flushed(): State {
+    return this.#flushed;
+  }
+
+  /** Brings a state to the disk. */
+  flush(state: State): void {
+    this.#flushed = state;
+  }
+
+  /** What a power cut leaves at this moment. Whatever still runs on this disk changes nothing on that one. */
+  crash(): MemoryDisk {
+    return new MemoryDisk(this.#flushed);
+  }
+}
+
+/**
+ * A shard in memory, for the simulation of bad days: a commit is visible before it is flushed, a crash drops
+ * what was not flushed, and each step can be made to fail. An application copies the tables it touches, so it is
+ * for small data only.
+ */
+export class MemoryShard implements Shard {
+  readonly #disk: MemoryDisk;
+  readonly #tableCount: number;
+  readonly #clock: Clock;
+  readonly #failure: (step: MemoryShardStep) => ServiceError | undefined;
+  readonly #snapshots = new Set<ShardSnapshot>();
+  #state: State;
+  #running: Promise<void> | undefined;
+  #failed: ServiceError | undefined;
+  #isClosed = false;
+
+  /**
+   * @param tableCount numbers from 0 up to it are tables
+   * @param clock steps happen in later turns of it
+   * @param failure asked before each step; what it answers is how the step fails
+   */
+  constructor(
+    disk: MemoryDisk,
+    tableCount: number,
+    clock: Clock,
+    failure: (step: MemoryShardStep) => ServiceError | undefined = () => undefined,
+  ) {
+    this.#disk = disk;
+    this.#tableCount = tableCount;
+    this.#clock = clock;
+    this.#failure = failure;
+    this.#state = disk.flushed;
+  }
+
+  get position(): ShardPosition {
+    return this.#state.position;
+  }
+
+  get(table: number, key: string): Uint8Array | undefined {
+    this.#requireOpen();
+    return storedValue(this.#state, this.#checked(table), key);
+  }
+
+  range(table: number, range: Range): Iterable<Row> {
+    this.#requireOpen();
+    return rowsOf(this.#state, this.#checked(table), range);
+  }
+
+  apply(writes: readonly Write[], position: ShardPosition): Applied {
+    const refusal = this.#failed ?? (this.#isClosed ? closedError() : undefined);
+    if (refusal !== undefined) {
+      const rejected = Promise.reject(refusal);
+      rejected.catch(() => {});
+      return { committed: rejected, flushed: rejected };
+    }
+    assert(this.#running === undefined, 'applications of a shard do not overlap');
+    assert(position.sequence >= this.#state.position.sequence, 'a shard never goes back in the log');
+    for (const { table, key } of writes) {
+      assert(key !== '' && key.length <= KEY_BYTES_MAX, `a key of ${key.length} bytes`);
+      this.#checked(table);
+    }
+    const next = { tables: changed(this.#state.tables, writes), position };
+    const committed = this.#step('commit').then(() => {
+      this.#state = next;
+    });
+    const flushed = committed
+      .then(() => this.#step('flush'))
+      .then(() => this.#disk.flush(next))
+      .finally(() => {
+        this.#running = undefined;
+      });
+    committed.catch(() => {});
+    this.#running = flushed.catch(() => {});
+    return { committed, flushed };
+  }
+
+  snapshot(): ShardSnapshot {
+    this.#requireOpen();
+    const state = this.#state;
+    let isOpen = true;
+    const pinned = (): State => {
+      if (!isOpen) throw closedError();
+      return state;
+    };
+    const reader: TableReader = {
+      get: (table, key) => storedValue(pinned(), this.#checked(table), key),
+      range: (table, range) => rowsOf(pinned(), this.#checked(table), range),
+    };
+    const snapshot: ShardSnapshot = {
+      ...reader,
+      close: () => {
+        isOpen = false;
+        this.#snapshots.delete(snapshot);
+      },
+    };
+    this.#snapshots.add(snapshot);
+    return snapshot;
+  }
+
+  sizeBytes(): number {
+    let bytes = 0;
+    for (const { values } of this.#state.tables.values())
+      for (const [key, value] of values) bytes += key.length + value.length;
+    return bytes;
+  }
+
+  close(): Promise<void> {
+    this.#isClosed = true;
+    if (this.#running !== undefined) return this.#running.then(() => this.close());
+    for (const snapshot of [...this.#snapshots]) snapshot.close();
+    return Promise.resolve();
+  }
+
+  async #step(step: MemoryShardStep): Promise<void> {
+    await new Promise<void>((resolve) => this.#clock.soon(resolve));
+    const failure = this.#failure(step);
+    if (failure === undefined) return;
+    this.#failed ??= failure;
+    throw failure;
+  }
+
+  #requireOpen(): void {
+    if (this.#isClosed) throw closedError();
+  }
+
+  #checked(table: number): number {
+    assert(table >= 0 && table < this.#tableCount, `no table ${table}`);
+    return table;
+  }
+}
+
+function closedError(): ServiceError {
+  return new ServiceError('SHUTTING_DOWN', 'What was being read is closed; read it again');
+}
+
+function changed(tables: ReadonlyMap<number, Table>, writes: readonly Write[]): ReadonlyMap<number, Table> {
+  const next = new Map(tables);
+  const touched = new Map<number, Map<string, Uint8Array>>();
+  for (const { table, key, value } of writes) {
+    const values = touched.get(table) ?? new Map((tables.get(table) ?? emptyTable).values);
+    touched.set(table, values);
+    if (value === null) values.delete(key);
+    // A copy, as on a disk: what the caller does to its bytes afterwards changes nothing.
+    else values.set(key, Uint8Array.from(value));
+  }
+  for (const [table, values] of touched) next.set(table, { keys: [...values.keys()].sort(), values });
+  return next;
+}
+
+function storedValue(state: State, table: number, key: string): Uint8Array | undefined {
+  return state.tables.get(table)?.values.get(key);
+}
+
+function* rowsOf(state: State, table: number, { start, end, reverse }: Range): Generator<Row, undefined> {
+  const { keys, values } = state.tables.get(table) ?? emptyTable;
+  const inside = keys.filter((key) => key >= start && key < end);
+  if (reverse === true) inside.reverse();
+  for (const key of inside) yield { key, value: values.get(key) as Uint8Array };
+}

@@ -5,6 +5,8 @@ import type {
   QueryContext,
   Turn,
 } from '#runtime/commit/behaviour.ts';
+import { isWorkspaceName } from '#runtime/content/names.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
 import { branchTableNames } from '#runtime/shard/key-layout.ts';
 import { type BranchLimits, BranchState } from './branch-state.ts';
 import { installBuiltIns, installWorkspace } from './built-ins.ts';
@@ -20,15 +22,25 @@ import {
 } from './definition-queries.ts';
 import { deleteDefinition, publishDefinition, putDefinition } from './definitions.ts';
 import { deleteNode } from './delete-node.ts';
+import { runDslQuery } from './dsl-query.ts';
 import { EditScope } from './edit-scope.ts';
+import { runQuery } from './json-query.ts';
+import { listChildren } from './list-children.ts';
 import { createVersion, restoreVersion } from './manual-versions.ts';
 import type { BranchCommand, BranchQuery } from './messages.ts';
 import { moveNode, renameNode } from './move-node.ts';
 import { publishNode } from './publish-node.ts';
+import { readAudit } from './read-audit.ts';
+import { readHistory } from './read-history.ts';
 import { readNode, readProperty } from './read-node.ts';
+import { readRelations } from './read-relations.ts';
+import { readTree } from './read-tree.ts';
+import { readVersions } from './read-versions.ts';
 import { addRelation, removeRelation } from './relations.ts';
 import { reorderNode } from './reorder-node.ts';
+import { listRevisions, readRevision, readRevisionChanges } from './revisions.ts';
 import { acknowledgeStaleness, changeLocale, translateNode } from './translate-node.ts';
+import { listTranslations, readStaleness } from './translations-info.ts';
 import { setNodeProperty, updateNode } from './update-node.ts';
 
 /** What carries out each command. A total record: a new command does not compile until it is handled. */
@@ -73,7 +85,7 @@ const commands: CommandHandlers = {
   CommitOperations: commitOperations,
 };
 
-const queries: Partial<QueryHandlers> = {
+const queries: QueryHandlers = {
   ListDefinitions: listDefinitions,
   ReadDefinition: readDefinition,
   ResolveDefinition: resolveDefinition,
@@ -81,6 +93,19 @@ const queries: Partial<QueryHandlers> = {
   ReadBranchState: readBranchState,
   ReadNode: readNode,
   ReadProperty: readProperty,
+  ListChildren: listChildren,
+  ReadTree: readTree,
+  RunQuery: runQuery,
+  RunDslQuery: runDslQuery,
+  ReadHistory: readHistory,
+  ReadAudit: readAudit,
+  ReadVersions: readVersions,
+  ReadRelations: readRelations,
+  ListTranslations: listTranslations,
+  ReadStaleness: readStaleness,
+  ListRevisions: listRevisions,
+  ReadRevision: readRevision,
+  ReadRevisionChanges: readRevisionChanges,
 };
 
 /** The actor of one branch: all its content, schema, revisions and indexes. @see invariants.md */
@@ -92,11 +117,13 @@ class BranchBehaviour implements ActorBehaviour {
   }
 
   execute(command: BranchCommand, turn: Turn): unknown {
+    requireWorkspaceNames(command);
     const handler = commands[command.type] as (edit: EditScope, command: BranchCommand) => unknown;
     return handler(new EditScope(turn, this.#state), command);
   }
 
   query(query: BranchQuery, context: QueryContext): unknown {
+    requireWorkspaceNames(query);
     const handler = queries[query.type] as (
       state: BranchState,
       context: QueryContext,
@@ -108,6 +135,21 @@ class BranchBehaviour implements ActorBehaviour {
   forget(): void {
     this.#state.commandSchemas.forget();
   }
+}
+
+/**
+ * Keys are bytes: a text that cannot be the name of a workspace must not become part of one, where it might read
+ * as another name.
+ *
+ * @throws {ServiceError} `WORKSPACE_NOT_FOUND`
+ */
+function requireWorkspaceNames(message: BranchCommand | BranchQuery): void {
+  if ('workspace' in message && message.workspace !== undefined) requireWorkspace(message.workspace);
+  if ('targetWorkspace' in message) requireWorkspace(message.targetWorkspace);
+}
+
+function requireWorkspace(name: string): void {
+  if (!isWorkspaceName(name)) throw new ServiceError('WORKSPACE_NOT_FOUND', `Workspace '${name}' not found`);
 }
 
 /** The branch kind of actor. */

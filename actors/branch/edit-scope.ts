@@ -8,7 +8,7 @@ import type { ResolvedSource } from '#runtime/content/schema-resolver.ts';
 import type { ResolvedNodeType } from '#runtime/content/type-resolver.ts';
 import type { Workspace } from '#runtime/content/workspace-definition.ts';
 import { invalid, nodeNotFound, ServiceError } from '#runtime/errors/service-error.ts';
-import { auditKey, BranchTable } from '#runtime/shard/key-layout.ts';
+import { type AuditAction, writeAuditEntry } from '#runtime/tree/audit-store.ts';
 import type { HeadNodeReader } from '#runtime/tree/node-reader.ts';
 import { makeNodeRecord, type NodeRecord, withHeader } from '#runtime/tree/node-record.ts';
 import { renderNode } from '#runtime/tree/render-node.ts';
@@ -16,19 +16,6 @@ import { type DefinitionChange, writeRevision } from '#runtime/tree/revision-sto
 import { TreeWriter } from '#runtime/tree/tree-writer.ts';
 import type { BranchState } from './branch-state.ts';
 import type { CommitInfo, NodePlace } from './messages.ts';
-
-/** What the audit log calls an action. @see Supplement 12 */
-export type AuditAction =
-  | 'Create'
-  | 'Update'
-  | 'UpdateProperty'
-  | 'Delete'
-  | 'Publish'
-  | 'Unpublish'
-  | 'Move'
-  | 'Copy'
-  | 'Rename'
-  | 'Restore';
 
 /**
  * One command's edit of a branch: the nodes it looks up, the rules that hold for every write, the stamps, and
@@ -178,7 +165,7 @@ export class EditScope {
   audit(workspace: string, record: NodeRecord, action: AuditAction, details: JsonObject | null = null): void {
     const { id, nodeType, path } = record.header;
     if (this.schema(workspace).nodeType(nodeType)?.auditable !== true) return;
-    const entry = {
+    writeAuditEntry(this.turn, this.#audited++, {
       id: this.turn.newId(),
       node_id: id,
       path,
@@ -187,9 +174,7 @@ export class EditScope {
       action,
       timestamp: this.now,
       details,
-    };
-    const key = auditKey(workspace, id, this.turn.revision, this.#audited++);
-    this.turn.put(BranchTable.audit, key, Buffer.from(JSON.stringify(entry)));
+    });
   }
 
   /** The node object of a record as JSON text. */

@@ -1,10 +1,9 @@
 import { authorize } from '#runtime/access/policy.ts';
 import type { QueryContext } from '#runtime/commit/behaviour.ts';
 import { JsonText } from '#runtime/content/json-text.ts';
-import type { JsonObject, JsonValue } from '#runtime/content/json-value.ts';
+import type { JsonValue } from '#runtime/content/json-value.ts';
 import { getProperty } from '#runtime/content/property-path.ts';
 import type { Revision } from '#runtime/content/revision.ts';
-import { localizedProperties } from './localize.ts';
 import type { ResolvedSource } from '#runtime/content/schema-resolver.ts';
 import { nodeNotFound, ServiceError } from '#runtime/errors/service-error.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
@@ -12,6 +11,7 @@ import { HeadNodeReader, type NodeReader, PastNodeReader } from '#runtime/tree/n
 import type { NodeRecord } from '#runtime/tree/node-record.ts';
 import { derivedProperty, renderNode } from '#runtime/tree/render-node.ts';
 import type { BranchState } from './branch-state.ts';
+import { localeChain, localizedProperties } from './localize.ts';
 import type { NodePlace, ReadNode, ReadProperty } from './messages.ts';
 
 /** The tree a query looks at: the head, or an earlier revision. */
@@ -19,9 +19,20 @@ export function readerAt(view: TableReader, at: Revision | undefined): NodeReade
   return at === undefined ? new HeadNodeReader(view) : new PastNodeReader(view, at);
 }
 
-/** The schema a query renders with; at an earlier revision the schema of then. */
-export function schemaAt(state: BranchState, view: TableReader, at: Revision | undefined): ResolvedSource {
-  return state.querySchemas.get(view, at === undefined ? {} : { at });
+/**
+ * The schema a query renders with: types as the workspace pins them, at an earlier revision those of then. Use it
+ * within the same turn of the event loop.
+ *
+ * @throws {ServiceError} `WORKSPACE_NOT_FOUND`
+ */
+export function schemaAt(
+  state: BranchState,
+  reader: TableReader,
+  workspace: string,
+  at: Revision | undefined,
+): ResolvedSource {
+  const pins = state.workspace(workspace).config.node_type_pins;
+  return state.querySchemas.get(reader, at === undefined ? { pins } : { at, pins });
 }
 
 /**
@@ -51,12 +62,13 @@ export function readNode(state: BranchState, context: QueryContext, query: ReadN
   const { workspace } = query;
   const reader = readerAt(context.view, query.at);
   const record = requireReadable(state, context, reader, workspace, query.place);
-  const type = schemaAt(state, context.view, query.at).nodeType(record.header.nodeType);
+  const type = schemaAt(state, context.view, workspace, query.at).nodeType(record.header.nodeType);
   const hasChildren = reader.hasChildren(workspace, record.header.id);
   if (query.lang === undefined) return new JsonText(renderNode(record, { workspace, hasChildren, type }));
-  const properties = localizedProperties(state, record, query.lang);
+  const properties = localizedProperties(record, localeChain(state, query.lang));
   if (properties === 'hidden') throw nodeNotFound(record.header.path);
-  return new JsonText(renderNode(record, { workspace, hasChildren, type, properties }));
+  const shown = properties === undefined ? {} : { properties };
+  return new JsonText(renderNode(record, { workspace, hasChildren, type, ...shown }));
 }
 
 /** One property value. @see messages.ts, ReadProperty */
@@ -67,10 +79,11 @@ export function readProperty(
 ): { value: JsonValue } {
   const reader = readerAt(context.view, query.at);
   const record = requireReadable(state, context, reader, query.workspace, query.place);
-  const properties: JsonObject | 'hidden' =
-    query.lang === undefined ? record.properties : localizedProperties(state, record, query.lang);
-  if (properties === 'hidden') throw nodeNotFound(record.header.path);
-  const type = schemaAt(state, context.view, query.at).nodeType(record.header.nodeType);
+  const localized =
+    query.lang === undefined ? undefined : localizedProperties(record, localeChain(state, query.lang));
+  if (localized === 'hidden') throw nodeNotFound(record.header.path);
+  const type = schemaAt(state, context.view, query.workspace, query.at).nodeType(record.header.nodeType);
+  const properties = localized ?? record.properties;
   const [first] = query.property;
   const value =
     query.property.length === 1

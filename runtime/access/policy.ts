@@ -63,6 +63,15 @@ export function authorize(policy: Policy, operation: Operation, subject: Subject
 }
 
 /**
+ * Refuses a caller without a login, where what is read is not governed node by node.
+ *
+ * @throws {ServiceError} `UNAUTHORIZED`
+ */
+export function requireLogin(principal: Principal): void {
+  if (principal.kind === 'anonymous') throw new ServiceError('UNAUTHORIZED');
+}
+
+/**
  * Refuses a caller who may not administer the repository.
  *
  * @throws {ServiceError} `UNAUTHORIZED` without a login, `FORBIDDEN` otherwise

@@ -91,6 +91,14 @@ export function requireWorkspaceName(name: string): string {
 }
 
 /**
+ * Whether a text has the shape of a workspace name. Keys of a shard are bytes, so a text that cannot be a name
+ * must not become part of one.
+ */
+export function isWorkspaceName(text: string): boolean {
+  return workspaceShape.test(text);
+}
+
+/**
  * Branches and tags share one name space and one shape. `.` and `..` are refused although the shape allows them:
  * a client resolves them away before the request leaves.
  *

@@ -51,6 +51,9 @@ export function compareRevisions(a: Revision, b: Revision): number {
   return a.ms - b.ms || a.counter - b.counter;
 }
 
+/** Bytes of {@link encodeRevision}. */
+export const REVISION_BYTES = 10;
+
 /** The ten bytes (48-bit milliseconds, 32-bit counter, big endian) as a binary string: sorts like the value. */
 export function encodeRevision(revision: Revision): string {
   const high = Math.floor(revision.ms / 0x100000000);

@@ -1,5 +1,5 @@
 import { isJsonArray, isJsonObject, type JsonValue } from '#runtime/content/json-value.ts';
-import { boundedPart, sortableNumber } from '#runtime/shard/binary-key.ts';
+import { boundedPart, sortableNumber, VALUE_PART_BYTES } from '#runtime/shard/binary-key.ts';
 
 /**
  * A scalar as it stands in a property index: a type letter, then bytes that sort like the value. Scans recheck
@@ -10,7 +10,7 @@ import { boundedPart, sortableNumber } from '#runtime/shard/binary-key.ts';
 export function indexValue(value: JsonValue): string | undefined {
   switch (typeof value) {
     case 'string':
-      return `s${boundedPart(value.includes('\0') ? value.replaceAll('\0', '\u0001') : value)}`;
+      return `s${boundedPart(value.includes('\0') ? value.replaceAll('\0', '\u0001') : value, VALUE_PART_BYTES)}`;
     case 'number':
       // A zero byte would end the part, so the eight bytes are spelt in hex.
       return `n${Buffer.from(sortableNumber(value), 'latin1').toString('hex')}`;
@@ -27,7 +27,7 @@ export function indexValue(value: JsonValue): string | undefined {
  * @returns undefined for null, which never clashes
  */
 export function uniqueValue(value: JsonValue): string | undefined {
-  return value === null ? undefined : boundedPart(canonicalText(value));
+  return value === null ? undefined : boundedPart(canonicalText(value), VALUE_PART_BYTES);
 }
 
 function canonicalText(value: JsonValue): string {

@@ -4,7 +4,15 @@ import {
   type Revision,
   revisionMax,
 } from '#runtime/content/revision.ts';
-import { AFTER_END, boundedPart, END, sortableUint32, textBytes } from './binary-key.ts';
+import {
+  AFTER_END,
+  boundedPart,
+  END,
+  NAME_PART_BYTES,
+  sortableUint32,
+  textBytes,
+  VALUE_PART_BYTES,
+} from './binary-key.ts';
 import type { Range } from './shard.ts';
 
 /**
@@ -24,13 +32,13 @@ import type { Range } from './shard.ts';
  * | counts | workspace·nodeType | number of nodes, then JSON of the indexed properties |
  * | properties | workspace·property·value·id | empty |
  * | uniques | workspace·nodeType·property·valueHash | id |
- * | references | workspace·id·kind·sourceWorkspace·sourceId·detail | JSON of the edge |
- * | revisions | rev | revision record |
- * | revisionChanges | rev chunk | JSON array of changes |
+ * | references | workspace·id·kind·sourceWorkspace·sourceId·detail | JSON of a relation; empty for a property |
+ * | revisions | rev | JSON row of the revision record |
+ * | revisionChanges | rev chunk | JSON row of changes |
  * | definitions | kind·name | definition record, present state |
  * | definitionVersions | kind·name·~rev | definition record as written at rev; empty = deleted at rev |
- * | manualVersions | workspace·id·number | JSON of a manual version |
- * | audit | workspace·id·rev number | JSON of an audit entry |
+ * | manualVersions | workspace·id·number | JSON row of a manual version |
+ * | audit | workspace·id·rev number | JSON row of an audit entry |
  *
  * A version table holds what is no longer present: the present state lives in the head table only, and moves
  * to the version table when it is replaced. So a create writes one copy, and a read at the head never sees
@@ -139,12 +147,17 @@ export function countKey(workspace: string, nodeType: string): string {
 
 /** Key of an entry in `properties`; `value` is an index value, see runtime/index/property-index.ts. */
 export function propertyKey(workspace: string, property: string, value: string, id: string): string {
-  return workspace + END + boundedPart(property) + END + value + END + textBytes(id);
+  return workspace + END + boundedPart(property, NAME_PART_BYTES) + END + value + END + textBytes(id);
 }
 
 /** Key of a value in `uniques`; `valueHash` is hex. */
 export function uniqueKey(workspace: string, nodeType: string, property: string, valueHash: string): string {
-  return workspace + END + nodeType + END + boundedPart(property) + END + valueHash;
+  return workspace + END + nodeType + END + boundedPart(property, NAME_PART_BYTES) + END + valueHash;
+}
+
+/** The entries of one value in `properties`. */
+export function propertyEntries(workspace: string, property: string, value: string): Range {
+  return underParts(workspace, boundedPart(property, NAME_PART_BYTES), value);
 }
 
 /** Key of an edge in `references`, under the node it points to. */
@@ -156,9 +169,8 @@ export function referenceKey(
   sourceId: string,
   detail: string,
 ): string {
-  return [workspace, textBytes(id), kind, sourceWorkspace, textBytes(sourceId), boundedPart(detail)].join(
-    END,
-  );
+  const end = boundedPart(detail, VALUE_PART_BYTES);
+  return [workspace, textBytes(id), kind, sourceWorkspace, textBytes(sourceId), end].join(END);
 }
 
 /** Key of a record in `revisions`. */

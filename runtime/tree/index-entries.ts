@@ -1,5 +1,6 @@
-import type { NodeHeader } from '#runtime/content/content-node.ts';
+import { isNodeId, type NodeHeader } from '#runtime/content/content-node.ts';
 import type { JsonObject, JsonValue } from '#runtime/content/json-value.ts';
+import { isWorkspaceName } from '#runtime/content/names.ts';
 import { findReferences } from '#runtime/content/references.ts';
 import { indexValue, uniqueValue } from '#runtime/index/index-value.ts';
 import { textBytes } from '#runtime/shard/binary-key.ts';
@@ -50,6 +51,8 @@ export function indexEntries(
   }
   for (const found of findReferences(properties)) {
     const target = found.workspace ?? workspace;
+    // What cannot be a node needs no row; its text is the caller's and may be anything.
+    if (!isNodeId(found.ref) || !isWorkspaceName(target)) continue;
     entries.push({
       table: BranchTable.references,
       key: referenceKey(target, found.ref, 'property', workspace, header.id, found.pointer),

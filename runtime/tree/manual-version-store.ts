@@ -74,7 +74,12 @@ export function readManualVersion(
   // Numbers come from callers, and a key holds 32 bits.
   if (!Number.isInteger(number) || number < 1 || number > 0xffffffff) return undefined;
   const bytes = reader.get(BranchTable.manualVersions, manualVersionKey(workspace, nodeId, number));
-  return bytes === undefined ? undefined : (decodeJsonRow(bytes) as ManualVersion);
+  return bytes === undefined ? undefined : decodeManualVersion(bytes);
+}
+
+/** Reads the value of a row of the `manualVersions` table. @throws {ServiceError} `DATA_CORRUPTED` */
+export function decodeManualVersion(bytes: Uint8Array): ManualVersion {
+  return decodeJsonRow(bytes) as ManualVersion;
 }
 
 /** The manual versions of a node, newest first. Must be consumed within one turn of the event loop unless pinned. */
@@ -85,7 +90,7 @@ export function* manualVersions(
 ): Generator<ManualVersion, undefined> {
   const range = { ...underParts(workspace, textBytes(nodeId)), reverse: true };
   for (const { value } of reader.range(BranchTable.manualVersions, range)) {
-    yield decodeJsonRow(value) as ManualVersion;
+    yield decodeManualVersion(value);
   }
 }
 

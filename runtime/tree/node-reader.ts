@@ -5,6 +5,7 @@ import {
   decodeRevisionDescending,
   encodeRevision,
   parseRevision,
+  REVISION_BYTES,
   type Revision,
 } from '#runtime/content/revision.ts';
 import { AFTER_END, bytesText, END, textBytes } from '#runtime/shard/binary-key.ts';
@@ -80,8 +81,6 @@ export interface Binding {
   readonly since: Revision;
   readonly id: string;
 }
-
-const REVISION_BYTES = 10;
 
 /** Bytes of a binding in `paths` and `children`. */
 export function encodeBinding(since: Revision, id: string): Uint8Array {

@@ -240,7 +240,6 @@ function checkRecord(bytes: Buffer): void {
   }
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: the range is what is meant.
 const asciiOnly = /^[\x00-\x7f]*$/;
 
 function isAscii(text: string): boolean {

@@ -1,8 +1,9 @@
+import { assert } from '#runtime/base/assert.ts';
 import type { ChangeOperation } from '#runtime/content/content-node.ts';
 import { formatRevision, parseRevision, type Revision, revisionZero } from '#runtime/content/revision.ts';
 import { CommonTable, type Turn } from '#runtime/commit/behaviour.ts';
 import { BranchTable, revisionChangesKey, revisionKey } from '#runtime/shard/key-layout.ts';
-import { sortableUint32 } from '#runtime/shard/binary-key.ts';
+import { decodeJsonRow, encodeJsonRow } from '#runtime/shard/json-row.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 
 /** One node a revision touched. `locale` when only the overlay of that locale was written. */
@@ -56,11 +57,7 @@ const HEAD_KEY = 'head';
 export function readBranchHead(reader: TableReader): BranchHead {
   const bytes = reader.get(CommonTable.meta, HEAD_KEY);
   if (bytes === undefined) return { head: revisionZero, revisions: 0, systemRevisions: 0 };
-  const [head, revisions, systemRevisions] = JSON.parse(Buffer.from(bytes).toString()) as [
-    string,
-    number,
-    number,
-  ];
+  const [head, revisions, systemRevisions] = decodeJsonRow(bytes) as [string, number, number];
   return { head: parseRevision(head), revisions, systemRevisions };
 }
 
@@ -93,48 +90,52 @@ export function writeRevision(
     changeCount: changes.length,
     ...(inline ? { changes } : {}),
   };
-  turn.put(BranchTable.revisions, revisionKey(turn.revision), Buffer.from(JSON.stringify(record)));
+  turn.put(BranchTable.revisions, revisionKey(turn.revision), encodeJsonRow(record));
   if (!inline) {
     for (let start = 0; start < changes.length; start += CHUNK_CHANGES) {
-      const chunk = JSON.stringify(changes.slice(start, start + CHUNK_CHANGES));
-      turn.put(
-        BranchTable.revisionChanges,
-        revisionChangesKey(turn.revision, start / CHUNK_CHANGES),
-        Buffer.from(chunk),
-      );
+      const key = revisionChangesKey(turn.revision, start / CHUNK_CHANGES);
+      const chunk = encodeJsonRow(changes.slice(start, start + CHUNK_CHANGES));
+      turn.put(BranchTable.revisionChanges, key, chunk);
     }
   }
   const next = [record.revision, revisions + 1, systemRevisions + (facts.isSystem ? 1 : 0)];
-  turn.put(CommonTable.meta, HEAD_KEY, Buffer.from(JSON.stringify(next)));
+  turn.put(CommonTable.meta, HEAD_KEY, encodeJsonRow(next));
 }
 
 /** The record of a revision; undefined when this branch has no such revision. */
 export function readRevision(reader: TableReader, revision: Revision): RevisionRecord | undefined {
   const bytes = reader.get(BranchTable.revisions, revisionKey(revision));
-  return bytes === undefined ? undefined : parseRecord(bytes);
+  return bytes === undefined ? undefined : (decodeJsonRow(bytes) as RevisionRecord);
 }
 
-/** The node changes of a record. Cost follows their number. */
-export function readChanges(reader: TableReader, record: RevisionRecord): readonly NodeChange[] {
-  if (record.changes !== undefined) return record.changes;
-  const prefix = revisionKey(parseRevision(record.revision));
-  const changes: NodeChange[] = [];
-  const range = { start: prefix, end: prefix + sortableUint32(0xffffffff) };
-  for (const { value } of reader.range(BranchTable.revisionChanges, range)) {
-    for (const change of JSON.parse(Buffer.from(value).toString()) as NodeChange[]) changes.push(change);
+/**
+ * The node changes of a record, some at a time. Cost follows their number. No range is open between two parts, so
+ * a reader that is pinned may rest there.
+ */
+export function* readChangeParts(
+  reader: TableReader,
+  record: RevisionRecord,
+): Generator<readonly NodeChange[], void> {
+  if (record.changes !== undefined) {
+    yield record.changes;
+    return;
   }
-  return changes;
+  const revision = parseRevision(record.revision);
+  for (let chunk = 0; chunk * CHUNK_CHANGES < record.changeCount; chunk++) {
+    const bytes = reader.get(BranchTable.revisionChanges, revisionChangesKey(revision, chunk));
+    assert(bytes !== undefined, 'a revision has all of its changes');
+    yield decodeJsonRow(bytes) as NodeChange[];
+  }
+}
+
+/** All node changes of a record. */
+export function readChanges(reader: TableReader, record: RevisionRecord): readonly NodeChange[] {
+  return [...readChangeParts(reader, record)].flat();
 }
 
 /** Records newest first, from a revision backwards. */
 export function* revisionsUpTo(reader: TableReader, from: Revision): Generator<RevisionRecord, undefined> {
   const end = `${revisionKey(from)}\u0000`;
   for (const { value } of reader.range(BranchTable.revisions, { start: '', end, reverse: true }))
-    yield parseRecord(value);
-}
-
-function parseRecord(bytes: Uint8Array): RevisionRecord {
-  return JSON.parse(
-    Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).utf8Slice(),
-  ) as RevisionRecord;
+    yield decodeJsonRow(value) as RevisionRecord;
 }

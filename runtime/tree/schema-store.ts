@@ -5,6 +5,7 @@ import type { NodeType } from '#runtime/content/node-type.ts';
 import { compareRevisions, formatRevision, parseRevision, type Revision } from '#runtime/content/revision.ts';
 import { type ResolvedSource, SchemaResolver } from '#runtime/content/schema-resolver.ts';
 import { bytesText } from '#runtime/shard/binary-key.ts';
+import { decodeJsonRow, encodeJsonRow } from '#runtime/shard/json-row.ts';
 import {
   BranchTable,
   definitionKey,
@@ -34,9 +35,7 @@ interface StoredDefinition<K extends StoredKind> {
 const STAMP_KEY = 'schema';
 
 function parse<K extends StoredKind>(bytes: Uint8Array): StoredDefinition<K> {
-  return JSON.parse(
-    Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).utf8Slice(),
-  ) as StoredDefinition<K>;
+  return decodeJsonRow(bytes) as StoredDefinition<K>;
 }
 
 /** The revision of the newest schema change; it names one state of the schema. */
@@ -99,11 +98,7 @@ export function writeDefinition<K extends StoredKind>(
 ): void {
   keepVersion(turn, kind, definition.name);
   const stored: StoredDefinition<K> = { since: formatRevision(turn.revision), definition };
-  turn.put(
-    BranchTable.definitions,
-    definitionKey(kind, definition.name),
-    Buffer.from(JSON.stringify(stored)),
-  );
+  turn.put(BranchTable.definitions, definitionKey(kind, definition.name), encodeJsonRow(stored));
   stamp(turn);
 }
 

@@ -27,6 +27,7 @@ import {
 } from './index-catalog.ts';
 import { type IndexEntry, indexEntries } from './index-entries.ts';
 import {
+  type Binding,
   decodeBinding,
   encodeBinding,
   encodeParentEntry,
@@ -131,10 +132,12 @@ export class TreeWriter {
     const { header } = old;
     this.#keepVersion(workspace, old);
     this.#turn.remove(BranchTable.nodes, nodeKey(workspace, header.id));
-    this.#turn.put(BranchTable.nodeVersions, nodeVersionKey(workspace, header.id, this.revision), nothing);
+    if (!this.#isNew(workspace, header.id)) {
+      this.#turn.put(BranchTable.nodeVersions, nodeVersionKey(workspace, header.id, this.revision), nothing);
+    }
     this.#unbindPath(workspace, header.path, header.id);
     this.#displace(workspace, header.parentId, header.orderKey);
-    for (const { table, key } of this.#entries(workspace, old)) this.#turn.remove(table, key);
+    for (const entry of this.#entries(workspace, old)) this.#removeEntry(entry, header.id);
     this.#count(workspace, header.nodeType, -1);
     this.#noteRemoval(workspace, old);
   }
@@ -188,14 +191,24 @@ export class TreeWriter {
       if (same === undefined || Buffer.compare(same.value, entry.value) !== 0) added.push(entry);
     }
     // Removals first: a value that moves from one row to another must not clash with itself.
-    for (const { table, key } of kept.values()) this.#turn.remove(table, key);
+    for (const entry of kept.values()) this.#removeEntry(entry, id);
     for (const entry of added) this.#putEntry(entry, id);
+  }
+
+  #removeEntry({ table, key }: IndexEntry, id: string): void {
+    // In a move of several nodes another one may have taken the path, and with it this row, already.
+    if (table === BranchTable.types && !this.#isHolder(this.#turn.get(table, key), id)) return;
+    this.#turn.remove(table, key);
+  }
+
+  #isHolder(bytes: Uint8Array | undefined, id: string): boolean {
+    return bytes !== undefined && bytesText(Buffer.from(bytes).latin1Slice()) === id;
   }
 
   #putEntry(entry: IndexEntry, id: string): void {
     if (entry.uniqueProperty !== undefined) {
       const holder = this.#turn.get(entry.table, entry.key);
-      if (holder !== undefined && bytesText(Buffer.from(holder).latin1Slice()) !== id) {
+      if (holder !== undefined && !this.#isHolder(holder, id)) {
         const name = entry.uniqueProperty;
         throw invalid(`Property '${name}' must be unique; another node has this value`, {
           field: `properties.${name}`,
@@ -212,7 +225,20 @@ export class TreeWriter {
   }
 
   #bindPath(workspace: string, path: string, id: string): void {
-    this.#turn.put(BranchTable.paths, pathKey(workspace, path), encodeBinding(this.revision, id));
+    const key = pathKey(workspace, path);
+    const bytes = this.#turn.get(BranchTable.paths, key);
+    // Taken over from a node that has yet to leave: it stays readable there at earlier revisions.
+    if (bytes !== undefined) this.#keepBinding(workspace, path, decodeBinding(bytes));
+    this.#turn.put(BranchTable.paths, key, encodeBinding(this.revision, id));
+  }
+
+  /** Moves a binding to the versions, with the mark that it ends now. */
+  #keepBinding(workspace: string, path: string, bound: Binding): void {
+    // Bound by this very revision: nobody ever saw it, and what was there before is in the versions already.
+    if (compareRevisions(bound.since, this.revision) === 0) return;
+    const earlier = pathVersionKey(workspace, path, bound.since);
+    this.#turn.put(BranchTable.pathVersions, earlier, Buffer.from(textBytes(bound.id), 'latin1'));
+    this.#turn.put(BranchTable.pathVersions, pathVersionKey(workspace, path, this.revision), nothing);
   }
 
   #unbindPath(workspace: string, path: string, id: string): void {
@@ -223,12 +249,7 @@ export class TreeWriter {
     const bound = decodeBinding(bytes);
     if (bound.id !== id) return;
     this.#turn.remove(BranchTable.paths, key);
-    this.#turn.put(
-      BranchTable.pathVersions,
-      pathVersionKey(workspace, path, bound.since),
-      Buffer.from(textBytes(id), 'latin1'),
-    );
-    this.#turn.put(BranchTable.pathVersions, pathVersionKey(workspace, path, this.revision), nothing);
+    this.#keepBinding(workspace, path, bound);
   }
 
   #place(workspace: string, parentId: string, orderKey: string, id: string): void {
@@ -249,13 +270,13 @@ export class TreeWriter {
     assert(bytes !== undefined, 'a stored node has a place');
     const { since, id } = decodeBinding(bytes);
     this.#turn.remove(BranchTable.children, key);
-    const idBytes = Buffer.from(textBytes(id), 'latin1');
-    this.#turn.put(BranchTable.childVersions, childVersionKey(workspace, parentId, orderKey, since), idBytes);
-    this.#turn.put(
-      BranchTable.childVersions,
-      childVersionKey(workspace, parentId, orderKey, this.revision),
-      nothing,
-    );
+    if (compareRevisions(since, this.revision) !== 0) {
+      const idBytes = Buffer.from(textBytes(id), 'latin1');
+      const earlier = childVersionKey(workspace, parentId, orderKey, since);
+      this.#turn.put(BranchTable.childVersions, earlier, idBytes);
+      const now = childVersionKey(workspace, parentId, orderKey, this.revision);
+      this.#turn.put(BranchTable.childVersions, now, nothing);
+    }
     const entry = parentEntry(this.#turn, workspace, parentId);
     assert(entry !== undefined && entry.count > 0, 'a parent counts its children');
     const parent = parentKey(workspace, parentId);
@@ -304,12 +325,15 @@ export class TreeWriter {
     });
   }
 
+  /** Whether a node was made by this very revision: when it is removed again, nobody outside ever saw it. */
+  #isNew(workspace: string, id: string): boolean {
+    return this.#changes.get(`${workspace}\0${id}`)?.operation === 'added';
+  }
+
   #noteRemoval(workspace: string, old: NodeRecord): void {
     const { header } = old;
     const place = `${workspace}\0${header.id}`;
-    const isNew = this.#changes.get(place)?.operation === 'added';
-    // Made and removed within one revision: nobody outside ever saw it.
-    if (isNew) this.#changes.delete(place);
+    if (this.#isNew(workspace, header.id)) this.#changes.delete(place);
     else {
       const { id, path, nodeType } = header;
       this.#changes.set(place, { node_id: id, workspace, operation: 'deleted', path, node_type: nodeType });

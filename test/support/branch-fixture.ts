@@ -10,6 +10,7 @@ import type {
   NodeWritten,
   OperationsCommitted,
   RelationRemoved,
+  TextStream,
   Translated,
   VersionCreated,
   Written,
@@ -138,10 +139,19 @@ export class BranchFixture {
     return this.#running.command(branch, command, { caller }) as Promise<ResultOf<C>>;
   }
 
-  /** Asks a query; JSON text is parsed. */
+  /** Asks a query; JSON text is parsed, also when it comes in pieces. */
   async query(query: BranchQuery, caller: Caller = administrator): Promise<unknown> {
-    const answer = await this.#running.query(branch, query, caller);
-    return answer instanceof JsonText ? JSON.parse(answer.text) : answer;
+    const answer = await this.ask(query, caller);
+    if (answer instanceof JsonText) return answer.parse();
+    if (typeof answer !== 'object' || answer === null || !('chunks' in answer)) return answer;
+    let text = '';
+    for await (const chunk of (answer as TextStream).chunks) text += chunk;
+    return JSON.parse(text);
+  }
+
+  /** Asks a query; the answer is as the actor gave it. */
+  ask(query: BranchQuery, caller: Caller = administrator): unknown {
+    return this.#running.query(branch, query, caller);
   }
 
   /** Sends a command to the repository. */

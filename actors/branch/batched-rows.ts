@@ -1,0 +1,60 @@
+import type { Range, Row, TableReader } from '#runtime/shard/shard.ts';
+import type { ChildEntry, NodeReader } from '#runtime/tree/node-reader.ts';
+
+/** Rows taken from a table at a time. */
+const ROWS_PER_BATCH = 256;
+
+/**
+ * The rows of a stretch, in batches: between two of them no range is open, so a walk may rest at any row while
+ * its reader is pinned.
+ *
+ * @param most rows wanted at most
+ */
+export function* rowsInBatches(
+  reader: TableReader,
+  table: number,
+  range: Range,
+  most: number = Number.POSITIVE_INFINITY,
+): Generator<Row, void> {
+  let { start, end } = range;
+  const reverse = range.reverse === true;
+  for (let left = most; left > 0; ) {
+    const size = Math.min(ROWS_PER_BATCH, left);
+    const batch = take(reader.range(table, { start, end, reverse }), size);
+    yield* batch;
+    left -= batch.length;
+    const last = batch.at(-1);
+    if (last === undefined || batch.length < size) return;
+    // Bounds are inclusive at the start and exclusive at the end.
+    if (reverse) end = last.key;
+    else start = `${last.key}\0`;
+  }
+}
+
+/** The children of a node in editorial order, in batches as {@link rowsInBatches}. */
+export function* childrenInBatches(
+  tree: NodeReader,
+  workspace: string,
+  parentId: string,
+): Generator<ChildEntry, void> {
+  let after: string | undefined;
+  for (;;) {
+    const range = after === undefined ? {} : { after };
+    const batch = take(tree.children(workspace, parentId, range), ROWS_PER_BATCH);
+    yield* batch;
+    const last = batch.at(-1);
+    if (last === undefined || batch.length < ROWS_PER_BATCH) return;
+    after = last.orderKey;
+  }
+}
+
+/** The first items of a sequence, which is then closed. */
+export function take<T>(items: Iterable<T>, most: number): T[] {
+  const taken: T[] = [];
+  if (most <= 0) return taken;
+  for (const item of items) {
+    taken.push(item);
+    if (taken.length >= most) break;
+  }
+  return taken;
+}

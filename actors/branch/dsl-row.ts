@@ -1,0 +1,189 @@
+import {
+  isJsonArray,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  jsonEquals,
+  setKey,
+} from '#runtime/content/json-value.ts';
+import { parentName } from '#runtime/content/path.ts';
+import { getProperty } from '#runtime/content/property-path.ts';
+import type { ResolvedNodeType } from '#runtime/content/type-resolver.ts';
+import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import { derivedProperty } from '#runtime/tree/render-node.ts';
+import type { Column, Condition, Field, OrderTerm, Term } from './dsl-filter.ts';
+
+/** A node as a filter sees it: a column or property is decoded when it is asked for. */
+export class DslRow {
+  readonly record: NodeRecord;
+  readonly #type: () => ResolvedNodeType | undefined;
+  readonly #properties = new Map<string, JsonValue | undefined>();
+
+  constructor(record: NodeRecord, type: () => ResolvedNodeType | undefined) {
+    this.record = record;
+    this.#type = type;
+  }
+
+  /** The value of a field; undefined when a property is missing, null when a column is not set. */
+  value(field: Field): JsonValue | undefined {
+    return field.kind === 'column' ? columnValue(this.record, field.name) : this.#nested(field.keys);
+  }
+
+  #nested(keys: readonly string[]): JsonValue | undefined {
+    const first = keys[0] as string;
+    const whole = this.#property(keys.join('.'));
+    if (keys.length === 1 || whole !== undefined) return whole;
+    const value = this.#property(first);
+    if (value === undefined) return undefined;
+    const holder: Record<string, JsonValue> = {};
+    setKey(holder, first, value);
+    return getProperty(holder as JsonObject, keys);
+  }
+
+  #property(name: string): JsonValue | undefined {
+    if (!this.#properties.has(name)) {
+      const derived = name.startsWith('$') ? derivedProperty(this.#type(), name) : undefined;
+      this.#properties.set(name, derived ?? this.record.property(name));
+    }
+    return this.#properties.get(name);
+  }
+}
+
+function columnValue({ header }: NodeRecord, column: Column): JsonValue {
+  switch (column) {
+    case 'id':
+      return header.id;
+    case 'name':
+      return header.name;
+    case 'path':
+      return header.path;
+    case 'node_type':
+      return header.nodeType;
+    case 'parent':
+      return parentName(header.path);
+    case 'archetype':
+      return header.archetype;
+    case 'version':
+      return header.version;
+    case 'order_key':
+      return header.orderKey;
+    case 'owner_id':
+      return header.ownerId;
+    case 'created_at':
+      return header.createdAt;
+    case 'created_by':
+      return header.createdBy;
+    case 'updated_at':
+      return header.updatedAt;
+    case 'updated_by':
+      return header.updatedBy;
+    case 'published_at':
+      return header.publishedAt;
+    case 'published_by':
+      return header.publishedBy;
+  }
+}
+
+/**
+ * Whether a filter holds for a node. A missing value is unequal to everything and compares with nothing.
+ *
+ * @see Supplement 6, Query endpoint detail
+ */
+export function holds(condition: Condition, row: DslRow): boolean {
+  switch (condition.kind) {
+    case 'and':
+      return condition.parts.every((part) => holds(part, row));
+    case 'or':
+      return condition.parts.some((part) => holds(part, row));
+    case 'not':
+      return !holds(condition.part, row);
+    case 'term':
+      return termHolds(condition, row.value(condition.field));
+  }
+}
+
+function termHolds(term: Term, value: JsonValue | undefined): boolean {
+  switch (term.operator) {
+    case 'eq':
+      return value !== undefined && jsonEquals(value, term.value);
+    case 'ne':
+      return value === undefined || !jsonEquals(value, term.value);
+    case 'in':
+      return value !== undefined && term.value.some((item) => jsonEquals(value, item));
+    case 'exists':
+      return isThere(term.field, value) === term.value;
+    case 'like':
+      return typeof value === 'string' && value.includes(term.value);
+    case 'contains':
+      if (isJsonArray(value)) return value.some((item) => jsonEquals(item, term.value));
+      return typeof value === 'string' && typeof term.value === 'string' && value.includes(term.value);
+    default:
+      return compares(term.operator, value, term.value);
+  }
+}
+
+/** A property is there when it has its key, null included; a column is there when it is set. */
+function isThere(field: Field, value: JsonValue | undefined): boolean {
+  return field.kind === 'column' ? value !== null : value !== undefined;
+}
+
+/** Numbers compare with numbers, texts with texts (by UTF-16 unit, so timestamps compare by time). */
+function compares(
+  operator: 'gt' | 'gte' | 'lt' | 'lte',
+  a: JsonValue | undefined,
+  b: string | number,
+): boolean {
+  if (typeof a !== typeof b || a === undefined || a === null) return false;
+  switch (operator) {
+    case 'gt':
+      return a > b;
+    case 'gte':
+      return a >= b;
+    case 'lt':
+      return a < b;
+    case 'lte':
+      return a <= b;
+  }
+}
+
+/** What a row is sorted by, decoded once. */
+export type SortKeys = readonly (JsonValue | undefined)[];
+
+/** Reads the values of an order. */
+export function sortKeys(order: readonly OrderTerm[], row: DslRow): SortKeys {
+  return order.map(({ field }) => row.value(field));
+}
+
+/**
+ * Compares two rows by an order. Values of different kinds stand in this order: false, true, numbers, texts,
+ * arrays, objects, and then null and what is missing, which is how PostgreSQL places NULL: last ascending, first
+ * descending.
+ */
+export function compareSortKeys(order: readonly OrderTerm[], a: SortKeys, b: SortKeys): number {
+  for (const [index, { descending }] of order.entries()) {
+    const result = compareValues(a[index], b[index]);
+    if (result !== 0) return descending ? -result : result;
+  }
+  return 0;
+}
+
+function compareValues(a: JsonValue | undefined, b: JsonValue | undefined): number {
+  const kind = kindOf(a);
+  const difference = kind - kindOf(b);
+  if (difference !== 0) return difference;
+  if (kind === Kind.number || kind === Kind.text) {
+    const [x, y] = [a as string | number, b as string | number];
+    return x < y ? -1 : x > y ? 1 : 0;
+  }
+  return 0;
+}
+
+const Kind = { false: 0, true: 1, number: 2, text: 3, array: 4, object: 5, none: 6 } as const;
+
+function kindOf(value: JsonValue | undefined): number {
+  if (value === undefined || value === null) return Kind.none;
+  if (typeof value === 'boolean') return value ? Kind.true : Kind.false;
+  if (typeof value === 'number') return Kind.number;
+  if (typeof value === 'string') return Kind.text;
+  return isJsonObject(value) ? Kind.object : Kind.array;
+}

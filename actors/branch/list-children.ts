@@ -1,0 +1,98 @@
+import type { QueryContext } from '#runtime/commit/behaviour.ts';
+import { JsonText } from '#runtime/content/json-text.ts';
+import { parseLocale } from '#runtime/content/locale.ts';
+import { formatRevision } from '#runtime/content/revision.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
+import { type ChildEntry, parentEntry } from '#runtime/tree/node-reader.ts';
+import { childrenInBatches, take } from './batched-rows.ts';
+import type { BranchState } from './branch-state.ts';
+import { formatCursor, type ListingIdentity, parseCursor } from './listing-cursor.ts';
+import { answerText, settle } from './long-answer.ts';
+import type { JsonAnswer, ListChildren, NodeList } from './messages.ts';
+import { readerAt } from './read-node.ts';
+import { requireParent } from './require-parent.ts';
+import { VisibleNodes } from './visible-nodes.ts';
+
+/** Children on a page when only a cursor is given. @see Content, Query, Functions and Versioning Interface: Limits */
+const PAGE_DEFAULT = 100;
+
+/** Children on a page at most. */
+const PAGE_MAX = 1000;
+
+/** Children up to which a whole listing is tried in one go. */
+const SMALL_LISTING = 300;
+
+/** Direct children. @see messages.ts, ListChildren */
+export function listChildren(
+  state: BranchState,
+  context: QueryContext,
+  query: ListChildren,
+): JsonAnswer | NodeList | Promise<NodeList> {
+  const { view } = context;
+  const { workspace } = query;
+  const { id } = requireParent(state, context, readerAt(view, query.at), query);
+  if (query.limit === undefined && query.cursor === undefined) {
+    const isLong = (parentEntry(view, workspace, id)?.count ?? 0) > SMALL_LISTING;
+    return answerText(
+      context,
+      (reader) => wholeListing(new VisibleNodes(state, context, reader, query), id),
+      isLong,
+    );
+  }
+  const identity: ListingIdentity = {
+    scope: query.scope,
+    workspace,
+    parentId: id,
+    at: query.at === undefined ? null : formatRevision(query.at),
+    locale: query.lang === undefined ? null : parseLocale(query.lang, 'lang'),
+  };
+  const after = query.cursor === undefined ? undefined : parseCursor(identity, query.cursor);
+  const limit = Math.min(Math.max(Math.trunc(query.limit ?? PAGE_DEFAULT), 1), PAGE_MAX);
+  return settle(context, (reader) => pageOf(state, context, reader, query, identity, after, limit));
+}
+
+/** The text of an array of all children. */
+function* wholeListing(nodes: VisibleNodes, parentId: string): Generator<string, void> {
+  let opening = '[';
+  for (const entry of childrenInBatches(nodes.tree, nodes.workspace, parentId)) {
+    const node = nodes.find(entry.id);
+    if (node === undefined) {
+      yield '';
+      continue;
+    }
+    yield opening + nodes.render(node);
+    opening = ',';
+  }
+  yield opening === '[' ? '[]' : ']';
+}
+
+/**
+ * One page. It takes a fixed number of places, so that a page whose nodes are all withheld costs no more than
+ * another one; it may then be shorter, or empty, and still go on.
+ */
+function* pageOf(
+  state: BranchState,
+  context: QueryContext,
+  reader: TableReader,
+  query: ListChildren,
+  identity: ListingIdentity,
+  after: string | undefined,
+  limit: number,
+): Generator<undefined, NodeList> {
+  const nodes = new VisibleNodes(state, context, reader, query);
+  const range = after === undefined ? {} : { after };
+  // One more than asked for tells whether anything follows.
+  const entries = take(nodes.tree.children(query.workspace, identity.parentId, range), limit + 1);
+  const page = entries.slice(0, limit);
+  const texts: string[] = [];
+  for (const entry of page) {
+    const node = nodes.find(entry.id);
+    if (node !== undefined) texts.push(nodes.render(node));
+    yield undefined;
+  }
+  const hasMore = entries.length > limit;
+  return {
+    items: new JsonText(`[${texts.join(',')}]`),
+    nextCursor: hasMore ? formatCursor(identity, (page.at(-1) as ChildEntry).orderKey) : null,
+  };
+}

@@ -1,0 +1,121 @@
+import type { QueryContext } from '#runtime/commit/behaviour.ts';
+import { JsonText } from '#runtime/content/json-text.ts';
+import type { Range, Row, ShardSnapshot, TableReader } from '#runtime/shard/shard.ts';
+import type { JsonAnswer } from './messages.ts';
+
+/** Characters gathered before a piece of a stream is handed over. */
+const CHUNK_CHARACTERS = 65_536;
+
+/** Longest answer made in one go, in characters. */
+const WHOLE_CHARACTERS_MAX = 4 * CHUNK_CHARACTERS;
+
+/**
+ * A read that may be long, as a generator: it yields wherever the event loop may be given back. Everything it
+ * reads comes through the reader it is given, and it holds no open range over a yield.
+ */
+export type Steps<Y, T> = (reader: TableReader) => Generator<Y, T>;
+
+/** Reads from the free view, until the turn has to end and the same state is pinned. */
+class HandedOverReader implements TableReader {
+  #reader: TableReader;
+
+  constructor(reader: TableReader) {
+    this.#reader = reader;
+  }
+
+  get(table: number, key: string): Uint8Array | undefined {
+    return this.#reader.get(table, key);
+  }
+
+  range(table: number, range: Range): Iterable<Row> {
+    return this.#reader.range(table, range);
+  }
+
+  handOver(reader: TableReader): void {
+    this.#reader = reader;
+  }
+}
+
+/**
+ * Carries out a read whose result is small but whose work may be long. A quick one is answered within this turn
+ * of the event loop; otherwise what the view shows now is pinned, and the rest follows in slices.
+ *
+ * @throws {ServiceError} what the read throws; `DEADLINE_EXCEEDED`, `REQUEST_CANCELLED`
+ */
+export function settle<T>(context: QueryContext, work: Steps<unknown, T>): T | Promise<T> {
+  const reader = new HandedOverReader(context.view);
+  const steps = work(reader);
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+    const wait = context.pause();
+    // Pinned within the turn that saw the view: nothing can have changed in between.
+    if (wait !== undefined) return settleLater(context, reader, context.pin(), steps, wait);
+  }
+}
+
+async function settleLater<T>(
+  context: QueryContext,
+  reader: HandedOverReader,
+  snapshot: ShardSnapshot,
+  steps: Generator<unknown, T>,
+  firstWait: Promise<void>,
+): Promise<T> {
+  try {
+    reader.handOver(snapshot);
+    await firstWait;
+    for (;;) {
+      const step = steps.next();
+      if (step.done === true) return step.value;
+      const wait = context.pause();
+      if (wait !== undefined) await wait;
+    }
+  } finally {
+    snapshot.close();
+  }
+}
+
+/**
+ * Answers a JSON document that may be large. A small one is text at once. A large one is a stream over pinned
+ * state; nothing is pinned before somebody reads the stream, so one that is thrown away costs nothing.
+ *
+ * @param work yields pieces of the text; may be started twice
+ * @param isLong skips the attempt to answer at once
+ * @throws {ServiceError} what the read throws at its beginning
+ */
+export function answerText(
+  context: QueryContext,
+  work: Steps<string, void>,
+  isLong: boolean = false,
+): JsonAnswer {
+  const whole = isLong ? undefined : wholeText(context, work);
+  return whole === undefined ? { chunks: textChunks(context, work) } : new JsonText(whole);
+}
+
+function wholeText(context: QueryContext, work: Steps<string, void>): string | undefined {
+  let text = '';
+  for (const piece of work(context.view)) {
+    text += piece;
+    if (text.length > WHOLE_CHARACTERS_MAX || context.pause() !== undefined) return undefined;
+  }
+  return text;
+}
+
+async function* textChunks(context: QueryContext, work: Steps<string, void>): AsyncGenerator<string, void> {
+  const snapshot = context.pin();
+  try {
+    let text = '';
+    for (const piece of work(snapshot)) {
+      text += piece;
+      if (text.length >= CHUNK_CHARACTERS) {
+        yield text;
+        text = '';
+      }
+      const wait = context.pause();
+      if (wait !== undefined) await wait;
+    }
+    if (text !== '') yield text;
+  } finally {
+    snapshot.close();
+  }
+}

@@ -1,0 +1,136 @@
+import { pathDepth } from '#runtime/content/path.ts';
+import { bytesText, LONG_PART_BYTES, textBytes } from '#runtime/shard/binary-key.ts';
+import { BranchTable, pathKey, typeKey, underParts } from '#runtime/shard/key-layout.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
+import { decodeBinding, HeadNodeReader } from '#runtime/tree/node-reader.ts';
+import { childrenInBatches, rowsInBatches, take } from './batched-rows.ts';
+import type { ParentPlace } from './require-parent.ts';
+import { sortInSlices } from './sliced-sort.ts';
+
+/** A node found by walking keys, not looked at yet. */
+export interface FoundNode {
+  readonly id: string;
+  readonly path: string;
+}
+
+/** Longest node name, in bytes; with it a child's path may become too long for a key. */
+const NAME_BYTES = 255;
+
+/** Rows taken behind a jump over a subtree; more when no subtree follows. */
+const STRETCH_MIN = 8;
+
+/** Rows taken between two rests at most. */
+const STRETCH_MAX = 128;
+
+/** By path, then id. @see Content, Query, Functions and Versioning Interface: Query */
+export function byPathThenId(a: FoundNode, b: FoundNode): number {
+  if (a.path !== b.path) return a.path < b.path ? -1 : 1;
+  return a.id < b.id ? -1 : a.id > b.id ? 1 : 0;
+}
+
+/**
+ * The children of a node in path order, at the head. It walks the paths and jumps over what lies below each
+ * child, so that neither the nodes nor their subtrees are looked at.
+ *
+ * @returns undefined now and then, where the walk may rest
+ */
+export function childrenByPath(
+  reader: TableReader,
+  workspace: string,
+  parent: ParentPlace,
+): Generator<FoundNode | undefined, void> {
+  const base = parent.path === '/' ? '/' : `${parent.path}/`;
+  const isCut = textBytes(base).length + NAME_BYTES > LONG_PART_BYTES;
+  return isCut ? sortedChildren(reader, workspace, parent.id) : walkedChildren(reader, workspace, base);
+}
+
+function* walkedChildren(
+  reader: TableReader,
+  workspace: string,
+  base: string,
+): Generator<FoundNode | undefined, void> {
+  const all = pathKey(workspace, base);
+  const end = pathKey(workspace, behind(base));
+  let size = STRETCH_MIN;
+  for (let start = all; ; ) {
+    const rows = take(reader.range(BranchTable.paths, { start, end }), size);
+    let jumped = false;
+    for (const { key, value } of rows) {
+      const name = bytesText(key.slice(all.length));
+      const slash = name.indexOf('/');
+      if (slash !== -1) {
+        // Below a child that was met already. Everything of it begins alike.
+        start = pathKey(workspace, behind(base + name.slice(0, slash + 1)));
+        jumped = true;
+        break;
+      }
+      yield { id: decodeBinding(value).id, path: base + name };
+      start = `${key}\0`;
+    }
+    if (!jumped && rows.length < size) return;
+    size = jumped ? STRETCH_MIN : Math.min(size * 2, STRETCH_MAX);
+    yield undefined;
+  }
+}
+
+/** The first path that sorts behind every path beginning with `prefix`, which ends with a slash. */
+function behind(prefix: string): string {
+  return `${prefix.slice(0, -1)}0`;
+}
+
+/** Where paths are longer than a key, keys are no path order: the children are looked at and sorted. */
+function* sortedChildren(
+  reader: TableReader,
+  workspace: string,
+  parentId: string,
+): Generator<FoundNode | undefined, void> {
+  const tree = new HeadNodeReader(reader);
+  const found: FoundNode[] = [];
+  for (const { id } of childrenInBatches(tree, workspace, parentId)) {
+    const record = tree.byId(workspace, id);
+    if (record !== undefined) found.push({ id, path: record.header.path });
+    yield undefined;
+  }
+  yield* yield* sortInSlices(found, byPathThenId);
+}
+
+/**
+ * The nodes of a type in path order, at the head, by keys alone.
+ *
+ * @returns undefined now and then, where the walk may rest
+ */
+export function* nodesOfType(
+  reader: TableReader,
+  workspace: string,
+  nodeType: string,
+): Generator<FoundNode | undefined, void> {
+  const prefix = typeKey(workspace, nodeType, '').length;
+  const tree = new HeadNodeReader(reader);
+  let cut: FoundNode[] = [];
+  let stem = '';
+  let met = 0;
+  for (const { key, value } of rowsInBatches(reader, BranchTable.types, underParts(workspace, nodeType))) {
+    met += 1;
+    if (met % STRETCH_MAX === 0) yield undefined;
+    const part = key.slice(prefix);
+    if (cut.length > 0 && part.slice(0, LONG_PART_BYTES) !== stem) {
+      yield* yield* sortInSlices(cut, byPathThenId);
+      cut = [];
+    }
+    const id = bytesText(Buffer.from(value.buffer, value.byteOffset, value.byteLength).latin1Slice());
+    if (part.length <= LONG_PART_BYTES) {
+      yield { id, path: bytesText(part) };
+      continue;
+    }
+    // Long paths that begin alike stand together, ordered by hash.
+    stem = part.slice(0, LONG_PART_BYTES);
+    const record = tree.byId(workspace, id);
+    if (record !== undefined) cut.push({ id, path: record.header.path });
+  }
+  yield* yield* sortInSlices(cut, byPathThenId);
+}
+
+/** Whether a path is that of a root-level node. */
+export function isRootLevel(path: string): boolean {
+  return pathDepth(path) === 1;
+}

@@ -1,0 +1,72 @@
+import type { QueryContext } from '#runtime/commit/behaviour.ts';
+import {
+  decodeRevisionDescending,
+  formatRevision,
+  parseRevision,
+  REVISION_BYTES,
+} from '#runtime/content/revision.ts';
+import { BranchTable, nodeVersionsUpTo } from '#runtime/shard/key-layout.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
+import { HeadNodeReader } from '#runtime/tree/node-reader.ts';
+import { NodeRecord } from '#runtime/tree/node-record.ts';
+import { readRevision } from '#runtime/tree/revision-store.ts';
+import { rowsInBatches } from './batched-rows.ts';
+import type { BranchState } from './branch-state.ts';
+import { requireKnownNode } from './known-node.ts';
+import { answerText } from './long-answer.ts';
+import type { JsonAnswer, ReadHistory } from './messages.ts';
+
+/** One state a node had: the revision that wrote it, and the record; undefined when it was deleted. */
+interface PastState {
+  readonly revision: string;
+  readonly record: NodeRecord | undefined;
+}
+
+/**
+ * Every revision that wrote a node, newest first, whatever its type says of auditing.
+ *
+ * @see messages.ts, ReadHistory; Content, Query, Functions and Versioning Interface: Versioning 3
+ */
+export function readHistory(state: BranchState, context: QueryContext, query: ReadHistory): JsonAnswer {
+  const { workspace } = query;
+  const { id } = requireKnownNode(state, context, workspace, query.place);
+  const most = query.limit === undefined ? Number.POSITIVE_INFINITY : Math.max(Math.trunc(query.limit), 0);
+  return answerText(context, (reader) => historyText(reader, statesOf(reader, workspace, id, most)));
+}
+
+function* historyText(reader: TableReader, states: Iterable<PastState>): Generator<string, void> {
+  let opening = '[';
+  for (const { revision, record } of states) {
+    const made = readRevision(reader, parseRevision(revision));
+    const entry = {
+      revision,
+      updated_at: record?.header.updatedAt ?? made?.timestamp ?? null,
+      updated_by: record?.header.updatedBy ?? made?.actor ?? null,
+      deleted: record === undefined,
+      message: made?.message ?? null,
+      is_system: made?.isSystem ?? false,
+    };
+    yield opening + JSON.stringify(entry);
+    opening = ',';
+  }
+  yield opening === '[' ? '[]' : ']';
+}
+
+function* statesOf(
+  reader: TableReader,
+  workspace: string,
+  id: string,
+  most: number,
+): Generator<PastState, void> {
+  let left = most;
+  const present = new HeadNodeReader(reader).byId(workspace, id);
+  if (present !== undefined && left > 0) {
+    yield { revision: present.header.revision, record: present };
+    left -= 1;
+  }
+  const range = nodeVersionsUpTo(workspace, id);
+  for (const { key, value } of rowsInBatches(reader, BranchTable.nodeVersions, range, left)) {
+    const revision = formatRevision(decodeRevisionDescending(key, key.length - REVISION_BYTES));
+    yield { revision, record: value.length === 0 ? undefined : new NodeRecord(value) };
+  }
+}

@@ -1,0 +1,46 @@
+import type { QueryContext } from '#runtime/commit/behaviour.ts';
+import { parseLocale } from '#runtime/content/locale.ts';
+import { overlayOf, translatedLocales } from '#runtime/content/translation.ts';
+import { type Staleness, translationStaleness } from '#runtime/content/translation-staleness.ts';
+import type { BranchState } from './branch-state.ts';
+import type { ListTranslations, ReadStaleness } from './messages.ts';
+import { readerAt, requireReadable, schemaAt } from './read-node.ts';
+
+/** The locales a node is translated to or hidden in. @see Supplement 5.3, list-translations */
+export interface TranslationList {
+  readonly node_id: string;
+  readonly node_path: string;
+  /** Sorted. */
+  readonly locales: readonly string[];
+}
+
+/** Locales with an overlay. @see messages.ts, ListTranslations */
+export function listTranslations(
+  state: BranchState,
+  context: QueryContext,
+  query: ListTranslations,
+): TranslationList {
+  const tree = readerAt(context.view, query.at);
+  const { id, path, translations } = requireReadable(
+    state,
+    context,
+    tree,
+    query.workspace,
+    query.place,
+  ).header;
+  return { node_id: id, node_path: path, locales: translatedLocales(translations) };
+}
+
+/**
+ * How the overlay of a locale compares with the present source. The size of one node bounds the work.
+ *
+ * @throws {ServiceError} `NODE_NOT_FOUND`, `VALIDATION_FAILED` for a malformed locale
+ * @see messages.ts, ReadStaleness
+ */
+export function readStaleness(state: BranchState, context: QueryContext, query: ReadStaleness): Staleness {
+  const { workspace } = query;
+  const locale = parseLocale(query.locale);
+  const record = requireReadable(state, context, readerAt(context.view, undefined), workspace, query.place);
+  const type = schemaAt(state, context.view, workspace, undefined).nodeType(record.header.nodeType);
+  return translationStaleness(record.properties, overlayOf(record.header.translations, locale), type ?? null);
+}

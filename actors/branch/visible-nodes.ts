@@ -1,0 +1,107 @@
+import type { Policy } from '#runtime/access/policy.ts';
+import { assert } from '#runtime/base/assert.ts';
+import type { QueryContext } from '#runtime/commit/behaviour.ts';
+import type { JsonObject } from '#runtime/content/json-value.ts';
+import type { Revision } from '#runtime/content/revision.ts';
+import type { ResolvedNodeType } from '#runtime/content/type-resolver.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
+import type { NodeReader } from '#runtime/tree/node-reader.ts';
+import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import { type RenderFacts, renderNode } from '#runtime/tree/render-node.ts';
+import type { BranchState } from './branch-state.ts';
+import { localeChain, localizedProperties } from './localize.ts';
+import { readerAt, schemaAt } from './read-node.ts';
+
+/** Which nodes are meant: those of a workspace, at the head or at a revision, in a locale or as stored. */
+export interface Scene {
+  readonly workspace: string;
+  readonly at?: Revision;
+  /** As the caller wrote it. */
+  readonly lang?: string;
+}
+
+/** A node the caller gets to see. */
+export interface VisibleNode {
+  readonly record: NodeRecord;
+  /** What its locale shows instead of the stored properties. */
+  readonly properties: JsonObject | undefined;
+}
+
+/**
+ * The nodes of one answer: looked up, left out where the caller may not read them or the locale hides them, and
+ * made into text. Every listing and query goes through here, so all of them agree on what can be seen.
+ */
+export class VisibleNodes {
+  readonly tree: NodeReader;
+  readonly workspace: string;
+  readonly #state: BranchState;
+  readonly #reader: TableReader;
+  readonly #at: Revision | undefined;
+  readonly #policy: Policy;
+  readonly #chain: readonly string[];
+  readonly #types = new Map<string, ResolvedNodeType | undefined>();
+
+  /** @throws {ServiceError} `VALIDATION_FAILED` for a malformed locale */
+  constructor(state: BranchState, context: QueryContext, reader: TableReader, scene: Scene) {
+    this.#state = state;
+    this.#reader = reader;
+    this.#at = scene.at;
+    this.#policy = context.caller.policy;
+    this.#chain = scene.lang === undefined ? [] : localeChain(state, scene.lang);
+    this.workspace = scene.workspace;
+    this.tree = readerAt(reader, scene.at);
+  }
+
+  /** Whether every stored node is visible, so that nodes can be counted without looking at them. */
+  get seesAll(): boolean {
+    return this.#policy.unrestricted && this.#chain.length === 0;
+  }
+
+  /**
+   * A node that some table names.
+   *
+   * @returns undefined when it cannot be seen
+   * @throws {ServiceError} `DATA_CORRUPTED`
+   */
+  find(id: string): VisibleNode | undefined {
+    const record = this.tree.byId(this.workspace, id);
+    assert(record !== undefined, `node ${id} is listed but not stored`);
+    return this.visible(record);
+  }
+
+  /** A stored node, or undefined when it cannot be seen. */
+  visible(record: NodeRecord): VisibleNode | undefined {
+    if (!this.#policy.unrestricted) {
+      const { path, nodeType } = record.header;
+      if (!this.#policy.allows('read', { workspace: this.workspace, path, nodeType })) return undefined;
+    }
+    const properties = localizedProperties(record, this.#chain);
+    return properties === 'hidden' ? undefined : { record, properties };
+  }
+
+  /** The type of a node; undefined when it has been deleted. */
+  type(name: string): ResolvedNodeType | undefined {
+    if (!this.#types.has(name)) {
+      const schema = schemaAt(this.#state, this.#reader, this.workspace, this.#at);
+      this.#types.set(name, schema.nodeType(name));
+    }
+    return this.#types.get(name);
+  }
+
+  /**
+   * The node object as JSON text.
+   *
+   * @param children JSON text of a further field `children`
+   */
+  render({ record, properties }: VisibleNode, children?: string): string {
+    const { id, nodeType } = record.header;
+    const facts: RenderFacts = {
+      workspace: this.workspace,
+      hasChildren: this.tree.hasChildren(this.workspace, id),
+      type: this.type(nodeType),
+      ...(properties === undefined ? {} : { properties }),
+      ...(children === undefined ? {} : { children }),
+    };
+    return renderNode(record, facts);
+  }
+}

@@ -1,0 +1,41 @@
+import type { Turn } from '#runtime/commit/behaviour.ts';
+import type { JsonObject } from '#runtime/content/json-value.ts';
+import { decodeJsonRow, encodeJsonRow } from '#runtime/shard/json-row.ts';
+import { auditKey, BranchTable } from '#runtime/shard/key-layout.ts';
+
+/** What the audit log calls an action. @see Supplement 12 */
+export type AuditAction =
+  | 'Create'
+  | 'Update'
+  | 'UpdateProperty'
+  | 'Delete'
+  | 'Publish'
+  | 'Unpublish'
+  | 'Move'
+  | 'Copy'
+  | 'Rename'
+  | 'Restore';
+
+/** Who did what to a node, in the form it goes over the wire. @see Supplement 12, audit entry */
+export interface AuditEntry {
+  readonly id: string;
+  readonly node_id: string;
+  readonly path: string;
+  readonly workspace: string;
+  readonly user_id: string;
+  readonly action: AuditAction;
+  /** ISO 8601. */
+  readonly timestamp: string;
+  readonly details: JsonObject | null;
+}
+
+/** Keeps an entry under the turn's revision. @param number of the entry within its revision */
+export function writeAuditEntry(turn: Turn, number: number, entry: AuditEntry): void {
+  const key = auditKey(entry.workspace, entry.node_id, turn.revision, number);
+  turn.put(BranchTable.audit, key, encodeJsonRow(entry));
+}
+
+/** Reads the value of a row of the `audit` table. @throws {ServiceError} `DATA_CORRUPTED` */
+export function readAuditEntry(bytes: Uint8Array): AuditEntry {
+  return decodeJsonRow(bytes) as AuditEntry;
+}

@@ -1,0 +1,355 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { policyFor } from '#runtime/access/policy.ts';
+import type { Principal } from '#runtime/access/principal.ts';
+import { systemClock } from '#runtime/base/clock.ts';
+import { systemRandom } from '#runtime/base/random.ts';
+import { commonTableNames } from '#runtime/commit/behaviour.ts';
+import { HybridClock } from '#runtime/commit/hybrid-clock.ts';
+import { Layer } from '#runtime/commit/layer.ts';
+import { LayeredReader } from '#runtime/commit/layered-reader.ts';
+import { TurnScope } from '#runtime/commit/turn-scope.ts';
+import type { NodeHeader } from '#runtime/content/content-node.ts';
+import { parseNodeTypeDefinition } from '#runtime/content/node-type.ts';
+import { orderKeyBetween } from '#runtime/content/order-key.ts';
+import { isDescendantPath, joinPath, pathName, rebasePath } from '#runtime/content/path.ts';
+import { formatRevision, type Revision, revisionZero } from '#runtime/content/revision.ts';
+import { newSchemaRecord } from '#runtime/content/schema-record.ts';
+import { SchemaResolver } from '#runtime/content/schema-resolver.ts';
+import { branchTableNames } from '#runtime/shard/key-layout.ts';
+import { LmdbShard } from '#runtime/shard/lmdb-shard.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
+import { HeadNodeReader, type NodeReader, PastNodeReader } from '#runtime/tree/node-reader.ts';
+import { makeNodeRecord, type NodeRecord } from '#runtime/tree/node-record.ts';
+import { writeRevision } from '#runtime/tree/revision-store.ts';
+import { TreeWriter } from '#runtime/tree/tree-writer.ts';
+import { findDamage } from '#test/support/branch-checker.ts';
+import { MODEL_ROOT, type ModelNode, TreeModel } from './tree-model.ts';
+
+/** One thing a revision does; numbers pick among what is there. */
+type Step =
+  | { readonly do: 'create'; readonly parent: number; readonly name: string; readonly old: boolean }
+  | { readonly do: 'update'; readonly node: number }
+  | { readonly do: 'remove'; readonly node: number }
+  | { readonly do: 'move'; readonly node: number; readonly parent: number; readonly name: string }
+  | { readonly do: 'reorder'; readonly node: number; readonly place: number }
+  | { readonly do: 'swap'; readonly node: number; readonly other: number };
+
+const pick = fc.nat({ max: 50 });
+const name = fc.constantFrom('a', 'b', 'c', 'b-1', 'd.e');
+const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 5,
+    arbitrary: fc.record({ do: fc.constant('create' as const), parent: pick, name, old: fc.boolean() }),
+  },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('update' as const), node: pick }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('remove' as const), node: pick }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant('move' as const), node: pick, parent: pick, name }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('reorder' as const), node: pick, place: pick }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('swap' as const), node: pick, other: pick }) },
+);
+
+/** A revision, and whether what is pending goes to LMDB after it. */
+const history = fc.array(
+  fc.record({ steps: fc.array(step, { minLength: 1, maxLength: 4 }), apply: fc.boolean() }),
+  { minLength: 1, maxLength: 14 },
+);
+
+const principal: Principal = { kind: 'system', tenant: 'acme' };
+const caller = { principal, policy: policyFor(principal, 'acme') };
+
+const stored = newSchemaRecord(
+  parseNodeTypeDefinition({
+    name: 'test:Item',
+    properties: [{ name: 'title', type: 'String', index: ['Property'] }],
+  }),
+  'item',
+  '2026-01-01T00:00:00.000Z',
+);
+const types = new SchemaResolver({
+  nodeType: (asked) => (asked === 'test:Item' ? stored : undefined),
+  archetype: () => undefined,
+  elementType: () => undefined,
+});
+
+/** The tree under test, over a real shard with unapplied layers on top. */
+class TreeUnderTest {
+  readonly #shard: LmdbShard;
+  readonly #clock: HybridClock;
+  /** Moves on by itself, so that there are moments between two revisions. */
+  #wallMs = 1_000_000;
+  #layers: readonly Layer[] = [];
+  #sequence = 0;
+
+  constructor(folder: string) {
+    this.#shard = new LmdbShard(folder, [...commonTableNames, ...branchTableNames]);
+    this.#clock = new HybridClock({ ...systemClock, wallMs: () => this.#wallMs });
+  }
+
+  get reader(): TableReader {
+    return new LayeredReader(
+      () => this.#layers,
+      () => this.#shard,
+    );
+  }
+
+  commit(change: (writer: TreeWriter) => void): Revision {
+    this.#wallMs += 10;
+    const layer = new Layer();
+    this.#layers = [layer, ...this.#layers];
+    const turn = new TurnScope(caller, this.#wallMs, this.reader, layer, this.#clock, systemRandom);
+    const writer = new TreeWriter(turn, () => types);
+    change(writer);
+    writeRevision(turn, { actor: 'ada', message: 'step', isSystem: false }, writer.changes, []);
+    return turn.revision;
+  }
+
+  async apply(): Promise<void> {
+    const writes = this.#layers.toReversed().flatMap((layer) => layer.writes());
+    this.#sequence += 1;
+    await this.#shard.apply(writes, { sequence: this.#sequence, clock: this.#clock.last }).committed;
+    this.#layers = [];
+  }
+
+  async close(): Promise<void> {
+    await this.#shard.close();
+  }
+}
+
+/** Carries steps out on the model and on the tree alike. */
+class Stepper {
+  readonly #workspace: string;
+  readonly #nodes: Map<string, ModelNode>;
+  readonly #writer: TreeWriter;
+  readonly #everyId: Set<string>;
+
+  constructor(workspace: string, nodes: Map<string, ModelNode>, writer: TreeWriter, everyId: Set<string>) {
+    this.#workspace = workspace;
+    this.#nodes = nodes;
+    this.#writer = writer;
+    this.#everyId = everyId;
+  }
+
+  run(step: Step): void {
+    if (step.do === 'create') return this.#create(step);
+    const node = this.#choose(step.node);
+    if (node === undefined) return;
+    if (step.do === 'update') this.#replace(node, { title: `${node.title}!` });
+    else if (step.do === 'remove') for (const each of this.#subtree(node).reverse()) this.#remove(each);
+    else if (step.do === 'move') this.#move(node, step);
+    else if (step.do === 'reorder') this.#replace(node, { orderKey: this.#keyAt(node.parentId, step.place) });
+    else this.#swap(node, this.#choose(step.other));
+  }
+
+  #choose(index: number): ModelNode | undefined {
+    const all = [...this.#nodes.values()];
+    return all.length === 0 ? undefined : all[index % all.length];
+  }
+
+  #parent(index: number): { readonly id: string; readonly path: string } {
+    return [{ id: MODEL_ROOT, path: '/' }, ...this.#nodes.values()][
+      index % (this.#nodes.size + 1)
+    ] as ModelNode;
+  }
+
+  #isFree(path: string): boolean {
+    return ![...this.#nodes.values()].some((node) => node.path === path);
+  }
+
+  #children(parentId: string): ModelNode[] {
+    const children = [...this.#nodes.values()].filter((node) => node.parentId === parentId);
+    return children.sort((a, b) => (a.orderKey < b.orderKey ? -1 : 1));
+  }
+
+  /** A free key at some place among the children. */
+  #keyAt(parentId: string, place: number): string {
+    const keys = this.#children(parentId).map((child) => child.orderKey);
+    const index = place % (keys.length + 1);
+    return orderKeyBetween(keys[index - 1] ?? null, keys[index] ?? null);
+  }
+
+  #lastKey(parentId: string): string {
+    return orderKeyBetween(this.#children(parentId).at(-1)?.orderKey ?? null, null);
+  }
+
+  #subtree(top: ModelNode): ModelNode[] {
+    const below = [...this.#nodes.values()].filter((node) => isDescendantPath(node.path, top.path));
+    return [top, ...below.sort((a, b) => (a.path < b.path ? -1 : 1))];
+  }
+
+  #create({ parent: index, name, old }: Step & { readonly do: 'create' }): void {
+    const parent = this.#parent(index);
+    const path = joinPath(parent.path, name);
+    if (!this.#isFree(path)) return;
+    // An id that was deleted may come back.
+    const gone = [...this.#everyId].find((id) => !this.#nodes.has(id));
+    const id = old && gone !== undefined ? gone : `n${this.#everyId.size}`;
+    this.#everyId.add(id);
+    const node: ModelNode = {
+      id,
+      path,
+      parentId: parent.id,
+      orderKey: this.#lastKey(parent.id),
+      nodeType: 'test:Item',
+      version: 1,
+      title: path,
+    };
+    this.#nodes.set(id, node);
+    this.#writer.add(this.#workspace, this.#record(node, 'added'));
+  }
+
+  #remove(node: ModelNode): void {
+    this.#writer.remove(this.#workspace, this.#present(node.id));
+    this.#nodes.delete(node.id);
+  }
+
+  #move(node: ModelNode, { parent: index, name }: Step & { readonly do: 'move' }): void {
+    const parent = this.#parent(index);
+    const path = joinPath(parent.path, name);
+    const isInside = parent.path === node.path || isDescendantPath(parent.path, node.path);
+    if (isInside || !this.#isFree(path)) return;
+    const place = { parentId: parent.id, orderKey: this.#keyAt(parent.id, index) };
+    for (const each of this.#subtree(node)) {
+      const moved = { path: rebasePath(each.path, node.path, path) };
+      this.#replace(each, each.id === node.id ? { ...moved, ...place } : moved);
+    }
+  }
+
+  /** Two childless nodes take each other's names: for a moment both want one path. */
+  #swap(node: ModelNode, other: ModelNode | undefined): void {
+    if (other === undefined || other.id === node.id || other.parentId !== node.parentId) return;
+    if (this.#children(node.id).length + this.#children(other.id).length > 0) return;
+    this.#replace(node, { path: other.path });
+    this.#replace(other, { path: node.path });
+  }
+
+  #replace(node: ModelNode, change: Partial<ModelNode>): void {
+    const next = { ...node, ...change, version: node.version + 1 };
+    this.#nodes.set(node.id, next);
+    this.#writer.replace(this.#workspace, this.#present(node.id), this.#record(next, 'modified'));
+  }
+
+  #present(id: string): NodeRecord {
+    return this.#writer.head.byId(this.#workspace, id) as NodeRecord;
+  }
+
+  #record(node: ModelNode, operation: NodeHeader['operation']): NodeRecord {
+    const now = '2026-01-01T00:00:00.000Z';
+    const header: NodeHeader = {
+      id: node.id,
+      name: pathName(node.path),
+      path: node.path,
+      nodeType: node.nodeType,
+      archetype: null,
+      parentId: node.parentId,
+      orderKey: node.orderKey,
+      version: node.version,
+      createdAt: now,
+      createdBy: 'ada',
+      updatedAt: now,
+      updatedBy: 'ada',
+      publishedAt: null,
+      publishedBy: null,
+      ownerId: null,
+      translations: null,
+      relations: [],
+      revision: formatRevision(this.#writer.revision),
+      operation,
+      changedLocale: null,
+    };
+    return makeNodeRecord(header, { title: node.title });
+  }
+}
+
+/** What a reader says of a node, in the model's terms. */
+function seen(record: NodeRecord | undefined): unknown {
+  if (record === undefined) return undefined;
+  const { id, path, parentId, orderKey, nodeType, version } = record.header;
+  return { id, path, parentId, orderKey, nodeType, version, title: record.property('title') };
+}
+
+function compare(
+  workspace: string,
+  reader: NodeReader,
+  model: TreeModel,
+  revision: number,
+  ids: Iterable<string>,
+  paths: Iterable<string>,
+): void {
+  const parents = [MODEL_ROOT, ...ids];
+  for (const id of ids) expect(seen(reader.byId(workspace, id))).toEqual(model.nodesAt(revision).get(id));
+  for (const path of paths) {
+    const id = model.idAt(revision, path);
+    expect([path, reader.idAt(workspace, path)]).toEqual([path, id]);
+    const node = id === undefined || id === MODEL_ROOT ? undefined : model.nodesAt(revision).get(id);
+    expect(seen(reader.byPath(workspace, path))).toEqual(node);
+  }
+  for (const parent of parents) {
+    const wanted = model.children(revision, parent).map(({ id, orderKey }) => ({ id, orderKey }));
+    expect([...reader.children(workspace, parent)]).toEqual(wanted);
+    expect([...reader.children(workspace, parent, { reverse: true })]).toEqual(wanted.toReversed());
+    expect(reader.hasChildren(workspace, parent)).toBe(wanted.length > 0);
+    for (const [index, { orderKey }] of wanted.entries()) {
+      const behind = reader.children(workspace, parent, { after: orderKey });
+      expect([...behind]).toEqual(wanted.slice(index + 1));
+      const before = reader.children(workspace, parent, { after: orderKey, reverse: true });
+      expect([...before]).toEqual(wanted.slice(0, index).toReversed());
+    }
+  }
+}
+
+describe('a tree over time', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'tree-'));
+  let tree: TreeUnderTest;
+  let runs = 0;
+
+  beforeAll(() => {
+    tree = new TreeUnderTest(folder);
+  });
+  afterAll(async () => {
+    await tree.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  it('reads at every revision as a full copy of each would, at the head too, and keeps every index whole', async () => {
+    await fc.assert(
+      fc.asyncProperty(history, async (revisions) => {
+        runs += 1;
+        const workspace = `w${runs}`;
+        const model = new TreeModel();
+        const made: Revision[] = [];
+        const ids = new Set<string>();
+        for (const { steps, apply } of revisions) {
+          const revision = tree.commit((writer) => {
+            model.commit((nodes) => {
+              const stepper = new Stepper(workspace, nodes, writer, ids);
+              for (const each of steps) stepper.run(each);
+            });
+          });
+          made.push(revision);
+          if (apply) await tree.apply();
+        }
+        const paths = new Set(['/']);
+        for (let n = 0; n <= model.newest; n++) {
+          for (const { path } of model.nodesAt(n).values()) paths.add(path);
+        }
+        const { reader } = tree;
+        compare(workspace, new PastNodeReader(reader, revisionZero), model, 0, ids, paths);
+        for (const [index, revision] of made.entries()) {
+          compare(workspace, new PastNodeReader(reader, revision), model, index + 1, ids, paths);
+          // A moment between two revisions shows the earlier one.
+          const between = { ms: revision.ms + 5, counter: 0 };
+          compare(workspace, new PastNodeReader(reader, between), model, index + 1, ids, paths);
+        }
+        compare(workspace, new HeadNodeReader(reader), model, model.newest, ids, paths);
+      }),
+      { numRuns: 150 },
+    );
+    expect(findDamage(tree.reader)).toEqual([]);
+    await tree.apply();
+    expect(findDamage(tree.reader)).toEqual([]);
+  });
+});

@@ -23,7 +23,6 @@ import { actorId } from '#runtime/actor/actor-id.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
 import type { ActorId, ActorLifecycle, Delivery, Router } from '#runtime/actor/ports.ts';
 import type { Random } from '#runtime/base/random.ts';
-import { crashPoint } from '#runtime/commit/crash-point.ts';
 import { requireBranchName, requireRepositoryName } from '#runtime/content/names.ts';
 import { newLanguageSettings } from '#runtime/content/translation-config.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
@@ -160,7 +159,6 @@ export class MemberProvisioning implements Provisioning {
     const caller = engineCaller(tenantId);
     const bootstrap: BootstrapTenant = { type: 'BootstrapTenant', tenantId, admin };
     const complete: CompleteTenant = { type: 'CompleteTenant', tenantId };
-    crashPoint('before-shard-create');
     this.#lifecycle.create(actor);
     await this.#router.command(actor, bootstrap, { caller });
     await this.#router.command(tenantActor(SYSTEM_TENANT), complete, { caller: engineCaller(SYSTEM_TENANT) });

@@ -368,6 +368,54 @@ describe('tenants', () => {
   });
 });
 
+describe('content', () => {
+  const page = { name: 'guarded', node_type: 'svc:Folder', properties: {} };
+  const root = '/api/repository/guarded/main/head/default';
+
+  beforeAll(async () => {
+    await server.createRepository('guarded');
+  });
+
+  it('is open to the admin token on every family of routes [ADMIN-010]', async () => {
+    const created = await server.admin('POST', `${root}/`, page);
+    expect(created.status).toBe(201);
+    for (const path of [
+      `${root}/guarded`,
+      '/api/management/guarded/main/nodetypes',
+      '/api/workspaces/guarded',
+      '/api/repositories/guarded',
+      '/api/management/repositories/default/guarded/revisions',
+    ]) {
+      expect([path, (await server.admin('GET', path)).status]).toEqual([path, 200]);
+    }
+  });
+
+  it('is not written without a token [ADMIN-013]', async () => {
+    for (const [method, path, body] of [
+      ['POST', `${root}/`, { ...page, name: 'intruder' }],
+      ['PUT', `${root}/guarded`, { properties: { description: 'changed' } }],
+      ['DELETE', `${root}/guarded`, undefined],
+    ] as const) {
+      const answer = await server.request(method, path, body === undefined ? {} : { body });
+      expect([401, 403]).toContain(answer.status);
+    }
+    expect((await server.admin('GET', `${root}/intruder`)).status).toBe(404);
+    const kept = await server.admin('GET', `${root}/guarded`);
+    expect([kept.status, kept.json.properties.description]).toEqual([200, undefined]);
+  });
+
+  it('is not seen without a token: a node is missing, a listing empty [ADMIN-014]', async () => {
+    const node = await server.request('GET', `${root}/guarded`);
+    expect([node.status, node.json.code]).toEqual([404, 'NODE_NOT_FOUND']);
+    const missing = await server.request('GET', `${root}/never-there`);
+    expect(missing.json.code).toBe(node.json.code);
+    const listing = await server.request('GET', `${root}/`);
+    expect([listing.status, listing.json]).toEqual([200, []]);
+    const expired = await server.request('GET', `${root}/`, { token: 'of-no-use' });
+    expect([expired.status, expired.json]).toEqual([200, []]);
+  });
+});
+
 describe('what is stored and written', () => {
   it('holds argon2id hashes and no password, token or hash in the clear [ADMIN-022, HTTP-034]', async () => {
     await server.restart();

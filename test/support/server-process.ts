@@ -12,6 +12,8 @@ export interface ServerProcessOptions {
   /** Environment variables besides a port, the data folder and the admin password; undefined unsets one. */
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly args?: readonly string[];
+  /** Working folder; default: that of temporary files. */
+  readonly cwd?: string;
   /** Resolve at the exit of the process instead of at its ready line. */
   readonly waitForExit?: boolean;
 }
@@ -68,8 +70,9 @@ class ChildServer implements ServerProcess {
       SVC_ADMIN_PASSWORD: ADMIN_PASSWORD,
       ...options.env,
     };
+    for (const [name, value] of Object.entries(env)) if (value === undefined) delete env[name];
     this.#child = spawn(process.execPath, [mainFile, ...(options.args ?? [])], {
-      cwd: tmpdir(),
+      cwd: options.cwd ?? tmpdir(),
       env,
       stdio: ['ignore', 'pipe', 'pipe'],
     });

@@ -1,0 +1,296 @@
+import { spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import { ADMIN_PASSWORD } from '#test/support/server.ts';
+import {
+  type ServerProcess,
+  type ServerProcessOptions,
+  startServerProcess,
+} from '#test/support/server-process.ts';
+
+const cleanups: (() => unknown)[] = [];
+
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+async function start(options: ServerProcessOptions = {}): Promise<ServerProcess> {
+  const server = await startServerProcess(options);
+  cleanups.push(() => server.close());
+  return server;
+}
+
+function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'grove-test-'));
+  cleanups.push(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** A connection of its own, for requests that are sent piece by piece. */
+class RawConnection {
+  received = '';
+  readonly closed: Promise<void>;
+  readonly #socket: Socket;
+
+  private constructor(socket: Socket) {
+    this.#socket = socket;
+    socket.setEncoding('latin1').on('data', (text: string) => {
+      this.received += text;
+    });
+    socket.on('error', () => undefined);
+    this.closed = new Promise((resolve) => socket.once('close', () => resolve()));
+    cleanups.push(() => socket.destroy());
+  }
+
+  static open(port: number): Promise<RawConnection> {
+    return new Promise((resolve, reject) => {
+      const socket = connect(port, '127.0.0.1', () => resolve(new RawConnection(socket)));
+      socket.once('error', reject);
+    });
+  }
+
+  send(text: string): void {
+    this.#socket.write(text);
+  }
+
+  async answer(pattern: RegExp): Promise<string> {
+    await expect.poll(() => this.received, { timeout: 10_000, interval: 10 }).toMatch(pattern);
+    const answer = this.received;
+    this.received = '';
+    return answer;
+  }
+}
+
+describe('starting', () => {
+  it('prints a random password once when none is configured [ADMIN-015]', async () => {
+    const dataDir = temporaryFolder();
+    const first = await start({ dataDir, env: { SVC_ADMIN_PASSWORD: undefined } });
+    const password = /password {2}(\S{16}) /.exec(first.stdout)?.[1] as string;
+    expect(first.stdout).toMatch(/tenant +default/);
+    expect(first.stdout).toMatch(/username +admin/);
+    const login = await first.request('POST', '/api/svc/sys/default/auth', {
+      body: { username: 'admin', password },
+    });
+    expect([login.status, login.json.must_change_password]).toEqual([200, true]);
+    const lines = first.stdout.split('\n').filter((line) => line.startsWith('{'));
+    expect(lines.join('\n')).not.toContain(password);
+    await first.kill('SIGTERM');
+    const second = await start({ dataDir, env: { SVC_ADMIN_PASSWORD: undefined } });
+    expect(second.stdout).not.toMatch(/password {2}\S/);
+    const again = await second.request('POST', '/api/svc/sys/default/auth', {
+      body: { username: 'admin', password },
+    });
+    expect(again.status).toBe(200);
+  });
+
+  it('refuses a weak configured password, naming the rule and not the password [ADMIN-020]', async () => {
+    for (const [weak, rule] of [
+      ['Sh0rt!', /12 characters/],
+      ['alllowercase-123', /upper-case/],
+      ['NoSpecialsAtAll1', /neither letter nor digit/],
+    ] as const) {
+      const server = await start({ env: { SVC_ADMIN_PASSWORD: weak }, waitForExit: true });
+      expect((await server.exited).code).toBe(2);
+      expect(server.stderr).toContain('SVC_ADMIN_PASSWORD');
+      expect(server.stderr).toMatch(rule);
+      expect(server.stderr).not.toContain(weak);
+    }
+  });
+
+  it('makes its keys once, for its owner only, and tokens outlive a restart [ADMIN-021]', async () => {
+    const dataDir = temporaryFolder();
+    const first = await start({ dataDir });
+    const token = await first.logIn();
+    for (const name of ['jwt-secret', 'master-key']) {
+      expect(statSync(join(dataDir, 'secrets', name)).mode & 0o777).toBe(0o600);
+    }
+    await first.kill('SIGTERM');
+    const second = await start({ dataDir });
+    expect((await second.request('GET', '/api/svc/me', { token })).status).toBe(200);
+  });
+
+  it('says where to go next, and logs a ready line [CONF-007]', async () => {
+    const server = await start();
+    expect(server.stdout).toContain(`http://127.0.0.1:${server.port}`);
+    expect(server.stdout).toContain('curl');
+    const ready = server.stdout.split('\n').find((line) => line.includes('"msg":"ready"')) as string;
+    expect(JSON.parse(ready)).toMatchObject({ level: 'info', port: server.port });
+  });
+
+  it('starts by npm start with nothing else installed and prints where to go next [CONF-001]', async () => {
+    const child = spawn('npm', ['start'], {
+      cwd: join(import.meta.dirname, '../..'),
+      env: { ...process.env, PORT: '0', SVC_DATA_DIR: temporaryFolder(), SVC_ADMIN_PASSWORD: ADMIN_PASSWORD },
+      detached: true,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const exited = new Promise((resolve) => child.once('close', resolve));
+    cleanups.push(() =>
+      child.exitCode === null ? process.kill(-(child.pid as number), 'SIGKILL') : undefined,
+    );
+    let stdout = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      stdout += text;
+    });
+    await expect.poll(() => stdout, { timeout: 20_000 }).toContain('"msg":"ready"');
+    const url = /http:\/\/127\.0\.0\.1:\d+/.exec(stdout)?.[0] as string;
+    expect(await (await fetch(`${url}/health`)).text()).toBe('ok');
+    process.kill(-(child.pid as number), 'SIGTERM');
+    await exited;
+  });
+
+  it('listens on 127.0.0.1:8080 unless told otherwise [CONF-002]', async () => {
+    const server = await startServerProcess({ env: { PORT: undefined }, waitForExit: false }).catch(
+      (error: Error) => error,
+    );
+    // Where somebody has that port already, the refusal names it.
+    if (server instanceof Error) expect(server.message).toContain('127.0.0.1:8080');
+    else {
+      cleanups.push(() => server.close());
+      expect(server.port).toBe(8080);
+    }
+    const other = await start({ env: { SVC_HOST: '0.0.0.0' } });
+    expect(other.port).not.toBe(8080);
+    expect(await (await fetch(`http://127.0.0.2:${other.port}/health`)).text()).toBe('ok');
+    const local = await start();
+    await expect(fetch(`http://127.0.0.2:${local.port}/health`)).rejects.toThrow();
+  });
+
+  it('keeps its data in ./data unless told otherwise [CONF-003]', async () => {
+    const cwd = temporaryFolder();
+    await start({ cwd, env: { SVC_DATA_DIR: undefined } });
+    expect(existsSync(join(cwd, 'data/journal'))).toBe(true);
+    const elsewhere = join(temporaryFolder(), 'deep/er');
+    await start({ dataDir: elsewhere });
+    expect(existsSync(join(elsewhere, 'journal'))).toBe(true);
+  });
+
+  it('reads the file SVC_CONFIG names, environment variables winning [CONF-004]', async () => {
+    const file = join(temporaryFolder(), 'grove.toml');
+    writeFileSync(file, '[server]\nlog_level = "debug"\nbase_url = "https://file.example"\n');
+    const server = await start({
+      env: { SVC_CONFIG: file, SVC_BASE_URL: 'https://environment.example' },
+    });
+    expect(server.stdout).toContain('https://environment.example');
+    expect(server.stdout).not.toContain('https://file.example');
+    await server.request('GET', '/health');
+    await expect.poll(() => server.stdout).toContain('"level":"debug"');
+  });
+
+  it('refuses unknown keys and wrong types, naming all of them [CONF-005, CONF-006]', async () => {
+    const file = join(temporaryFolder(), 'grove.toml');
+    writeFileSync(file, '[server]\nporrt = 1\n\n[limits]\nmailbox_max = "many"\n');
+    const server = await start({ env: { SVC_CONFIG: file }, waitForExit: true });
+    expect((await server.exited).code).toBe(2);
+    expect(server.stderr).toContain('porrt');
+    expect(server.stderr).toMatch(/mailbox_max.*integer|mailbox_max.*whole number/);
+  });
+
+  it('prints its options for --help and refuses other arguments', async () => {
+    const help = await start({ args: ['--help'], waitForExit: true });
+    expect((await help.exited).code).toBe(0);
+    expect(help.stdout).toContain('SVC_DATA_DIR');
+    const other = await start({ args: ['--port'], waitForExit: true });
+    expect((await other.exited).code).toBe(2);
+    expect(other.stderr).toContain('--port');
+  });
+
+  it('refuses a data directory another process uses, and takes it once that one is dead [DUR-006]', async () => {
+    const dataDir = temporaryFolder();
+    const first = await start({ dataDir });
+    const second = await start({ dataDir, waitForExit: true });
+    expect((await second.exited).code).toBe(1);
+    expect(second.stderr).toContain(dataDir);
+    expect(second.stderr).toContain(String(first.pid));
+    await first.kill('SIGKILL');
+    const third = await start({ dataDir });
+    expect((await third.request('GET', '/health')).status).toBe(200);
+  });
+
+  it('says which address is taken', async () => {
+    const first = await start();
+    const second = await start({ env: { PORT: String(first.port) }, waitForExit: true });
+    expect((await second.exited).code).toBe(1);
+    expect(second.stderr).toContain(`127.0.0.1:${first.port}`);
+  });
+});
+
+describe('stopping', () => {
+  /** A request whose body is on its way. */
+  async function half(server: ServerProcess, token: string, repository: string) {
+    const body = JSON.stringify({ repo_id: repository });
+    const connection = await RawConnection.open(server.port);
+    connection.send(
+      `POST /api/repositories HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\n` +
+        `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body.slice(0, 3)}`,
+    );
+    return { connection, rest: body.slice(3) };
+  }
+
+  it('answers what is under way, refuses the new, and ends with 0 [HTTP-029, HTTP-036]', async () => {
+    const server = await start();
+    const token = await server.logIn();
+    const kept = await RawConnection.open(server.port);
+    kept.send('GET /ready HTTP/1.1\r\nHost: localhost\r\n\r\n');
+    expect(await kept.answer(/"state":"ready"/)).toContain('HTTP/1.1 200');
+    const { connection, rest } = await half(server, token, 'last');
+    // The server has read the head when it has answered what was sent after it.
+    kept.send('GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n');
+    await kept.answer(/ok$/);
+    const exited = server.kill('SIGTERM');
+    await expect
+      .poll(
+        () =>
+          RawConnection.open(server.port).then(
+            () => 'accepted',
+            () => 'refused',
+          ),
+        { timeout: 10_000 },
+      )
+      .toBe('refused');
+    kept.send('GET /ready HTTP/1.1\r\nHost: localhost\r\n\r\n');
+    expect(await kept.answer(/"state":"draining"/)).toContain('HTTP/1.1 503');
+    connection.send(rest);
+    expect(await connection.answer(/"repo_id":"last"/)).toContain('HTTP/1.1 201');
+    expect(await exited).toEqual({ code: 0, signal: null });
+    const again = await start({ dataDir: server.dataDir });
+    expect(
+      (await again.request('GET', '/api/repositories/last', { token: await again.logIn() })).status,
+    ).toBe(200);
+  });
+
+  it('ends with 0 on SIGINT as well', async () => {
+    const server = await start();
+    expect(await server.kill('SIGINT')).toEqual({ code: 0, signal: null });
+  });
+
+  it('cuts short at the second signal', async () => {
+    const server = await start();
+    await half(server, await server.logIn(), 'never');
+    await server.request('GET', '/health');
+    process.kill(server.pid, 'SIGTERM');
+    await expect
+      .poll(
+        () =>
+          RawConnection.open(server.port).then(
+            () => 'accepted',
+            () => 'refused',
+          ),
+        { timeout: 10_000 },
+      )
+      .toBe('refused');
+    expect(await server.kill('SIGTERM')).toEqual({ code: 1, signal: null });
+  });
+
+  it('is over after the grace period with a request that never ends', async () => {
+    const file = join(temporaryFolder(), 'grove.toml');
+    writeFileSync(file, '[server]\nshutdown_grace_ms = 200\n');
+    const server = await start({ env: { SVC_CONFIG: file } });
+    await half(server, await server.logIn(), 'never');
+    await server.request('GET', '/health');
+    expect(await server.kill('SIGTERM')).toEqual({ code: 0, signal: null });
+  });
+});

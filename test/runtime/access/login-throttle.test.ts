@@ -1,0 +1,75 @@
+import { describe, expect, it } from 'vitest';
+import { LoginThrottle } from '#runtime/access/login-throttle.ts';
+import { type Clock, systemClock } from '#runtime/base/clock.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+
+const limits = { freeFailures: 3, firstWaitMs: 1_000, waitMsMax: 4_000, forgetMs: 60_000, entriesMax: 3 };
+
+class ManualClock implements Clock {
+  nowMs = 0;
+  wallMs = () => this.nowMs;
+  monotonicMs = () => this.nowMs;
+  after = systemClock.after;
+  soon = systemClock.soon;
+}
+
+function attempt(throttle: LoginThrottle, account = 'default/admin', address = '10.0.0.1'): number | 'tried' {
+  try {
+    throttle.begin(account, address);
+    return 'tried';
+  } catch (error) {
+    if (error instanceof ServiceError && error.code === 'ACCOUNT_LOCKED') {
+      return error.details?.retry_after_seconds as number;
+    }
+    throw error;
+  }
+}
+
+describe('LoginThrottle', () => {
+  it('lets some failures go, then makes each wait twice as long, up to a bound', () => {
+    const clock = new ManualClock();
+    const throttle = new LoginThrottle(clock, limits);
+    for (let free = 0; free < 3; free++) expect(attempt(throttle)).toBe('tried');
+    for (const seconds of [1, 2, 4, 4]) {
+      expect(attempt(throttle)).toBe('tried');
+      expect(attempt(throttle)).toBe(seconds);
+      clock.nowMs += seconds * 1_000 - 1;
+      expect(attempt(throttle)).toBe(1);
+      clock.nowMs += 1;
+    }
+  });
+
+  it('forgives after a success and after a time of peace', () => {
+    const clock = new ManualClock();
+    const throttle = new LoginThrottle(clock, limits);
+    for (let failure = 0; failure < 4; failure++) attempt(throttle);
+    expect(attempt(throttle)).toBe(1);
+    throttle.succeeded('default/admin', '10.0.0.1');
+    for (let free = 0; free < 4; free++) expect(attempt(throttle)).toBe('tried');
+    clock.nowMs += limits.forgetMs + 1;
+    for (let free = 0; free < 4; free++) expect(attempt(throttle)).toBe('tried');
+  });
+
+  it('shuts nobody out from another address, and no other account', () => {
+    const throttle = new LoginThrottle(new ManualClock(), limits);
+    for (let failure = 0; failure < 5; failure++) attempt(throttle);
+    expect(attempt(throttle)).toBe(1);
+    expect(attempt(throttle, 'default/admin', '10.0.0.2')).toBe('tried');
+    expect(attempt(throttle, 'other/admin')).toBe('tried');
+  });
+
+  it('counts attempts made side by side before any of them has failed', () => {
+    const throttle = new LoginThrottle(new ManualClock(), limits);
+    const results = Array.from({ length: 10 }, () => attempt(throttle));
+    expect(results.filter((result) => result === 'tried')).toHaveLength(4);
+  });
+
+  it('remembers a bounded number, forgetting the oldest first', () => {
+    const throttle = new LoginThrottle(new ManualClock(), limits);
+    for (let failure = 0; failure < 5; failure++) attempt(throttle, 'default/first');
+    for (const account of ['a', 'b']) attempt(throttle, account);
+    expect(attempt(throttle, 'default/first')).toBe(1);
+    attempt(throttle, 'c');
+    expect(attempt(throttle, 'default/first')).toBe('tried');
+  });
+});

@@ -1,194 +1,231 @@
 import { crc32 } from 'node:zlib';
 import { assert } from '#runtime/base/assert.ts';
-import type { NodeHeader, Relation } from '#runtime/content/content-node.ts';
+import type { ChangeOperation, NodeHeader, Relation } from '#runtime/content/content-node.ts';
 import type { JsonObject, JsonValue } from '#runtime/content/json-value.ts';
+import { parentName } from '#runtime/content/path.ts';
+import { translationsField } from '#runtime/content/translation.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 
 /** Format number of a node record; an older one stays readable for ever, a newer one is refused. */
 export const NODE_RECORD_FORMAT = 1;
 
 /**
- * Layout, big endian: format (1), CRC-32 of all that follows (4), header bytes (4), number of properties (4),
- * per property the ends of its key and value inside the properties text (8), header, properties text.
+ * Layout, numbers big endian:
  *
- * The header is a JSON array, the properties are the text of one JSON object. JSON rather than MessagePack:
- * an answer over REST is then made of stored bytes without decoding, lone surrogates and `__proto__` survive,
- * and V8 parses it faster than any decoder written in JavaScript. The table lets a scan decode one property.
+ * | Bytes | What |
+ * |---|---|
+ * | 1 | format |
+ * | 4 | CRC-32 of everything behind it |
+ * | 4 | number of properties |
+ * | 4 × 4 | ends of the parts *front*, *middle*, *back* in the text, start of the properties in it |
+ * | 1 + n | length and name of the node type |
+ * | 8 each | per property: where its key and its value end, counted from the start of the properties |
+ * | rest | the text: front, middle, back, then the *inner* fields |
+ *
+ * The first three parts are the JSON of the node object as a read answers it, with gaps for what is derived:
+ * `front` ends behind the last property, `middle` is parent and order key, `back` everything else. A read
+ * copies them into its answer without decoding. `inner` is a JSON array of what only the engine knows.
+ *
+ * JSON rather than MessagePack: answers over REST are made of stored bytes, lone surrogates and `__proto__`
+ * survive, and V8 parses it faster than any decoder written in JavaScript. The table lets a scan decode one
+ * property.
  *
  * @see docs/decisions/0005-json-property-values.md
  */
-const PREFIX_BYTES = 13;
 const CRC_AT = 1;
-const HEADER_LENGTH_AT = 5;
-const COUNT_AT = 9;
+const CHECKED_FROM = 5;
+const COUNT_AT = 5;
+const FRONT_END_AT = 9;
+const MIDDLE_END_AT = 13;
+const BACK_END_AT = 17;
+const PROPERTIES_AT = 21;
+const TYPE_LENGTH_AT = 25;
+const TYPE_AT = 26;
 const TABLE_ENTRY_BYTES = 8;
 
-type HeaderRow = [
-  id: string,
-  name: string,
-  path: string,
-  nodeType: string,
-  archetype: string | null,
+type InnerFields = [
   parentId: string,
-  orderKey: string,
-  version: number,
-  createdAt: string,
-  createdBy: string,
-  updatedAt: string,
-  updatedBy: string,
-  publishedAt: string | null,
-  publishedBy: string | null,
-  ownerId: string | null,
-  translations: JsonObject | null,
-  relations: Relation[],
   revision: string,
-  operation: NodeHeader['operation'],
+  operation: ChangeOperation,
   changedLocale: string | null,
+  translations: JsonObject | null,
 ];
 
-function headerRow(h: NodeHeader): HeaderRow {
-  return [
-    h.id,
-    h.name,
-    h.path,
-    h.nodeType,
-    h.archetype,
-    h.parentId,
-    h.orderKey,
-    h.version,
-    h.createdAt,
-    h.createdBy,
-    h.updatedAt,
-    h.updatedBy,
-    h.publishedAt,
-    h.publishedBy,
-    h.ownerId,
-    h.translations,
-    h.relations as Relation[],
-    h.revision,
-    h.operation,
-    h.changedLocale,
-  ];
+/** The node object on the wire, but for what is derived. */
+interface WireNode {
+  readonly id: string;
+  readonly name: string;
+  readonly path: string;
+  readonly node_type: string;
+  readonly archetype: string | null;
+  readonly order_key: string;
+  readonly version: number;
+  readonly created_at: string;
+  readonly updated_at: string;
+  readonly created_by: string;
+  readonly updated_by: string;
+  readonly published_at: string | null;
+  readonly published_by: string | null;
+  readonly owner_id: string | null;
+  readonly relations: readonly Relation[];
 }
 
-function headerOf(r: HeaderRow): NodeHeader {
-  return {
-    id: r[0],
-    name: r[1],
-    path: r[2],
-    nodeType: r[3],
-    archetype: r[4],
-    parentId: r[5],
-    orderKey: r[6],
-    version: r[7],
-    createdAt: r[8],
-    createdBy: r[9],
-    updatedAt: r[10],
-    updatedBy: r[11],
-    publishedAt: r[12],
-    publishedBy: r[13],
-    ownerId: r[14],
-    translations: r[15],
-    relations: r[16],
-    revision: r[17],
-    operation: r[18],
-    changedLocale: r[19],
-  };
+/** Property texts in the order they are stored, with the table that finds them. */
+interface PropertyBytes {
+  readonly count: number;
+  /** Ends of keys and values, as stored. */
+  readonly table: Uint8Array;
+  /** `"key":value,…` without braces. */
+  readonly text: Uint8Array;
 }
 
-/** Writes a record from a header and parsed properties. */
-export function encodeNodeRecord(header: NodeHeader, properties: JsonObject): Uint8Array {
-  const headerText = JSON.stringify(headerRow(header));
+function quoted(value: string | null): string {
+  return value === null ? 'null' : JSON.stringify(value);
+}
+
+function frontText(h: NodeHeader): string {
+  return (
+    `{"id":${JSON.stringify(h.id)},"name":${JSON.stringify(h.name)},"path":${JSON.stringify(h.path)}` +
+    `,"node_type":${JSON.stringify(h.nodeType)},"archetype":${quoted(h.archetype)},"properties":{`
+  );
+}
+
+function middleText(h: NodeHeader): string {
+  return `"parent":${JSON.stringify(parentName(h.path))},"order_key":${JSON.stringify(h.orderKey)}`;
+}
+
+function backText(h: NodeHeader): string {
+  const translations = h.translations === null ? 'null' : JSON.stringify(translationsField(h.translations));
+  const relations = h.relations.length === 0 ? '[]' : JSON.stringify(h.relations);
+  return (
+    `,"version":${h.version},"created_at":"${h.createdAt}","updated_at":"${h.updatedAt}"` +
+    `,"created_by":${JSON.stringify(h.createdBy)},"updated_by":${JSON.stringify(h.updatedBy)}` +
+    `,"published_at":${quoted(h.publishedAt)},"published_by":${quoted(h.publishedBy)}` +
+    `,"translations":${translations},"owner_id":${quoted(h.ownerId)},"relations":${relations}`
+  );
+}
+
+function innerText(h: NodeHeader): string {
+  const inner: InnerFields = [h.parentId, h.revision, h.operation, h.changedLocale, h.translations];
+  return JSON.stringify(inner);
+}
+
+function encodeProperties(properties: JsonObject): PropertyBytes {
   const keys = Object.keys(properties);
-  const parts: string[] = [];
-  let ascii = true;
-  for (const key of keys) {
-    const keyText = JSON.stringify(key);
+  const table = Buffer.allocUnsafe(keys.length * TABLE_ENTRY_BYTES);
+  let text = '';
+  // Offsets are bytes; while everything is ASCII they are the characters, which need no counting.
+  let bytes = 0;
+  for (let index = 0; index < keys.length; index++) {
+    const key = keys[index] as string;
+    const keyText = `${index === 0 ? '' : ','}${JSON.stringify(key)}`;
     const valueText = JSON.stringify(properties[key]);
-    parts.push(keyText, valueText);
-    if (ascii && (!isAscii(keyText) || !isAscii(valueText))) ascii = false;
+    bytes += byteLength(keyText);
+    table.writeUInt32BE(bytes, index * TABLE_ENTRY_BYTES);
+    bytes += 1 + byteLength(valueText);
+    table.writeUInt32BE(bytes, index * TABLE_ENTRY_BYTES + 4);
+    text += `${keyText}:${valueText}`;
   }
-  const size = (text: string): number => (ascii ? text.length : Buffer.byteLength(text));
-  let textBytes = 2;
-  for (let index = 0; index < parts.length; index++) textBytes += size(parts[index] as string) + 1;
-  if (parts.length > 0) textBytes -= 1;
-  const headerBytes = Buffer.byteLength(headerText);
-  const tableBytes = keys.length * TABLE_ENTRY_BYTES;
-  const bytes = Buffer.allocUnsafe(PREFIX_BYTES + tableBytes + headerBytes + textBytes);
-  bytes[0] = NODE_RECORD_FORMAT;
-  bytes.writeUInt32BE(headerBytes, HEADER_LENGTH_AT);
-  bytes.writeUInt32BE(keys.length, COUNT_AT);
-  const textAt = PREFIX_BYTES + tableBytes + headerBytes;
-  bytes.utf8Write(headerText, PREFIX_BYTES + tableBytes);
-  let at = textAt;
-  bytes[at++] = 0x7b;
-  for (let index = 0; index < parts.length; index += 2) {
-    if (index > 0) bytes[at++] = 0x2c;
-    at += bytes.utf8Write(parts[index] as string, at);
-    const entry = PREFIX_BYTES + (index / 2) * TABLE_ENTRY_BYTES;
-    bytes.writeUInt32BE(at - textAt, entry);
-    bytes[at++] = 0x3a;
-    at += bytes.utf8Write(parts[index + 1] as string, at);
-    bytes.writeUInt32BE(at - textAt, entry + 4);
-  }
-  bytes[at++] = 0x7d;
-  assert(at === bytes.length, 'a node record fills its bytes');
-  bytes.writeUInt32BE(crc32(bytes.subarray(HEADER_LENGTH_AT)), CRC_AT);
-  return bytes;
+  return { count: keys.length, table, text: Buffer.from(text) };
 }
 
-/** Writes a record with another header and the properties of an existing one, without decoding them. */
-export function withHeader(record: NodeRecord, header: NodeHeader): NodeRecord {
-  const old = record.bytes;
-  const headerText = JSON.stringify(headerRow(header));
-  const headerBytes = Buffer.byteLength(headerText);
-  const tableEnd = record.tableEnd;
-  const text = old.subarray(record.textAt);
-  const bytes = Buffer.allocUnsafe(tableEnd + headerBytes + text.length);
-  bytes.set(old.subarray(0, tableEnd));
-  bytes.writeUInt32BE(headerBytes, HEADER_LENGTH_AT);
-  bytes.utf8Write(headerText, tableEnd);
-  bytes.set(text, tableEnd + headerBytes);
-  bytes.writeUInt32BE(crc32(bytes.subarray(HEADER_LENGTH_AT)), CRC_AT);
-  return new NodeRecord(bytes, header);
+const nonAscii = /[^\x00-\x7f]/;
+
+function byteLength(text: string): number {
+  return nonAscii.test(text) ? Buffer.byteLength(text) : text.length;
+}
+
+function encode(header: NodeHeader, properties: PropertyBytes): Buffer {
+  const front = frontText(header);
+  const rest = middleText(header);
+  const back = backText(header);
+  const inner = innerText(header);
+  const frontBytes = byteLength(front);
+  const frontEnd = frontBytes + properties.text.length;
+  const middleEnd = frontEnd + byteLength(rest);
+  const backEnd = middleEnd + byteLength(back);
+  const typeBytes = header.nodeType.length;
+  assert(typeBytes <= 255, 'a node type name fits a byte');
+  const tableAt = TYPE_AT + typeBytes;
+  const textAt = tableAt + properties.table.length;
+  const bytes = Buffer.allocUnsafe(textAt + backEnd + byteLength(inner));
+  bytes[0] = NODE_RECORD_FORMAT;
+  bytes.writeUInt32BE(properties.count, COUNT_AT);
+  bytes.writeUInt32BE(frontEnd, FRONT_END_AT);
+  bytes.writeUInt32BE(middleEnd, MIDDLE_END_AT);
+  bytes.writeUInt32BE(backEnd, BACK_END_AT);
+  bytes.writeUInt32BE(frontBytes, PROPERTIES_AT);
+  bytes[TYPE_LENGTH_AT] = typeBytes;
+  bytes.latin1Write(header.nodeType, TYPE_AT);
+  bytes.set(properties.table, tableAt);
+  bytes.utf8Write(front, textAt);
+  bytes.set(properties.text, textAt + frontBytes);
+  bytes.utf8Write(rest + back + inner, textAt + frontEnd);
+  bytes.writeUInt32BE(crc32(bytes.subarray(CHECKED_FROM)), CRC_AT);
+  return bytes;
 }
 
 /** Makes a record of a header and properties. */
 export function makeNodeRecord(header: NodeHeader, properties: JsonObject): NodeRecord {
-  return new NodeRecord(encodeNodeRecord(header, properties), header, properties);
+  return new NodeRecord(encode(header, encodeProperties(properties)), header, properties);
 }
 
-/** One stored state of a node. The header is decoded at once, properties when asked for. */
+/** Makes a record with another header and the properties of an existing one, without decoding them. */
+export function withHeader(record: NodeRecord, header: NodeHeader): NodeRecord {
+  return new NodeRecord(encode(header, record.propertyBytes()), header);
+}
+
+/** What a node object shows that its record does not hold. */
+export interface DerivedFields {
+  readonly workspace: string;
+  readonly hasChildren: boolean;
+  /** `"$supertypes":[…],"$mixins":[…]` */
+  readonly typeText: string;
+  /** Shown instead of the stored properties. */
+  readonly properties?: JsonObject;
+  /** JSON text of a further field `children`. */
+  readonly children?: string;
+}
+
+/** One stored state of a node. Nothing but the checksum is looked at until it is asked for. */
 export class NodeRecord {
   readonly bytes: Buffer;
-  readonly header: NodeHeader;
-  /** Where the property table ends and the header begins. */
-  readonly tableEnd: number;
-  /** Where the properties text begins. */
-  readonly textAt: number;
+  readonly #tableAt: number;
+  readonly #textAt: number;
+  #header: NodeHeader | undefined;
   #properties: JsonObject | undefined;
 
   /**
    * Reads a record.
    *
    * @param bytes kept, not copied
-   * @param header given by a writer that just made the bytes; otherwise decoded after the checksum is checked
+   * @param header given by a writer that just made the bytes; otherwise the checksum is checked
    * @throws {ServiceError} `DATA_CORRUPTED`
    */
   constructor(bytes: Uint8Array, header?: NodeHeader, properties?: JsonObject) {
     this.bytes =
       bytes instanceof Buffer ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     if (header === undefined) checkRecord(this.bytes);
-    this.tableEnd = PREFIX_BYTES + this.bytes.readUInt32BE(COUNT_AT) * TABLE_ENTRY_BYTES;
-    this.textAt = this.tableEnd + this.bytes.readUInt32BE(HEADER_LENGTH_AT);
-    this.header =
-      header ?? headerOf(JSON.parse(this.bytes.utf8Slice(this.tableEnd, this.textAt)) as HeaderRow);
+    this.#tableAt = TYPE_AT + (this.bytes[TYPE_LENGTH_AT] as number);
+    this.#textAt = this.#tableAt + this.bytes.readUInt32BE(COUNT_AT) * TABLE_ENTRY_BYTES;
+    this.#header = header;
     this.#properties = properties;
+  }
+
+  /** The node type, without decoding the header. */
+  get nodeType(): string {
+    return this.bytes.latin1Slice(TYPE_AT, this.#tableAt);
+  }
+
+  /** Everything but the properties. */
+  get header(): NodeHeader {
+    this.#header ??= this.#decodeHeader();
+    return this.#header;
   }
 
   /** The properties as the text of a JSON object. */
   get propertiesText(): string {
-    return this.bytes.utf8Slice(this.textAt, this.bytes.length);
+    return `{${this.#slice(this.bytes.readUInt32BE(PROPERTIES_AT), this.bytes.readUInt32BE(FRONT_END_AT))}}`;
   }
 
   /** All properties. Must not be changed. */
@@ -206,42 +243,105 @@ export class NodeRecord {
   /** The JSON text of one top-level property. */
   propertyText(name: string): string | undefined {
     const wanted = JSON.stringify(name);
-    let start = 1;
-    for (let entry = PREFIX_BYTES; entry < this.tableEnd; entry += TABLE_ENTRY_BYTES) {
+    const from = this.bytes.readUInt32BE(PROPERTIES_AT);
+    let start = 0;
+    for (let entry = this.#tableAt; entry < this.#textAt; entry += TABLE_ENTRY_BYTES) {
       const keyEnd = this.bytes.readUInt32BE(entry);
       const valueEnd = this.bytes.readUInt32BE(entry + 4);
-      if (this.bytes.utf8Slice(this.textAt + start, this.textAt + keyEnd) === wanted) {
-        return this.bytes.utf8Slice(this.textAt + keyEnd + 1, this.textAt + valueEnd);
+      if (this.#slice(from + start, from + keyEnd) === wanted) {
+        return this.#slice(from + keyEnd + 1, from + valueEnd);
       }
+      // A comma stands before every key but the first.
       start = valueEnd + 1;
     }
     return undefined;
+  }
+
+  /** The stored properties, to be put into another record. */
+  propertyBytes(): PropertyBytes {
+    const from = this.#textAt + this.bytes.readUInt32BE(PROPERTIES_AT);
+    return {
+      count: this.bytes.readUInt32BE(COUNT_AT),
+      table: this.bytes.subarray(this.#tableAt, this.#textAt),
+      text: this.bytes.subarray(from, this.#textAt + this.bytes.readUInt32BE(FRONT_END_AT)),
+    };
+  }
+
+  /** The node object of a read as JSON text. @see Content, Query, Functions and Versioning Interface: Node object */
+  render(derived: DerivedFields): string {
+    const frontEnd = this.bytes.readUInt32BE(FRONT_END_AT);
+    const middleEnd = this.bytes.readUInt32BE(MIDDLE_END_AT);
+    let front: string;
+    let isEmpty: boolean;
+    if (derived.properties === undefined) {
+      front = this.#slice(0, frontEnd);
+      isEmpty = this.#textAt === this.#tableAt;
+    } else {
+      const shown = JSON.stringify(derived.properties);
+      isEmpty = shown === '{}';
+      front = this.#slice(0, this.bytes.readUInt32BE(PROPERTIES_AT)) + shown.slice(1, -1);
+    }
+    const children = derived.children === undefined ? '' : `,"children":${derived.children}`;
+    return (
+      `${front}${isEmpty ? '' : ','}${derived.typeText}},${this.#slice(frontEnd, middleEnd)}` +
+      `,"has_children":${derived.hasChildren},"workspace":"${derived.workspace}"` +
+      `${this.#slice(middleEnd, this.bytes.readUInt32BE(BACK_END_AT))}${children}}`
+    );
+  }
+
+  #slice(start: number, end: number): string {
+    return this.bytes.utf8Slice(this.#textAt + start, this.#textAt + end);
+  }
+
+  #decodeHeader(): NodeHeader {
+    const frontEnd = this.bytes.readUInt32BE(FRONT_END_AT);
+    const backEnd = this.bytes.readUInt32BE(BACK_END_AT);
+    const front = this.#slice(0, this.bytes.readUInt32BE(PROPERTIES_AT));
+    const node = JSON.parse(`${front}},${this.#slice(frontEnd, backEnd)}}`) as WireNode;
+    const text = this.bytes.utf8Slice(this.#textAt + backEnd, this.bytes.length);
+    const [parentId, revision, operation, changedLocale, translations] = JSON.parse(text) as InnerFields;
+    return {
+      id: node.id,
+      name: node.name,
+      path: node.path,
+      nodeType: node.node_type,
+      archetype: node.archetype,
+      parentId,
+      orderKey: node.order_key,
+      version: node.version,
+      createdAt: node.created_at,
+      createdBy: node.created_by,
+      updatedAt: node.updated_at,
+      updatedBy: node.updated_by,
+      publishedAt: node.published_at,
+      publishedBy: node.published_by,
+      ownerId: node.owner_id,
+      translations,
+      relations: node.relations,
+      revision,
+      operation,
+      changedLocale,
+    };
   }
 }
 
 function checkRecord(bytes: Buffer): void {
   const format = bytes[0];
-  const whole = bytes.length >= PREFIX_BYTES;
-  if (whole && format !== undefined && format > NODE_RECORD_FORMAT) {
+  const isWhole = bytes.length > TYPE_AT;
+  if (isWhole && format !== undefined && format > NODE_RECORD_FORMAT) {
     throw new ServiceError(
       'DATA_CORRUPTED',
       `a node has record format ${format}; start a newer build to read it`,
     );
   }
   if (
-    !whole ||
+    !isWhole ||
     format !== NODE_RECORD_FORMAT ||
-    crc32(bytes.subarray(HEADER_LENGTH_AT)) !== bytes.readUInt32BE(CRC_AT)
+    crc32(bytes.subarray(CHECKED_FROM, bytes.length)) !== bytes.readUInt32BE(CRC_AT)
   ) {
     throw new ServiceError(
       'DATA_CORRUPTED',
       'A stored node fails its checksum and is not served; restore it from a backup',
     );
   }
-}
-
-const asciiOnly = /^[\x00-\x7f]*$/;
-
-function isAscii(text: string): boolean {
-  return asciiOnly.test(text);
 }

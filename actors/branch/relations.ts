@@ -40,18 +40,27 @@ export function addRelation(edit: EditScope, command: AddRelation): Written {
     relation_type: relationType,
     weight,
   };
-  const { relations } = source.header;
-  const index = relations.findIndex((present) => isSameEdge(present, relation));
-  const present = relations[index];
-  if (present?.weight === weight && present.target_node_type === relation.target_node_type) {
-    return { revision: null };
-  }
-  if (present === undefined && relations.length >= RELATIONS_MAX) {
-    throw invalid(`A node has at most ${RELATIONS_MAX} relations`);
-  }
-  const next = present === undefined ? [...relations, relation] : relations.with(index, relation);
+  const next = withRelation(source.header.relations, relation);
+  if (next === null) return { revision: null };
   writeRelations(edit, workspace, source, next, { added: relationType, target_id: relation.target });
   return { revision: edit.finish(command.commit, `Related node: ${source.header.id}`) };
+}
+
+/**
+ * Relations with one added, or with its weight where it is among them already.
+ *
+ * @returns null when nothing would change
+ * @throws {ServiceError} `VALIDATION_FAILED` above {@link RELATIONS_MAX}
+ */
+export function withRelation(relations: readonly Relation[], relation: Relation): readonly Relation[] | null {
+  const index = relations.findIndex((present) => isSameEdge(present, relation));
+  const present = relations[index];
+  if (present === undefined) {
+    if (relations.length >= RELATIONS_MAX) throw invalid(`A node has at most ${RELATIONS_MAX} relations`);
+    return [...relations, relation];
+  }
+  const isSame = present.weight === relation.weight && present.target_node_type === relation.target_node_type;
+  return isSame ? null : relations.with(index, relation);
 }
 
 /**

@@ -1,0 +1,126 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { FirstAdmin, RepositoryEntry } from '#actors/tenant/messages.ts';
+import { MemberProvisioning } from '#cluster/member/provisioning.ts';
+import { systemRandom } from '#runtime/base/random.ts';
+import type { IdempotencyKey } from '#runtime/commit/behaviour.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import { callers, HostFixture } from '#test/support/host-fixture.ts';
+
+const admin: FirstAdmin = { username: 'admin', email: null, passwordHash: 'hash', mustChangePassword: false };
+
+const blog = {
+  repositoryId: 'blog',
+  description: null,
+  defaultBranch: 'feature/one',
+  defaultLanguage: 'en',
+  supportedLanguages: [],
+};
+
+let fixture: HostFixture;
+let provisioning: MemberProvisioning;
+
+beforeEach(async () => {
+  fixture = await HostFixture.open();
+  provisioning = new MemberProvisioning(fixture.host, fixture.host, systemRandom);
+  expect(await provisioning.bootstrap(() => Promise.resolve(admin))).toBe(true);
+});
+
+afterEach(() => fixture.close());
+
+function create(idempotency?: IdempotencyKey): Promise<RepositoryEntry> {
+  const delivery = { caller: callers.admin, ...(idempotency === undefined ? {} : { idempotency }) };
+  return provisioning.createRepository('default', blog, delivery);
+}
+
+function parts(): string[] {
+  return fixture.host.namesUnder('default').filter((name) => name.includes('~'));
+}
+
+describe('MemberProvisioning', () => {
+  it('makes the system tenant once, asking for its administrator only then', async () => {
+    const never = () => Promise.reject(new ServiceError('INTERNAL_SERVER_ERROR'));
+    expect(await provisioning.bootstrap(never)).toBe(false);
+  });
+
+  it('makes a repository whose branch may have a slash in its name', async () => {
+    const { uid } = await create();
+    expect(parts()).toEqual([`blog~${uid}`]);
+    const actor = `default/blog~${uid}/repository`;
+    expect(fixture.query(actor, { type: 'FindBranch', name: 'feature/one' } as never)).toMatchObject({
+      name: 'feature/one',
+    });
+    expect(fixture.host.namesUnder(`default/blog~${uid}`)).toHaveLength(2);
+  });
+
+  it('leaves nothing of a creation that is refused', async () => {
+    await create();
+    await expect(create()).rejects.toMatchObject({ code: 'REPOSITORY_ALREADY_EXISTS' });
+    const racing = await Promise.allSettled(
+      Array.from({ length: 5 }, () =>
+        provisioning.createRepository(
+          'default',
+          { ...blog, repositoryId: 'race' },
+          { caller: callers.admin },
+        ),
+      ),
+    );
+    expect(racing.filter((result) => result.status === 'fulfilled')).toHaveLength(1);
+    expect(parts().map((part) => part.split('~')[0])).toEqual(expect.arrayContaining(['blog', 'race']));
+    expect(parts()).toHaveLength(2);
+  });
+
+  it('answers a repetition under one idempotency key with the first repository, and keeps one', async () => {
+    const key = { key: 'k', requestHash: 'h' };
+    const first = await create(key);
+    expect(await create(key)).toEqual(first);
+    expect(parts()).toEqual([`blog~${first.uid}`]);
+  });
+
+  it('refuses who does not administer the tenant before anything is made', async () => {
+    for (const caller of [callers.anonymous, callers.otherTenant]) {
+      await expect(provisioning.createRepository('default', blog, { caller })).rejects.toBeInstanceOf(
+        ServiceError,
+      );
+    }
+    expect(parts()).toEqual([]);
+  });
+
+  it('removes a repository, its files and what the journal kept for it', async () => {
+    await create();
+    await provisioning.removeRepository('default', 'blog', { caller: callers.admin });
+    expect(parts()).toEqual([]);
+    await expect(
+      provisioning.removeRepository('default', 'blog', { caller: callers.admin }),
+    ).rejects.toMatchObject({ code: 'REPOSITORY_NOT_FOUND' });
+    await expect(
+      provisioning.removeRepository('nowhere', 'blog', { caller: callers.admin }),
+    ).rejects.toMatchObject({ code: 'REPOSITORY_NOT_FOUND' });
+  });
+
+  it('sweeps away what is not registered and nothing else', async () => {
+    const { uid } = await create();
+    for (const left of ['blog~0000000000', 'half~1111111111']) {
+      mkdirSync(join(fixture.folder, 'actors/default', left, 'repository'), { recursive: true });
+    }
+    expect([...(await provisioning.sweep())].sort()).toEqual([
+      'default/blog~0000000000',
+      'default/half~1111111111',
+    ]);
+    expect(parts()).toEqual([`blog~${uid}`]);
+    expect(await provisioning.sweep()).toEqual([]);
+    await fixture.reopen();
+    expect(parts()).toEqual([`blog~${uid}`]);
+  });
+
+  it('finishes a tenant whose making was interrupted', async () => {
+    const register = { type: 'RegisterTenant', tenantId: 'acme', metadata: {}, admin };
+    await fixture.command('default/tenant', register, callers.admin);
+    expect(await provisioning.finishTenants()).toEqual(['acme']);
+    expect(await provisioning.finishTenants()).toEqual([]);
+    expect(fixture.query('acme/tenant', { type: 'FindAdmin', username: 'admin' } as never)).toMatchObject({
+      password_hash: 'hash',
+    });
+  });
+});

@@ -1,0 +1,114 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type ActorKind, FIRST_OWN_TABLE } from '#runtime/commit/behaviour.ts';
+import {
+  listRecords,
+  readRecord,
+  RecordCache,
+  removeRecord,
+  writeRecord,
+} from '#runtime/commit/record-store.ts';
+import { HostFixture } from '#test/support/host-fixture.ts';
+
+const table = FIRST_OWN_TABLE;
+const actor = 'default/records';
+
+interface Change {
+  readonly name: readonly string[];
+  /** Undefined removes. */
+  readonly value?: unknown;
+}
+
+/** An actor that stores records as it is told and answers by cache and without. */
+const recordsKind: ActorKind = {
+  kind: 'records',
+  tables: ['records'],
+  create() {
+    const cache = new RecordCache();
+    return {
+      execute({ changes }: { readonly changes: readonly Change[] }, turn) {
+        for (const { name, value } of changes) {
+          if (value === undefined) removeRecord(turn, table, ...name);
+          else writeRecord(turn, table, value, ...name);
+        }
+      },
+      query({ name }: { readonly name: readonly string[] }, { view }) {
+        const records = cache.at(view);
+        return {
+          cached: records.record(table, ...name),
+          read: readRecord(view, table, ...name),
+          cachedList: records.derived('all', (reader) => listRecords(reader, table)),
+          list: listRecords(view, table),
+          under: name.length > 1 ? listRecords(view, table, name[0] as string) : [],
+        };
+      },
+    };
+  },
+};
+
+interface Answer {
+  readonly cached: unknown;
+  readonly read: unknown;
+  readonly cachedList: unknown[];
+  readonly list: unknown[];
+  readonly under: unknown[];
+}
+
+let fixture: HostFixture;
+
+beforeAll(async () => {
+  fixture = await HostFixture.open([recordsKind]);
+  fixture.host.create(actor);
+});
+
+afterAll(() => fixture.close());
+
+function change(...changes: Change[]): Promise<unknown> {
+  return fixture.command(actor, { type: 'Change', changes } as never);
+}
+
+function ask(...name: string[]): Answer {
+  return fixture.query<Answer>(actor, { type: 'Ask', name } as never);
+}
+
+describe('records', () => {
+  it('are the same with and without the cache, after any changes', async () => {
+    const name = fc.array(fc.constantFrom('a', 'b', 'ab', 'ä', 'a-', 'zz'), { minLength: 1, maxLength: 2 });
+    const step = fc.record({ name, value: fc.option(fc.jsonValue(), { nil: undefined }) });
+    const model = new Map<string, unknown>();
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 5 }), name, async (steps, asked) => {
+        await change(...(steps as Change[]));
+        for (const { name: each, value } of steps) {
+          const key = JSON.stringify(each);
+          if (value === undefined) model.delete(key);
+          else model.set(key, JSON.parse(JSON.stringify(value)));
+        }
+        const answer = ask(...asked);
+        expect(answer.read).toEqual(model.get(JSON.stringify(asked)));
+        expect(answer.cached).toEqual(answer.read);
+        expect(answer.list).toHaveLength(model.size);
+        expect(answer.cachedList).toEqual(answer.list);
+        expect(ask(...asked).cachedList).toBe(answer.cachedList);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it('are listed in byte order of their names, and below the beginning of a name', async () => {
+    const names = [
+      ['list', 'b'],
+      ['list', 'a'],
+      ['list', 'ä'],
+      ['list', 'a-b'],
+      ['lis', 'x'],
+      ['list2', 'x'],
+    ];
+    await change(...names.map((name) => ({ name, value: name.join('/') })));
+    expect(ask('list', 'a').under).toEqual(['list/a', 'list/a-b', 'list/b', 'list/ä']);
+  });
+
+  it('have no names longer than a key, but anybody may ask for one', () => {
+    expect(ask('x'.repeat(20_000))).toMatchObject({ cached: undefined, read: undefined });
+  });
+});

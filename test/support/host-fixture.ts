@@ -1,0 +1,143 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { branchActor } from '#actors/branch/branch-actor.ts';
+import { repositoryActor } from '#actors/repository/repository-actor.ts';
+import { tenantActor } from '#actors/tenant/tenant-actor.ts';
+import { hostLimits } from '#cluster/member/host-limits.ts';
+import { policyFor } from '#runtime/access/policy.ts';
+import type { AdminPrincipal, Principal } from '#runtime/access/principal.ts';
+import { ActorHost } from '#runtime/actor/actor-host.ts';
+import { engineCaller } from '#runtime/actor/engine-caller.ts';
+import { systemClock } from '#runtime/base/clock.ts';
+import { realFileSystem } from '#runtime/base/file-system.ts';
+import { systemRandom } from '#runtime/base/random.ts';
+import type { ActorEvent, ActorKind, Caller, IdempotencyKey } from '#runtime/commit/behaviour.ts';
+import { defaultLimits } from '#runtime/config/options.ts';
+import { Journal } from '#runtime/embedded/journal.ts';
+
+/** Callers a test may send as. */
+export const callers = Object.freeze({
+  engine: engineCaller('default'),
+  admin: callerAs(adminOf('default')),
+  otherTenant: callerAs(adminOf('other')),
+  anonymous: callerAs({ kind: 'anonymous', tenant: 'default' }),
+});
+
+/** An administrator of a tenant. */
+export function adminOf(tenant: string, userId = 'admin-id'): AdminPrincipal {
+  return {
+    kind: 'admin',
+    tenant,
+    userId,
+    username: 'admin',
+    accessFlags: {
+      console_login: true,
+      cli_access: true,
+      api_access: true,
+      pgwire_access: false,
+      can_impersonate: false,
+    },
+  };
+}
+
+/** A principal as a caller of actors of tenant `default`. */
+export function callerAs(principal: Principal): Caller {
+  return { principal, policy: policyFor(principal, 'default') };
+}
+
+/** A real journal and a real host with the kinds of the product, in a folder of their own. */
+export class HostFixture {
+  readonly folder = mkdtempSync(join(tmpdir(), 'grove-test-'));
+  /** What was told to subscribers. */
+  readonly events: ActorEvent[] = [];
+  readonly #kinds: readonly ActorKind[];
+  #journal: Journal | undefined;
+  #host: ActorHost | undefined;
+
+  private constructor(kinds: readonly ActorKind[]) {
+    this.#kinds = kinds;
+  }
+
+  /** @param kinds default: all of the product */
+  static async open(
+    kinds: readonly ActorKind[] = [
+      tenantActor,
+      repositoryActor,
+      branchActor({ commitNodesMax: defaultLimits.commitNodesMax }),
+    ],
+  ): Promise<HostFixture> {
+    const fixture = new HostFixture(kinds);
+    await fixture.#start();
+    return fixture;
+  }
+
+  get host(): ActorHost {
+    if (this.#host === undefined) throw new Error('the host is closed');
+    return this.#host;
+  }
+
+  /** Sends a command; as the engine unless told otherwise. */
+  command<Result>(
+    actor: string,
+    command: { readonly type: string },
+    caller: Caller = callers.engine,
+    idempotency?: IdempotencyKey,
+  ): Promise<Result> {
+    const delivery = idempotency === undefined ? { caller } : { caller, idempotency };
+    return this.host.command(actor, command, delivery) as Promise<Result>;
+  }
+
+  /** Asks; as the engine unless told otherwise. The answer comes at once. */
+  query<Answer>(actor: string, query: { readonly type: string }, caller: Caller = callers.engine): Answer {
+    return this.host.query(actor, query, caller) as Answer;
+  }
+
+  /** Closes everything in order and opens it again. */
+  async reopen(): Promise<void> {
+    await this.#stop();
+    await this.#start();
+  }
+
+  async close(): Promise<void> {
+    await this.#stop();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  async #start(): Promise<void> {
+    this.#journal = await Journal.open({
+      folder: join(this.folder, 'journal'),
+      durability: 'local',
+      files: realFileSystem,
+      clock: systemClock,
+      random: systemRandom,
+      report: () => undefined,
+    });
+    this.#host = new ActorHost({
+      folder: join(this.folder, 'actors'),
+      log: this.#journal,
+      clock: systemClock,
+      random: systemRandom,
+      kinds: this.#kinds,
+      limits: hostLimits(defaultLimits),
+      observer: {
+        batchDurable: () => undefined,
+        events: (_actor, events) => void this.events.push(...events),
+        stopped: (_actor, cause) => {
+          throw cause;
+        },
+        applyFailed: (_actor, cause) => {
+          throw cause;
+        },
+      },
+    });
+    await this.#host.recover();
+  }
+
+  async #stop(): Promise<void> {
+    await this.#host?.close();
+    await this.#journal?.close();
+    this.#host = undefined;
+    this.#journal = undefined;
+  }
+}

@@ -31,6 +31,9 @@ export interface ManualVersion {
   readonly properties: JsonObject;
 }
 
+/** Bytes of a number at the end of a key. */
+const NUMBER_BYTES = 4;
+
 /**
  * Keeps the given state of a node as its next manual version.
  *
@@ -44,11 +47,7 @@ export function writeManualVersion(
   note: string | null,
 ): ManualVersion {
   const { header, properties } = record;
-  let number = 1;
-  for (const newest of manualVersions(turn, workspace, header.id)) {
-    number = newest.number + 1;
-    break;
-  }
+  const number = lastNumber(turn, workspace, header.id) + 1;
   const version: ManualVersion = {
     number,
     note,
@@ -62,6 +61,15 @@ export function writeManualVersion(
   const key = manualVersionKey(workspace, header.id, number);
   turn.put(BranchTable.manualVersions, key, encodeJsonRow(version));
   return version;
+}
+
+/** Number of the newest manual version of a node, 0 when there is none. It is read off the key. */
+function lastNumber(reader: TableReader, workspace: string, nodeId: string): number {
+  const range = { ...underParts(workspace, textBytes(nodeId)), reverse: true };
+  for (const { key } of reader.range(BranchTable.manualVersions, range)) {
+    return Buffer.from(key.slice(-NUMBER_BYTES), 'latin1').readUInt32BE();
+  }
+  return 0;
 }
 
 /** One manual version of a node; undefined when there is none of this number. */

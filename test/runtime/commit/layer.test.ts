@@ -1,0 +1,176 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { InvariantError } from '#runtime/base/assert.ts';
+import { systemClock } from '#runtime/base/clock.ts';
+import { type Change, Layer } from '#runtime/commit/layer.ts';
+import { LayeredReader } from '#runtime/commit/layered-reader.ts';
+import { MemoryDisk, MemoryShard } from '#runtime/shard/memory-shard.ts';
+import type { Range, TableReader } from '#runtime/shard/shard.ts';
+
+const TABLES = 2;
+
+const tables = fc.nat(TABLES - 1);
+const keys = fc.string({ unit: fc.constantFrom('\0', 'a', 'b', '\u00ff'), minLength: 1, maxLength: 3 });
+const bounds = fc.string({ unit: fc.constantFrom('\0', 'a', 'b', '\u00ff'), maxLength: 4 });
+const values: fc.Arbitrary<Change> = fc.option(fc.uint8Array({ maxLength: 3 }), { nil: null });
+const changes = fc.array(fc.record({ table: tables, key: keys, value: values }), { maxLength: 25 });
+const ranges = fc.array(fc.record({ table: tables, start: bounds, end: bounds, reverse: fc.boolean() }), {
+  maxLength: 6,
+});
+
+type Model = Map<string, Change>[];
+
+function emptyModel(): Model {
+  return Array.from({ length: TABLES }, () => new Map());
+}
+
+function inside(rows: Iterable<[string, Change]>, { start, end, reverse }: Range): [string, Change][] {
+  const found = [...rows].filter(([key]) => key >= start && key < end).sort(([a], [b]) => (a < b ? -1 : 1));
+  return reverse === true ? found.reverse() : found;
+}
+
+function expectLike(layer: Layer, model: Model, asked: readonly (Range & { table: number })[]): void {
+  for (const { table, ...range } of asked) {
+    const expected = inside(model[table] as Map<string, Change>, range);
+    expect([...(layer.range(table, range) ?? [])]).toEqual(expected);
+    expect(layer.range(table, range) === undefined || (model[table]?.size ?? 0) > 0).toBe(true);
+  }
+  for (const [table, rows] of model.entries())
+    for (const [key, value] of rows) expect(layer.get(table, key)).toBe(value);
+}
+
+describe('a layer', () => {
+  it('answers as a plain map does, in ranges both ways, asked at any time', () => {
+    fc.assert(
+      fc.property(fc.array(fc.tuple(changes, ranges), { maxLength: 5 }), (rounds) => {
+        const layer = new Layer();
+        const model = emptyModel();
+        for (const [written, asked] of rounds) {
+          for (const { table, key, value } of written) {
+            layer.set(table, key, value);
+            model[table]?.set(key, value);
+          }
+          expectLike(layer, model, asked);
+        }
+      }),
+    );
+  });
+
+  it('is, after changes are taken back newest first, as it was before them, sizes included', () => {
+    fc.assert(
+      fc.property(changes, ranges, changes, ranges, (kept, before, undone, after) => {
+        const layer = new Layer();
+        const model = emptyModel();
+        for (const { table, key, value } of kept) {
+          layer.set(table, key, value);
+          model[table]?.set(key, value);
+        }
+        for (const { table, ...range } of before) layer.range(table, range);
+        const { bytes, count } = layer;
+        const log = undone.map(({ table, key, value }, index) => {
+          const earlier = layer.get(table, key);
+          layer.set(table, key, value);
+          if (index % 5 === 4) layer.range(table, { start: '', end: '\u00ff' });
+          return { table, key, earlier };
+        });
+        for (const { table, key, earlier } of log.toReversed()) layer.restore(table, key, earlier);
+        expect([layer.bytes, layer.count]).toEqual([bytes, count]);
+        expectLike(layer, model, after);
+        expect(layer.writes().length).toBe(model.reduce((sum, rows) => sum + rows.size, 0));
+      }),
+    );
+  });
+
+  it('counts nothing when everything was taken back', () => {
+    const layer = new Layer();
+    layer.set(0, 'a', Buffer.from('1'));
+    layer.set(0, 'a', null);
+    layer.restore(0, 'a', Buffer.from('1'));
+    layer.restore(0, 'a', undefined);
+    expect([layer.count, layer.bytes, layer.writes()]).toEqual([0, 0, []]);
+    expect(() => layer.restore(0, 'a', undefined)).toThrow(InvariantError);
+  });
+
+  it('takes over a newer layer, whose changes win', () => {
+    fc.assert(
+      fc.property(changes, changes, ranges, (older, newer, asked) => {
+        const [layer, other, model] = [new Layer(), new Layer(), emptyModel()];
+        for (const { table, key, value } of older) layer.set(table, key, value);
+        for (const { table, key, value } of newer) other.set(table, key, value);
+        for (const { table, key, value } of [...older, ...newer]) model[table]?.set(key, value);
+        layer.range(0, { start: '', end: 'b' });
+        layer.absorb(other);
+        expectLike(layer, model, asked);
+      }),
+    );
+  });
+
+  it('may be written to while a range of it is walked over', () => {
+    fc.assert(
+      fc.property(changes, changes, fc.boolean(), (older, newer, reverse) => {
+        const layer = new Layer();
+        for (const { table, key, value } of older) layer.set(table, key, value);
+        const known = new Set(older.filter(({ table }) => table === 0).map(({ key }) => key));
+        const range = { start: '', end: '\u00ff\u00ff\u00ff\u00ff', reverse };
+        const walked: string[] = [];
+        const waiting = [...newer];
+        for (const [key] of layer.range(0, range) ?? []) {
+          walked.push(key);
+          const change = waiting.pop();
+          if (change === undefined) continue;
+          layer.set(0, change.key, change.value);
+          layer.range(0, range);
+        }
+        const expected = [...known].sort();
+        expect(walked).toEqual(reverse ? expected.reverse() : expected);
+      }),
+    );
+  });
+});
+
+describe('a reader over layers and a shard', () => {
+  it('shows for every key the newest change, and the shard below', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        changes,
+        fc.array(changes, { maxLength: 4 }),
+        ranges,
+        async (stored, layersOldestFirst, asked) => {
+          const shard = new MemoryShard(new MemoryDisk(), TABLES, systemClock);
+          const writes = stored.map((write) => ({ ...write }));
+          await shard.apply(writes, { sequence: 1, clock: { ms: 1, counter: 0 } }).flushed;
+          const model = emptyModel();
+          for (const { table, key, value } of [...stored, ...layersOldestFirst.flat()])
+            model[table]?.set(key, value);
+          const layers = layersOldestFirst.map((written) => {
+            const layer = new Layer();
+            for (const { table, key, value } of written) layer.set(table, key, value);
+            return layer;
+          });
+          const reader: TableReader = new LayeredReader(
+            () => layers.toReversed(),
+            () => shard,
+          );
+          for (const { table, ...range } of asked) {
+            const expected = inside(model[table] as Map<string, Change>, range).filter(
+              ([, value]) => value !== null,
+            );
+            const found = [...reader.range(table, range)].map(({ key, value }) => [
+              key,
+              Uint8Array.from(value),
+            ]);
+            expect(found).toEqual(
+              expected.map(([key, value]) => [key, Uint8Array.from(value as Uint8Array)]),
+            );
+          }
+          for (const [table, rows] of model.entries()) {
+            for (const [key, value] of rows) {
+              const found = reader.get(table, key);
+              expect(found === undefined ? null : Uint8Array.from(found)).toEqual(value);
+            }
+          }
+        },
+      ),
+    );
+  });
+});

@@ -1,0 +1,119 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { policyFor } from '#runtime/access/policy.ts';
+import { InvariantError } from '#runtime/base/assert.ts';
+import { systemRandom } from '#runtime/base/random.ts';
+import { HybridClock } from '#runtime/commit/hybrid-clock.ts';
+import { Layer } from '#runtime/commit/layer.ts';
+import { LayeredReader } from '#runtime/commit/layered-reader.ts';
+import { COMMIT_BYTES_MAX, TurnScope } from '#runtime/commit/turn-scope.ts';
+import { compareRevisions } from '#runtime/content/revision.ts';
+import { KEY_BYTES_MAX } from '#runtime/shard/binary-key.ts';
+import { MemoryDisk, MemoryShard } from '#runtime/shard/memory-shard.ts';
+import { TestClock } from '#test/support/test-clock.ts';
+
+const principal = { kind: 'system', tenant: 't' } as const;
+const caller = { principal, policy: policyFor(principal, 't') };
+
+class Batch {
+  readonly clock = new TestClock();
+  readonly hybridClock = new HybridClock(this.clock);
+  readonly layer = new Layer();
+  readonly #shard = new MemoryShard(new MemoryDisk(), 2, this.clock);
+  readonly #reader = new LayeredReader(
+    () => [this.layer],
+    () => this.#shard,
+  );
+
+  turn(): TurnScope {
+    return new TurnScope(
+      caller,
+      this.clock.wallMs(),
+      this.#reader,
+      this.layer,
+      this.hybridClock,
+      systemRandom,
+    );
+  }
+
+  /** Everything the batch holds. */
+  rows(): string[] {
+    return this.layer
+      .writes()
+      .map(({ table, key, value }) => `${table}${key}=${value === null ? '-' : value}`)
+      .sort();
+  }
+}
+
+const value = (text: string): Uint8Array => Buffer.from(text);
+
+describe('a turn', () => {
+  it('reads its own writes and those of earlier commands of the batch', () => {
+    const batch = new Batch();
+    batch.turn().put(0, 'a', value('1'));
+    const turn = batch.turn();
+    expect(String(turn.get(0, 'a'))).toBe('1');
+    turn.put(0, 'b', value('2'));
+    turn.remove(0, 'a');
+    expect(turn.get(0, 'a')).toBeUndefined();
+    expect([...turn.range(0, { start: '', end: 'z' })].map(({ key }) => key)).toEqual(['b']);
+  });
+
+  it('leaves nothing behind when it is undone, whatever it and others wrote', () => {
+    const writes = fc.array(
+      fc.tuple(fc.nat(1), fc.constantFrom('a', 'b', 'c', 'd'), fc.option(fc.string(), { nil: null })),
+      { maxLength: 12 },
+    );
+    fc.assert(
+      fc.property(writes, writes, (kept, undone) => {
+        const batch = new Batch();
+        const write = (turn: TurnScope, list: typeof kept) => {
+          for (const [table, key, text] of list)
+            if (text === null) turn.remove(table, key);
+            else turn.put(table, key, value(text));
+        };
+        write(batch.turn(), kept);
+        const before = batch.rows();
+        const turn = batch.turn();
+        write(turn, undone);
+        turn.emit({ type: 'Happened' });
+        turn.undo();
+        expect(batch.rows()).toEqual(before);
+        expect(turn.events).toEqual([]);
+        turn.undo();
+        expect(batch.rows()).toEqual(before);
+      }),
+    );
+  });
+
+  it('takes a revision only when it is asked for one, and keeps it', () => {
+    const batch = new Batch();
+    const first = batch.turn().revision;
+    batch.turn().put(0, 'a', value('no revision'));
+    const turn = batch.turn();
+    expect(turn.revision).toBe(turn.revision);
+    expect(compareRevisions(turn.revision, first)).toBe(1);
+  });
+
+  it.each(['', 'x'.repeat(KEY_BYTES_MAX + 1)])(
+    'refuses a key no shard takes, before it is in the log',
+    (key) => {
+      const batch = new Batch();
+      expect(() => batch.turn().put(0, key, value('1'))).toThrow(InvariantError);
+      expect(() => batch.turn().remove(0, key)).toThrow(InvariantError);
+      expect(batch.layer.count).toBe(0);
+    },
+  );
+
+  it('refuses to grow beyond what the log takes at once, and can be undone then', () => {
+    const batch = new Batch();
+    const turn = batch.turn();
+    const large = Buffer.alloc(COMMIT_BYTES_MAX / 2);
+    const fill = () => {
+      for (let number = 0; ; number += 1) turn.put(0, `k${number}`, large);
+    };
+    expect(fill).toThrow(expect.objectContaining({ code: 'COMMIT_TOO_LARGE' }));
+    turn.undo();
+    expect([batch.layer.count, batch.layer.bytes]).toEqual([0, 0]);
+  });
+});

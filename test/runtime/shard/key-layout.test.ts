@@ -1,0 +1,75 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { NODE_ID_BYTES_MAX } from '#runtime/content/content-node.ts';
+import { ORDER_KEY_LENGTH_MAX } from '#runtime/content/order-key.ts';
+import { PATH_BYTES_MAX } from '#runtime/content/path.ts';
+import { revisionMax } from '#runtime/content/revision.ts';
+import { TYPE_NAME_LENGTH_MAX } from '#runtime/content/type-name.ts';
+import { indexValue, uniqueValue } from '#runtime/index/index-value.ts';
+import { KEY_BYTES_MAX } from '#runtime/shard/binary-key.ts';
+import {
+  auditKey,
+  childKey,
+  childVersionKey,
+  countKey,
+  definitionVersionKey,
+  manualVersionKey,
+  nodeVersionKey,
+  parentVersionKey,
+  pathVersionKey,
+  propertyEntries,
+  propertyKey,
+  referenceKey,
+  typeKey,
+  uniqueKey,
+} from '#runtime/shard/key-layout.ts';
+
+describe('the keys of a branch', () => {
+  it('fit into a shard whatever their parts are, each part at its own bound', () => {
+    // Every char code of a key is one byte.
+    const workspace = 'w'.repeat(63);
+    const id = 'ü'.repeat(NODE_ID_BYTES_MAX / 2);
+    const type = 't'.repeat(TYPE_NAME_LENGTH_MAX);
+    const path = `/${'p'.repeat(PATH_BYTES_MAX - 1)}`;
+    const endless = 'ü'.repeat(100_000);
+    const orderKey = 'o'.repeat(ORDER_KEY_LENGTH_MAX + 1);
+    const keys = [
+      nodeVersionKey(workspace, id, revisionMax),
+      pathVersionKey(workspace, path, revisionMax),
+      childKey(workspace, id, orderKey),
+      childVersionKey(workspace, id, orderKey, revisionMax),
+      parentVersionKey(workspace, id, revisionMax),
+      typeKey(workspace, type, path),
+      countKey(workspace, type),
+      propertyKey(workspace, endless, indexValue(endless) as string, id),
+      uniqueKey(workspace, type, endless, uniqueValue(endless) as string),
+      referenceKey(workspace, id, 'relation', workspace, id, endless),
+      referenceKey(workspace, id, 'property', workspace, id, endless),
+      definitionVersionKey('element_type', endless, revisionMax),
+      manualVersionKey(workspace, id, 0xffffffff),
+      auditKey(workspace, id, revisionMax, 0xffffffff),
+    ];
+    for (const [index, key] of keys.entries()) {
+      expect([index, key.length <= KEY_BYTES_MAX]).toEqual([index, true]);
+      expect([...key].every((char) => char.charCodeAt(0) < 256)).toBe(true);
+    }
+  });
+
+  it('put the entries of one property value, and no others, into its stretch', () => {
+    const value = fc.oneof(
+      fc.string({ unit: 'binary', maxLength: 4 }),
+      fc.double({ noNaN: true }),
+      fc.boolean(),
+    );
+    fc.assert(
+      fc.property(value, value, fc.string({ minLength: 1 }), (a, b, id) => {
+        const range = propertyEntries('w', 'p', indexValue(a) as string);
+        const isInside = (key: string) => key >= range.start && key < range.end;
+        expect(isInside(propertyKey('w', 'p', indexValue(a) as string, id))).toBe(true);
+        const other = indexValue(b) as string;
+        expect(isInside(propertyKey('w', 'p', other, id))).toBe(other === indexValue(a));
+        expect(isInside(propertyKey('w', 'pp', indexValue(a) as string, id))).toBe(false);
+      }),
+    );
+  });
+});

@@ -1,0 +1,149 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { open } from 'lmdb';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { LmdbShard, SHARD_FORMAT } from '#runtime/shard/lmdb-shard.ts';
+import { SUITE_TABLES, shardSuite } from './shard-suite.ts';
+
+function newFolder(): string {
+  return mkdtempSync(join(tmpdir(), 'shard-'));
+}
+
+shardSuite('an LMDB shard', () => {
+  const folder = newFolder();
+  return {
+    open: () => new LmdbShard(folder, SUITE_TABLES),
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  };
+});
+
+describe('an LMDB shard on its disk', () => {
+  let folder: string;
+
+  beforeEach(() => {
+    folder = newFolder();
+  });
+
+  afterEach(() => {
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  /** Sets the format number as a newer build would. */
+  async function setFormat(format: number): Promise<void> {
+    const environment = open<Uint8Array, string>({
+      path: folder,
+      noSubdir: false,
+      maxDbs: 32,
+      safeRestore: true,
+    } as never);
+    const keyEncoder = {
+      writeKey: (key: string, target: Buffer, start: number) => start + target.latin1Write(key, start),
+      readKey: (source: Buffer, start: number, end: number) => source.latin1Slice(start, end),
+    };
+    const system = environment.openDB({ name: '_shard', encoding: 'binary', keyEncoder } as never);
+    await system.put('format', Uint8Array.of(format));
+    await environment.close();
+  }
+
+  it('refuses a newer format and leaves it as it is', async () => {
+    await new LmdbShard(folder, ['a']).close();
+    await setFormat(SHARD_FORMAT + 1);
+    const before = readFileSync(join(folder, 'data.mdb'));
+    const newer = expect.objectContaining({
+      code: 'DATA_CORRUPTED',
+      message: expect.stringMatching(/newer build/),
+    });
+    expect(() => new LmdbShard(folder, ['a', 'b', 'c'])).toThrow(newer);
+    expect(() => new LmdbShard(folder, ['a', 'b', 'c'])).toThrow(newer);
+    expect(readFileSync(join(folder, 'data.mdb'))).toEqual(before);
+    await setFormat(SHARD_FORMAT);
+    await new LmdbShard(folder, ['a', 'b', 'c']).close();
+  });
+
+  it('grows tables that an older build did not have', async () => {
+    const old = new LmdbShard(folder, ['a']);
+    await old.apply([{ table: 0, key: 'k', value: Buffer.from('v') }], {
+      sequence: 1,
+      clock: { ms: 1, counter: 0 },
+    }).flushed;
+    await old.close();
+    const shard = new LmdbShard(folder, ['a', 'b']);
+    await shard.apply([{ table: 1, key: 'k', value: Buffer.from('w') }], {
+      sequence: 2,
+      clock: { ms: 2, counter: 0 },
+    }).flushed;
+    expect([shard.get(0, 'k'), shard.get(1, 'k')].map(String)).toEqual(['v', 'w']);
+    await shard.close();
+  });
+
+  it('says so when it cannot be made', () => {
+    writeFileSync(join(folder, 'file'), '');
+    expect(() => new LmdbShard(join(folder, 'file', 'shard'), ['a'])).toThrow(
+      expect.objectContaining({ code: 'WRITES_STOPPED' }),
+    );
+  });
+
+  it('opens and closes hundreds of times in one process', async () => {
+    for (let round = 1; round <= 300; round += 1) {
+      const shard = new LmdbShard(folder, ['a']);
+      expect(shard.position.sequence).toBe(Math.floor((round - 1) / 100));
+      const pinned = shard.snapshot();
+      pinned.get(0, 'k');
+      if (round % 100 === 0)
+        await shard.apply([], { sequence: round / 100, clock: { ms: 1, counter: 0 } }).flushed;
+      await shard.close();
+    }
+  });
+});
+
+interface Seen {
+  readonly code: string;
+  readonly refused: string;
+  readonly applied: number;
+  readonly position: number;
+  readonly newest: string;
+  readonly rows: number;
+  readonly whole: boolean;
+  readonly pinnedAfter: string;
+  readonly unhandled: readonly string[];
+}
+
+/** Runs a shard in a process whose files may not grow beyond a limit, in kibibytes. */
+function fillLimited(kibibytes: number): Seen {
+  const folder = newFolder();
+  try {
+    const script = join(import.meta.dirname, '..', '..', 'support', 'limited-shard.ts');
+    // dash counts in blocks of 512 bytes. Without the trap the signal would kill it at the limit.
+    const limited = `ulimit -f ${kibibytes * 2}; trap '' XFSZ; exec "$@"`;
+    const run = spawnSync('/bin/sh', ['-c', limited, 'sh', process.execPath, script, folder], {
+      encoding: 'utf8',
+    });
+    expect(run.signal).toBeNull();
+    return JSON.parse(run.stdout) as Seen;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+describe('an LMDB shard whose disk takes no more', () => {
+  it.each([400, 700, 1501, 2003])(
+    'closes, opens again and shows exactly what was applied: %d KiB',
+    (kibibytes) => {
+      const seen = fillLimited(kibibytes);
+      expect(seen.applied).toBeGreaterThan(2);
+      expect(seen).toEqual({
+        code: 'WRITES_STOPPED',
+        refused: 'WRITES_STOPPED',
+        applied: seen.applied,
+        position: seen.applied,
+        newest: `${seen.applied}`,
+        rows: seen.applied,
+        whole: true,
+        pinnedAfter: 'SHUTTING_DOWN',
+        unhandled: [],
+      });
+    },
+  );
+});

@@ -51,7 +51,7 @@ export function formatCursor(identity: ListingIdentity, orderKey: string): strin
 export function parseCursor(identity: ListingIdentity, cursor: string): string {
   if (cursor.length > CURSOR_CHARACTERS_MAX || !cursorShape.test(cursor)) throw refuse('cannot be read');
   const bytes = Buffer.from(cursor, 'base64url');
-  const orderKey = bytes.latin1Slice(1 + BINDING_BYTES);
+  const orderKey = bytes.subarray(1 + BINDING_BYTES).latin1Slice();
   if (bytes[0] !== CURSOR_FORMAT || !orderKeyShape.test(orderKey) || bytes.toString('base64url') !== cursor) {
     throw refuse('cannot be read or is of an older format');
   }

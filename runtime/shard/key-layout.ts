@@ -27,7 +27,8 @@ import type { Range } from './shard.ts';
  * | pathVersions | workspace·path·~rev | id bound at rev; empty = unbound at rev |
  * | children | workspace·parentId·orderKey | since rev, then id |
  * | childVersions | workspace·parentId·orderKey·~rev | id placed at rev; empty = taken away at rev |
- * | parents | workspace·parentId | number of children, then the order key of the last one |
+ * | parents | workspace·parentId | number of children, since which rev there are any, then the order key of the last one |
+ * | parentVersions | workspace·parentId·~rev | one byte: had children from rev on; empty = had none from rev on |
  * | types | workspace·nodeType·path | id |
  * | counts | workspace·nodeType | number of nodes, then JSON of the indexed properties |
  * | properties | workspace·property·value·id | empty |
@@ -66,6 +67,7 @@ export const BranchTable = {
   definitionVersions: 18,
   manualVersions: 19,
   audit: 20,
+  parentVersions: 21,
 } as const;
 
 /** Names of the branch tables in the order of their numbers. */
@@ -133,6 +135,17 @@ export function childVersionKey(
 /** Key of a parent in `parents`. */
 export function parentKey(workspace: string, parentId: string): string {
   return workspace + END + textBytes(parentId);
+}
+
+/** Key of a change between having children and having none, in `parentVersions`. */
+export function parentVersionKey(workspace: string, parentId: string, since: Revision): string {
+  return workspace + END + textBytes(parentId) + END + encodeRevisionDescending(since);
+}
+
+/** Changes between having children and having none made at or before a revision, newest first. */
+export function parentVersionsUpTo(workspace: string, parentId: string, at: Revision): Range {
+  const prefix = workspace + END + textBytes(parentId);
+  return { start: prefix + END + encodeRevisionDescending(at), end: prefix + AFTER_END };
 }
 
 /** Key of a node in `types`. */

@@ -15,6 +15,7 @@ import {
   nodeKey,
   nodeVersionsUpTo,
   parentKey,
+  parentVersionsUpTo,
   pathKey,
   pathVersionsUpTo,
 } from '#runtime/shard/key-layout.ts';
@@ -52,7 +53,10 @@ export interface NodeReader {
 
 /** What a parent knows of its children without looking at them. */
 export interface ParentEntry {
+  /** At least 1: a parent without children has no entry. */
   readonly count: number;
+  /** Since when there have been children without a break. */
+  readonly since: Revision;
   readonly lastOrderKey: string;
 }
 
@@ -63,17 +67,28 @@ export function parentEntry(
   parentId: string,
 ): ParentEntry | undefined {
   const bytes = reader.get(BranchTable.parents, parentKey(workspace, parentId));
-  if (bytes === undefined) return undefined;
-  const buffer = asBuffer(bytes);
-  return { count: buffer.readUInt32BE(0), lastOrderKey: buffer.latin1Slice(4) };
+  return bytes === undefined ? undefined : decodeParentEntry(bytes);
 }
+
+const COUNT_BYTES = 4;
 
 /** Bytes of a row of the `parents` table. */
 export function encodeParentEntry(entry: ParentEntry): Uint8Array {
-  const bytes = Buffer.allocUnsafe(4 + entry.lastOrderKey.length);
+  const bytes = Buffer.allocUnsafe(COUNT_BYTES + REVISION_BYTES + entry.lastOrderKey.length);
   bytes.writeUInt32BE(entry.count, 0);
-  bytes.latin1Write(entry.lastOrderKey, 4);
+  bytes.latin1Write(encodeRevision(entry.since) + entry.lastOrderKey, COUNT_BYTES);
   return bytes;
+}
+
+/** Reads {@link encodeParentEntry}. */
+export function decodeParentEntry(bytes: Uint8Array): ParentEntry {
+  const buffer = asBuffer(bytes);
+  const text = buffer.latin1Slice(COUNT_BYTES, bytes.length);
+  return {
+    count: buffer.readUInt32BE(0),
+    since: decodeRevision(text, 0),
+    lastOrderKey: text.slice(REVISION_BYTES),
+  };
 }
 
 /** A binding: which node stands there, and since which revision. */
@@ -94,7 +109,7 @@ export function decodeBinding(bytes: Uint8Array): Binding {
 }
 
 function boundId(bytes: Uint8Array): string {
-  return bytesText(asBuffer(bytes).latin1Slice(REVISION_BYTES));
+  return bytesText(asBuffer(bytes).latin1Slice(REVISION_BYTES, bytes.length));
 }
 
 function asBuffer(bytes: Uint8Array): Buffer {
@@ -136,7 +151,7 @@ export class HeadNodeReader implements NodeReader {
   }
 
   hasChildren(workspace: string, parentId: string): boolean {
-    return (parentEntry(this.#reader, workspace, parentId)?.count ?? 0) > 0;
+    return this.#reader.get(BranchTable.parents, parentKey(workspace, parentId)) !== undefined;
   }
 }
 
@@ -230,7 +245,10 @@ export class PastNodeReader implements NodeReader {
   }
 
   hasChildren(workspace: string, parentId: string): boolean {
-    for (const _child of this.children(workspace, parentId)) return true;
+    const present = parentEntry(this.#reader, workspace, parentId);
+    if (present !== undefined && this.#isOldEnough(present.since)) return true;
+    const earlier = parentVersionsUpTo(workspace, parentId, this.#at);
+    for (const { value } of this.#reader.range(BranchTable.parentVersions, earlier)) return value.length > 0;
     return false;
   }
 

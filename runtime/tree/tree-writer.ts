@@ -13,6 +13,7 @@ import {
   nodeKey,
   nodeVersionKey,
   parentKey,
+  parentVersionKey,
   pathKey,
   pathVersionKey,
   underParts,
@@ -38,6 +39,7 @@ import type { NodeRecord } from './node-record.ts';
 import type { NodeChange } from './revision-store.ts';
 
 const nothing = new Uint8Array(0);
+const hadChildren = Uint8Array.of(1);
 
 /** How node types are looked up while writing; undefined for a workspace that is gone. */
 export type TypeSource = (workspace: string) => ResolvedSource | undefined;
@@ -260,7 +262,11 @@ export class TreeWriter {
     );
     const entry = parentEntry(this.#turn, workspace, parentId);
     const last = entry === undefined || orderKey > entry.lastOrderKey ? orderKey : entry.lastOrderKey;
-    const next = encodeParentEntry({ count: (entry?.count ?? 0) + 1, lastOrderKey: last });
+    const next = encodeParentEntry({
+      count: (entry?.count ?? 0) + 1,
+      since: entry?.since ?? this.revision,
+      lastOrderKey: last,
+    });
     this.#turn.put(BranchTable.parents, parentKey(workspace, parentId), next);
   }
 
@@ -282,11 +288,25 @@ export class TreeWriter {
     const parent = parentKey(workspace, parentId);
     if (entry.count === 1) {
       this.#turn.remove(BranchTable.parents, parent);
+      this.#keepParent(workspace, parentId, entry.since);
       return;
     }
     const lastOrderKey =
       entry.lastOrderKey === orderKey ? this.#lastOrderKey(workspace, parentId) : entry.lastOrderKey;
-    this.#turn.put(BranchTable.parents, parent, encodeParentEntry({ count: entry.count - 1, lastOrderKey }));
+    this.#turn.put(
+      BranchTable.parents,
+      parent,
+      encodeParentEntry({ count: entry.count - 1, since: entry.since, lastOrderKey }),
+    );
+  }
+
+  /** Notes that a parent had children until now. */
+  #keepParent(workspace: string, parentId: string, since: Revision): void {
+    // Filled by this very revision: nobody ever saw it, and what was before is in the versions already.
+    if (compareRevisions(since, this.revision) === 0) return;
+    const { parentVersions } = BranchTable;
+    this.#turn.put(parentVersions, parentVersionKey(workspace, parentId, since), hadChildren);
+    this.#turn.put(parentVersions, parentVersionKey(workspace, parentId, this.revision), nothing);
   }
 
   #lastOrderKey(workspace: string, parentId: string): string {

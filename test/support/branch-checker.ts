@@ -6,7 +6,7 @@ import { BranchTable, childKey, countKey, nodeKey, parentKey, pathKey } from '#r
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { decodeTypeCount } from '#runtime/tree/index-catalog.ts';
 import { indexEntries } from '#runtime/tree/index-entries.ts';
-import { decodeBinding, encodeParentEntry } from '#runtime/tree/node-reader.ts';
+import { decodeBinding, decodeParentEntry } from '#runtime/tree/node-reader.ts';
 import { NodeRecord } from '#runtime/tree/node-record.ts';
 import { readBranchHead, readChanges, revisionsUpTo } from '#runtime/tree/revision-store.ts';
 
@@ -94,7 +94,7 @@ function rebuild(reader: TableReader, nodes: readonly Stored[]): Record<TableNam
       tables[names.get(table) as TableName].set(key, latin1(value));
     }
   }
-  for (const [key, entry] of children) tables.parents.set(key, latin1(encodeParentEntry(entry)));
+  for (const [key, { count, lastOrderKey }] of children) tables.parents.set(key, `${count} ${lastOrderKey}`);
   return tables;
 }
 
@@ -114,6 +114,10 @@ function compare(name: TableName, expected: Rows, reader: TableReader, damage: s
 /** The part of a value that follows from the nodes. */
 function shown(name: TableName, value: Uint8Array): string {
   if (name === 'paths' || name === 'children') return decodeBinding(value).id;
+  if (name === 'parents') {
+    const { count, lastOrderKey } = decodeParentEntry(value);
+    return `${count} ${lastOrderKey}`;
+  }
   if (name === 'counts') return `${decodeTypeCount(value).count}`;
   return latin1(value);
 }

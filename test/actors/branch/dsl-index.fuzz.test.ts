@@ -20,7 +20,7 @@ const text = fc.constantFrom(
 );
 const number = fc.constantFrom(0, -0, 1, -1, 0.5, 1e300, -1e300);
 const values = { k: text, l: number, m: fc.boolean(), constructor: text };
-const any: fc.Arbitrary<JsonValue> = fc.oneof(
+const anything: fc.Arbitrary<JsonValue> = fc.oneof(
   text,
   number,
   fc.boolean(),
@@ -34,16 +34,16 @@ const properties = fc.record(values, { requiredKeys: [] }) as fc.Arbitrary<JsonO
 const equals: fc.Arbitrary<JsonObject> = fc.oneof(
   ...Object.entries(values).map(([key, value]) =>
     fc
-      .oneof({ weight: 4, arbitrary: value }, { weight: 1, arbitrary: any })
+      .oneof({ weight: 4, arbitrary: value }, { weight: 1, arbitrary: anything })
       .map((eq) => ({ [`properties.${key}`]: { eq } })),
   ),
 );
 const term: fc.Arbitrary<JsonObject> = fc.oneof(
   { weight: 4, arbitrary: equals },
   { weight: 3, arbitrary: nodeType.map((eq) => ({ node_type: { eq } })) },
-  { weight: 1, arbitrary: any.map((ne) => ({ 'properties.l': { ne } })) },
+  { weight: 1, arbitrary: anything.map((ne) => ({ 'properties.l': { ne } })) },
   { weight: 1, arbitrary: fc.constantFrom('gone', 'n1').map((like) => ({ name: { like } })) },
-  { weight: 1, arbitrary: any.map((eq) => ({ nodeType: { eq } })) },
+  { weight: 1, arbitrary: anything.map((eq) => ({ nodeType: { eq } })) },
 );
 const both = fc.tuple(nodeType, equals).map(([eq, more]) => ({ node_type: { eq }, ...more }));
 const { filter } = fc.letrec<{ filter: JsonObject }>((tie) => ({

@@ -169,9 +169,9 @@ describe('the revisions of a branch', () => {
       commit: { message: 'bulk' },
       operations,
     });
-    const found = (await changes(revision)) as { path: string }[];
+    const found = (await changes(revision as string)) as { path: string }[];
     expect(found.map((change) => change.path)).toEqual(operations.map(({ node }) => `/${node.name}`));
-    expect(((await read(revision)) as RevisionObject).changed_nodes.length).toBe(2500);
+    expect(((await read(revision as string)) as RevisionObject).changed_nodes.length).toBe(2500);
     expect((await list(1)).revisions[0]?.changed_nodes.length).toBe(2500);
   });
 

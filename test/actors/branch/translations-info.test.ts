@@ -43,7 +43,7 @@ describe('what is known of translations', () => {
       ((await branch.query({ type: 'ListTranslations', workspace, place, ...more })) as { locales: unknown })
         .locales;
     expect(await locales({})).toEqual(['de', 'fr']);
-    expect(await locales({ at: parseRevision(revision) })).toEqual(['de']);
+    expect(await locales({ at: parseRevision(revision as string) })).toEqual(['de']);
     const properties = { title: 'tomcat', description: 'a cat', note: 'x' };
     await branch.command({ type: 'UpdateNode', workspace, place, properties });
     expect(await staleness('DE')).toEqual({

@@ -134,7 +134,10 @@ class Stepper {
   }
 
   run(step: Step): void {
-    if (step.do === 'create') return this.#create(step);
+    if (step.do === 'create') {
+      this.#create(step);
+      return;
+    }
     const node = this.#choose(step.node);
     if (node === undefined) return;
     if (step.do === 'update') this.#replace(node, { title: `${node.title}!` });

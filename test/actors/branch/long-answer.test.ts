@@ -1,0 +1,71 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { NodeList, TextStream } from '#actors/branch/messages.ts';
+import { JsonText } from '#runtime/content/json-text.ts';
+import { type BranchFixture, type NodeObject, openBranch, WORKSPACE } from '#test/support/branch-fixture.ts';
+
+const workspace = WORKSPACE;
+
+describe('long answers of a branch', () => {
+  let branch: BranchFixture;
+
+  beforeEach(async () => {
+    branch = await openBranch();
+  });
+  afterEach(() => branch.close());
+
+  const listing = { type: 'ListChildren', workspace, place: { path: '/' }, scope: 's' } as const;
+  const fill = (count: number, properties = {}) =>
+    Promise.all(
+      Array.from({ length: count }, (_, index) =>
+        branch.create(`/n${String(index).padStart(5, '0')}`, properties, 'svc:Folder'),
+      ),
+    );
+
+  it('are text at once when they are small, and a stream when there is much text in few nodes', async () => {
+    await fill(3);
+    expect(branch.ask(listing)).toBeInstanceOf(JsonText);
+    await branch.create('/heavy', { description: 'x'.repeat(400_000) });
+    const answer = branch.ask(listing) as TextStream;
+    expect(answer).not.toBeInstanceOf(JsonText);
+    let text = '';
+    for await (const chunk of answer.chunks) text += chunk;
+    expect((JSON.parse(text) as NodeObject[]).map((node) => node.name)).toEqual([
+      'n00000',
+      'n00001',
+      'n00002',
+      'heavy',
+    ]);
+  });
+
+  it('end with an error, not with a crash, when the branch is closed under a stream', async () => {
+    await fill(2000);
+    const { chunks } = branch.ask(listing) as TextStream;
+    const reading = chunks[Symbol.asyncIterator]();
+    expect((await reading.next()).done).toBe(false);
+    await branch.reopen();
+    await expect(
+      (async () => {
+        for (let step = await reading.next(); step.done !== true; step = await reading.next());
+      })(),
+    ).rejects.toMatchObject({ code: 'SHUTTING_DOWN' });
+    expect(((await branch.query(listing)) as NodeObject[]).length).toBe(2000);
+  });
+
+  it('show one state on a page that takes more than one turn, whatever is written meanwhile', async () => {
+    await fill(1000, { description: 'y'.repeat(20_000) });
+    const page = branch.ask({ ...listing, limit: 1000 }) as Promise<NodeList>;
+    const gone = branch.command({ type: 'DeleteNode', workspace, place: { path: '/n00999' } });
+    const { items, nextCursor } = await page;
+    const nodes = items.parse() as NodeObject[];
+    await gone;
+    expect([nodes.length, nodes.at(-1)?.name, nextCursor]).toEqual([1000, 'n00999', null]);
+    expect(((await branch.query(listing)) as NodeObject[]).length).toBe(999);
+  });
+
+  it('cost nothing when they are never read', async () => {
+    await fill(400);
+    for (let n = 0; n < 3000; n++) branch.ask(listing);
+    // Were each of them pinned, the shard would have run out of readers.
+    expect(((await branch.query(listing)) as NodeObject[]).length).toBe(400);
+  });
+});

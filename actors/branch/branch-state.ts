@@ -1,4 +1,5 @@
 import type { RepositorySettings } from '#actors/repository/messages.ts';
+import type { BranchState as BranchStanding } from './messages.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
 import type { ActorContext } from '#runtime/commit/behaviour.ts';
 import type { LanguageSettings } from '#runtime/content/locale.ts';
@@ -29,6 +30,8 @@ export class BranchState {
   readonly querySchemas = new SchemaCache();
   readonly #context: ActorContext;
   readonly #repository: string;
+  #standing: BranchStanding | undefined;
+  #standingGeneration = Number.NaN;
 
   constructor(context: ActorContext, limits: BranchLimits) {
     const [tenant, repository, branch] = context.id.split('/').map(decodeURIComponent) as [
@@ -59,6 +62,15 @@ export class BranchState {
   /** The schema in force in a workspace while a command runs: pinned types at their pinned revision. */
   commandSchema(reader: TableReader, workspace: Workspace): ResolvedSource {
     return this.commandSchemas.get(reader, { pins: workspace.config.node_type_pins });
+  }
+
+  /** What {@link BranchStanding} a view shows; asked for with every read, so it is kept until the view changes. */
+  rememberedStanding(view: TableReader, read: () => BranchStanding): BranchStanding {
+    if (this.#standing === undefined || view.generation !== this.#standingGeneration) {
+      this.#standing = read();
+      this.#standingGeneration = view.generation ?? Number.NaN;
+    }
+    return this.#standing;
   }
 
   #settings(workspace: string): RepositorySettings {

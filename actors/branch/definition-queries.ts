@@ -147,16 +147,16 @@ function isTaken(
 
 /** Where the branch stands. @see messages.ts, ReadBranchState */
 export function readBranchState(
-  _state: BranchState,
+  state: BranchState,
   context: QueryContext,
   _query: ReadBranchState,
 ): BranchStanding {
   const { view } = context;
-  return {
+  return state.rememberedStanding(view, () => ({
     head: formatRevision(readBranchHead(view).head),
     // Worked out for who asks only: the head alone is read with every request, and this costs ten times as much.
     get builtInsPending() {
       return builtInsPending(view);
     },
-  };
+  }));
 }

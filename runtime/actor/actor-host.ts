@@ -4,21 +4,9 @@ import { dirname, join } from 'node:path';
 import { assert } from '#runtime/base/assert.ts';
 import type { Clock } from '#runtime/base/clock.ts';
 import type { Random } from '#runtime/base/random.ts';
-import type {
-  ActorBehaviour,
-  ActorEvent,
-  ActorKind,
-  Caller,
-  QueryContext,
-} from '#runtime/commit/behaviour.ts';
+import type { ActorBehaviour, ActorEvent, ActorKind, Caller } from '#runtime/commit/behaviour.ts';
 import { commonTableNames } from '#runtime/commit/behaviour.ts';
-import {
-  checkWaiting,
-  type CommitLimits,
-  CommitLoop,
-  type CommitObserver,
-  SLICE_MS,
-} from '#runtime/commit/commit-loop.ts';
+import { type CommitLimits, CommitLoop, type CommitObserver } from '#runtime/commit/commit-loop.ts';
 import { crashPoint } from '#runtime/commit/crash-point.ts';
 import { HybridClock } from '#runtime/commit/hybrid-clock.ts';
 import { replayLog } from '#runtime/commit/replay.ts';
@@ -26,9 +14,10 @@ import { type ApplyLimits, ShardWriter } from '#runtime/commit/shard-writer.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { Log } from '#runtime/log/ports.ts';
 import { LmdbShard } from '#runtime/shard/lmdb-shard.ts';
-import type { Shard, ShardSnapshot } from '#runtime/shard/shard.ts';
+import type { Shard } from '#runtime/shard/shard.ts';
 import { actorKindOf } from './actor-id.ts';
 import { engineCaller } from './engine-caller.ts';
+import { QueryScope } from './query-scope.ts';
 import type { ActorId, ActorLifecycle, Delivery, Router } from './ports.ts';
 
 /** Bounds of the host. */
@@ -203,7 +192,10 @@ export class ActorHost implements Router, ActorLifecycle {
 
   #answer(actor: ActorId, query: unknown, caller: Caller): unknown {
     const open = this.#actor(actor);
-    const answer = open.behaviour.query(query as never, this.#queryContext(open, caller));
+    const answer = open.behaviour.query(
+      query as never,
+      new QueryScope(open, caller, this.#environment.clock),
+    );
     if (!(answer instanceof Promise)) return answer;
     open.reads += 1;
     return answer.finally(() => {
@@ -212,30 +204,9 @@ export class ActorHost implements Router, ActorLifecycle {
   }
 
   #isDestroying(actor: ActorId): boolean {
+    if (this.#destroying.size === 0) return false;
     for (const owner of this.#destroying.keys()) if (actor.startsWith(`${owner}/`)) return true;
     return false;
-  }
-
-  #queryContext(open: OpenActor, caller: Caller): QueryContext {
-    const { clock } = this.#environment;
-    let sliceStartMs = -1;
-    return {
-      caller,
-      view: open.loop.view,
-      pin: () => pinned(open),
-      pause: () => {
-        const now = clock.monotonicMs();
-        if (sliceStartMs < 0) sliceStartMs = now;
-        if (now - sliceStartMs < SLICE_MS) return undefined;
-        checkWaiting(caller, clock);
-        return new Promise<void>((resolve) =>
-          clock.soon(() => {
-            sliceStartMs = clock.monotonicMs();
-            resolve();
-          }),
-        );
-      },
-    };
   }
 
   #actor(actor: ActorId): OpenActor {
@@ -375,22 +346,6 @@ function isIdle({ loop, reads }: OpenActor): boolean {
 }
 
 /** A pinned read keeps its actor open: a stream goes on after the query that began it was answered. */
-function pinned(open: OpenActor): ShardSnapshot {
-  const snapshot = open.writer.pin();
-  open.reads += 1;
-  let closed = false;
-  return {
-    get: (table, key) => snapshot.get(table, key),
-    range: (table, range) => snapshot.range(table, range),
-    close: () => {
-      if (closed) return;
-      closed = true;
-      open.reads -= 1;
-      snapshot.close();
-    },
-  };
-}
-
 /** Makes a folder and those above it, and brings their names to the disk. */
 function makeFolderDurable(folder: string): void {
   if (existsSync(folder)) return;

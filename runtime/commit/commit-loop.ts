@@ -109,6 +109,7 @@ export class CommitLoop {
     this.view = new LayeredReader(
       () => writer.layers,
       () => writer.shard,
+      () => writer.generation,
     );
     let seen: readonly Layer[] = [];
     let stack: readonly Layer[] = [];

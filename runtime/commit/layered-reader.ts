@@ -9,10 +9,21 @@ export class LayeredReader implements TableReader {
   readonly #layers: () => readonly Layer[];
   readonly #shard: () => TableReader;
 
-  /** @param layers newest first */
-  constructor(layers: () => readonly Layer[], shard: () => TableReader) {
+  readonly #generation: (() => number) | undefined;
+
+  /**
+   * @param layers newest first
+   * @param generation rises with every change of what is shown; absent where nobody counts
+   */
+  constructor(layers: () => readonly Layer[], shard: () => TableReader, generation?: () => number) {
     this.#layers = layers;
     this.#shard = shard;
+    this.#generation = generation;
+  }
+
+  get generation(): number {
+    // NaN equals nothing, itself included: what was decoded before is never taken for right.
+    return this.#generation === undefined ? Number.NaN : this.#generation();
   }
 
   get(table: number, key: string): Uint8Array | undefined {
@@ -21,6 +32,16 @@ export class LayeredReader implements TableReader {
       if (change !== undefined) return change ?? undefined;
     }
     return this.#shard().get(table, key);
+  }
+
+  peek(table: number, key: string): Uint8Array | undefined {
+    const layers = this.#layers();
+    for (let index = 0; index < layers.length; index++) {
+      const change = (layers[index] as Layer).get(table, key);
+      if (change !== undefined) return change ?? undefined;
+    }
+    const shard = this.#shard();
+    return shard.peek === undefined ? shard.get(table, key) : shard.peek(table, key);
   }
 
   range(table: number, range: Range): Iterable<Row> {

@@ -59,12 +59,15 @@ function rangeOf(name: readonly string[]): Range {
  */
 export class RecordCache {
   #stamp = '';
+  #generation = Number.NaN;
   #kept = new Map<string, unknown>();
   #reader: TableReader | undefined;
 
   /** Looks at the state a reader shows; drops what was kept of another one. */
   at(reader: TableReader): this {
+    if (reader === this.#reader && reader.generation === this.#generation) return this;
     this.#reader = reader;
+    this.#generation = reader.generation ?? Number.NaN;
     const bytes = reader.get(CommonTable.meta, STAMP_KEY);
     const stamp =
       bytes === undefined ? '' : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).latin1Slice();

@@ -46,6 +46,7 @@ export class ShardWriter {
   #durable: readonly Layer[] = [];
   #applying: readonly Layer[] = [];
   #layers: readonly Layer[] = [];
+  #generation = 0;
   #sequence: number;
   #revision: Revision;
   #running: Promise<void> | undefined;
@@ -87,6 +88,11 @@ export class ShardWriter {
     return this.#shard;
   }
 
+  /** Rises with every accepted batch: what readers see changes then and only then. */
+  get generation(): number {
+    return this.#generation;
+  }
+
   /** Sequence of the newest accepted record. */
   get sequence(): number {
     return this.#sequence;
@@ -117,6 +123,7 @@ export class ShardWriter {
     this.#sealed = false;
     this.#sequence = sequence;
     this.#revision = revision;
+    this.#generation += 1;
     this.#restack();
     this.#schedule();
   }

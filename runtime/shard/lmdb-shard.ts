@@ -158,6 +158,11 @@ export class LmdbShard implements Shard {
     return canBeStored(key) ? this.#table(table).get(key) : undefined;
   }
 
+  peek(table: number, key: string): Uint8Array | undefined {
+    this.#requireOpen();
+    return canBeStored(key) ? this.#table(table).getBinaryFast(key) : undefined;
+  }
+
   range(table: number, range: Range): Iterable<Row> {
     this.#requireOpen();
     return rowsOf(this.#table(table), range, undefined, () => this.#requireOpen());

@@ -24,6 +24,16 @@ export interface Range {
 export interface TableReader {
   /** The value under `key`, or undefined. The bytes must not be written to. */
   get(table: number, key: string): Uint8Array | undefined;
+  /**
+   * As {@link get}, but the bytes are good only until the next read: for what is decoded on the spot, without a
+   * copy. Readers that cannot do better leave it out.
+   */
+  peek?(table: number, key: string): Uint8Array | undefined;
+  /**
+   * Rises whenever what the reader shows may have changed, so that whoever decoded something can tell that it
+   * is still right. Readers that do not keep count leave it out.
+   */
+  readonly generation?: number;
   /** The rows of a stretch, in order. Must be consumed within the same turn of the event loop. */
   range(table: number, range: Range): Iterable<Row>;
 }

@@ -66,8 +66,13 @@ export function parentEntry(
   workspace: string,
   parentId: string,
 ): ParentEntry | undefined {
-  const bytes = reader.get(BranchTable.parents, parentKey(workspace, parentId));
+  const bytes = peek(reader, BranchTable.parents, parentKey(workspace, parentId));
   return bytes === undefined ? undefined : decodeParentEntry(bytes);
+}
+
+/** Bytes that are decoded before anything else is read. */
+function peek(reader: TableReader, table: number, key: string): Uint8Array | undefined {
+  return reader.peek === undefined ? reader.get(table, key) : reader.peek(table, key);
 }
 
 const COUNT_BYTES = 4;
@@ -129,9 +134,18 @@ export class HeadNodeReader implements NodeReader {
     return bytes === undefined ? undefined : new NodeRecord(bytes);
   }
 
+  /**
+   * As {@link byId}, over bytes that are good only until the next read of anything: for a record that is
+   * rendered on the spot.
+   */
+  glance(workspace: string, id: string): NodeRecord | undefined {
+    const bytes = peek(this.#reader, BranchTable.nodes, nodeKey(workspace, id));
+    return bytes === undefined ? undefined : new NodeRecord(bytes);
+  }
+
   idAt(workspace: string, path: string): string | undefined {
     if (path === '/') return ROOT_ID;
-    const bytes = this.#reader.get(BranchTable.paths, pathKey(workspace, path));
+    const bytes = peek(this.#reader, BranchTable.paths, pathKey(workspace, path));
     return bytes === undefined ? undefined : boundId(bytes);
   }
 
@@ -151,7 +165,7 @@ export class HeadNodeReader implements NodeReader {
   }
 
   hasChildren(workspace: string, parentId: string): boolean {
-    return this.#reader.get(BranchTable.parents, parentKey(workspace, parentId)) !== undefined;
+    return peek(this.#reader, BranchTable.parents, parentKey(workspace, parentId)) !== undefined;
   }
 }
 

@@ -179,8 +179,8 @@ export function withHeader(record: NodeRecord, header: NodeHeader): NodeRecord {
 export interface DerivedFields {
   readonly workspace: string;
   readonly hasChildren: boolean;
-  /** `"$supertypes":[…],"$mixins":[…]` */
-  readonly typeText: string;
+  /** `"$supertypes":[…],"$mixins":[…]` of a node type. Asked when everything has been copied out of the record. */
+  typeText(nodeType: string): string;
   /** Shown instead of the stored properties. */
   readonly properties?: JsonObject;
   /** JSON text of a further field `children`. */
@@ -281,11 +281,13 @@ export class NodeRecord {
       isEmpty = shown === '{}';
       front = this.#slice(0, this.bytes.readUInt32BE(PROPERTIES_AT)) + shown.slice(1, -1);
     }
+    const middle = this.#slice(frontEnd, middleEnd);
+    const back = this.#slice(middleEnd, this.bytes.readUInt32BE(BACK_END_AT));
+    const typeText = derived.typeText(this.nodeType);
     const children = derived.children === undefined ? '' : `,"children":${derived.children}`;
     return (
-      `${front}${isEmpty ? '' : ','}${derived.typeText}},${this.#slice(frontEnd, middleEnd)}` +
-      `,"has_children":${derived.hasChildren},"workspace":"${derived.workspace}"` +
-      `${this.#slice(middleEnd, this.bytes.readUInt32BE(BACK_END_AT))}${children}}`
+      `${front}${isEmpty ? '' : ','}${typeText}},${middle},"has_children":${derived.hasChildren}` +
+      `,"workspace":"${derived.workspace}"${back}${children}}`
     );
   }
 

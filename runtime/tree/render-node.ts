@@ -17,8 +17,8 @@ export interface RenderFacts {
 const typeTexts = new WeakMap<ResolvedNodeType, string>();
 const NO_TYPE = '"$supertypes":[],"$mixins":[]';
 
-/** `$supertypes` and `$mixins` are derived from the type at every read and never stored. */
-function typeText(type: ResolvedNodeType | undefined): string {
+/** The fields `$supertypes` and `$mixins` as text: derived from the type at every read and never stored. */
+export function derivedTypeText(type: ResolvedNodeType | undefined): string {
   if (type === undefined) return NO_TYPE;
   let text = typeTexts.get(type);
   if (text === undefined) {
@@ -38,7 +38,7 @@ export function renderNode(record: NodeRecord, facts: RenderFacts): string {
   return record.render({
     workspace,
     hasChildren,
-    typeText: typeText(facts.type),
+    typeText: () => derivedTypeText(facts.type),
     ...(properties === undefined ? {} : { properties }),
     ...(children === undefined ? {} : { children }),
   });

@@ -148,13 +148,18 @@ export interface SchemaMoment {
 export class SchemaCache {
   readonly #resolvers = new Map<string, ResolvedSource>();
   #reader: TableReader | undefined;
+  #generation = Number.NaN;
+  #stamp = '';
 
   /** The schema as a reader shows it. Use it within the same turn of the event loop. */
   get(reader: TableReader, moment: SchemaMoment = {}): ResolvedSource {
-    this.#reader = reader;
-    const pinned =
-      moment.pins !== undefined && Object.keys(moment.pins).length > 0 ? JSON.stringify(moment.pins) : '';
-    const key = `${schemaStamp(reader)}|${moment.at === undefined ? '' : formatRevision(moment.at)}|${pinned}`;
+    if (reader !== this.#reader || reader.generation !== this.#generation) {
+      this.#reader = reader;
+      this.#generation = reader.generation ?? Number.NaN;
+      this.#stamp = schemaStamp(reader);
+    }
+    const at = moment.at === undefined ? '' : formatRevision(moment.at);
+    const key = `${this.#stamp}|${at}|${pinsText(moment.pins)}`;
     const known = this.#resolvers.get(key);
     if (known !== undefined) return known;
     const made = resolverOver(() => this.#reader as TableReader, moment);
@@ -169,6 +174,19 @@ export class SchemaCache {
     this.#resolvers.clear();
     this.#reader = undefined;
   }
+}
+
+/** Pins as text, by identity: a workspace hands out the same object until it is changed. */
+const pinsTexts = new WeakMap<object, string>();
+
+function pinsText(pins: SchemaMoment['pins']): string {
+  if (pins === undefined) return '';
+  let text = pinsTexts.get(pins);
+  if (text === undefined) {
+    text = Object.keys(pins).length === 0 ? '' : JSON.stringify(pins);
+    pinsTexts.set(pins, text);
+  }
+  return text;
 }
 
 /** The schema as a reader shows it, for reads that keep their reader over several turns (pinned ones). */

@@ -68,7 +68,10 @@ const node: JsonSchema = {
     updated_by: text,
     published_at: timeOrNull,
     published_by: textOrNull,
-    translations: { ...anyObjectOrNull, description: '`{locale: {property: value}}`; deeper places by JSON pointer.' },
+    translations: {
+      ...anyObjectOrNull,
+      description: '`{locale: {property: value}}`; deeper places by JSON pointer.',
+    },
     workspace: text,
     owner_id: textOrNull,
     relations: listOf(relation),

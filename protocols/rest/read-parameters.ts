@@ -2,12 +2,16 @@ import { parseRevision, type Revision } from '#runtime/content/revision.ts';
 import { invalid } from '#runtime/errors/service-error.ts';
 import type { ParameterDocs, QueryParameters } from '#protocols/http/route.ts';
 
-/** Items of a listing page: most, and when nothing is said. */
+/** Most items of a listing page. */
 export const PAGE_LIMIT_MAX = 1_000;
+
+/** Items of a listing page when nothing is said. */
 export const PAGE_LIMIT_DEFAULT = 100;
 
-/** Levels that `level` may ask for, and that `deep` and `flatten` stop at. */
+/** Levels that `level` may ask for. */
 export const LEVEL_MAX = 10;
+
+/** Levels that `deep` and `flatten` stop at. */
 export const DEEP_LEVELS_MAX = 100;
 
 /** Shape of a tree read. */

@@ -213,14 +213,6 @@ const limits = {
     description:
       'Requests worked on at once; more are answered 503. Too low refuses load that could be served; too high uses memory up before anybody is refused.',
   }),
-  childrenUnpagedMax: integerOption({
-    unit: 'nodes',
-    default: 10_000,
-    min: 100,
-    max: 1_000_000,
-    description:
-      'Most nodes in one answer that was asked for without `limit` or `cursor`; more is refused with the advice to page. Too low breaks clients that do not page; too high builds answers of hundreds of megabytes.',
-  }),
   idempotencyTtlHours: integerOption({
     unit: 'hours',
     default: 24,

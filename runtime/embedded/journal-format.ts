@@ -28,9 +28,16 @@ import type { Revision } from '#runtime/content/revision.ts';
 /** The format this version writes. 1: the first. */
 export const JOURNAL_FORMAT = 1;
 
+/** Length of the header of a segment. */
 export const SEGMENT_HEADER_BYTES = 72;
+
+/** Length of the header of a record. */
 export const RECORD_HEADER_BYTES = 84;
+
+/** Length of the footer of a record. */
 export const RECORD_FOOTER_BYTES = 8;
+
+/** Length of the running hash. */
 export const CHAIN_BYTES = 16;
 
 /** The unit in which a disk writes wholly or not at all. */
@@ -71,6 +78,7 @@ export interface SegmentHeader {
   readonly salt: number;
 }
 
+/** The bytes a segment begins with. */
 export function encodeSegmentHeader(header: SegmentHeader): Buffer {
   const bytes = Buffer.alloc(SEGMENT_HEADER_BYTES);
   segmentMagic.copy(bytes, 0);

@@ -99,6 +99,10 @@ function dslRoute(context: RestContext): RestRoute {
 }
 
 function run(context: RestContext, request: RestRequest, query: RunQuery | RunDslQuery): Soon<HttpReply> {
+  // Answering with the head what was asked of the past would be a wrong answer that looks right.
+  if (request.query.get('revision') !== undefined) {
+    throw invalid('A query looks at the head; it takes no revision', { field: 'revision' });
+  }
   return afterwards(branchOf(context, request), (branch) =>
     askBranch<JsonAnswer>(context, request, branch, query, callerOf(request), replyOf),
   );

@@ -299,7 +299,7 @@ describe('reading at a revision', () => {
     expect((await own.getAt(before, '/old/a/b')).json).toMatchObject({ path: '/old/a/b', parent: 'a' });
   });
 
-  it('pages what was there then [REV-029]', async () => {
+  it('pages what was there then', async () => {
     const own = await client.workspace();
     await own.addAll('/a', '/b', '/c');
     const then = await client.headRevision();

@@ -58,7 +58,9 @@ export class MemoryShard implements Shard {
   readonly #failure: (step: MemoryShardStep) => ServiceError | undefined;
   readonly #snapshots = new Set<ShardSnapshot>();
   #state: State;
-  #running: Promise<void> | undefined;
+  #isCommitting = false;
+  /** Settles when everything applied so far is flushed or has failed; it never rejects. */
+  #flushed: Promise<void> | undefined;
   #failed: ServiceError | undefined;
   #isClosed = false;
 
@@ -101,25 +103,40 @@ export class MemoryShard implements Shard {
       rejected.catch(() => {});
       return { committed: rejected, flushed: rejected };
     }
-    assert(this.#running === undefined, 'applications of a shard do not overlap');
+    assert(!this.#isCommitting, 'applications of a shard do not overlap');
     assert(position.sequence >= this.#state.position.sequence, 'a shard never goes back in the log');
     for (const { table, key } of writes) {
       assert(key !== '' && key.length <= KEY_BYTES_MAX, `a key of ${key.length} bytes`);
       this.#checked(table);
     }
     const next = { tables: changed(this.#state.tables, writes), position };
-    const committed = this.#step('commit').then(() => {
-      this.#state = next;
-    });
-    const flushed = committed
-      .then(() => this.#step('flush'))
-      .then(() => this.#disk.flush(next))
-      .finally(() => {
-        this.#running = undefined;
-      });
+    const committed = this.#commit(next);
+    const flushed = this.#flush(next, committed, this.#flushed);
     committed.catch(() => {});
-    this.#running = flushed.catch(() => {});
+    const running = flushed
+      .catch(() => {})
+      .then(() => {
+        if (this.#flushed === running) this.#flushed = undefined;
+      });
+    this.#flushed = running;
     return { committed, flushed };
+  }
+
+  async #commit(next: State): Promise<void> {
+    this.#isCommitting = true;
+    try {
+      await this.#step('commit');
+      this.#state = next;
+    } finally {
+      this.#isCommitting = false;
+    }
+  }
+
+  async #flush(next: State, committed: Promise<void>, earlier: Promise<void> | undefined): Promise<void> {
+    await committed;
+    await earlier;
+    await this.#step('flush');
+    this.#disk.flush(next);
   }
 
   snapshot(): ShardSnapshot {
@@ -154,17 +171,16 @@ export class MemoryShard implements Shard {
 
   close(): Promise<void> {
     this.#isClosed = true;
-    if (this.#running !== undefined) return this.#running.then(() => this.close());
+    if (this.#flushed !== undefined) return this.#flushed.then(() => this.close());
     for (const snapshot of [...this.#snapshots]) snapshot.close();
     return Promise.resolve();
   }
 
   async #step(step: MemoryShardStep): Promise<void> {
     await new Promise<void>((resolve) => this.#clock.soon(resolve));
-    const failure = this.#failure(step);
-    if (failure === undefined) return;
-    this.#failed ??= failure;
-    throw failure;
+    // A step behind one that failed fails like it: it builds on what is not there.
+    this.#failed ??= this.#failure(step);
+    if (this.#failed !== undefined) throw this.#failed;
   }
 
   #requireOpen(): void {

@@ -86,7 +86,7 @@ export const identityRows: readonly Requirement[] = [
   { id: 'OIDC-019', document: 1, section: 'OpenID Connect login', status: 'planned', theme: 'access', behaviour: 'A provider address in a private network is refused unless `[egress] oidc_allow_private` is on' },
   { id: 'ORIGIN-001', document: 1, section: 'External origin', status: 'planned', theme: 'access', behaviour: '`SVC_BASE_URL` fixes the external origin of issuer and token audiences' },
   { id: 'ORIGIN-002', document: 1, section: 'External origin', status: 'planned', theme: 'access', behaviour: '`X-Forwarded-*` headers are honoured only with `SVC_TRUST_FORWARDED_HEADERS=1`' },
-  { id: 'ORIGIN-003', document: 1, section: 'External origin', status: 'planned', theme: 'access', behaviour: 'CORS preflight from a listed origin answers 204 with the credentials header, from an unlisted one 204 without CORS headers', covers: ['5/105'] },
+  { id: 'ORIGIN-003', document: 1, section: 'External origin', status: 'verified', theme: 'access', behaviour: 'CORS preflight from a listed origin answers 204 with the credentials header, from an unlisted one 204 without CORS headers', covers: ['5/105'] },
   { id: 'OIDC-020', document: 1, section: 'OIDC provider object', status: 'planned', theme: 'access', behaviour: 'The provider list is ordered by `priority` and leaves out disabled providers' },
   { id: 'OIDC-021', document: 1, section: 'OIDC provider object', status: 'planned', theme: 'access', behaviour: '`scopes` defaults to `openid email profile`' },
   { id: 'OIDC-022', document: 1, section: 'OIDC provider object', status: 'planned', theme: 'access', behaviour: 'The redirect URI sent to a provider is exactly `{server}/auth/oidc/{provider_id}/callback`' },

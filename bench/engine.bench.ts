@@ -83,9 +83,19 @@ async function writer(number: number): Promise<void> {
     const node = {
       name: `n-${number}-${index}`,
       nodeType: 'bench:Article',
-      properties: { title: `Title ${index}`, author: `author-${index % 100}`, rank: index, body, tags: ['a', 'b'] },
+      properties: {
+        title: `Title ${index}`,
+        author: `author-${index % 100}`,
+        rank: index,
+        body,
+        tags: ['a', 'b'],
+      },
     };
-    await host.command(branch, { type: 'CreateNode', workspace: 'content', parentPath: '/', node, deep: false }, { caller });
+    await host.command(
+      branch,
+      { type: 'CreateNode', workspace: 'content', parentPath: '/', node, deep: false },
+      { caller },
+    );
     made += 1;
   }
 }
@@ -101,7 +111,11 @@ const readUntil = performance.now() + 2000;
 while (performance.now() < readUntil) {
   for (let index = 0; index < 200; index++) {
     const path = `/n-${read % 64}-${read % 500}`;
-    bytes += (host.query(branch, { type: 'ReadNode', workspace: 'content', place: { path } }, caller) as { text: string }).text.length;
+    bytes += (
+      host.query(branch, { type: 'ReadNode', workspace: 'content', place: { path } }, caller) as {
+        text: string;
+      }
+    ).text.length;
     read += 1;
   }
 }

@@ -13,8 +13,30 @@ export type Authenticate = (
 
 const bearerShape = /^bearer +([^\s]+) *$/i;
 
+/** Headers whose token is known; clients send the same one with every request. */
+const KNOWN_HEADERS_MAX = 1_024;
+
+/** Longest header that is kept, in characters; ours are shorter. */
+const HEADER_CHARACTERS_KEPT_MAX = 2_048;
+
+/** Characters at the end of a header that tell it from others: they are of the token's signature. */
+const HEADER_MARK_CHARACTERS = 24;
+
 /** Name of the path parameter that names a tenant. */
 const TENANT_PARAMETER = '{tenant}';
+
+/** A header that was taken apart before. */
+interface KnownHeader {
+  readonly header: string;
+  readonly token: string;
+}
+
+/**
+ * Every request brings its header as a new text of some 400 characters, and looking a new text up means hashing
+ * all of it, a tenth of the time of a read. So headers are found by their end and compared; what comes out is
+ * the text of the first time, which has its hash.
+ */
+let knownHeaders = new Map<string, KnownHeader>();
 
 /**
  * The bearer token of a request.
@@ -23,7 +45,16 @@ const TENANT_PARAMETER = '{tenant}';
  */
 export function bearerToken(request: RestRequest): string | undefined {
   const header = request.header('authorization');
-  return header === undefined ? undefined : (bearerShape.exec(header)?.[1] ?? '');
+  if (header === undefined) return undefined;
+  const mark = header.slice(-HEADER_MARK_CHARACTERS);
+  const known = knownHeaders.get(mark);
+  if (known !== undefined && known.header === header) return known.token;
+  const token = bearerShape.exec(header)?.[1] ?? '';
+  if (token.length > HEADER_MARK_CHARACTERS && header.length <= HEADER_CHARACTERS_KEPT_MAX) {
+    if (knownHeaders.size >= KNOWN_HEADERS_MAX) knownHeaders = new Map();
+    knownHeaders.set(mark, { header, token });
+  }
+  return token;
 }
 
 /**

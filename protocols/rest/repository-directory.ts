@@ -39,6 +39,8 @@ export class RepositoryDirectory {
   readonly #repositories = new WeakMap<RepositoryEntry, FoundRepository>();
   readonly #branches = new WeakMap<BranchEntry, FoundBranch>();
   readonly #engine = engineCaller('');
+  /** The tenant that was asked for last; most requests are of one. */
+  #lastTenant = { name: '', actor: '' as ActorId };
 
   constructor(router: Router, upgrades: BuiltInUpgrades) {
     this.#router = router;
@@ -47,7 +49,7 @@ export class RepositoryDirectory {
 
   /** @throws {ServiceError} `REPOSITORY_NOT_FOUND`, also for an unknown tenant */
   repository(tenant: string, name: string): Soon<FoundRepository> {
-    const entry = this.#ask(actorId(tenant, 'tenant'), { type: 'FindRepository', repositoryId: name });
+    const entry = this.#ask(this.#tenantActor(tenant), { type: 'FindRepository', repositoryId: name });
     return afterwards(entry as Soon<RepositoryEntry | undefined>, (known) => {
       if (known === undefined) {
         throw new ServiceError('REPOSITORY_NOT_FOUND', `Repository '${name}' not found`);
@@ -72,6 +74,13 @@ export class RepositoryDirectory {
       const found = this.#foundBranch(repository, known);
       return afterwards(this.#upgrades.branch(repository.actor, found.actor), () => found);
     });
+  }
+
+  #tenantActor(tenant: string): ActorId {
+    if (this.#lastTenant.name !== tenant) {
+      this.#lastTenant = { name: tenant, actor: actorId(tenant, 'tenant') };
+    }
+    return this.#lastTenant.actor;
   }
 
   #foundRepository(tenant: string, entry: RepositoryEntry): FoundRepository {

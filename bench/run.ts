@@ -1,0 +1,152 @@
+/**
+ * Measures Grove beside its peers and prints the tables; a full run also writes them into docs/benchmarks.md.
+ *
+ * Run: npm run bench, npm run bench -- reads creates, npm run bench -- --help
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { creates } from './creates.bench.ts';
+import { growth } from './growth.bench.ts';
+import { listings } from './listings.bench.ts';
+import { reads } from './reads.bench.ts';
+import { describeMachine } from './support/machine.ts';
+import { requiredProgram, versionOf } from './support/programs.ts';
+import type { Plan, Question } from './support/question.ts';
+import { progress, Stage } from './support/stage.ts';
+import { toMarkdown } from './support/table.ts';
+import { updates } from './updates.bench.ts';
+
+const page = join(import.meta.dirname, '..', 'docs', 'benchmarks.md');
+
+/** In this order: creates make the shared store grow, so they come last of those that share it. */
+const questions: readonly Question[] = [reads, listings, updates, creates, growth];
+
+const fullPlan: Plan = {
+  rounds: 5,
+  seconds: 2,
+  articles: 100_000,
+  sizes: [10_000, 100_000, 1_000_000],
+  connections: [1, 8, 64],
+};
+
+/** Shows that everything works. Its numbers mean nothing. */
+const quickPlan: Plan = {
+  rounds: 1,
+  seconds: 1,
+  articles: 2_000,
+  sizes: [1_000, 2_000, 4_000],
+  connections: [1, 64],
+};
+
+const usage = `npm run bench [-- [question …] [option …]]
+
+Questions: ${questions.map(({ name }) => name).join(', ')}; all of them by default.
+
+  --quick            a small store and one short round: shows that everything works, writes nothing
+  --rounds <n>       measurements of each figure, default ${fullPlan.rounds}
+  --seconds <n>      length of one measurement, default ${fullPlan.seconds}
+  --print-only       leaves docs/benchmarks.md as it is
+  --profile <dir>    writes a processor profile of every member there; slows it down, so nothing is written
+  --folder <dir>     where the stores are made, default ${tmpdir()}; it has to be on a local disk
+  --help             this text
+
+Needs two cores, taskset, wrk and PostgreSQL with pgbench (Debian: util-linux wrk postgresql postgresql-contrib);
+as root on Debian it installs what is missing.`;
+
+interface Arguments {
+  readonly selected: readonly Question[];
+  readonly plan: Plan;
+  readonly folder: string;
+  readonly profileDir: string | undefined;
+  readonly writes: boolean;
+  readonly command: string;
+}
+
+function readArguments(): Arguments | undefined {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      quick: { type: 'boolean', default: false },
+      rounds: { type: 'string' },
+      seconds: { type: 'string' },
+      'print-only': { type: 'boolean', default: false },
+      profile: { type: 'string' },
+      folder: { type: 'string', default: tmpdir() },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  if (values.help) return undefined;
+  const unknown = positionals.filter((name) => !questions.some((question) => question.name === name));
+  if (unknown.length > 0) throw new Error(`there is no question named ${unknown.join(', ')}\n\n${usage}`);
+  const plan = values.quick ? quickPlan : fullPlan;
+  return {
+    selected: questions.filter(({ name }) => positionals.length === 0 || positionals.includes(name)),
+    plan: {
+      ...plan,
+      rounds: positive('rounds', values.rounds) ?? plan.rounds,
+      seconds: positive('seconds', values.seconds) ?? plan.seconds,
+    },
+    folder: values.folder,
+    profileDir: values.profile,
+    writes: !values.quick && !values['print-only'] && values.profile === undefined,
+    command: ['npm run bench', ...(process.argv.length > 2 ? ['--', ...process.argv.slice(2)] : [])].join(
+      ' ',
+    ),
+  };
+}
+
+function positive(name: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const value = Number(text);
+  if (!Number.isInteger(value) || value < 1) throw new Error(`--${name} takes a whole number from 1`);
+  return value;
+}
+
+/** Puts a section between its marks in the page, so that a run of some questions leaves the others alone. */
+function writeSection(name: string, section: string): void {
+  const begin = `<!-- bench:${name} -->`;
+  const end = `<!-- /bench:${name} -->`;
+  const text = readFileSync(page, 'utf8');
+  const from = text.indexOf(begin);
+  const to = text.indexOf(end);
+  if (from < 0 || to < from) throw new Error(`docs/benchmarks.md has no place ${begin} … ${end}`);
+  writeFileSync(page, `${text.slice(0, from + begin.length)}\n\n${section}\n\n${text.slice(to)}`);
+}
+
+async function main(): Promise<void> {
+  const given = readArguments();
+  if (given === undefined) {
+    console.log(usage);
+    return;
+  }
+  const versions = `${versionOf(requiredProgram('postgres', 'postgresql'), '--version')}, ${versionOf(requiredProgram('wrk'), '-v').split(' [')[0]}`;
+  const stage = new Stage(given.folder, given.profileDir);
+  // Ctrl-C reaches the load generators too: the measurement under way fails, and the stage is cleared away.
+  process.once('SIGINT', () => progress('interrupted'));
+  try {
+    for (const question of given.selected) {
+      const machine = describeMachine();
+      const date = new Date().toISOString().slice(0, 10);
+      progress(`${question.name}: load average ${machine.loadAverage}`);
+      const answer = await question.measure(given.plan, stage);
+      const measured = `Measured ${date} by \`${given.command}\`: median of ${given.plan.rounds} runs of ${given.plan.seconds} s, lowest and highest in brackets. ${machine.text}; ${versions}; load average at the start ${machine.loadAverage}.`;
+      const section = `${toMarkdown(answer)}\n\n${measured}`;
+      console.log(`\n## ${question.title}\n\n${section}\n`);
+      if (given.writes) writeSection(question.name, section);
+    }
+    await stage.close();
+  } catch (error) {
+    console.error(stage.log);
+    await stage.abandon();
+    throw error;
+  }
+}
+
+try {
+  await main();
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error);
+  process.exitCode = 1;
+}

@@ -1,0 +1,61 @@
+import { type ChildProcess, spawn, type SpawnOptions } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
+import { requiredProgram } from './programs.ts';
+
+/** Characters of a failed program's output that are shown: enough for the first reason. */
+const SAID_CHARACTERS_MAX = 2_000;
+
+/** Starts a program pinned to one core; its threads and children inherit that. */
+export function spawnPinned(
+  core: number,
+  program: string,
+  args: readonly string[],
+  options: SpawnOptions,
+): ChildProcess {
+  return spawn(requiredProgram('taskset', 'util-linux'), ['-c', String(core), program, ...args], options);
+}
+
+/**
+ * Runs a program pinned to one core to its end.
+ *
+ * @returns what it wrote to its standard output
+ * @throws {Error} with what it wrote, unless it ended with 0
+ */
+export async function runPinned(
+  core: number,
+  program: string,
+  args: readonly string[],
+  env: NodeJS.ProcessEnv = {},
+): Promise<string> {
+  const child = spawnPinned(core, program, args, { env: { ...process.env, ...env } });
+  let output = '';
+  let complaints = '';
+  child.stdout?.on('data', (chunk) => (output += chunk));
+  child.stderr?.on('data', (chunk) => (complaints += chunk));
+  const [code] = await once(child, 'close');
+  if (code !== 0) {
+    const said = `${output}${complaints}`.slice(0, SAID_CHARACTERS_MAX);
+    throw new Error(`${program} ended with ${code}:\n${said}`);
+  }
+  return output;
+}
+
+/** Sends a signal and waits for the end. @returns exit code, null when a signal ended it */
+export async function endChild(child: ChildProcess, signal: NodeJS.Signals): Promise<number | null> {
+  if (child.exitCode !== null || child.signalCode !== null) return child.exitCode;
+  const ended = once(child, 'exit');
+  child.kill(signal);
+  const [code] = await ended;
+  return code as number | null;
+}
+
+/** A port nobody listens on at this moment. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}

@@ -1,0 +1,158 @@
+import type { ChildProcess } from 'node:child_process';
+import { mkdtempSync, readFileSync } from 'node:fs';
+import { request } from 'node:http';
+import { join } from 'node:path';
+import { endChild, freePort, spawnPinned } from './child.ts';
+import { SERVER_CORE } from './machine.ts';
+
+const projectRoot = join(import.meta.dirname, '..', '..');
+const PASSWORD = 'Bench-mark-2026!';
+const READY_WAIT_MS = 120_000;
+const READY_POLL_MS = 2;
+const LOG_CHARACTERS_KEPT = 20_000;
+
+/** How `npm start` starts a member: the variables it sets and what it hands to Node. */
+function startCommand(): { readonly env: Record<string, string>; readonly args: string[] } {
+  const manifest = JSON.parse(readFileSync(join(projectRoot, 'package.json'), 'utf8')) as {
+    scripts: { start: string };
+  };
+  const words = manifest.scripts.start.split(' ');
+  const start = words.indexOf('node');
+  const env = Object.fromEntries(words.slice(0, start).map((word) => word.split('=', 2) as [string, string]));
+  return { env, args: words.slice(start + 1) };
+}
+
+/** A member in embedded mode on the server core, started as `npm start` does. */
+export class GroveServer {
+  readonly url: string;
+  readonly port: number;
+  readonly dataDir: string;
+  readonly child: ChildProcess;
+  /** From starting the process to the first `ok` of `GET /health`, milliseconds. */
+  readonly readyMs: number;
+  readonly #output: Output;
+  #token = '';
+
+  private constructor(child: ChildProcess, output: Output, port: number, dataDir: string, readyMs: number) {
+    this.child = child;
+    this.#output = output;
+    this.port = port;
+    this.url = `http://127.0.0.1:${port}`;
+    this.dataDir = dataDir;
+    this.readyMs = readyMs;
+  }
+
+  /**
+   * Starts a member and logs in.
+   *
+   * @param dataDir of an earlier one, or the name of a new folder
+   * @param profileDir writes a processor profile of the member there when it ends
+   */
+  static async start(dataDir: string, profileDir?: string): Promise<GroveServer> {
+    const port = await freePort();
+    const { env, args } = startCommand();
+    const profile =
+      profileDir === undefined
+        ? []
+        : ['--cpu-prof', '--cpu-prof-interval=500', `--cpu-prof-dir=${profileDir}`];
+    const began = performance.now();
+    const child = spawnPinned(SERVER_CORE, process.execPath, [...profile, ...args], {
+      cwd: projectRoot,
+      env: {
+        ...process.env,
+        ...env,
+        PORT: String(port),
+        SVC_DATA_DIR: dataDir,
+        SVC_ADMIN_PASSWORD: PASSWORD,
+        SVC_PGWIRE_PORT: 'off',
+      },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const output = keepOutput(child);
+    while (!(await isHealthy(port))) {
+      if (child.exitCode !== null || performance.now() - began > READY_WAIT_MS) {
+        child.kill('SIGKILL');
+        throw new Error(`the member did not become ready:\n${output.text}`);
+      }
+      await new Promise((resolve) => setTimeout(resolve, READY_POLL_MS));
+    }
+    const server = new GroveServer(child, output, port, dataDir, performance.now() - began);
+    const login = await server.json('POST', '/api/svc/sys/default/auth', {
+      username: 'admin',
+      password: PASSWORD,
+    });
+    server.#token = (login as { token: string }).token;
+    return server;
+  }
+
+  get pid(): number {
+    return this.child.pid as number;
+  }
+
+  /** The last lines of its log: the reason when something went wrong. */
+  get log(): string {
+    return this.#output.text;
+  }
+
+  get token(): string {
+    return this.#token;
+  }
+
+  /** One request. @throws {Error} unless it is answered with 2xx */
+  async json(method: string, path: string, body?: unknown): Promise<unknown> {
+    const response = await fetch(this.url + path, {
+      method,
+      headers: {
+        'content-type': 'application/json',
+        ...(this.#token && { authorization: `Bearer ${this.#token}` }),
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
+    return text === '' ? undefined : JSON.parse(text);
+  }
+
+  /** Stops it as an operator does. @throws {Error} unless it ends with 0 */
+  async stop(): Promise<void> {
+    const code = await endChild(this.child, 'SIGTERM');
+    if (code !== 0) throw new Error(`the member ended with ${code} on SIGTERM`);
+  }
+
+  /** Ends it as a crash would. */
+  async kill(): Promise<void> {
+    await endChild(this.child, 'SIGKILL');
+  }
+}
+
+/** What a program wrote last. */
+interface Output {
+  text: string;
+}
+
+function keepOutput(child: ChildProcess): Output {
+  const output: Output = { text: '' };
+  const keep = (chunk: Buffer): void => {
+    output.text = (output.text + chunk).slice(-LOG_CHARACTERS_KEPT);
+  };
+  child.stdout?.on('data', keep);
+  child.stderr?.on('data', keep);
+  return output;
+}
+
+/** A name for a data directory below `folder`. */
+export function newDataDir(folder: string): string {
+  return mkdtempSync(join(folder, 'grove-'));
+}
+
+/** Without a connection pool, which would hold a connection to a server that is gone. */
+function isHealthy(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const call = request({ host: '127.0.0.1', port, path: '/health', agent: false }, (response) => {
+      response.resume();
+      response.on('end', () => resolve(response.statusCode === 200));
+    });
+    call.on('error', () => resolve(false));
+    call.end();
+  });
+}

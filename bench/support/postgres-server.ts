@@ -1,0 +1,148 @@
+import { type ChildProcess, execFileSync, spawnSync } from 'node:child_process';
+import { chownSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { endChild, freePort, runPinned, spawnPinned } from './child.ts';
+import { bodyText } from './corpus.ts';
+import { GENERATOR_CORE, SERVER_CORE } from './machine.ts';
+import { requiredProgram } from './programs.ts';
+import type { Load } from './rounds.ts';
+
+const scripts = join(import.meta.dirname, '..', 'pgbench');
+const READY_WAIT_MS = 30_000;
+const READY_POLL_MS = 50;
+
+/** A script of bench/pgbench. */
+export type PgbenchScript =
+  | 'read-path'
+  | 'read-id'
+  | 'list-page'
+  | 'create'
+  | 'create-revision'
+  | 'update'
+  | 'update-revision';
+
+/** User a server runs as that refuses to run as root. */
+interface User {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+/**
+ * PostgreSQL as Debian ships it, with the configuration initdb writes (fsync and synchronous_commit on), on
+ * the server core, reached over TCP like Grove.
+ */
+export class PostgresServer {
+  readonly #child: ChildProcess;
+  readonly #port: number;
+  readonly #folder: string;
+  #runs = 0;
+  #articles = 0;
+
+  private constructor(child: ChildProcess, port: number, folder: string) {
+    this.#child = child;
+    this.#port = port;
+    this.#folder = folder;
+  }
+
+  /** Makes a new cluster below `parent` and starts it. */
+  static async start(parent: string): Promise<PostgresServer> {
+    const initdb = requiredProgram('initdb', 'postgresql');
+    const folder = mkdtempSync(join(parent, 'postgres-'));
+    const user = unprivilegedUser();
+    const dataDir = join(folder, 'data');
+    const scriptDir = join(folder, 'scripts');
+    mkdirSync(dataDir);
+    mkdirSync(scriptDir);
+    if (user !== undefined) for (const owned of [folder, dataDir]) chownSync(owned, user.uid, user.gid);
+    const environment = { ...process.env, LC_ALL: 'C.UTF-8' };
+    execFileSync(initdb, ['-D', dataDir, '-U', 'bench', '-A', 'trust', '-E', 'UTF8'], {
+      ...user,
+      cwd: folder,
+      env: environment,
+      stdio: 'pipe',
+    });
+    const port = await freePort();
+    const args = ['-D', dataDir, '-p', String(port), '-h', '127.0.0.1', '-k', folder];
+    const postgres = requiredProgram('postgres', 'postgresql');
+    const child = spawnPinned(SERVER_CORE, postgres, args, {
+      ...user,
+      cwd: folder,
+      env: environment,
+      stdio: 'ignore',
+    });
+    const server = new PostgresServer(child, port, folder);
+    await server.#ready();
+    return server;
+  }
+
+  get pid(): number {
+    return this.#child.pid as number;
+  }
+
+  /** Makes the table and fills it. */
+  async load(articles: number): Promise<void> {
+    this.#articles = articles;
+    await this.#psql('-f', join(scripts, 'schema.sql'));
+    await this.#psql('-v', `articles=${articles}`, '-v', `text=${bodyText}`, '-f', join(scripts, 'load.sql'));
+  }
+
+  /** Answer of a query that has one value. */
+  async value(sql: string): Promise<string> {
+    return (await this.#psql('-A', '-t', '-c', sql)).trim();
+  }
+
+  /**
+   * Keeps `clients` prepared transactions under way for a while.
+   *
+   * @throws {Error} when a transaction failed
+   */
+  async pgbench(script: PgbenchScript, clients: number, seconds: number): Promise<Load> {
+    this.#runs += 1;
+    const file = join(this.#folder, 'scripts', `${script}.sql`);
+    // pgbench has variables for numbers only; the text is put in its place here.
+    writeFileSync(
+      file,
+      readFileSync(join(scripts, `${script}.sql`), 'utf8').replaceAll('BODY_TEXT', bodyText),
+    );
+    const output = await runPinned(GENERATOR_CORE, requiredProgram('pgbench', 'postgresql'), [
+      ...['-h', '127.0.0.1', '-p', String(this.#port), '-U', 'bench', '--no-vacuum', '-M', 'prepared'],
+      ...['-c', String(clients), '-j', '1', '-T', String(seconds), '-f', file],
+      ...['-D', `articles=${this.#articles}`, '-D', `run=${this.#runs}`, '-D', 'count=0', 'postgres'],
+    ]);
+    const requests = Number(/^number of transactions actually processed: (\d+)/m.exec(output)?.[1]);
+    const failed = Number(/^number of failed transactions: (\d+)/m.exec(output)?.[1]);
+    const perSecond = Number(/^tps = ([\d.]+) \(without initial connection time\)/m.exec(output)?.[1]);
+    if (!(requests > 0) || failed !== 0 || !(perSecond > 0)) throw new Error(`pgbench ${script}:\n${output}`);
+    return { requests, perSecond };
+  }
+
+  /** Ends it. The cluster is of no further use. */
+  async stop(): Promise<void> {
+    await endChild(this.#child, 'SIGINT');
+  }
+
+  #psql(...args: string[]): Promise<string> {
+    return runPinned(GENERATOR_CORE, requiredProgram('psql', 'postgresql-client'), [
+      ...['-X', '-q', '-v', 'ON_ERROR_STOP=1', '-h', '127.0.0.1', '-p', String(this.#port), '-U', 'bench'],
+      ...args,
+      'postgres',
+    ]);
+  }
+
+  async #ready(): Promise<void> {
+    const isReady = requiredProgram('pg_isready', 'postgresql-client');
+    const args = ['-q', '-h', '127.0.0.1', '-p', String(this.#port)];
+    for (let waited = 0; spawnSync(isReady, args).status !== 0; waited += READY_POLL_MS) {
+      if (waited > READY_WAIT_MS || this.#child.exitCode !== null)
+        throw new Error('PostgreSQL did not start');
+      await new Promise((resolve) => setTimeout(resolve, READY_POLL_MS));
+    }
+  }
+}
+
+/** PostgreSQL refuses to run as root; Debian's package brings a user for it. */
+function unprivilegedUser(): User | undefined {
+  if (process.getuid?.() !== 0) return undefined;
+  const ask = (flag: string): number => Number(execFileSync('id', [flag, 'postgres'], { encoding: 'utf8' }));
+  return { uid: ask('-u'), gid: ask('-g') };
+}

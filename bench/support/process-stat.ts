@@ -1,0 +1,63 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+
+/** Ticks of processor time per second, as the kernel counts them for programs. */
+const TICKS_PER_SECOND = Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }));
+
+/** Resident memory of a process, in bytes. */
+export interface Memory {
+  /** Its own pages. */
+  readonly anonymous: number;
+  /** Pages of mapped files, which the kernel may drop at any time: for Grove mostly LMDB. */
+  readonly mapped: number;
+}
+
+/** Memory of one process as the kernel counts it. */
+export function memoryOf(pid: number): Memory {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  const read = (name: string): number =>
+    Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1] ?? Number.NaN) * 1024;
+  return { anonymous: read('RssAnon'), mapped: read('RssFile') + read('RssShmem') };
+}
+
+/** Bytes this process asked the disk to write since it started. */
+export function writtenBytesOf(pid: number): number {
+  return Number(/^write_bytes: (\d+)/m.exec(readFileSync(`/proc/${pid}/io`, 'utf8'))?.[1] ?? Number.NaN);
+}
+
+/**
+ * Processor seconds of a process and everything below it, ended children included. A PostgreSQL server is
+ * many processes; its postmaster collects the time of those that are gone.
+ */
+export function processorSecondsOf(pid: number): number {
+  const stats = readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap((name) => readStat(Number(name)));
+  const wanted = new Set([pid]);
+  // A child has a higher place in the list only by habit, so go over it until nothing is added.
+  for (let size = 0; size !== wanted.size; ) {
+    size = wanted.size;
+    for (const stat of stats) if (wanted.has(stat.parent)) wanted.add(stat.pid);
+  }
+  const ticks = stats.filter((stat) => wanted.has(stat.pid)).reduce((sum, stat) => sum + stat.ticks, 0);
+  return ticks / TICKS_PER_SECOND;
+}
+
+interface Stat {
+  readonly pid: number;
+  readonly parent: number;
+  readonly ticks: number;
+}
+
+function readStat(pid: number): Stat[] {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    // The name in brackets may hold anything; fields are counted from behind it.
+    const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+    const ticks = fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0);
+    return [{ pid, parent: Number(fields[1]), ticks }];
+  } catch {
+    // It ended between the listing and the look.
+    return [];
+  }
+}

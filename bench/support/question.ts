@@ -1,0 +1,28 @@
+import type { Effort } from './rounds.ts';
+import type { Stage } from './stage.ts';
+
+/** Sizes and times of a run. */
+export interface Plan extends Effort {
+  /** Articles in the store the peers are compared on. */
+  readonly articles: number;
+  /** Numbers of articles at which growth is measured, rising. */
+  readonly sizes: readonly number[];
+  /** Connections the peers are compared at. */
+  readonly connections: readonly number[];
+}
+
+/** The answer to a question: a table with what has to be said about it. */
+export interface Answer {
+  readonly columns: readonly string[];
+  readonly rows: readonly (readonly string[])[];
+  /** Paragraphs below the table. */
+  readonly notes: readonly string[];
+}
+
+/** One question, one file of bench/. */
+export interface Question {
+  /** What selects it on the command line. */
+  readonly name: string;
+  readonly title: string;
+  measure(plan: Plan, stage: Stage): Promise<Answer>;
+}

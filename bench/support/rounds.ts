@@ -1,0 +1,71 @@
+import { processorSecondsOf } from './process-stat.ts';
+
+/** What a load generator saw. */
+export interface Load {
+  readonly requests: number;
+  readonly perSecond: number;
+  /** Absent where the generator does not tell. */
+  readonly p50Ms?: number;
+  readonly p99Ms?: number;
+}
+
+/** One measurement. */
+export interface Sample extends Load {
+  /** Processor time of the server for one request, microseconds. */
+  readonly cpuUs: number;
+}
+
+/** One of those that are compared. */
+export interface Contender {
+  readonly name: string;
+  /** Process whose processor time is counted, with all of its children. */
+  readonly pid: number;
+  run(seconds: number): Promise<Load>;
+}
+
+/** How long and how often. */
+export interface Effort {
+  readonly rounds: number;
+  readonly seconds: number;
+}
+
+/**
+ * Measures the contenders in turn, round by round, each round beginning with another one: what disturbs the
+ * machine for a while disturbs all of them.
+ *
+ * @returns the samples of each, in the order of the contenders
+ */
+export async function alternate(effort: Effort, contenders: readonly Contender[]): Promise<Sample[][]> {
+  const samples: Sample[][] = contenders.map(() => []);
+  for (let round = 0; round < effort.rounds; round++) {
+    for (let turn = 0; turn < contenders.length; turn++) {
+      const number = (round + turn) % contenders.length;
+      (samples[number] as Sample[]).push(await sample(contenders[number] as Contender, effort.seconds));
+    }
+  }
+  return samples;
+}
+
+const SETTLE_MS = 100;
+
+async function sample(contender: Contender, seconds: number): Promise<Sample> {
+  const before = processorSecondsOf(contender.pid);
+  const load = await contender.run(seconds);
+  // A backend of PostgreSQL has to be gone and collected before its time counts.
+  await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
+  const used = processorSecondsOf(contender.pid) - before;
+  return { ...load, cpuUs: (used / load.requests) * 1e6 };
+}
+
+/** The middle value; of an even number the mean of the two in the middle. */
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const half = sorted.length >> 1;
+  const upper = sorted[half] as number;
+  return sorted.length % 2 === 1 ? upper : (upper + (sorted[half - 1] as number)) / 2;
+}
+
+/** The median of one figure over samples; not a number when they lack it. */
+export function medianOf(samples: readonly Sample[], figure: keyof Sample): number {
+  return median(samples.map((one) => one[figure] ?? Number.NaN));
+}

@@ -1,0 +1,86 @@
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { defineCorpus } from './corpus.ts';
+import { GroveServer, newDataDir } from './grove-server.ts';
+import { loadArticles } from './load-articles.ts';
+import { PostgresServer } from './postgres-server.ts';
+
+/** Grove with content in it. */
+export interface LoadedGrove {
+  readonly server: GroveServer;
+  readonly articles: number;
+  readonly idsFile: string;
+}
+
+/** The servers the questions share: each is started and filled when the first question asks for it. */
+export class Stage {
+  readonly folder: string;
+  readonly #profileDir: string | undefined;
+  #grove: LoadedGrove | undefined;
+  #postgres: PostgresServer | undefined;
+  #latest: GroveServer | undefined;
+
+  /**
+   * @param parent folder on the disk that is measured
+   * @param profileDir gets processor profiles of the members
+   */
+  constructor(parent: string, profileDir: string | undefined) {
+    this.folder = mkdtempSync(join(parent, 'grove-bench-'));
+    // PostgreSQL runs as a user of its own and has to get to its folder.
+    chmodSync(this.folder, 0o711);
+    this.#profileDir = profileDir;
+  }
+
+  /** Grove with a number of articles; always the same one. */
+  async grove(articles: number): Promise<LoadedGrove> {
+    if (this.#grove === undefined) {
+      const server = await this.startGrove(newDataDir(this.folder));
+      this.#grove = { server, articles, idsFile: join(this.folder, 'shared-ids') };
+      progress(`loading ${articles} articles into Grove`);
+      await defineCorpus(server);
+      await loadArticles(server, 0, articles, this.#grove.idsFile);
+    }
+    return this.#grove;
+  }
+
+  /** Starts a member that belongs to the caller. */
+  async startGrove(dataDir: string): Promise<GroveServer> {
+    this.#latest = await GroveServer.start(dataDir, this.#profileDir);
+    return this.#latest;
+  }
+
+  /** The last lines in the log of the member that was started last. */
+  get log(): string {
+    return this.#latest?.log ?? '';
+  }
+
+  /** PostgreSQL with a number of rows; always the same one. */
+  async postgres(articles: number): Promise<PostgresServer> {
+    if (this.#postgres === undefined) {
+      this.#postgres = await PostgresServer.start(this.folder);
+      progress(`loading ${articles} rows into PostgreSQL`);
+      await this.#postgres.load(articles);
+    }
+    return this.#postgres;
+  }
+
+  /** Stops the shared servers and removes everything. */
+  async close(): Promise<void> {
+    await this.#grove?.server.stop();
+    await this.#postgres?.stop();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  /** Stops the shared servers without a word, after a failure. */
+  async abandon(): Promise<void> {
+    await this.#latest?.kill();
+    await this.#grove?.server.kill();
+    await this.#postgres?.stop();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+/** Says what happens, apart from the tables. */
+export function progress(text: string): void {
+  console.error(`  ${text}`);
+}

@@ -1,0 +1,45 @@
+import type { Sample } from './rounds.ts';
+import { medianOf } from './rounds.ts';
+import type { Answer } from './question.ts';
+
+/** `12,345`. */
+export function whole(value: number): string {
+  return Math.round(value).toLocaleString('en-US');
+}
+
+/** Median rate with the lowest and highest seen: `12,345 (12,001–12,500)`. */
+export function rate(samples: readonly Sample[]): string {
+  const rates = samples.map((one) => one.perSecond);
+  return `${whole(medianOf(samples, 'perSecond'))} (${whole(Math.min(...rates))}–${whole(Math.max(...rates))})`;
+}
+
+/** Median processor time of the server for a request: `12.3`. */
+export function cpu(samples: readonly Sample[]): string {
+  return medianOf(samples, 'cpuUs').toFixed(1);
+}
+
+/** Median rate of one over the median rate of another: `0.62`. */
+export function ratio(ours: readonly Sample[], theirs: readonly Sample[]): string {
+  return (medianOf(ours, 'perSecond') / medianOf(theirs, 'perSecond')).toFixed(2);
+}
+
+/** Median latency: `0.41 / 1.90`, half of all answers and 99 of 100, milliseconds. */
+export function latency(samples: readonly Sample[]): string {
+  return `${medianOf(samples, 'p50Ms').toFixed(2)} / ${medianOf(samples, 'p99Ms').toFixed(2)}`;
+}
+
+/** `12.3 MB`. */
+export function megabytes(bytes: number): string {
+  return `${(bytes / 1e6).toFixed(1)} MB`;
+}
+
+/** The table and its notes as Markdown. Columns line up, so that it reads in a terminal too. */
+export function toMarkdown({ columns, rows, notes }: Answer): string {
+  const widths = columns.map((column, index) =>
+    Math.max(column.length, ...rows.map((row) => (row[index] ?? '').length), 3),
+  );
+  const line = (cells: readonly string[]): string =>
+    `| ${widths.map((width, index) => (cells[index] ?? '').padEnd(width)).join(' | ')} |`;
+  const rule = `|${widths.map((width) => '-'.repeat(width + 2)).join('|')}|`;
+  return [line(columns), rule, ...rows.map(line), ...notes.flatMap((note) => ['', note])].join('\n');
+}

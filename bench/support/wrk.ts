@@ -1,0 +1,71 @@
+import { join } from 'node:path';
+import { runPinned } from './child.ts';
+import { bodyText, nodesUrl } from './corpus.ts';
+import { GENERATOR_CORE } from './machine.ts';
+import { requiredProgram } from './programs.ts';
+import type { Load } from './rounds.ts';
+
+const scripts = join(import.meta.dirname, '..', 'wrk');
+
+/** What a script of bench/wrk sends. */
+export interface WrkTarget {
+  readonly script: 'read-path' | 'read-id' | 'list-page' | 'create' | 'update';
+  readonly port: number;
+  readonly token: string;
+  /** Articles there are to choose from. */
+  readonly articles: number;
+  readonly idsFile: string;
+}
+
+/** Told apart in names of created articles. */
+let runs = 0;
+
+/**
+ * Keeps `connections` requests under way for a while.
+ *
+ * @throws {Error} when an answer was not 2xx or a connection broke
+ */
+export async function wrk(target: WrkTarget, connections: number, seconds: number): Promise<Load> {
+  runs += 1;
+  const output = await runPinned(
+    GENERATOR_CORE,
+    requiredProgram('wrk'),
+    [
+      '--threads=1',
+      `--connections=${connections}`,
+      `--duration=${seconds}s`,
+      '--timeout=20s',
+      `--script=${join(scripts, `${target.script}.lua`)}`,
+      `http://127.0.0.1:${target.port}/`,
+    ],
+    {
+      BENCH_WRK_DIR: scripts,
+      BENCH_TOKEN: target.token,
+      BENCH_NODES_URL: nodesUrl,
+      BENCH_ARTICLES: String(target.articles),
+      BENCH_IDS_FILE: target.idsFile,
+      BENCH_BODY_TEXT: bodyText,
+      BENCH_RUN: `${process.pid}-${runs}`,
+      BENCH_SEED: String(runs),
+    },
+  );
+  const result = JSON.parse(/^RESULT (.*)$/m.exec(output)?.[1] ?? '{}') as {
+    requests: number;
+    durationUs: number;
+    failed: number;
+    broken: number;
+    p50Us: number;
+    p99Us: number;
+  };
+  if (!(result.requests > 0) || result.failed > 0 || result.broken > 0) {
+    throw new Error(
+      `wrk ${target.script} with ${connections} connections: not every request was answered 2xx\n${output}`,
+    );
+  }
+  return {
+    requests: result.requests,
+    perSecond: (result.requests / result.durationUs) * 1e6,
+    p50Ms: result.p50Us / 1000,
+    p99Ms: result.p99Us / 1000,
+  };
+}

@@ -8,14 +8,14 @@ import { BranchTable, propertyEntries } from '#runtime/shard/key-layout.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { readTypeCount } from '#runtime/tree/index-catalog.ts';
 import { parentEntry } from '#runtime/tree/node-reader.ts';
-import { rowsInBatches } from './batched-rows.ts';
+import { childrenInBatches, rowsInBatches } from './batched-rows.ts';
 import type { BranchState } from './branch-state.ts';
 import { type Condition, type DslQuery, parseDslQuery, type Term } from './dsl-filter.ts';
 import { compareSortKeys, DslRow, holds, type SortKeys, sortKeys } from './dsl-row.ts';
-import { answerText } from './long-answer.ts';
+import { answerText, silently } from './long-answer.ts';
 import type { JsonAnswer, RunDslQuery } from './messages.ts';
 import { byPathThenId, childrenByPath, type FoundNode, isRootLevel, nodesOfType } from './path-order.ts';
-import { windowText } from './query-page.ts';
+import { type QueryWindow, windowText } from './query-page.ts';
 import { rootPlace } from './require-parent.ts';
 import { sortInSlices } from './sliced-sort.ts';
 import { VisibleNodes } from './visible-nodes.ts';
@@ -25,13 +25,26 @@ const KEYS_PER_NODE = 8;
 
 /** The boolean query over the nodes at the root of a workspace. @see messages.ts, RunDslQuery */
 export function runDslQuery(state: BranchState, context: QueryContext, query: RunDslQuery): JsonAnswer {
-  const { workspace } = query;
-  state.workspace(workspace);
+  state.workspace(query.workspace);
   const dsl = parseDslQuery(query.filter);
   return answerText(context, (reader) => {
-    const nodes = new VisibleNodes(state, context, reader, { workspace });
-    return dslText(reader, nodes, dsl);
+    const nodes = new VisibleNodes(state, context, reader, query);
+    if (query.at !== undefined) return filteredText(nodes, rootChildren(nodes), dsl);
+    return holdsForAll(dsl.filter) && dsl.order.length === 0
+      ? allText(reader, nodes, dsl.window)
+      : filteredText(nodes, candidates(reader, nodes.workspace, dsl.filter), dsl);
   });
+}
+
+function holdsForAll(filter: Condition): boolean {
+  return filter.kind === 'and' && filter.parts.length === 0;
+}
+
+/** Every root-level node at the head. */
+function allText(reader: TableReader, nodes: VisibleNodes, window: QueryWindow): Generator<string, void> {
+  const total = parentEntry(reader, nodes.workspace, ROOT_ID)?.count ?? 0;
+  const found = childrenByPath(reader, nodes.workspace, rootPlace);
+  return windowText(nodes, found, window, nodes.seesAll ? total : undefined);
 }
 
 /** A node that the filter holds for. */
@@ -39,33 +52,25 @@ interface Match extends FoundNode {
   readonly keys: SortKeys;
 }
 
-function* dslText(reader: TableReader, nodes: VisibleNodes, dsl: DslQuery): Generator<string, void> {
-  const { filter, order, window } = dsl;
-  if (holdsForAll(filter) && order.length === 0) {
-    const total = parentEntry(reader, nodes.workspace, ROOT_ID)?.count ?? 0;
-    const found = childrenByPath(reader, nodes.workspace, rootPlace);
-    yield* windowText(nodes, found, window, nodes.seesAll ? total : undefined);
-    return;
-  }
+/** The candidates that the filter holds for, in the order asked for. */
+function* filteredText(
+  nodes: VisibleNodes,
+  ids: Iterable<string | undefined>,
+  dsl: DslQuery,
+): Generator<string, void> {
+  const { order, window } = dsl;
   const matches: Match[] = [];
-  for (const candidate of candidates(reader, nodes.workspace, filter)) {
+  for (const candidate of ids) {
     if (candidate !== undefined) {
       const match = matchOf(nodes, candidate, dsl);
       if (match !== undefined) matches.push(match);
     }
     yield '';
   }
-  const sorting = sortInSlices(
-    matches,
-    (a, b) => compareSortKeys(order, a.keys, b.keys) || byPathThenId(a, b),
-  );
-  let step = sorting.next();
-  for (; step.done !== true; step = sorting.next()) yield '';
-  yield* windowText(nodes, step.value, window, matches.length);
-}
-
-function holdsForAll(filter: Condition): boolean {
-  return filter.kind === 'and' && filter.parts.length === 0;
+  const byOrder = (a: Match, b: Match): number =>
+    compareSortKeys(order, a.keys, b.keys) || byPathThenId(a, b);
+  const sorted = yield* silently(sortInSlices(matches, byOrder));
+  yield* windowText(nodes, sorted, window, matches.length);
 }
 
 function matchOf(nodes: VisibleNodes, id: string, { filter, order }: DslQuery): Match | undefined {
@@ -76,6 +81,11 @@ function matchOf(nodes: VisibleNodes, id: string, { filter, order }: DslQuery): 
   if (record.header.parentId !== ROOT_ID) return undefined;
   const row = new DslRow(record, () => nodes.type(record.header.nodeType));
   return holds(filter, row) ? { id, path: record.header.path, keys: sortKeys(order, row) } : undefined;
+}
+
+/** Ids of the root-level nodes at any revision. */
+function* rootChildren({ tree, workspace }: VisibleNodes): Generator<string, void> {
+  for (const { id } of childrenInBatches(tree, workspace, ROOT_ID)) yield id;
 }
 
 /**

@@ -4,11 +4,17 @@ import { parsePath } from '#runtime/content/path.ts';
 import { isNodeTypeName } from '#runtime/content/type-name.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { readTypeCount } from '#runtime/tree/index-catalog.ts';
-import { HeadNodeReader, parentEntry } from '#runtime/tree/node-reader.ts';
+import { parentEntry } from '#runtime/tree/node-reader.ts';
 import type { BranchState } from './branch-state.ts';
-import { answerText } from './long-answer.ts';
+import { answerText, silently } from './long-answer.ts';
 import type { JsonAnswer, RunQuery } from './messages.ts';
-import { childrenByPath, type FoundNode, nodesOfType } from './path-order.ts';
+import {
+  childrenByPath,
+  type FoundNode,
+  nodesOfType,
+  sortedChildren,
+  sortedNodesOfType,
+} from './path-order.ts';
 import { type QueryWindow, queryWindow, windowText } from './query-page.ts';
 import { type ParentPlace, rootPlace } from './require-parent.ts';
 import { VisibleNodes } from './visible-nodes.ts';
@@ -16,7 +22,9 @@ import { VisibleNodes } from './visible-nodes.ts';
 /** Nodes up to which an answer is tried in one go. */
 const SMALL_ANSWER = 300;
 
-/** The nodes a selector names, in path order. */
+type Selector = RunQuery['selector'];
+
+/** The nodes a selector names at the head, in path order. */
 interface Selection {
   /** How many there are, seen or not. */
   readonly total: number;
@@ -27,18 +35,16 @@ const nothing: Selection = { total: 0, found: [] };
 
 /** The JSON query. What the selector names and is missing selects nothing. @see messages.ts, RunQuery */
 export function runQuery(state: BranchState, context: QueryContext, query: RunQuery): JsonAnswer {
-  const { workspace } = query;
+  const { workspace, selector, at } = query;
   state.workspace(workspace);
   const window = queryWindow(query.limit, query.offset);
-  const isLong = shownCount(window, select(state, context, context.view, query).total) > SMALL_ANSWER;
+  const nodesIn = (reader: TableReader) => new VisibleNodes(state, context, reader, query);
+  if (at !== undefined) return answerText(context, (reader) => pastText(nodesIn(reader), selector, window));
+  const { total } = select(nodesIn(context.view), context.view, selector);
   return answerText(
     context,
-    (reader) => {
-      const nodes = new VisibleNodes(state, context, reader, { workspace });
-      const { total, found } = select(state, context, reader, query);
-      return windowText(nodes, found, window, nodes.seesAll ? total : undefined);
-    },
-    isLong,
+    (reader) => headText(nodesIn(reader), reader, selector, window),
+    shownCount(window, total) > SMALL_ANSWER,
   );
 }
 
@@ -46,16 +52,24 @@ function shownCount({ limit, offset }: QueryWindow, total: number): number {
   return Math.min(limit ?? total, Math.max(total - offset, 0));
 }
 
-function select(state: BranchState, context: QueryContext, reader: TableReader, query: RunQuery): Selection {
-  const { workspace, selector } = query;
-  const tree = new HeadNodeReader(reader);
+function headText(
+  nodes: VisibleNodes,
+  reader: TableReader,
+  selector: Selector,
+  window: QueryWindow,
+): Generator<string, void> {
+  const { total, found } = select(nodes, reader, selector);
+  return windowText(nodes, found, window, nodes.seesAll ? total : undefined);
+}
+
+function select(nodes: VisibleNodes, reader: TableReader, selector: Selector): Selection {
+  const { workspace } = nodes;
   if ('path' in selector) {
-    const record = tree.byPath(workspace, parsePath(selector.path));
-    if (record === undefined) return nothing;
-    return { total: 1, found: [{ id: record.header.id, path: record.header.path }] };
+    const found = nodeAt(nodes, selector.path);
+    return { total: found.length, found };
   }
   if ('parent' in selector) {
-    const parent = findParent(state, context, reader, workspace, selector.parent);
+    const parent = findParent(nodes, selector.parent);
     if (parent === undefined) return nothing;
     const total = parentEntry(reader, workspace, parent.id)?.count ?? 0;
     return { total, found: childrenByPath(reader, workspace, parent) };
@@ -66,20 +80,37 @@ function select(state: BranchState, context: QueryContext, reader: TableReader, 
   return total === 0 ? nothing : { total, found: nodesOfType(reader, workspace, selector.nodeType) };
 }
 
+function* pastText(nodes: VisibleNodes, selector: Selector, window: QueryWindow): Generator<string, void> {
+  const found = yield* silently(selectPast(nodes, selector));
+  yield* windowText(nodes, found, window, nodes.seesAll ? found.length : undefined);
+}
+
+/** The nodes a selector names at an earlier revision, in path order. */
+function* selectPast(nodes: VisibleNodes, selector: Selector): Generator<undefined, readonly FoundNode[]> {
+  const { tree, workspace } = nodes;
+  if ('path' in selector) return nodeAt(nodes, selector.path);
+  if ('parent' in selector) {
+    const parent = findParent(nodes, selector.parent);
+    return parent === undefined ? [] : yield* sortedChildren(tree, workspace, parent.id);
+  }
+  return isNodeTypeName(selector.nodeType)
+    ? yield* sortedNodesOfType(tree, workspace, selector.nodeType)
+    : [];
+}
+
+/** The node at a path, or none. */
+function nodeAt({ tree, workspace }: VisibleNodes, text: string): readonly FoundNode[] {
+  const record = tree.byPath(workspace, parsePath(text));
+  return record === undefined ? [] : [{ id: record.header.id, path: record.header.path }];
+}
+
 /** A parent named by id or by path; one that may not be read is as good as missing. */
-function findParent(
-  state: BranchState,
-  context: QueryContext,
-  reader: TableReader,
-  workspace: string,
-  text: string,
-): ParentPlace | undefined {
+function findParent(nodes: VisibleNodes, text: string): ParentPlace | undefined {
   if (text === ROOT_ID) return rootPlace;
-  const tree = new HeadNodeReader(reader);
+  const { tree, workspace } = nodes;
   const record =
     tree.byId(workspace, text) ??
     (text.startsWith('/') ? tree.byPath(workspace, parsePath(text)) : undefined);
-  if (record === undefined) return undefined;
-  const seen = new VisibleNodes(state, context, reader, { workspace }).visible(record);
-  return seen === undefined ? undefined : { id: record.header.id, path: record.header.path };
+  if (record === undefined || nodes.visible(record) === undefined) return undefined;
+  return { id: record.header.id, path: record.header.path };
 }

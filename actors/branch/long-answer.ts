@@ -92,6 +92,13 @@ export function answerText(
   return whole === undefined ? { chunks: textChunks(context, work) } : new JsonText(whole);
 }
 
+/** Work on the way to a text that is no text itself: it only gives the rests on. */
+export function* silently<T>(work: Generator<unknown, T>): Generator<string, T> {
+  let step = work.next();
+  for (; step.done !== true; step = work.next()) yield '';
+  return step.value;
+}
+
 function wholeText(context: QueryContext, work: Steps<string, void>): string | undefined {
   let text = '';
   for (const piece of work(context.view)) {

@@ -363,10 +363,14 @@ export interface ReadTree extends WorkspaceRead {
   readonly lang?: string;
 }
 
-/** The JSON query: exactly one selector. Answer: {@link JsonAnswer} of `{items, page}`. */
-export interface RunQuery {
+/**
+ * The JSON query: exactly one selector. Answer: {@link JsonAnswer} of `{items, page}`.
+ *
+ * At an earlier revision a query by type costs what the workspace held then, whatever it selects and pages: types
+ * are indexed for the head only.
+ */
+export interface RunQuery extends WorkspaceRead {
   readonly type: 'RunQuery';
-  readonly workspace: string;
   readonly selector:
     | { readonly nodeType: string }
     /** Id or path of the parent. */
@@ -377,13 +381,13 @@ export interface RunQuery {
 }
 
 /**
- * The boolean query over root-level nodes. Answer: as {@link RunQuery}.
+ * The boolean query over root-level nodes. Answer: as {@link RunQuery}. At an earlier revision it looks at every
+ * root-level node of then.
  *
  * `filter` is the unchecked body: combinators, fields, `order_by`, `limit`, `offset`.
  */
-export interface RunDslQuery {
+export interface RunDslQuery extends WorkspaceRead {
   readonly type: 'RunDslQuery';
-  readonly workspace: string;
   readonly filter: JsonObject;
 }
 

@@ -1,8 +1,11 @@
+import { assert } from '#runtime/base/assert.ts';
+import { ROOT_ID } from '#runtime/content/content-node.ts';
 import { pathDepth } from '#runtime/content/path.ts';
 import { bytesText, LONG_PART_BYTES, textBytes } from '#runtime/shard/binary-key.ts';
 import { BranchTable, pathKey, typeKey, underParts } from '#runtime/shard/key-layout.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
-import { decodeBinding, HeadNodeReader } from '#runtime/tree/node-reader.ts';
+import { decodeBinding, HeadNodeReader, type NodeReader } from '#runtime/tree/node-reader.ts';
+import type { NodeRecord } from '#runtime/tree/node-record.ts';
 import { childrenInBatches, rowsInBatches, take } from './batched-rows.ts';
 import type { ParentPlace } from './require-parent.ts';
 import { sortInSlices } from './sliced-sort.ts';
@@ -41,7 +44,7 @@ export function childrenByPath(
 ): Generator<FoundNode | undefined, void> {
   const base = parent.path === '/' ? '/' : `${parent.path}/`;
   const isCut = textBytes(base).length + NAME_BYTES > LONG_PART_BYTES;
-  return isCut ? sortedChildren(reader, workspace, parent.id) : walkedChildren(reader, workspace, base);
+  return isCut ? cutChildren(reader, workspace, parent.id) : walkedChildren(reader, workspace, base);
 }
 
 function* walkedChildren(
@@ -78,20 +81,66 @@ function behind(prefix: string): string {
   return `${prefix.slice(0, -1)}0`;
 }
 
-/** Where paths are longer than a key, keys are no path order: the children are looked at and sorted. */
-function* sortedChildren(
+/** Where paths are longer than a key, keys are no path order. */
+function* cutChildren(
   reader: TableReader,
   workspace: string,
   parentId: string,
 ): Generator<FoundNode | undefined, void> {
-  const tree = new HeadNodeReader(reader);
+  yield* yield* sortedChildren(new HeadNodeReader(reader), workspace, parentId);
+}
+
+/**
+ * The children of a node in path order, at any revision. It looks at each of them.
+ *
+ * @returns the children; yields undefined where the walk may rest
+ */
+export function* sortedChildren(
+  tree: NodeReader,
+  workspace: string,
+  parentId: string,
+): Generator<undefined, readonly FoundNode[]> {
   const found: FoundNode[] = [];
   for (const { id } of childrenInBatches(tree, workspace, parentId)) {
-    const record = tree.byId(workspace, id);
-    if (record !== undefined) found.push({ id, path: record.header.path });
+    found.push({ id, path: placedNode(tree, workspace, id).header.path });
     yield undefined;
   }
-  yield* yield* sortInSlices(found, byPathThenId);
+  return yield* sortInSlices(found, byPathThenId);
+}
+
+/**
+ * The nodes of a type in path order, at any revision. It walks the whole tree of that revision, because types are
+ * indexed for the head only: cost follows what the workspace held then. An index of the past would be one more row
+ * with every write, for a question that is asked rarely.
+ *
+ * @returns the nodes; yields undefined where the walk may rest
+ */
+export function* sortedNodesOfType(
+  tree: NodeReader,
+  workspace: string,
+  nodeType: string,
+): Generator<undefined, readonly FoundNode[]> {
+  const found: FoundNode[] = [];
+  const open = [childrenInBatches(tree, workspace, ROOT_ID)];
+  for (let level = open.at(-1); level !== undefined; level = open.at(-1)) {
+    const child = level.next();
+    if (child.done === true) {
+      open.pop();
+      continue;
+    }
+    const { id } = child.value;
+    const { header } = placedNode(tree, workspace, id);
+    if (header.nodeType === nodeType) found.push({ id, path: header.path });
+    open.push(childrenInBatches(tree, workspace, id));
+    yield undefined;
+  }
+  return yield* sortInSlices(found, byPathThenId);
+}
+
+function placedNode(tree: NodeReader, workspace: string, id: string): NodeRecord {
+  const record = tree.byId(workspace, id);
+  assert(record !== undefined, `node ${id} has a place but is not stored`);
+  return record;
 }
 
 /**

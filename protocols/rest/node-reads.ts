@@ -12,12 +12,13 @@ import type { JsonText } from '#runtime/content/json-text.ts';
 import type { JsonValue } from '#runtime/content/json-value.ts';
 import { type NodeAddress, parseNodeAddress } from '#runtime/content/node-address.ts';
 import type { Revision } from '#runtime/content/revision.ts';
-import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { HttpReply, ReplyHeaders } from '#protocols/http/route.ts';
 import { askBranch, branchOf, replyOf, type ToReply } from './branch-access.ts';
 import { readCommand } from './node-commands.ts';
 import { type NodeTarget, placeOf } from './node-target.ts';
-import { parseReadRevision, readShapeOf } from './read-parameters.ts';
+import { headMoment, revisionMoment } from './read-moment.ts';
+import { readShapeOf } from './read-parameters.ts';
 import { callerOf, readerOf, type RestContext, type RestRequest } from './rest-context.ts';
 import { afterwards, recovering, type Soon } from './soon.ts';
 
@@ -27,16 +28,12 @@ import { afterwards, recovering, type Soon } from './soon.ts';
  * @see Content, Query, Functions and Versioning Interface: Endpoints, Nodes
  */
 export function readAtHead(context: RestContext, request: RestRequest): Soon<HttpReply> {
-  const asked = request.query.get('revision');
-  return readAddress(context, request, asked === undefined ? undefined : parseReadRevision(asked));
+  return readAddress(context, request, headMoment(request));
 }
 
 /** Answers a GET of a node address at the revision of the route. */
 export function readAtRevision(context: RestContext, request: RestRequest): Soon<HttpReply> {
-  if (request.query.get('revision') !== undefined) {
-    throw invalid('The address names a revision already; leave out the parameter', { field: 'revision' });
-  }
-  return readAddress(context, request, parseReadRevision(request.segment('revision')));
+  return readAddress(context, request, revisionMoment(request));
 }
 
 /**

@@ -1,11 +1,14 @@
 import type { JsonAnswer, RunDslQuery, RunQuery } from '#actors/branch/messages.ts';
 import type { JsonObject } from '#runtime/content/json-value.ts';
 import { parsePath } from '#runtime/content/path.ts';
+import type { Revision } from '#runtime/content/revision.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import { type BodyFields, bodyFields } from '#protocols/http/body-fields.ts';
-import type { HttpReply } from '#protocols/http/route.ts';
+import type { HttpReply, ParameterDocs } from '#protocols/http/route.ts';
 import { askBranch, branchOf, minRevisionParameter, replyOf } from './branch-access.ts';
 import { contentSchema } from './content-schemas.ts';
+import { headMoment, revisionMoment } from './read-moment.ts';
+import { revisionParameter } from './read-parameters.ts';
 import { callerOf, type RestContext, type RestRequest, type RestRoute } from './rest-context.ts';
 import { afterwards, type Soon } from './soon.ts';
 
@@ -30,28 +33,57 @@ const responses = {
   },
 } as const;
 
-/**
- * The JSON query and the boolean query of a workspace.
- *
- * @see Content, Query, Functions and Versioning Interface: Query; Supplement 6
- */
-export function queryRoutes(context: RestContext): readonly RestRoute[] {
-  return [queryRoute(context), dslRoute(context)];
+/** Where a query stands in the address, and what it then looks at. */
+interface QueryPlace {
+  readonly prefix: string;
+  /** What the names of the operations end in. */
+  readonly suffix: string;
+  /** Ends the summary. */
+  readonly asOf: string;
+  readonly parameters: readonly ParameterDocs[];
+  moment(request: RestRequest): Revision | undefined;
 }
 
-function queryRoute(context: RestContext): RestRoute {
+const places: readonly QueryPlace[] = [
+  {
+    prefix: '/api/repository/{repo}/{branch}/head/{workspace}',
+    suffix: '',
+    asOf: '',
+    parameters: [revisionParameter, minRevisionParameter],
+    moment: headMoment,
+  },
+  {
+    prefix: '/api/repository/{repo}/{branch}/rev/{revision}/{workspace}',
+    suffix: 'AtRevision',
+    asOf: ', as it was at a revision',
+    parameters: [],
+    moment: revisionMoment,
+  },
+];
+
+/**
+ * The JSON query and the boolean query of a workspace, at the head and at a revision.
+ *
+ * @see Content, Query, Functions and Versioning Interface: Query, Read query parameters; Supplement 6
+ */
+export function queryRoutes(context: RestContext): readonly RestRoute[] {
+  return places.flatMap((place) => [queryRoute(context, place), dslRoute(context, place)]);
+}
+
+function queryRoute(context: RestContext, place: QueryPlace): RestRoute {
   return {
     method: 'POST',
-    pattern: '/api/repository/{repo}/{branch}/head/{workspace}/query',
-    operationId: 'queryNodes',
+    pattern: `${place.prefix}/query`,
+    operationId: `queryNodes${place.suffix}`,
     body: 'json',
     auth: 'optional',
     errorShape: 'query',
     docs: {
-      summary: 'Nodes of a type, children of a node, or the node at a path',
-      description: 'Exactly one selector; `path` wins over the others. Sorted by path, then id.',
+      summary: `Nodes of a type, children of a node, or the node at a path${place.asOf}`,
+      description:
+        'Exactly one selector; `path` wins over the others. Sorted by path, then id. At a revision a query by type goes through the whole workspace.',
       tag,
-      parameters: [minRevisionParameter],
+      parameters: place.parameters,
       requestSchema: {
         type: 'object',
         properties: {
@@ -63,24 +95,25 @@ function queryRoute(context: RestContext): RestRoute {
       },
       responses,
     },
-    handler: (request) => run(context, request, parseQueryBody(request.segment('workspace'), request.body)),
+    handler: (request) =>
+      run(context, request, parseQueryBody(request.segment('workspace'), request.body), place),
   };
 }
 
-function dslRoute(context: RestContext): RestRoute {
+function dslRoute(context: RestContext, place: QueryPlace): RestRoute {
   return {
     method: 'POST',
-    pattern: '/api/repository/{repo}/{branch}/head/{workspace}/query/dsl',
-    operationId: 'queryNodesByDsl',
+    pattern: `${place.prefix}/query/dsl`,
+    operationId: `queryNodesByDsl${place.suffix}`,
     body: 'optional-json',
     auth: 'optional',
     errorShape: 'query',
     docs: {
-      summary: 'Root-level nodes by a boolean tree of conditions',
+      summary: `Root-level nodes by a boolean tree of conditions${place.asOf}`,
       description:
         '`and`, `or`, `not` and fields (`id`, `name`, `path`, `node_type`, `parent`, `properties.<key>`) with `eq`, `ne`, `like`, `contains`, `in`, `exists`, `gt`, `lt`, `gte`, `lte`; everything at one level must hold. Without conditions: every root-level node.',
       tag,
-      parameters: [minRevisionParameter],
+      parameters: place.parameters,
       requestSchema: {
         type: 'object',
         properties: {
@@ -94,17 +127,21 @@ function dslRoute(context: RestContext): RestRoute {
       },
       responses,
     },
-    handler: (request) => run(context, request, parseDslBody(request.segment('workspace'), request.body)),
+    handler: (request) =>
+      run(context, request, parseDslBody(request.segment('workspace'), request.body), place),
   };
 }
 
-function run(context: RestContext, request: RestRequest, query: RunQuery | RunDslQuery): Soon<HttpReply> {
-  // Answering with the head what was asked of the past would be a wrong answer that looks right.
-  if (request.query.get('revision') !== undefined) {
-    throw invalid('A query looks at the head; it takes no revision', { field: 'revision' });
-  }
+function run(
+  context: RestContext,
+  request: RestRequest,
+  query: RunQuery | RunDslQuery,
+  place: QueryPlace,
+): Soon<HttpReply> {
+  const at = place.moment(request);
+  const dated = at === undefined ? query : { ...query, at };
   return afterwards(branchOf(context, request), (branch) =>
-    askBranch<JsonAnswer>(context, request, branch, query, callerOf(request), replyOf),
+    askBranch<JsonAnswer>(context, request, branch, dated, callerOf(request), replyOf, at),
   );
 }
 

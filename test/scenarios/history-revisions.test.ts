@@ -299,16 +299,51 @@ describe('reading at a revision', () => {
     expect((await own.getAt(before, '/old/a/b')).json).toMatchObject({ path: '/old/a/b', parent: 'a' });
   });
 
-  it('pages what was there then', async () => {
+  it('pages and queries what was there then, and nothing else [REV-029]', async () => {
     const own = await client.workspace();
-    await own.addAll('/a', '/b', '/c');
+    await own.addAll('/a', '/b', '/c', '/c/z');
+    await own.put('/a', { properties: { n: 1 } });
     const then = await client.headRevision();
+    const questions: readonly (readonly [path: string, body: object])[] = [
+      ['/query', { nodeType: 'svc:Folder' }],
+      ['/query', { nodeType: 'svc:Folder', limit: 2, offset: 1 }],
+      ['/query', { parent: '/c' }],
+      ['/query', { path: '/a' }],
+      ['/query/dsl', {}],
+      ['/query/dsl', { 'properties.n': { eq: 1 } }],
+      ['/query/dsl', { order_by: { name: 'desc' }, limit: 2 }],
+    ];
+    const answers: unknown[] = [];
+    for (const [path, body] of questions) answers.push(expectStatus(await own.post(path, body), 200).json);
+    await own.put('/a', { properties: { n: 2 } });
     await own.delete('/b');
-    await own.add('/', 'd');
+    await own.done('/c', 'move', { targetPath: '/moved' });
+    await own.add('/', 'd', { n: 1 });
+
     const first = (await own.getAt(then, '/?limit=2')).json;
     const second = (await own.getAt(then, `/?limit=2&cursor=${first.next_cursor}`)).json;
     expect([...namesOf(first.items), ...namesOf(second.items)]).toEqual(['a', 'b', 'c']);
     expect(second.next_cursor).toBeNull();
+    for (const [index, [path, body]] of questions.entries()) {
+      const atRevision = expectStatus(await server.admin('POST', own.urlAt(then, path), body), 200);
+      const asParameter = expectStatus(await own.post(`${path}?revision=${then}`, body), 200);
+      expect([path, body, atRevision.json]).toEqual([path, body, answers[index]]);
+      expect([path, body, asParameter.json]).toEqual([path, body, answers[index]]);
+      expect([revisionOf(atRevision), revisionOf(asParameter)]).toEqual([then, then]);
+      expect((await own.post(path, body)).json).not.toEqual(answers[index]);
+    }
+  });
+
+  it('queries at what is a revision only', async () => {
+    const [first] = revisions as [string];
+    for (const path of [space.url('/query?revision=abc'), space.urlAt('abc', '/query/dsl')]) {
+      const { json, status } = await server.admin('POST', path, { path: '/one' });
+      expect([status, json.error]).toEqual([400, 'BadRequest']);
+    }
+    const twice = space.urlAt(first, `/query?revision=${first}`);
+    expect((await server.admin('POST', twice, { path: '/one' })).status).toBe(400);
+    const stranger = await server.request('POST', space.urlAt(first, '/query'), { body: { parent: '/' } });
+    expect([stranger.status, stranger.json.items]).toEqual([200, []]);
   });
 
   it('shows the translations of then [REV-032]', async () => {

@@ -111,11 +111,6 @@ describe('the JSON query', () => {
     expect((await space.query({ nodeType: 'svc:Page', parent: '/a' })).status).toBe(400);
   });
 
-  it('refuses a revision instead of answering with the head', async () => {
-    const { json, status } = await space.post('/query?revision=5-5', { nodeType: 'svc:Folder' });
-    expect([status, json.error]).toEqual([400, 'BadRequest']);
-  });
-
   it('needs a workspace that is there [QUERY-013]', async () => {
     const url = `/api/repository/${client.repository}/main/head/nowhere/query`;
     const { json, status } = await server.admin('POST', url, { nodeType: 'svc:Page' });

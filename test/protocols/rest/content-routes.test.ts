@@ -38,6 +38,14 @@ describe('the routes of content', () => {
     expect(operationAt('PATCH', `${base}/a`)).toBeUndefined();
   });
 
+  it('send queries at a revision to routes of their own', () => {
+    const base = '/api/repository/r/main/rev/1-0/w';
+    expect(operationAt('POST', `${base}/query`)).toBe('queryNodesAtRevision');
+    expect(operationAt('POST', `${base}/query/dsl`)).toBe('queryNodesByDslAtRevision');
+    expect(operationAt('GET', `${base}/query`)).toBe('readNodeAtRevision');
+    expect(operationAt('POST', `${base}/query/other`)).toBe('refuseCreateAtRevision');
+  });
+
   it('refuse every write at a revision by a route of its own', () => {
     const base = '/api/repository/r/main/rev/1-0/w/a';
     expect(operationAt('GET', base)).toBe('readNodeAtRevision');

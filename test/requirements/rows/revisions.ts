@@ -31,7 +31,7 @@ export const revisionsRows: readonly Requirement[] = [
   { id: 'REV-026', document: 2, section: 'Reads at a revision', status: 'verified', theme: 'rest-content', behaviour: 'A POST, PUT or DELETE under `/rev/` answers 404 or 405 (`READ_ONLY_REVISION`)', covers: ['3/77'] },
   { id: 'REV-027', document: 2, section: 'Reads at a revision', status: 'verified', theme: 'rest-content', behaviour: 'A path that two nodes held one after the other answers the node that held it at the revision' },
   { id: 'REV-028', document: 2, section: 'Reads at a revision', status: 'verified', theme: 'rest-content', behaviour: 'A subtree read at a revision before a move shows the old paths' },
-  { id: 'REV-029', document: 2, section: 'Reads at a revision', status: 'planned', theme: 'rest-content', behaviour: 'Query and paged listing at a revision see that revision only' },
+  { id: 'REV-029', document: 2, section: 'Reads at a revision', status: 'verified', theme: 'rest-content', behaviour: 'Query and paged listing at a revision see that revision only' },
   { id: 'REV-030', document: 2, section: 'Reads at a revision', status: 'verified', theme: 'rest-content', behaviour: 'A bare integer revision reads as `<integer>-0`' },
   { id: 'REV-031', document: 2, section: 'Reads at a revision', status: 'verified', theme: 'rest-content', behaviour: 'A read at a revision between two writes answers the state of the earlier one' },
   { id: 'REV-032', document: 2, section: 'Reads at a revision', status: 'verified', theme: 'rest-content', behaviour: 'Translations read at a revision are those of that revision' },

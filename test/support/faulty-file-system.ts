@@ -114,6 +114,12 @@ export class FaultyFileSystem implements FileSystem {
   #faults: Fault[] = [];
   #changesUntilFreeze = Number.POSITIVE_INFINITY;
   #frozen = Promise.withResolvers<void>();
+  readonly #delay: () => Promise<void>;
+
+  /** @param delay how long an operation takes; by default it is answered in the next turn of the event loop */
+  constructor(delay: () => Promise<void> = () => new Promise((resolve) => setImmediate(resolve))) {
+    this.#delay = delay;
+  }
 
   /**
    * Makes a coming operation fail.
@@ -149,7 +155,7 @@ export class FaultyFileSystem implements FileSystem {
 
   /** What a fresh start finds. This one is not to be used any more. */
   crash(mode: CrashMode, dice: Dice = () => 0.5): FaultyFileSystem {
-    const after = new FaultyFileSystem();
+    const after = new FaultyFileSystem(this.#delay);
     const names = mode === 'process-kill' ? this.#names : this.#namesAfter(mode, dice);
     for (const [path, inode] of names) {
       const content =
@@ -261,7 +267,7 @@ export class FaultyFileSystem implements FileSystem {
   /** Counts the call, leaves the present turn as a real file would, and fails when told to. */
   async #begin(operation: FileOperation, path: string): Promise<Fault | undefined> {
     this.calls.set(operation, (this.calls.get(operation) ?? 0) + 1);
-    await new Promise<void>((resolve) => setImmediate(resolve));
+    await this.#delay();
     const fault = this.#faults.find((armed) => armed.operation === operation && armed.countdown-- === 0);
     if (fault === undefined) return undefined;
     this.#faults = this.#faults.filter((armed) => armed !== fault);
@@ -292,7 +298,11 @@ export class FaultyFileSystem implements FileSystem {
         const fault = await fileSystem.#begin('write', path);
         await fileSystem.#changed(() => fileSystem.#change(inode, { kind: 'write', position, bytes }));
         const room = Math.max(0, inode.live.length - position) + fileSystem.freeBytes;
-        const arriving = Math.min(length, room, fault?.partialBytes ?? length);
+        const arriving = wholeSectors(
+          position,
+          length,
+          Math.min(length, room, fault?.partialBytes ?? length),
+        );
         if (arriving > 0) {
           fileSystem.#change(inode, { kind: 'write', position, bytes: bytes.subarray(0, arriving) });
         }
@@ -345,27 +355,46 @@ export class FaultyFileSystem implements FileSystem {
   }
 }
 
-/** The disk's image plus any sectors of the unflushed writes, up to a length the file had at some time. */
+/** A write that is cut short ends where a sector of the file does: that is how volumes hand out space. */
+function wholeSectors(position: number, length: number, arriving: number): number {
+  if (arriving === length) return length;
+  return Math.max(0, arriving - ((position + arriving) % SECTOR_BYTES));
+}
+
+/**
+ * What a power cut may leave: every sector as it was in memory at some moment since the last flush, each at one of
+ * its own, and a length the file had at some time. A sector is written wholly, so it never shows a later change
+ * without the earlier ones.
+ */
 function tear(inode: Inode, dice: Dice): Buffer {
+  const { unsynced } = inode;
   const image = new Image();
   image.apply({ kind: 'write', position: 0, bytes: Buffer.from(inode.disk.content) });
   const keep = dice();
-  const lengthChanges = Math.floor(dice() * (inode.unsynced.length + 1));
+  const lengthChanges = Math.floor(dice() * (unsynced.length + 1));
+  const moments = new Map<number, number>();
+  const isInSector = (sector: number, index: number): boolean => {
+    let moment = moments.get(sector);
+    if (moment === undefined) {
+      moment = dice() < keep ? unsynced.length : Math.floor(dice() * (unsynced.length + 1));
+      moments.set(sector, moment);
+    }
+    return index < moment;
+  };
   let length = image.length;
-  for (const [index, change] of inode.unsynced.entries()) {
-    if (index < lengthChanges) {
-      length =
-        change.kind === 'truncate' ? change.length : Math.max(length, change.position + change.bytes.length);
-    }
-    if (change.kind === 'truncate') {
-      if (index < lengthChanges) image.apply(change);
-      continue;
-    }
-    for (let at = 0; at < change.bytes.length; ) {
-      const end = Math.min(change.bytes.length, at + SECTOR_BYTES - ((change.position + at) % SECTOR_BYTES));
-      const bytes = change.bytes.subarray(at, end);
-      if (dice() < keep) image.apply({ kind: 'write', position: change.position + at, bytes });
-      at = end;
+  for (const [index, change] of unsynced.entries()) {
+    const start = change.kind === 'truncate' ? change.length : change.position;
+    const end = change.kind === 'truncate' ? Math.max(start, image.length) : start + change.bytes.length;
+    if (index < lengthChanges) length = change.kind === 'truncate' ? start : Math.max(length, end);
+    for (let at = start; at < end; ) {
+      const next = Math.min(end, at + SECTOR_BYTES - (at % SECTOR_BYTES));
+      const bytes =
+        change.kind === 'truncate'
+          ? Buffer.alloc(next - at)
+          : change.bytes.subarray(at - start, next - start);
+      if (isInSector(Math.floor(at / SECTOR_BYTES), index))
+        image.apply({ kind: 'write', position: at, bytes });
+      at = next;
     }
   }
   image.resize(length);

@@ -1,0 +1,15 @@
+import { describe, expect, it } from 'vitest';
+import { simulate } from '#test/sim/engine-simulation.ts';
+
+const FIRST_SEED = 1001;
+const SEEDS = 3000;
+const ACTIONS = 250;
+
+describe('the engine over years of crashes and faults', () => {
+  it('keeps every promise under three thousand longer seeds', async () => {
+    let done = 0;
+    for (let seed = FIRST_SEED; seed < FIRST_SEED + SEEDS; seed += 1)
+      done += (await simulate(seed, ACTIONS)).done;
+    expect(done).toBeGreaterThan(SEEDS * 50);
+  });
+});

@@ -15,6 +15,7 @@ import { systemRandom } from '#runtime/base/random.ts';
 import type { ActorEvent, ActorKind, Caller, IdempotencyKey } from '#runtime/commit/behaviour.ts';
 import { defaultLimits } from '#runtime/config/options.ts';
 import { Journal } from '#runtime/embedded/journal.ts';
+import type { Log } from '#runtime/log/ports.ts';
 
 /** Callers a test may send as. */
 export const callers = Object.freeze({
@@ -52,22 +53,28 @@ export class HostFixture {
   /** What was told to subscribers. */
   readonly events: ActorEvent[] = [];
   readonly #kinds: readonly ActorKind[];
+  readonly #logOver: (journal: Log) => Log;
   #journal: Journal | undefined;
   #host: ActorHost | undefined;
 
-  private constructor(kinds: readonly ActorKind[]) {
+  private constructor(kinds: readonly ActorKind[], logOver: (journal: Log) => Log) {
     this.#kinds = kinds;
+    this.#logOver = logOver;
   }
 
-  /** @param kinds default: all of the product */
+  /**
+   * @param kinds default: all of the product
+   * @param logOver what the actors append to, made of the journal; default: the journal itself
+   */
   static async open(
     kinds: readonly ActorKind[] = [
       tenantActor,
       repositoryActor,
       branchActor({ commitNodesMax: defaultLimits.commitNodesMax }),
     ],
+    logOver: (journal: Log) => Log = (journal) => journal,
   ): Promise<HostFixture> {
-    const fixture = new HostFixture(kinds);
+    const fixture = new HostFixture(kinds, logOver);
     await fixture.#start();
     return fixture;
   }
@@ -115,7 +122,7 @@ export class HostFixture {
     });
     this.#host = new ActorHost({
       folder: join(this.folder, 'actors'),
-      log: this.#journal,
+      log: this.#logOver(this.#journal),
       clock: systemClock,
       random: systemRandom,
       kinds: this.#kinds,

@@ -28,6 +28,7 @@ import { runQuery } from './json-query.ts';
 import { listChildren } from './list-children.ts';
 import { createVersion, restoreVersion } from './manual-versions.ts';
 import type { BranchCommand, BranchQuery } from './messages.ts';
+import { becomeFork, moveHead } from './move-head.ts';
 import { moveNode, renameNode } from './move-node.ts';
 import { publishNode } from './publish-node.ts';
 import { readAudit } from './read-audit.ts';
@@ -64,6 +65,8 @@ const commands: CommandHandlers = {
   PutDefinition: putDefinition,
   DeleteDefinition: deleteDefinition,
   PublishDefinition: publishDefinition,
+  MoveHead: moveHead,
+  BecomeFork: becomeFork,
   InstallBuiltIns: installBuiltIns,
   InstallWorkspace: installWorkspace,
   CreateNode: createNode,

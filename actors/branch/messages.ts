@@ -242,6 +242,25 @@ export interface InstallWorkspace {
   readonly workspace: string;
 }
 
+/**
+ * Moves the head to another revision of this branch; later revisions stay. Whether the branch is protected is
+ * checked by who knows. Result: {@link HeadMoved}.
+ */
+export interface MoveHead {
+  readonly type: 'MoveHead';
+  /** `<milliseconds>-<counter>`; `0-0` is the empty branch. */
+  readonly revision: string;
+}
+
+/** Makes a fresh copy of another branch a branch of its own. Result: {@link ForkMade}. */
+export interface BecomeFork {
+  readonly type: 'BecomeFork';
+  /** Name of the branch that was copied. */
+  readonly sourceName: string;
+  /** Where the fork stands; absent: at the head of the copy. */
+  readonly revision?: string;
+}
+
 /** Every command of a branch. */
 export type BranchCommand =
   | CreateNode
@@ -264,12 +283,25 @@ export type BranchCommand =
   | PutDefinition
   | DeleteDefinition
   | PublishDefinition
+  | MoveHead
+  | BecomeFork
   | InstallBuiltIns
   | InstallWorkspace;
 
 /** The revision a write made; null when it changed nothing. */
 export interface Written {
   readonly revision: string | null;
+}
+
+/** Where the head is now, and where it was. */
+export interface HeadMoved {
+  readonly revision: string;
+  readonly previous: string;
+}
+
+/** Where a fork stands. */
+export interface ForkMade {
+  readonly head: string;
 }
 
 /** A node as it is after a write. */

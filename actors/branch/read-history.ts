@@ -1,5 +1,6 @@
 import type { QueryContext } from '#runtime/commit/behaviour.ts';
 import {
+  compareRevisions,
   decodeRevisionDescending,
   formatRevision,
   parseRevision,
@@ -7,9 +8,10 @@ import {
 } from '#runtime/content/revision.ts';
 import { BranchTable, nodeVersionsUpTo } from '#runtime/shard/key-layout.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
+import { isWithin, readLineage } from '#runtime/tree/lineage.ts';
 import { HeadNodeReader } from '#runtime/tree/node-reader.ts';
 import { NodeRecord } from '#runtime/tree/node-record.ts';
-import { readRevision } from '#runtime/tree/revision-store.ts';
+import { readBranchHead, readRevision } from '#runtime/tree/revision-store.ts';
 import { rowsInBatches } from './batched-rows.ts';
 import type { BranchState } from './branch-state.ts';
 import { requireKnownNode } from './known-node.ts';
@@ -58,15 +60,28 @@ function* statesOf(
   id: string,
   most: number,
 ): Generator<PastState, void> {
+  const { head } = readBranchHead(reader);
+  const intervals = readLineage(reader).intervals(head);
+  const isPlain = intervals.length === 1 && compareRevisions(head, readBranchHead(reader).tip) === 0;
   let left = most;
   const present = new HeadNodeReader(reader).byId(workspace, id);
   if (present !== undefined && left > 0) {
     yield { revision: present.header.revision, record: present };
     left -= 1;
   }
-  const range = nodeVersionsUpTo(workspace, id);
-  for (const { key, value } of rowsInBatches(reader, BranchTable.nodeVersions, range, left)) {
-    const revision = formatRevision(decodeRevisionDescending(key, key.length - REVISION_BYTES));
+  // After the head was moved, some versions belong to other lines, and one may be the present state once more.
+  const range = nodeVersionsUpTo(workspace, id, head);
+  for (const { key, value } of rowsInBatches(
+    reader,
+    BranchTable.nodeVersions,
+    range,
+    isPlain ? left : undefined,
+  )) {
+    if (left <= 0) return;
+    const written = decodeRevisionDescending(key, key.length - REVISION_BYTES);
+    const revision = formatRevision(written);
+    if (!isWithin(intervals, written) || revision === present?.header.revision) continue;
     yield { revision, record: value.length === 0 ? undefined : new NodeRecord(value) };
+    left -= 1;
   }
 }

@@ -1,13 +1,16 @@
 import type { QueryContext } from '#runtime/commit/behaviour.ts';
 import { requireLogin } from '#runtime/access/policy.ts';
 import { decodeJsonRow } from '#runtime/shard/json-row.ts';
-import { BranchTable, revisionKey } from '#runtime/shard/key-layout.ts';
-import type { TableReader } from '#runtime/shard/shard.ts';
+import { parseRevision, type Revision } from '#runtime/content/revision.ts';
+import { BranchTable } from '#runtime/shard/key-layout.ts';
+import type { Row, TableReader } from '#runtime/shard/shard.ts';
+import { type Lineage, readLineage } from '#runtime/tree/lineage.ts';
 import {
   type NodeChange,
   readBranchHead,
   readChangeParts,
   readRevision as readRecord,
+  revisionRanges,
   type RevisionRecord,
 } from '#runtime/tree/revision-store.ts';
 import { rowsInBatches } from './batched-rows.ts';
@@ -43,12 +46,11 @@ function* listText(
 ): Generator<string, void> {
   const { head, revisions, systemRevisions } = readBranchHead(reader);
   const total = includeSystem ? revisions : revisions - systemRevisions;
-  const range = { start: '', end: `${revisionKey(head)}\0`, reverse: true };
   // Where none is left out, those before the offset need no look.
   const isPlain = includeSystem || systemRevisions === 0;
   let met = 0;
   let opening = '{"revisions":[';
-  for (const { value } of rowsInBatches(reader, BranchTable.revisions, range)) {
+  for (const { value } of revisionRows(reader, head)) {
     if (met >= offset + limit) break;
     if (isPlain && met < offset) {
       met += 1;
@@ -66,6 +68,12 @@ function* listText(
     yield '';
   }
   yield `${opening === ',' ? '' : opening}],"total":${total},"has_more":${offset + limit < total}}`;
+}
+
+/** The rows of the revisions that lead to one, newest first. */
+function* revisionRows(reader: TableReader, upTo: Revision): Generator<Row, void> {
+  for (const range of revisionRanges(reader, upTo))
+    yield* rowsInBatches(reader, BranchTable.revisions, range);
 }
 
 /**
@@ -125,11 +133,13 @@ function briefChange({ node_id, workspace, operation }: NodeChange): unknown {
 /** Writes revisions as text. Changes of nodes the caller may not read are left out. */
 class RevisionText {
   readonly #branch: string;
+  readonly #lineage: Lineage;
   readonly #context: QueryContext;
   readonly #reader: TableReader;
 
   constructor(state: BranchState, context: QueryContext, reader: TableReader) {
     this.#branch = state.name;
+    this.#lineage = readLineage(reader);
     this.#context = context;
     this.#reader = reader;
   }
@@ -141,7 +151,7 @@ class RevisionText {
       revision,
       parent,
       merge_parent: mergeParent,
-      branch: this.#branch,
+      branch: this.#lineage.branchOf(parseRevision(revision)) ?? this.#branch,
       timestamp,
       actor,
       message,

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, readdirSync, renameSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -128,6 +129,27 @@ export class ActorHost implements Router, ActorLifecycle {
     // writes were acknowledged.
     makeFolderDurable(folder);
     void this.#actor(actor);
+  }
+
+  async fork(source: ActorId, target: ActorId): Promise<void> {
+    assert(actorKindOf(source) === actorKindOf(target), 'a fork is of the kind of its source');
+    if (this.#state !== 'running') throw new ServiceError('SHUTTING_DOWN');
+    if (this.exists(target)) throw new ServiceError('ALREADY_EXISTS');
+    const open = this.#actor(source);
+    const folder = this.#folderOf(target);
+    // Under the name of something removed, so that a start sweeps what a crash leaves half done.
+    const unfinished = join(this.#environment.folder, REMOVED, unfinishedName(target));
+    await rm(unfinished, { recursive: true, force: true });
+    open.reads += 1;
+    try {
+      await open.writer.copyTo(unfinished);
+    } finally {
+      open.reads -= 1;
+    }
+    crashPoint('mid-fork');
+    makeFolderDurable(dirname(folder));
+    renameSync(unfinished, folder);
+    flushFolder(dirname(folder));
   }
 
   destroyUnder(owner: string): Promise<void> {
@@ -346,6 +368,11 @@ function isIdle({ loop, reads }: OpenActor): boolean {
 }
 
 /** A pinned read keeps its actor open: a stream goes on after the query that began it was answered. */
+/** A folder name for a copy under way: ids may be longer than a name may be. */
+function unfinishedName(actor: ActorId): string {
+  return createHash('sha256').update(actor).digest('hex').slice(0, 32);
+}
+
 /** Makes a folder and those above it, and brings their names to the disk. */
 function makeFolderDurable(folder: string): void {
   if (existsSync(folder)) return;

@@ -35,6 +35,14 @@ export interface ActorLifecycle {
   /** Makes an empty actor, on disk when it returns. Making one that exists changes nothing. */
   create(actor: ActorId): void;
   /**
+   * Makes a new actor of the same kind with the state another one has at some moment during the call, on disk
+   * when it resolves. The source goes on serving. The new actor has everything of the source, also what belongs
+   * to the source alone: its kind has a command that tells it so.
+   *
+   * @throws {ServiceError} `NOT_FOUND` for an unknown source, `ALREADY_EXISTS`, `STORAGE_FULL`
+   */
+  fork(source: ActorId, target: ActorId): Promise<void>;
+  /**
    * Removes every actor whose id begins with `owner` (`{tenant}/{repository}`): answers what they have queued,
    * closes them, and removes them from disk. From then on they do not exist. No error when there is none.
    */

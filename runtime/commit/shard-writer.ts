@@ -1,5 +1,8 @@
+import { assert } from '#runtime/base/assert.ts';
 import type { Clock, Timer } from '#runtime/base/clock.ts';
 import type { Revision } from '#runtime/content/revision.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { Log } from '#runtime/log/ports.ts';
 import type { Write } from '#runtime/log/log-entry.ts';
 import type { Shard, ShardPosition, ShardSnapshot } from '#runtime/shard/shard.ts';
@@ -48,6 +51,8 @@ export class ShardWriter {
   #layers: readonly Layer[] = [];
   #generation = 0;
   #sequence: number;
+  /** Sequence up to which the shard is known to be flushed. */
+  #flushed: number;
   #revision: Revision;
   #running: Promise<void> | undefined;
   #timer: Timer | undefined;
@@ -76,6 +81,7 @@ export class ShardWriter {
     this.#onFailure = onFailure;
     this.#shard = openShard();
     this.#sequence = this.#shard.position.sequence;
+    this.#flushed = this.#sequence;
     this.#revision = this.#shard.position.clock;
   }
 
@@ -159,6 +165,34 @@ export class ShardWriter {
   }
 
   /**
+   * Copies the shard into a new folder, with everything accepted up to some moment during the call and nothing
+   * half applied. Batches go on being accepted meanwhile; they stay in layers until the copy is done.
+   *
+   * @throws {ServiceError} `STORAGE_FULL`, `WRITES_STOPPED`
+   */
+  async copyTo(folder: string): Promise<void> {
+    while (this.#running !== undefined) await this.#running;
+    const copied = this.#applyAndCopy(folder);
+    // To everybody else this is an application under way.
+    this.#running = copied
+      .catch(() => {})
+      .finally(() => {
+        this.#running = undefined;
+        this.#schedule();
+      });
+    await copied;
+  }
+
+  async #applyAndCopy(folder: string): Promise<void> {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    await this.#apply();
+    if (this.#failures > 0) throw new ServiceError('STORAGE_FULL');
+    assert(this.#shard.copyTo !== undefined, 'this kind of shard can be copied');
+    await this.#shard.copyTo(folder);
+  }
+
+  /**
    * Applies what is pending, then closes the shard; at once, before it returns, when everything is settled. What
    * cannot be applied stays in the log: the actor must not be opened again before the log is replayed.
    */
@@ -230,6 +264,7 @@ export class ShardWriter {
       this.#applying = [];
       this.#restack();
       this.#failures = 0;
+      this.#flushed = position.sequence;
       this.#log.released(this.#actor, position.sequence);
     } catch (cause) {
       await Promise.allSettled(flushes);
@@ -267,7 +302,16 @@ export class ShardWriter {
     this.#restack();
     try {
       void this.#shard.close();
-      this.#shard = this.#openShard();
+      const shard = this.#openShard();
+      if (shard.position.sequence < this.#flushed) {
+        void shard.close();
+        throw new ServiceError(
+          'DATA_CORRUPTED',
+          `the data of ${this.#actor} went back from log record ${this.#flushed} to ${shard.position.sequence}: ` +
+            'files under the running process were changed',
+        );
+      }
+      this.#shard = shard;
     } catch (failedAgain) {
       this.#onFailure(failedAgain);
     }

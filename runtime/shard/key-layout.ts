@@ -40,6 +40,7 @@ import type { Range } from './shard.ts';
  * | definitionVersions | kind·name·~rev | definition record as written at rev; empty = deleted at rev |
  * | manualVersions | workspace·id·number | JSON row of a manual version |
  * | audit | workspace·id·rev number | JSON row of an audit entry |
+ * | ancestry | rev | JSON row of parents and home of a revision that came in by a merge |
  *
  * A version table holds what is no longer present: the present state lives in the head table only, and moves
  * to the version table when it is replaced. So a create writes one copy, and a read at the head never sees
@@ -68,6 +69,7 @@ export const BranchTable = {
   manualVersions: 19,
   audit: 20,
   parentVersions: 21,
+  ancestry: 22,
 } as const;
 
 /** Names of the branch tables in the order of their numbers. */
@@ -132,6 +134,17 @@ export function childVersionKey(
   return workspace + END + textBytes(parentId) + END + orderKey + END + encodeRevisionDescending(since);
 }
 
+/** Placements at one place made at or before a revision, newest first. */
+export function childVersionsUpTo(
+  workspace: string,
+  parentId: string,
+  orderKey: string,
+  at: Revision,
+): Range {
+  const prefix = childKey(workspace, parentId, orderKey);
+  return { start: prefix + END + encodeRevisionDescending(at), end: prefix + AFTER_END };
+}
+
 /** Key of a parent in `parents`. */
 export function parentKey(workspace: string, parentId: string): string {
   return workspace + END + textBytes(parentId);
@@ -188,6 +201,9 @@ export function referenceKey(
 
 /** Key of a record in `revisions`. */
 export const revisionKey = encodeRevision;
+
+/** Key of a revision in `ancestry`. */
+export const ancestryKey = encodeRevision;
 
 /** Key of a chunk in `revisionChanges`. */
 export function revisionChangesKey(revision: Revision, chunk: number): string {

@@ -1,4 +1,5 @@
 import { mkdirSync, statfsSync, statSync } from 'node:fs';
+import { open as openFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Database, open, type RootDatabase, type Transaction } from 'lmdb';
 import { assert } from '#runtime/base/assert.ts';
@@ -10,6 +11,9 @@ import type { Applied, Range, Row, Shard, ShardPosition, ShardSnapshot } from '.
 
 /** Number of the format of everything in a shard; raised with a migration when a layout changes. */
 export const SHARD_FORMAT = 1;
+
+/** Name LMDB gives the file of an environment. */
+const DATA_FILE = 'data.mdb';
 
 /** Readers that may be open at once in one environment; a pinned snapshot takes one. */
 const READERS_MAX = 1024;
@@ -226,8 +230,21 @@ export class LmdbShard implements Shard {
     return snapshot;
   }
 
+  async copyTo(folder: string): Promise<void> {
+    this.#requireOpen();
+    assert(this.#running === undefined, 'nothing is applied while a shard is copied');
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    try {
+      await this.#env.backup(folder, false);
+      const file = await openFile(join(folder, DATA_FILE), 'r+');
+      await file.datasync().finally(() => file.close());
+    } catch (cause) {
+      throw storageError(folder, cause);
+    }
+  }
+
   sizeBytes(): number {
-    return statSync(join(this.#folder, 'data.mdb')).size;
+    return statSync(join(this.#folder, DATA_FILE)).size;
   }
 
   close(): Promise<void> {

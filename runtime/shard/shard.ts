@@ -84,6 +84,11 @@ export interface Shard extends TableReader {
   apply(writes: readonly Write[], position: ShardPosition): Applied;
   /** Pins the present state. Snapshots stop page reuse, so keep them under five seconds. */
   snapshot(): ShardSnapshot;
+  /**
+   * Copies the stored state, position included, into a new folder and brings it to the disk. Nothing may be
+   * applied meanwhile. Shards that are not files leave it out.
+   */
+  copyTo?(folder: string): Promise<void>;
   /** Bytes the shard takes on disk. */
   sizeBytes(): number;
   /**

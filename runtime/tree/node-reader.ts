@@ -1,24 +1,7 @@
 import { ROOT_ID } from '#runtime/content/content-node.ts';
-import {
-  compareRevisions,
-  decodeRevision,
-  decodeRevisionDescending,
-  encodeRevision,
-  parseRevision,
-  REVISION_BYTES,
-  type Revision,
-} from '#runtime/content/revision.ts';
+import { decodeRevision, encodeRevision, REVISION_BYTES, type Revision } from '#runtime/content/revision.ts';
 import { AFTER_END, bytesText, END, textBytes } from '#runtime/shard/binary-key.ts';
-import {
-  BranchTable,
-  childrenFrom,
-  nodeKey,
-  nodeVersionsUpTo,
-  parentKey,
-  parentVersionsUpTo,
-  pathKey,
-  pathVersionsUpTo,
-} from '#runtime/shard/key-layout.ts';
+import { BranchTable, childrenFrom, nodeKey, parentKey, pathKey } from '#runtime/shard/key-layout.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { NodeRecord } from './node-record.ts';
 
@@ -169,13 +152,15 @@ export class HeadNodeReader implements NodeReader {
   }
 }
 
-interface Stretch {
+/** Keys of the children of one parent, in the direction of a walk. */
+export interface Stretch {
   readonly start: string;
   readonly end: string;
   readonly reverse: boolean;
 }
 
-function stretch(workspace: string, parentId: string, range: ChildRange): Stretch {
+/** The keys a walk over children covers, in `children` and in `childVersions`. */
+export function stretch(workspace: string, parentId: string, range: ChildRange): Stretch {
   const all = childrenFrom(workspace, parentId);
   if (range.after === undefined) return { ...all, reverse: range.reverse === true };
   const at = all.start + range.after;
@@ -183,114 +168,4 @@ function stretch(workspace: string, parentId: string, range: ChildRange): Stretc
   // In `childVersions` an order key is followed by END and a revision: AFTER_END lies behind all of those,
   // and before every longer order key, whose characters are greater.
   return { start: at + AFTER_END, end: all.end, reverse: false };
-}
-
-/**
- * The tree as of an earlier revision. Present state that is old enough answers at once; otherwise one seek in
- * the version tables. Listing a parent costs its children now and then, never the whole history.
- */
-export class PastNodeReader implements NodeReader {
-  readonly #reader: TableReader;
-  readonly #head: HeadNodeReader;
-  readonly #at: Revision;
-
-  constructor(reader: TableReader, at: Revision) {
-    this.#reader = reader;
-    this.#head = new HeadNodeReader(reader);
-    this.#at = at;
-  }
-
-  byId(workspace: string, id: string): NodeRecord | undefined {
-    const present = this.#head.byId(workspace, id);
-    if (present !== undefined && this.#isOldEnough(parseRevision(present.header.revision))) return present;
-    for (const { value } of this.#reader.range(
-      BranchTable.nodeVersions,
-      nodeVersionsUpTo(workspace, id, this.#at),
-    )) {
-      return value.length === 0 ? undefined : new NodeRecord(value);
-    }
-    return undefined;
-  }
-
-  idAt(workspace: string, path: string): string | undefined {
-    if (path === '/') return ROOT_ID;
-    const bytes = this.#reader.get(BranchTable.paths, pathKey(workspace, path));
-    if (bytes !== undefined) {
-      const present = decodeBinding(bytes);
-      if (this.#isOldEnough(present.since)) return present.id;
-    }
-    for (const { value } of this.#reader.range(
-      BranchTable.pathVersions,
-      pathVersionsUpTo(workspace, path, this.#at),
-    )) {
-      return value.length === 0 ? undefined : bytesText(asBuffer(value).latin1Slice());
-    }
-    return undefined;
-  }
-
-  byPath(workspace: string, path: string): NodeRecord | undefined {
-    if (path === '/') return undefined;
-    const id = this.idAt(workspace, path);
-    return id === undefined ? undefined : this.byId(workspace, id);
-  }
-
-  *children(workspace: string, parentId: string, range: ChildRange = {}): Iterable<ChildEntry> {
-    const bounds = stretch(workspace, parentId, range);
-    const past = this.#pastChildren(bounds);
-    try {
-      let earlier = past.next();
-      const comesFirst = (a: string, b: string): boolean => (bounds.reverse ? a > b : a < b);
-      for (const { key, value } of this.#reader.range(BranchTable.children, bounds)) {
-        const { since, id } = decodeBinding(value);
-        if (!this.#isOldEnough(since)) continue;
-        const orderKey = key.slice(key.lastIndexOf(END) + 1);
-        while (earlier.done !== true && comesFirst(earlier.value.orderKey, orderKey)) {
-          if (earlier.value.id !== '') yield earlier.value;
-          earlier = past.next();
-        }
-        // The same place in both: what is present was there before the moment too, so it is the newer one.
-        if (earlier.done !== true && earlier.value.orderKey === orderKey) earlier = past.next();
-        yield { orderKey, id };
-      }
-      for (; earlier.done !== true; earlier = past.next()) if (earlier.value.id !== '') yield earlier.value;
-    } finally {
-      past.return(undefined);
-    }
-  }
-
-  hasChildren(workspace: string, parentId: string): boolean {
-    const present = parentEntry(this.#reader, workspace, parentId);
-    if (present !== undefined && this.#isOldEnough(present.since)) return true;
-    const earlier = parentVersionsUpTo(workspace, parentId, this.#at);
-    for (const { value } of this.#reader.range(BranchTable.parentVersions, earlier)) return value.length > 0;
-    return false;
-  }
-
-  /** For every place that has past placements, the newest one up to the moment; id empty = nobody. */
-  *#pastChildren(bounds: Stretch): Generator<ChildEntry, undefined> {
-    let place: string | undefined;
-    let found: ChildEntry | undefined;
-    for (const { key, value } of this.#reader.range(BranchTable.childVersions, bounds)) {
-      const revisionAt = key.length - REVISION_BYTES;
-      const prefix = key.slice(0, revisionAt - 1);
-      if (prefix !== place) {
-        if (found !== undefined) yield found;
-        place = prefix;
-        found = undefined;
-      }
-      if (!this.#isOldEnough(decodeRevisionDescending(key, revisionAt))) continue;
-      // Forwards the newest comes first, backwards it comes last.
-      if (found === undefined || bounds.reverse) {
-        found = {
-          orderKey: prefix.slice(prefix.lastIndexOf(END) + 1),
-          id: bytesText(asBuffer(value).latin1Slice()),
-        };
-      }
-    }
-    if (found !== undefined) yield found;
-  }
-
-  #isOldEnough(since: Revision): boolean {
-    return compareRevisions(since, this.#at) <= 0;
-  }
 }

@@ -1,10 +1,17 @@
 import { assert } from '#runtime/base/assert.ts';
 import type { ChangeOperation } from '#runtime/content/content-node.ts';
-import { formatRevision, parseRevision, type Revision, revisionZero } from '#runtime/content/revision.ts';
+import {
+  compareRevisions,
+  formatRevision,
+  parseRevision,
+  type Revision,
+  revisionZero,
+} from '#runtime/content/revision.ts';
 import { CommonTable, type Turn } from '#runtime/commit/behaviour.ts';
 import { BranchTable, revisionChangesKey, revisionKey } from '#runtime/shard/key-layout.ts';
 import { decodeJsonRow, encodeJsonRow } from '#runtime/shard/json-row.ts';
-import type { TableReader } from '#runtime/shard/shard.ts';
+import type { Range, TableReader } from '#runtime/shard/shard.ts';
+import { Lineage, readLineage, writeLineage } from './lineage.ts';
 
 /** One node a revision touched. `locale` when only the overlay of that locale was written. */
 export interface NodeChange {
@@ -44,11 +51,13 @@ const INLINE_CHANGES_MAX = 16;
 /** Changes in one chunk. */
 const CHUNK_CHANGES = 1000;
 
-/** Where a branch stands and how many revisions it has. */
+/** Where a branch stands and how many revisions lead there. */
 export interface BranchHead {
   readonly head: Revision;
   readonly revisions: number;
   readonly systemRevisions: number;
+  /** The newest revision written; above the head after the head was moved back. */
+  readonly tip: Revision;
 }
 
 const HEAD_KEY = 'head';
@@ -56,9 +65,16 @@ const HEAD_KEY = 'head';
 /** Reads where the branch stands; an empty branch stands at `0-0`. */
 export function readBranchHead(reader: TableReader): BranchHead {
   const bytes = reader.get(CommonTable.meta, HEAD_KEY);
-  if (bytes === undefined) return { head: revisionZero, revisions: 0, systemRevisions: 0 };
-  const [head, revisions, systemRevisions] = decodeJsonRow(bytes) as [string, number, number];
-  return { head: parseRevision(head), revisions, systemRevisions };
+  if (bytes === undefined) return { head: revisionZero, revisions: 0, systemRevisions: 0, tip: revisionZero };
+  const [head, revisions, systemRevisions, tip] = decodeJsonRow(bytes) as [string, number, number, string?];
+  // Rows of the first builds have no tip: a head could not be moved then.
+  return { head: parseRevision(head), revisions, systemRevisions, tip: parseRevision(tip ?? head) };
+}
+
+/** Stores where a branch stands. */
+export function writeBranchHead(turn: Turn, { head, revisions, systemRevisions, tip }: BranchHead): void {
+  const row = [formatRevision(head), revisions, systemRevisions, formatRevision(tip)];
+  turn.put(CommonTable.meta, HEAD_KEY, encodeJsonRow(row));
 }
 
 /** What the writer of a revision gives. */
@@ -76,7 +92,12 @@ export function writeRevision(
   changes: readonly NodeChange[],
   definitions: readonly DefinitionChange[],
 ): void {
-  const { head, revisions, systemRevisions } = readBranchHead(turn);
+  const { head, revisions, systemRevisions, tip } = readBranchHead(turn);
+  if (compareRevisions(head, tip) !== 0) {
+    // The first write after the head was moved back: what lies between continues to be readable, as another line.
+    const { lines, inherited } = readLineage(turn);
+    writeLineage(turn, new Lineage([...lines, { start: turn.revision, parent: head }], inherited));
+  }
   const inline = changes.length <= INLINE_CHANGES_MAX;
   const record: RevisionRecord = {
     revision: formatRevision(turn.revision),
@@ -98,8 +119,12 @@ export function writeRevision(
       turn.put(BranchTable.revisionChanges, key, chunk);
     }
   }
-  const next = [record.revision, revisions + 1, systemRevisions + (facts.isSystem ? 1 : 0)];
-  turn.put(CommonTable.meta, HEAD_KEY, encodeJsonRow(next));
+  writeBranchHead(turn, {
+    head: turn.revision,
+    revisions: revisions + 1,
+    systemRevisions: systemRevisions + (facts.isSystem ? 1 : 0),
+    tip: turn.revision,
+  });
 }
 
 /** The record of a revision; undefined when this branch has no such revision. */
@@ -133,9 +158,17 @@ export function readChanges(reader: TableReader, record: RevisionRecord): readon
   return [...readChangeParts(reader, record)].flat();
 }
 
-/** Records newest first, from a revision backwards. */
+/** Records newest first, from a revision backwards: those the state at that revision is made of. */
 export function* revisionsUpTo(reader: TableReader, from: Revision): Generator<RevisionRecord, undefined> {
-  const end = `${revisionKey(from)}\u0000`;
-  for (const { value } of reader.range(BranchTable.revisions, { start: '', end, reverse: true }))
-    yield decodeJsonRow(value) as RevisionRecord;
+  for (const range of revisionRanges(reader, from)) {
+    for (const { value } of reader.range(BranchTable.revisions, range))
+      yield decodeJsonRow(value) as RevisionRecord;
+  }
+}
+
+/** The stretches of `revisions` that lead to a revision, newest first and each to be walked backwards. */
+export function revisionRanges(reader: TableReader, upTo: Revision): readonly Range[] {
+  return readLineage(reader)
+    .intervals(upTo)
+    .map(({ from, to }) => ({ start: revisionKey(from), end: `${revisionKey(to)}\0`, reverse: true }));
 }

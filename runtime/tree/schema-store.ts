@@ -2,7 +2,14 @@ import { CommonTable, type Turn } from '#runtime/commit/behaviour.ts';
 import type { Archetype } from '#runtime/content/archetype.ts';
 import type { ElementType } from '#runtime/content/element-type.ts';
 import type { NodeType } from '#runtime/content/node-type.ts';
-import { compareRevisions, formatRevision, parseRevision, type Revision } from '#runtime/content/revision.ts';
+import {
+  compareRevisions,
+  decodeRevisionDescending,
+  formatRevision,
+  parseRevision,
+  REVISION_BYTES,
+  type Revision,
+} from '#runtime/content/revision.ts';
 import { type ResolvedSource, SchemaResolver } from '#runtime/content/schema-resolver.ts';
 import { bytesText } from '#runtime/shard/binary-key.ts';
 import { decodeJsonRow, encodeJsonRow } from '#runtime/shard/json-row.ts';
@@ -14,6 +21,7 @@ import {
   underParts,
 } from '#runtime/shard/key-layout.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
+import { isWithin, readLineage } from './lineage.ts';
 
 /** Families of stored definitions; mixins are node types with `is_mixin`. */
 export type StoredKind = 'node_type' | 'archetype' | 'element_type';
@@ -25,7 +33,8 @@ export interface DefinitionOf {
   element_type: ElementType;
 }
 
-interface StoredDefinition<K extends StoredKind> {
+/** A definition as it is stored. */
+export interface StoredDefinition<K extends StoredKind> {
   /** The revision that wrote it. */
   readonly since: string;
   readonly definition: DefinitionOf[K];
@@ -51,19 +60,52 @@ export function readDefinition<K extends StoredKind>(
   name: string,
   at?: Revision,
 ): DefinitionOf[K] | undefined {
+  return storedDefinition(reader, kind, name, at)?.definition;
+}
+
+/** As {@link readDefinition}, with the revision that wrote it. */
+export function storedDefinition<K extends StoredKind>(
+  reader: TableReader,
+  kind: K,
+  name: string,
+  at?: Revision,
+): StoredDefinition<K> | undefined {
   const bytes = reader.get(BranchTable.definitions, definitionKey(kind, name));
+  const present = bytes === undefined ? undefined : parse<K>(bytes);
+  if (at === undefined) return present;
+  const intervals = readLineage(reader).intervals(at);
+  const since = present === undefined ? undefined : parseRevision(present.since);
+  const belongs = since !== undefined && isWithin(intervals, since);
+  const range = definitionVersionsUpTo(kind, name, at);
+  for (const { key, value } of reader.range(BranchTable.definitionVersions, range)) {
+    const written = decodeRevisionDescending(key, key.length - REVISION_BYTES);
+    if (!isWithin(intervals, written)) continue;
+    // What is present is the newer one, unless the head was moved back behind this version.
+    if (belongs && compareRevisions(since, written) >= 0) return present;
+    return value.length === 0 ? undefined : parse<K>(value);
+  }
+  return belongs ? present : undefined;
+}
+
+/**
+ * Puts a definition back as an earlier revision left it, or takes it away. What is present stays readable at
+ * the revisions it belongs to; no version of the present is made.
+ */
+export function restoreDefinition<K extends StoredKind>(
+  turn: Turn,
+  kind: K,
+  name: string,
+  stored: StoredDefinition<K> | undefined,
+): void {
+  const key = definitionKey(kind, name);
+  const bytes = turn.get(BranchTable.definitions, key);
   if (bytes !== undefined) {
-    const stored = parse<K>(bytes);
-    if (at === undefined || compareRevisions(parseRevision(stored.since), at) <= 0) return stored.definition;
+    const since = parseRevision(parse(bytes).since);
+    turn.put(BranchTable.definitionVersions, definitionVersionKey(kind, name, since), bytes);
   }
-  if (at === undefined) return undefined;
-  for (const { value } of reader.range(
-    BranchTable.definitionVersions,
-    definitionVersionsUpTo(kind, name, at),
-  )) {
-    return value.length === 0 ? undefined : parse<K>(value).definition;
-  }
-  return undefined;
+  if (stored === undefined) turn.remove(BranchTable.definitions, key);
+  else turn.put(BranchTable.definitions, key, encodeJsonRow(stored));
+  stamp(turn);
 }
 
 /** Every definition of a family, sorted by name. Cost follows their number, and for a past moment that of their versions. */

@@ -1,10 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { BranchCommand, CommitOperation } from '#actors/branch/messages.ts';
+import type { JsonObject } from '#runtime/content/json-value.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { parseRevision } from '#runtime/content/revision.ts';
 import { ROOT_ID } from '#runtime/content/content-node.ts';
-import { PastNodeReader } from '#runtime/tree/node-reader.ts';
+import { PastNodeReader } from '#runtime/tree/past-node-reader.ts';
 import { findDamage } from '#test/support/branch-checker.ts';
 import { type BranchFixture, openBranch, WORKSPACE } from '#test/support/branch-fixture.ts';
 
@@ -108,6 +109,11 @@ const step = fc.oneof(
   { weight: 1, arbitrary: fc.array(operation, { minLength: 1, maxLength: 4 }) },
 );
 
+/** Moves the head to a revision seen before, by its number. */
+const headMove = fc.record({ headTo: fc.nat({ max: 60 }) });
+/** What is indexed and unique changes with the type. */
+const typeChange = fc.record({ isUnique: fc.boolean(), isIndexed: fc.boolean() });
+
 type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
 
 /** Where every node stood: id, version and key by path. */
@@ -136,6 +142,12 @@ function withPaths<T>(value: T, present: readonly string[]): T {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, withPaths(item, present)])) as T;
 }
 
+/** Definition of the one type of its own the workload has. */
+function codedType(isUnique: boolean, isIndexed: boolean): JsonObject {
+  const title = { name: 'title', type: 'String', ...(isIndexed ? { index: ['Property'] } : {}) };
+  return { name: 'test:Coded', properties: [{ name: 'code', type: 'String', unique: isUnique }, title] };
+}
+
 async function send(branch: BranchFixture, sent: Step, before: Tree): Promise<string | null> {
   try {
     if (!Array.isArray(sent)) return (await branch.command(sent)).revision;
@@ -154,17 +166,43 @@ async function send(branch: BranchFixture, sent: Step, before: Tree): Promise<st
   }
 }
 
+const workload = fc.array(
+  fc.oneof(
+    { weight: 12, arbitrary: step },
+    { weight: 1, arbitrary: headMove },
+    { weight: 1, arbitrary: typeChange },
+  ),
+  { minLength: 15, maxLength: 40 },
+);
+
+function refused(error: unknown): void {
+  if (!(error instanceof ServiceError) || error.entry.status >= 500) throw error;
+}
+
 describe('any sequence of commands', () => {
   it('keeps every table in step with the nodes, and every earlier revision as it was', async () => {
     await fc.assert(
-      fc.asyncProperty(fc.array(step, { minLength: 15, maxLength: 40 }), async (steps) => {
-        const coded = { name: 'test:Coded', properties: [{ name: 'code', type: 'String', unique: true }] };
-        const branch = await openBranch({ nodeTypes: [coded] });
+      fc.asyncProperty(workload, async (steps) => {
+        const branch = await openBranch({ nodeTypes: [codedType(true, false)] });
         try {
           for (const at of ['/a', '/a/a', '/a/b', '/a/b/c', '/b', '/b/c', '/c']) await branch.create(at);
           const seen: { revision: string; tree: Tree }[] = [];
           let tree = await treeOf(branch);
           for (const each of steps) {
+            if ('headTo' in each) {
+              const there = seen[each.headTo % Math.max(seen.length, 1)];
+              if (there === undefined) continue;
+              await branch.command({ type: 'MoveHead', revision: there.revision });
+              tree = await treeOf(branch);
+              expect(tree).toEqual(there.tree);
+              await branch.inspect((reader) => expect(findDamage(reader)).toEqual([]));
+              continue;
+            }
+            if ('isUnique' in each) {
+              const definition = codedType(each.isUnique, each.isIndexed);
+              await branch.command({ type: 'PutDefinition', kind: 'node_type', definition }).catch(refused);
+              continue;
+            }
             const revision = await send(branch, withPaths(each, [...tree.keys()]), tree);
             const next = await treeOf(branch);
             if (revision === null) expect(next).toEqual(tree);

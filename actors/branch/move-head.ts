@@ -1,0 +1,173 @@
+import { requireAdministrator } from '#runtime/access/policy.ts';
+import { CommonTable } from '#runtime/commit/behaviour.ts';
+import {
+  compareRevisions,
+  formatRevision,
+  parseRevision,
+  type Revision,
+  revisionZero,
+} from '#runtime/content/revision.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import { BranchTable, revisionKey } from '#runtime/shard/key-layout.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
+import { HeadRestorer, type NodeMove } from '#runtime/tree/head-restorer.ts';
+import { Lineage, readLineage, successor, writeLineage } from '#runtime/tree/lineage.ts';
+import { PastNodeReader } from '#runtime/tree/past-node-reader.ts';
+import {
+  type DefinitionChange,
+  readBranchHead,
+  readChangeParts,
+  readRevision,
+  type RevisionRecord,
+  writeBranchHead,
+} from '#runtime/tree/revision-store.ts';
+import { restoreDefinition, storedDefinition } from '#runtime/tree/schema-store.ts';
+import { SLICE_NODES } from './delete-node.ts';
+import type { EditScope } from './edit-scope.ts';
+import type { BecomeFork, ForkMade, HeadMoved, MoveHead } from './messages.ts';
+
+/** What lies between two revisions of a branch. */
+interface Way {
+  /** `workspace\0id` of every node some revision on the way changed. */
+  readonly nodes: ReadonlyMap<string, { readonly workspace: string; readonly id: string }>;
+  readonly definitions: ReadonlyMap<string, DefinitionChange>;
+  /** By how much the number of revisions that lead to the head changes. */
+  readonly revisions: number;
+  readonly systemRevisions: number;
+}
+
+/**
+ * Moves the head of the branch to another of its revisions, back or forward. Content, indexes and schema become
+ * those of that revision; later revisions stay readable. Cost follows what the revisions between changed.
+ *
+ * @see messages.ts, MoveHead; Content, Query, Functions and Versioning Interface: States, Branch head
+ */
+export function* moveHead(edit: EditScope, command: MoveHead): Generator<undefined, HeadMoved> {
+  requireAdministrator(edit.turn.caller.policy, edit.turn.caller.principal);
+  const { head } = readBranchHead(edit.turn);
+  const target = parseRevision(command.revision);
+  requireRevision(edit.turn, target);
+  yield* restore(edit, target);
+  edit.turn.emit({ type: 'HeadMoved' });
+  return { revision: formatRevision(target), previous: formatRevision(head) };
+}
+
+/**
+ * Makes a fresh copy of another branch a branch of its own: at a revision, with the history up to there, and
+ * without what belongs to the source alone. Cost follows what changed since that revision.
+ *
+ * @see messages.ts, BecomeFork; design: a fork is a copy that is rewound
+ */
+export function* becomeFork(edit: EditScope, command: BecomeFork): Generator<undefined, ForkMade> {
+  requireAdministrator(edit.turn.caller.policy, edit.turn.caller.principal);
+  const { turn } = edit;
+  const { head, tip } = readBranchHead(turn);
+  const target = command.revision === undefined ? head : parseRevision(command.revision);
+  requireRevision(turn, target);
+  yield* restore(edit, target);
+  yield* forget(edit, [CommonTable.idempotency, CommonTable.idempotencyExpiry], '');
+  turn.remove(CommonTable.meta, 'idempotency_count');
+  yield* forget(edit, [BranchTable.revisions, BranchTable.revisionChanges], revisionKey(successor(target)));
+  const { lines, inherited } = readLineage(turn);
+  const kept = lines.filter(({ start }) => compareRevisions(start, target) <= 0);
+  // Rows the source wrote after the fork are still in the version tables; they belong to nobody here.
+  const leftOver = compareRevisions(tip, target) > 0;
+  const gap = { start: successor(target), parent: target, hiddenUpTo: tip };
+  const earlier = inherited.filter(({ upTo }) => compareRevisions(upTo, target) < 0);
+  const own = { branch: branchAt(inherited, target) ?? command.sourceName, upTo: target };
+  writeLineage(turn, new Lineage(leftOver ? [...kept, gap] : kept, [...earlier, own]));
+  writeBranchHead(turn, { ...readBranchHead(turn), tip: target });
+  return { head: formatRevision(target) };
+}
+
+function branchAt(inherited: Lineage['inherited'], revision: Revision): string | undefined {
+  return inherited.find(({ upTo }) => compareRevisions(revision, upTo) <= 0)?.branch;
+}
+
+/** @throws {ServiceError} `REVISION_NOT_FOUND` */
+function requireRevision(reader: TableReader, revision: Revision): void {
+  if (compareRevisions(revision, revisionZero) === 0 || readRevision(reader, revision) !== undefined) return;
+  throw new ServiceError('REVISION_NOT_FOUND', `The branch has no revision '${formatRevision(revision)}'`);
+}
+
+function* restore(edit: EditScope, target: Revision): Generator<undefined, void> {
+  const { turn, state } = edit;
+  const standing = readBranchHead(turn);
+  if (compareRevisions(standing.head, target) === 0) return;
+  const way = yield* wayTo(turn, standing.head, target);
+  const past = new PastNodeReader(turn, target);
+  const restorer = new HeadRestorer(turn, (name) => edit.schema(name));
+  const moves: NodeMove[] = [];
+  for (const { workspace, id } of way.nodes.values()) {
+    const move = restorer.plan(past, workspace, id);
+    if (move !== undefined) moves.push(move);
+    if (moves.length % SLICE_NODES === 0) yield;
+  }
+  if (moves.length > state.limits.commitNodesMax) {
+    throw new ServiceError(
+      'COMMIT_TOO_LARGE',
+      `Moving there changes ${moves.length} nodes; move in several steps`,
+    );
+  }
+  const definitions = [...way.definitions.values()].map(({ kind, name }) => ({
+    kind,
+    name,
+    stored: storedDefinition(turn, kind, name, target),
+  }));
+  yield* inSlices(moves, (move) => restorer.leave(move));
+  for (const { kind, name, stored } of definitions) restoreDefinition(turn, kind, name, stored);
+  state.commandSchemas.forget();
+  yield* edit.writer.reindex();
+  yield* inSlices(moves, (move) => restorer.enter(move));
+  restorer.settleParents();
+  writeBranchHead(turn, {
+    head: target,
+    revisions: standing.revisions + way.revisions,
+    systemRevisions: standing.systemRevisions + way.systemRevisions,
+    tip: standing.tip,
+  });
+}
+
+function* inSlices<T>(items: readonly T[], handle: (item: T) => void): Generator<undefined, void> {
+  let handled = 0;
+  for (const item of items) {
+    handle(item);
+    handled += 1;
+    if (handled % SLICE_NODES === 0) yield;
+  }
+}
+
+/** The revisions that are undone going back to the common ancestor, and those done again from there. */
+function* wayTo(reader: TableReader, from: Revision, to: Revision): Generator<undefined, Way> {
+  const nodes = new Map<string, { workspace: string; id: string }>();
+  const definitions = new Map<string, DefinitionChange>();
+  let revisions = 0;
+  let systemRevisions = 0;
+  const step = (revision: Revision, by: 1 | -1): Revision => {
+    const record = readRevision(reader, revision) as RevisionRecord;
+    for (const part of readChangeParts(reader, record)) {
+      for (const { workspace, node_id: id } of part) nodes.set(`${workspace}\0${id}`, { workspace, id });
+    }
+    for (const change of record.definitions) definitions.set(`${change.kind}\0${change.name}`, change);
+    revisions += by;
+    if (record.isSystem) systemRevisions += by;
+    return record.parent === null ? revisionZero : parseRevision(record.parent);
+  };
+  let back = from;
+  let forward = to;
+  while (compareRevisions(back, forward) !== 0) {
+    if (compareRevisions(back, forward) > 0) back = step(back, -1);
+    else forward = step(forward, 1);
+    yield;
+  }
+  return { nodes, definitions, revisions, systemRevisions };
+}
+
+/** Removes every row of some tables from a key on. */
+function* forget(edit: EditScope, tables: readonly number[], start: string): Generator<undefined, void> {
+  for (const table of tables) {
+    const keys: string[] = [];
+    for (const { key } of edit.turn.range(table, { start, end: '\u00ff\u00ff' })) keys.push(key);
+    yield* inSlices(keys, (key) => edit.turn.remove(table, key));
+  }
+}

@@ -1,0 +1,189 @@
+import { assert } from '#runtime/base/assert.ts';
+import type { Turn } from '#runtime/commit/behaviour.ts';
+import { parseRevision, type Revision } from '#runtime/content/revision.ts';
+import { textBytes } from '#runtime/shard/binary-key.ts';
+import {
+  BranchTable,
+  childKey,
+  childVersionKey,
+  countKey,
+  nodeKey,
+  nodeVersionKey,
+  parentKey,
+  parentVersionKey,
+  pathKey,
+  pathVersionKey,
+} from '#runtime/shard/key-layout.ts';
+import { encodeTypeCount, type IndexFields, readTypeCount, wantedFields } from './index-catalog.ts';
+import { indexEntries } from './index-entries.ts';
+import {
+  type Binding,
+  decodeBinding,
+  encodeBinding,
+  encodeParentEntry,
+  HeadNodeReader,
+  parentEntry,
+} from './node-reader.ts';
+import type { NodeRecord } from './node-record.ts';
+import type { PastNodeReader } from './past-node-reader.ts';
+import type { TypeSource } from './tree-writer.ts';
+
+/** One node as it is and as it was; undefined where it is not there. */
+export interface NodeMove {
+  readonly workspace: string;
+  readonly present: NodeRecord | undefined;
+  readonly past: NodeRecord | undefined;
+  /** Since when the past node stood at its path and at its place. */
+  readonly path: Binding | undefined;
+  readonly place: Binding | undefined;
+}
+
+const hadChildren = Uint8Array.of(1);
+
+/**
+ * Makes an earlier state the present one, without a revision of its own: rows get the revisions they had then,
+ * and what was present stays readable at the revisions it belongs to.
+ *
+ * Plan first, for the past can only be read while the present is whole; then {@link leave} for all nodes, then
+ * the schema of then, then {@link enter} for all nodes, then {@link settleParents}.
+ */
+export class HeadRestorer {
+  readonly #turn: Turn;
+  readonly #types: TypeSource;
+  readonly #head: HeadNodeReader;
+  /** Since when parents of restored nodes had children then, by `workspace\0parentId`. */
+  readonly #parents = new Map<string, Revision | undefined>();
+
+  constructor(turn: Turn, types: TypeSource) {
+    this.#turn = turn;
+    this.#types = types;
+    this.#head = new HeadNodeReader(turn);
+  }
+
+  /** What restoring a node takes; undefined when it is as it was. */
+  plan(past: PastNodeReader, workspace: string, id: string): NodeMove | undefined {
+    const now = this.#head.byId(workspace, id);
+    const then = past.byId(workspace, id);
+    if (now === undefined && then === undefined) return undefined;
+    if (now?.header.revision === then?.header.revision) return undefined;
+    for (const parentId of new Set([now?.header.parentId, then?.header.parentId])) {
+      if (parentId === undefined) continue;
+      const key = `${workspace}\0${parentId}`;
+      if (!this.#parents.has(key)) this.#parents.set(key, past.parentSince(workspace, parentId));
+    }
+    return {
+      workspace,
+      present: now,
+      past: then,
+      path: then === undefined ? undefined : past.bindingAt(workspace, then.header.path),
+      place:
+        then === undefined
+          ? undefined
+          : past.placementAt(workspace, then.header.parentId, then.header.orderKey),
+    };
+  }
+
+  /** Takes the present state of a node away; it stays readable as a version. */
+  leave({ workspace, present }: NodeMove): void {
+    if (present === undefined) return;
+    const { header } = present;
+    const idBytes = Buffer.from(textBytes(header.id), 'latin1');
+    const since = parseRevision(header.revision);
+    this.#turn.put(BranchTable.nodeVersions, nodeVersionKey(workspace, header.id, since), present.bytes);
+    this.#turn.remove(BranchTable.nodes, nodeKey(workspace, header.id));
+
+    const pathRow = pathKey(workspace, header.path);
+    const bound = this.#binding(BranchTable.paths, pathRow);
+    this.#turn.put(BranchTable.pathVersions, pathVersionKey(workspace, header.path, bound.since), idBytes);
+    this.#turn.remove(BranchTable.paths, pathRow);
+
+    const { parentId, orderKey } = header;
+    const childRow = childKey(workspace, parentId, orderKey);
+    const placed = this.#binding(BranchTable.children, childRow);
+    const childVersion = childVersionKey(workspace, parentId, orderKey, placed.since);
+    this.#turn.put(BranchTable.childVersions, childVersion, idBytes);
+    this.#turn.remove(BranchTable.children, childRow);
+
+    this.#changeParent(workspace, parentId, -1, orderKey);
+    for (const { table, key } of indexEntries(
+      workspace,
+      this.#fields(workspace, header.nodeType),
+      header,
+      present.properties,
+    ))
+      this.#turn.remove(table, key);
+    this.#count(workspace, header.nodeType, -1);
+  }
+
+  /** Puts a node back as it was. */
+  enter({ workspace, past, path, place }: NodeMove): void {
+    if (past === undefined) return;
+    const { header } = past;
+    assert(path !== undefined && place !== undefined, 'a node that was there had a path and a place');
+    this.#turn.put(BranchTable.nodes, nodeKey(workspace, header.id), past.bytes);
+    this.#turn.put(BranchTable.paths, pathKey(workspace, header.path), encodeBinding(path.since, header.id));
+    const childRow = childKey(workspace, header.parentId, header.orderKey);
+    this.#turn.put(BranchTable.children, childRow, encodeBinding(place.since, header.id));
+    this.#changeParent(workspace, header.parentId, 1, header.orderKey);
+    const fields = this.#fields(workspace, header.nodeType);
+    for (const { table, key, value } of indexEntries(workspace, fields, header, past.properties))
+      this.#turn.put(table, key, value);
+    this.#count(workspace, header.nodeType, 1);
+  }
+
+  /** Gives the parents of restored nodes the revisions since which they had children then. */
+  settleParents(): void {
+    for (const [key, since] of this.#parents) {
+      const [workspace, parentId] = key.split('\0') as [string, string];
+      const entry = parentEntry(this.#turn, workspace, parentId);
+      if (entry === undefined) continue;
+      assert(since !== undefined, 'a parent that has children had them then');
+      const lastOrderKey = this.#lastOrderKey(workspace, parentId);
+      const row = encodeParentEntry({ count: entry.count, since, lastOrderKey });
+      this.#turn.put(BranchTable.parents, parentKey(workspace, parentId), row);
+    }
+  }
+
+  #changeParent(workspace: string, parentId: string, by: 1 | -1, orderKey: string): void {
+    const entry = parentEntry(this.#turn, workspace, parentId);
+    const row = parentKey(workspace, parentId);
+    if (entry !== undefined && by === -1) {
+      // Kept whenever a child leaves: whether the parent goes on being one is known only at the end.
+      const version = parentVersionKey(workspace, parentId, entry.since);
+      this.#turn.put(BranchTable.parentVersions, version, hadChildren);
+    }
+    const count = (entry?.count ?? 0) + by;
+    assert(count >= 0, 'a parent counts its children');
+    if (count === 0) {
+      this.#turn.remove(BranchTable.parents, row);
+      return;
+    }
+    const since = entry?.since ?? this.#parents.get(`${workspace}\0${parentId}`) ?? this.#turn.revision;
+    const lastOrderKey = entry === undefined || orderKey > entry.lastOrderKey ? orderKey : entry.lastOrderKey;
+    this.#turn.put(BranchTable.parents, row, encodeParentEntry({ count, since, lastOrderKey }));
+  }
+
+  #lastOrderKey(workspace: string, parentId: string): string {
+    for (const { orderKey } of this.#head.children(workspace, parentId, { reverse: true })) return orderKey;
+    return '';
+  }
+
+  #binding(table: number, key: string): Binding {
+    const bytes = this.#turn.get(table, key);
+    assert(bytes !== undefined, 'a stored node has a path and a place');
+    return decodeBinding(bytes);
+  }
+
+  #fields(workspace: string, nodeType: string): IndexFields {
+    const known = readTypeCount(this.#turn, workspace, nodeType);
+    return known?.fields ?? wantedFields(this.#types(workspace)?.nodeType(nodeType));
+  }
+
+  #count(workspace: string, nodeType: string, by: 1 | -1): void {
+    const fields = this.#fields(workspace, nodeType);
+    const count = (readTypeCount(this.#turn, workspace, nodeType)?.count ?? 0) + by;
+    const key = countKey(workspace, nodeType);
+    if (count === 0) this.#turn.remove(BranchTable.counts, key);
+    else this.#turn.put(BranchTable.counts, key, encodeTypeCount({ count, fields }));
+  }
+}

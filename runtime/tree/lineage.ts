@@ -1,0 +1,125 @@
+import { CommonTable, type Turn } from '#runtime/commit/behaviour.ts';
+import {
+  compareRevisions,
+  formatRevision,
+  parseRevision,
+  type Revision,
+  revisionMax,
+  revisionZero,
+} from '#runtime/content/revision.ts';
+import { decodeJsonRow, encodeJsonRow } from '#runtime/shard/json-row.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
+
+/**
+ * A stretch of the history of a branch that does not continue the one before it: it begins where somebody wrote
+ * after the head had been moved back, or where a fork left its source.
+ */
+export interface Line {
+  /** Every revision from here to the next line is on this one. */
+  readonly start: Revision;
+  /** The revision it continues. */
+  readonly parent: Revision;
+  /** Rows of the line up to here belong to somebody else: what a fork's source wrote after the fork. */
+  readonly hiddenUpTo?: Revision;
+}
+
+/** Revisions up to `upTo` were made on another branch, before a fork. */
+export interface Inherited {
+  readonly branch: string;
+  readonly upTo: Revision;
+}
+
+/** Revisions that belong together, both ends included. */
+export interface Interval {
+  readonly from: Revision;
+  readonly to: Revision;
+}
+
+interface StoredLineage {
+  readonly lines: readonly (readonly [start: string, parent: string, hiddenUpTo: string | null])[];
+  readonly inherited: readonly (readonly [branch: string, upTo: string])[];
+}
+
+const LINEAGE_KEY = 'lineage';
+
+/**
+ * Which revisions a state is made of. Revisions rise over the whole life of a branch, but after its head was
+ * moved back and written to, those in between belong to a line of their own: they stay readable, and are no
+ * part of what came later.
+ *
+ * Most branches have one line, and then everything up to a revision belongs to it.
+ */
+export class Lineage {
+  /** In the order of their starts. */
+  readonly lines: readonly Line[];
+  /** In the order of their ends. */
+  readonly inherited: readonly Inherited[];
+
+  constructor(lines: readonly Line[], inherited: readonly Inherited[]) {
+    this.lines = lines;
+    this.inherited = inherited;
+  }
+
+  /** The revisions a state consists of, newest first. Cost follows the number of lines. */
+  intervals(at: Revision): readonly Interval[] {
+    const intervals: Interval[] = [];
+    let to = at;
+    for (let index = this.lines.length - 1; index >= 0; index--) {
+      const line = this.lines[index] as Line;
+      if (compareRevisions(line.start, to) > 0) continue;
+      const from = line.hiddenUpTo === undefined ? line.start : successor(line.hiddenUpTo);
+      if (compareRevisions(from, to) <= 0) intervals.push({ from, to });
+      to = line.parent;
+    }
+    intervals.push({ from: revisionZero, to });
+    return intervals;
+  }
+
+  /** The branch a revision was made on, or undefined when it was made on this one. */
+  branchOf(revision: Revision): string | undefined {
+    return this.inherited.find(({ upTo }) => compareRevisions(revision, upTo) <= 0)?.branch;
+  }
+}
+
+/** Whether a revision is inside one of the intervals. */
+export function isWithin(intervals: readonly Interval[], revision: Revision): boolean {
+  for (const { from, to } of intervals) {
+    if (compareRevisions(revision, from) >= 0) return compareRevisions(revision, to) <= 0;
+  }
+  return false;
+}
+
+/** The smallest revision above another one. */
+export function successor({ ms, counter }: Revision): Revision {
+  return counter < revisionMax.counter ? { ms, counter: counter + 1 } : { ms: ms + 1, counter: 0 };
+}
+
+const straight = new Lineage([], []);
+
+/** The lineage of a branch. */
+export function readLineage(reader: TableReader): Lineage {
+  const bytes = reader.get(CommonTable.meta, LINEAGE_KEY);
+  if (bytes === undefined) return straight;
+  const { lines, inherited } = decodeJsonRow(bytes) as StoredLineage;
+  return new Lineage(
+    lines.map(([start, parent, hiddenUpTo]) => ({
+      start: parseRevision(start),
+      parent: parseRevision(parent),
+      ...(hiddenUpTo === null ? {} : { hiddenUpTo: parseRevision(hiddenUpTo) }),
+    })),
+    inherited.map(([branch, upTo]) => ({ branch, upTo: parseRevision(upTo) })),
+  );
+}
+
+/** Stores the lineage of a branch. */
+export function writeLineage(turn: Turn, lineage: Lineage): void {
+  const stored: StoredLineage = {
+    lines: lineage.lines.map(({ start, parent, hiddenUpTo }) => [
+      formatRevision(start),
+      formatRevision(parent),
+      hiddenUpTo === undefined ? null : formatRevision(hiddenUpTo),
+    ]),
+    inherited: lineage.inherited.map(({ branch, upTo }) => [branch, formatRevision(upTo)]),
+  };
+  turn.put(CommonTable.meta, LINEAGE_KEY, encodeJsonRow(stored));
+}

@@ -1,0 +1,134 @@
+import type { NodeHeader, Relation } from '#runtime/content/content-node.ts';
+import { type JsonObject, jsonEquals, ownValue } from '#runtime/content/json-value.ts';
+import { type Overlay, overlayOf, type PropertiesOverlay } from '#runtime/content/translation.ts';
+import type { NodeRecord } from './node-record.ts';
+
+/**
+ * What became of a node between two states, whatever happened in between. `reordered` when only its place among
+ * its siblings differs.
+ */
+export interface NetChange {
+  readonly workspace: string;
+  readonly nodeId: string;
+  readonly operation: 'added' | 'modified' | 'deleted' | 'reordered';
+  /** Absent when the node was not there. */
+  readonly before: NodeRecord | undefined;
+  /** Absent when the node is gone. */
+  readonly after: NodeRecord | undefined;
+  /** Whether the node itself differs, see {@link sameNode}; always for one that was added or deleted. */
+  readonly isNode: boolean;
+  /** Locales whose overlay differs, sorted; every one the node has or had when it was added or deleted. */
+  readonly locales: readonly string[];
+  /** Whether it stands elsewhere among the same siblings. */
+  readonly isReordered: boolean;
+}
+
+/**
+ * The net change between two states of a node; undefined when it is none.
+ *
+ * @see Supplement 8.3
+ */
+export function netChange(
+  workspace: string,
+  nodeId: string,
+  before: NodeRecord | undefined,
+  after: NodeRecord | undefined,
+): NetChange | undefined {
+  const locales = differingLocales(before, after);
+  if (before === undefined || after === undefined) {
+    if (before === after) return undefined;
+    const operation = before === undefined ? 'added' : 'deleted';
+    return { workspace, nodeId, operation, before, after, isNode: true, locales, isReordered: false };
+  }
+  const isNode = !sameNode(before, after);
+  const isReordered =
+    before.header.parentId === after.header.parentId && before.header.orderKey !== after.header.orderKey;
+  const isModified = isNode || locales.length > 0;
+  if (!isModified && !isReordered) return undefined;
+  const operation = isModified ? 'modified' : 'reordered';
+  return { workspace, nodeId, operation, before, after, isNode, locales, isReordered };
+}
+
+/**
+ * Whether two states of a node have the same content, translations included. Two branches that bring a node from
+ * one state to states of the same content have made an identical net change.
+ *
+ * Left out: revision, version, who did it and when, and the place among the siblings, which never conflicts.
+ */
+export function sameContent(a: NodeRecord | undefined, b: NodeRecord | undefined): boolean {
+  if (a === b) return true;
+  if (a === undefined || b === undefined) return false;
+  return sameNode(a, b) && differingLocales(a, b).length === 0;
+}
+
+/**
+ * Whether two states have the same content but for translations: type, archetype, parent and path, properties,
+ * relations in any order, owner, and whether the node is published (not by whom and when).
+ */
+export function sameNode(a: NodeRecord, b: NodeRecord): boolean {
+  return (
+    sameHeader(a.header, b.header) &&
+    (a.propertiesText === b.propertiesText || jsonEquals(a.properties, b.properties))
+  );
+}
+
+function sameHeader(a: NodeHeader, b: NodeHeader): boolean {
+  return (
+    a.path === b.path &&
+    a.parentId === b.parentId &&
+    a.nodeType === b.nodeType &&
+    a.archetype === b.archetype &&
+    a.ownerId === b.ownerId &&
+    (a.publishedAt === null) === (b.publishedAt === null) &&
+    sameRelations(a.relations, b.relations)
+  );
+}
+
+function sameRelations(a: readonly Relation[], b: readonly Relation[]): boolean {
+  if (a.length !== b.length) return false;
+  if (a.length === 0) return true;
+  const texts = new Set(a.map(relationText));
+  return b.every((relation) => texts.has(relationText(relation)));
+}
+
+function relationText(relation: Relation): string {
+  const { workspace, target, target_node_type, relation_type, weight } = relation;
+  return JSON.stringify([workspace, target, target_node_type, relation_type, weight]);
+}
+
+/** Locales whose overlay is not the same in two states, sorted. */
+export function differingLocales(a: NodeRecord | undefined, b: NodeRecord | undefined): readonly string[] {
+  const first = a?.header.translations ?? null;
+  const second = b?.header.translations ?? null;
+  if (first === second) return [];
+  const locales = new Set([...Object.keys(first ?? {}), ...Object.keys(second ?? {})]);
+  return [...locales].filter((locale) => !sameOverlay(first, second, locale)).sort();
+}
+
+/**
+ * Whether two nodes' translations make the same of a locale: the same values made from the same source values,
+ * or the same hiding. When it was translated is left out.
+ */
+function sameOverlay(a: JsonObject | null, b: JsonObject | null, locale: string): boolean {
+  const first = overlayOf(a, locale);
+  const second = overlayOf(b, locale);
+  if (first === undefined || second === undefined) return first === second;
+  return first.type === second.type && sameValues(valuesOf(first), valuesOf(second));
+}
+
+function valuesOf(overlay: Overlay): PropertiesOverlay | undefined {
+  return overlay.type === 'hidden' ? overlay.covers : overlay;
+}
+
+function sameValues(a: PropertiesOverlay | undefined, b: PropertiesOverlay | undefined): boolean {
+  if (a === undefined || b === undefined) return a === b;
+  return (
+    jsonEquals(a.data, b.data) &&
+    Object.keys(a.data).every((pointer) => originHash(a, pointer) === originHash(b, pointer))
+  );
+}
+
+function originHash({ origins }: PropertiesOverlay, pointer: string): unknown {
+  const origin = ownValue(origins, pointer);
+  return (origin as { readonly hash: string | null } | undefined)?.hash;
+}

@@ -1,0 +1,213 @@
+import { ROOT_ID } from '#runtime/content/content-node.ts';
+import {
+  compareRevisions,
+  decodeRevisionDescending,
+  parseRevision,
+  REVISION_BYTES,
+  type Revision,
+} from '#runtime/content/revision.ts';
+import { bytesText, END } from '#runtime/shard/binary-key.ts';
+import {
+  BranchTable,
+  childKey,
+  nodeVersionsUpTo,
+  parentVersionsUpTo,
+  pathKey,
+  pathVersionsUpTo,
+  childVersionsUpTo,
+} from '#runtime/shard/key-layout.ts';
+import type { Range, TableReader } from '#runtime/shard/shard.ts';
+import { type Interval, isWithin, readLineage } from './lineage.ts';
+import {
+  type Binding,
+  type ChildEntry,
+  type ChildRange,
+  decodeBinding,
+  HeadNodeReader,
+  type NodeReader,
+  parentEntry,
+  type Stretch,
+  stretch,
+} from './node-reader.ts';
+import { NodeRecord } from './node-record.ts';
+import { readBranchHead } from './revision-store.ts';
+
+/** What was written under a key, and when; empty bytes: taken away. */
+interface Version {
+  readonly since: Revision;
+  readonly value: Uint8Array;
+}
+
+/** A child with the revision that put it there. */
+interface PlacedChild extends ChildEntry {
+  readonly since: Revision;
+}
+
+/**
+ * The tree as of an earlier revision. Present state that is old enough answers at once; otherwise one seek in
+ * the version tables. Listing a parent costs its children now and then, never the whole history.
+ *
+ * After the head of a branch was moved, present state need not be the newest that was there before a moment,
+ * and not everything written before a moment belongs to it: then both places are looked at, and what is on
+ * another line is passed over.
+ */
+export class PastNodeReader implements NodeReader {
+  readonly #reader: TableReader;
+  readonly #head: HeadNodeReader;
+  readonly #at: Revision;
+  readonly #intervals: readonly Interval[];
+  /** Whether present state that belongs to the moment is the newest that does. */
+  readonly #presentDecides: boolean;
+
+  constructor(reader: TableReader, at: Revision) {
+    const lineage = readLineage(reader);
+    const { head, tip } = readBranchHead(reader);
+    this.#reader = reader;
+    this.#head = new HeadNodeReader(reader);
+    this.#at = at;
+    this.#intervals = lineage.intervals(at);
+    const wasNeverMoved = compareRevisions(head, tip) === 0 || compareRevisions(at, head) <= 0;
+    this.#presentDecides = lineage.lines.length === 0 && wasNeverMoved;
+  }
+
+  byId(workspace: string, id: string): NodeRecord | undefined {
+    const present = this.#head.byId(workspace, id);
+    const since = present === undefined ? undefined : parseRevision(present.header.revision);
+    if (this.#decides(since)) return present;
+    const earlier = this.#newest(BranchTable.nodeVersions, nodeVersionsUpTo(workspace, id, this.#at));
+    if (this.#isNewer(since, earlier)) return present;
+    return earlier === undefined || earlier.value.length === 0 ? undefined : new NodeRecord(earlier.value);
+  }
+
+  idAt(workspace: string, path: string): string | undefined {
+    return path === '/' ? ROOT_ID : this.bindingAt(workspace, path)?.id;
+  }
+
+  /** The node at a path with the revision that put it there. */
+  bindingAt(workspace: string, path: string): Binding | undefined {
+    const bytes = this.#reader.get(BranchTable.paths, pathKey(workspace, path));
+    const present = bytes === undefined ? undefined : decodeBinding(bytes);
+    if (this.#decides(present?.since)) return present;
+    const earlier = this.#newest(BranchTable.pathVersions, pathVersionsUpTo(workspace, path, this.#at));
+    return this.#isNewer(present?.since, earlier) ? present : bindingOf(earlier);
+  }
+
+  /** The child at a place of a parent with the revision that put it there. */
+  placementAt(workspace: string, parentId: string, orderKey: string): Binding | undefined {
+    const bytes = this.#reader.get(BranchTable.children, childKey(workspace, parentId, orderKey));
+    const present = bytes === undefined ? undefined : decodeBinding(bytes);
+    if (this.#decides(present?.since)) return present;
+    const range = childVersionsUpTo(workspace, parentId, orderKey, this.#at);
+    const earlier = this.#newest(BranchTable.childVersions, range);
+    return this.#isNewer(present?.since, earlier) ? present : bindingOf(earlier);
+  }
+
+  byPath(workspace: string, path: string): NodeRecord | undefined {
+    if (path === '/') return undefined;
+    const id = this.idAt(workspace, path);
+    return id === undefined ? undefined : this.byId(workspace, id);
+  }
+
+  *children(workspace: string, parentId: string, range: ChildRange = {}): Iterable<ChildEntry> {
+    const bounds = stretch(workspace, parentId, range);
+    const past = this.#pastChildren(bounds);
+    try {
+      let earlier = past.next();
+      const comesFirst = (a: string, b: string): boolean => (bounds.reverse ? a > b : a < b);
+      for (const { key, value } of this.#reader.range(BranchTable.children, bounds)) {
+        const { since, id } = decodeBinding(value);
+        if (!this.#belongs(since)) continue;
+        const orderKey = key.slice(key.lastIndexOf(END) + 1);
+        while (earlier.done !== true && comesFirst(earlier.value.orderKey, orderKey)) {
+          if (earlier.value.id !== '') yield childOf(earlier.value);
+          earlier = past.next();
+        }
+        let isCovered = false;
+        if (earlier.done !== true && earlier.value.orderKey === orderKey) {
+          isCovered = !this.#presentDecides && compareRevisions(earlier.value.since, since) > 0;
+          if (isCovered && earlier.value.id !== '') yield childOf(earlier.value);
+          earlier = past.next();
+        }
+        if (!isCovered) yield { orderKey, id };
+      }
+      for (; earlier.done !== true; earlier = past.next()) {
+        if (earlier.value.id !== '') yield childOf(earlier.value);
+      }
+    } finally {
+      past.return(undefined);
+    }
+  }
+
+  hasChildren(workspace: string, parentId: string): boolean {
+    return this.parentSince(workspace, parentId) !== undefined;
+  }
+
+  /** Since when a parent had children without a break; undefined when it had none. */
+  parentSince(workspace: string, parentId: string): Revision | undefined {
+    const since = parentEntry(this.#reader, workspace, parentId)?.since;
+    if (this.#decides(since)) return since;
+    const range = parentVersionsUpTo(workspace, parentId, this.#at);
+    const earlier = this.#newest(BranchTable.parentVersions, range);
+    if (this.#isNewer(since, earlier)) return since;
+    return earlier === undefined || earlier.value.length === 0 ? undefined : earlier.since;
+  }
+
+  /** For every place that has past placements, the newest one that belongs; id empty = nobody. */
+  *#pastChildren(bounds: Stretch): Generator<PlacedChild, undefined> {
+    let place: string | undefined;
+    let found: PlacedChild | undefined;
+    for (const { key, value } of this.#reader.range(BranchTable.childVersions, bounds)) {
+      const revisionAt = key.length - REVISION_BYTES;
+      const prefix = key.slice(0, revisionAt - 1);
+      if (prefix !== place) {
+        if (found !== undefined) yield found;
+        place = prefix;
+        found = undefined;
+      }
+      const since = decodeRevisionDescending(key, revisionAt);
+      if (!this.#belongs(since)) continue;
+      // Forwards the newest comes first, backwards it comes last.
+      if (found === undefined || bounds.reverse) {
+        found = { orderKey: prefix.slice(prefix.lastIndexOf(END) + 1), id: idOf(value), since };
+      }
+    }
+    if (found !== undefined) yield found;
+  }
+
+  /** The newest version in a range, newest first, that belongs to the moment. */
+  #newest(table: number, range: Range): Version | undefined {
+    for (const { key, value } of this.#reader.range(table, range)) {
+      const since = decodeRevisionDescending(key, key.length - REVISION_BYTES);
+      if (this.#belongs(since)) return { since, value };
+    }
+    return undefined;
+  }
+
+  #belongs(since: Revision): boolean {
+    return isWithin(this.#intervals, since);
+  }
+
+  #decides(presentSince: Revision | undefined): boolean {
+    return this.#presentDecides && presentSince !== undefined && this.#belongs(presentSince);
+  }
+
+  /** Whether what is present belongs to the moment and is newer than a version that does. */
+  #isNewer(presentSince: Revision | undefined, version: Version | undefined): boolean {
+    if (presentSince === undefined || !this.#belongs(presentSince)) return false;
+    return version === undefined || compareRevisions(presentSince, version.since) >= 0;
+  }
+}
+
+function childOf({ orderKey, id }: PlacedChild): ChildEntry {
+  return { orderKey, id };
+}
+
+function idOf(value: Uint8Array): string {
+  return bytesText(Buffer.from(value.buffer, value.byteOffset, value.byteLength).latin1Slice());
+}
+
+function bindingOf(version: Version | undefined): Binding | undefined {
+  return version === undefined || version.value.length === 0
+    ? undefined
+    : { since: version.since, id: idOf(version.value) };
+}

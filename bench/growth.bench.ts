@@ -1,12 +1,12 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
-import { defineCorpus, nodesUrl } from './support/corpus.ts';
+import { ARTICLES_PER_FOLDER, defineCorpus, nodesUrl } from './support/corpus.ts';
 import { type GroveServer, newDataDir } from './support/grove-server.ts';
 import { loadArticles } from './support/load-articles.ts';
 import { probe } from './support/probe.ts';
-import { memoryOf } from './support/process-stat.ts';
+import { type Memory, memoryOf } from './support/process-stat.ts';
 import type { Plan, Question } from './support/question.ts';
-import { alternate, median, medianOf, type Sample } from './support/rounds.ts';
+import { alternate, type Effort, median, medianOf, type Sample } from './support/rounds.ts';
 import { progress, type Stage } from './support/stage.ts';
 import { megabytes, whole } from './support/table.ts';
 import { wrk } from './support/wrk.ts';
@@ -15,21 +15,37 @@ const CONNECTIONS = 64;
 const STARTS = 5;
 /** Long enough for timers of the start to have run, short enough that nothing was closed for idleness. */
 const IDLE_MS = 2_000;
+/** Writes change the size that is measured, so they are measured shortly. */
+const WRITE_SECONDS = 1;
 
-const works = ['read-path', 'read-id', 'list-page', 'update', 'create'] as const;
+const reads = ['read-path', 'read-id', 'list-page'] as const;
+const writes = ['update', 'create'] as const;
+type Work = (typeof reads)[number] | (typeof writes)[number];
+
+/** What the branch holds. */
+interface Content {
+  /** Articles that reads and updates choose from. */
+  readonly articles: number;
+  /** Articles made while measuring creates. */
+  readonly extra: number;
+  /** Updates made while measuring them. */
+  readonly updates: number;
+}
 
 /** What was seen at one size. */
 interface SizeReport {
-  readonly articles: number;
+  readonly size: number;
   readonly loadPerSecond: number;
-  readonly rates: Record<(typeof works)[number], Sample[]>;
-  readonly busy: { readonly anonymous: number; readonly mapped: number };
-  readonly idle: { readonly anonymous: number; readonly mapped: number };
-  readonly opened: { readonly anonymous: number; readonly mapped: number };
+  readonly samples: Record<Work, Sample[]>;
+  readonly busy: Memory;
+  readonly idle: Memory;
+  readonly opened: Memory;
   readonly firstReadMs: number;
   readonly readyMs: number;
   readonly readyAfterKillMs: number;
   readonly diskBytes: number;
+  /** Nodes and replaced versions on that disk. */
+  readonly stored: number;
 }
 
 /** Does anything get slower as a branch grows? Every node is made by a request of its own: as many revisions as nodes. */
@@ -40,59 +56,90 @@ export const growth: Question = {
     const dataDir = newDataDir(stage.folder);
     const idsFile = join(stage.folder, 'growth-ids');
     const reports: SizeReport[] = [];
+    let content: Content = { articles: 0, extra: 0, updates: 0 };
     let server = await stage.startGrove(dataDir);
     await defineCorpus(server);
-    for (const articles of plan.sizes) {
-      const from = reports.at(-1)?.articles ?? 0;
-      progress(`growing from ${whole(from)} to ${whole(articles)} articles`);
+    for (const size of plan.sizes) {
+      const articles = articlesFor(size, content);
+      progress(`growing to ${whole(size)} nodes`);
       const began = performance.now();
-      await loadArticles(server, from, articles, idsFile);
-      const loadPerSecond = ((articles - from) / (performance.now() - began)) * 1000;
-      const measured = await measureSize(plan, server, articles, idsFile);
-      const restarted = await measureStarts(stage, server, articles);
+      await loadArticles(server, content.articles, articles, idsFile);
+      const loadPerSecond = ((articles - content.articles) / (performance.now() - began)) * 1000;
+      content = { ...content, articles };
+      progress(`measuring at ${whole(size)} nodes`);
+      const measured = await measureSize(plan, server, content, idsFile);
+      content = measured.content;
+      const restarted = await measureStarts(stage, server, size);
       server = restarted.server;
-      reports.push({ articles, loadPerSecond, ...measured, ...restarted.seen });
+      const { samples, busy } = measured;
+      const stored = nodesOf(content) + content.updates;
+      reports.push({ size, loadPerSecond, samples, busy, stored, ...restarted.seen });
     }
     await server.stop();
-    return {
-      columns: ['', ...reports.map(({ articles }) => whole(articles)), 'last / first'],
-      ...describe(reports),
-    };
+    return { columns: ['', ...reports.map(({ size }) => whole(size)), 'last / first'], ...describe(reports) };
   },
 };
 
+/** Folders included. */
+function nodesOf({ articles, extra }: Content): number {
+  return articles + articles / ARTICLES_PER_FOLDER + extra;
+}
+
+/** How many articles make a branch of `size` nodes, counting what was created while measuring. */
+function articlesFor(size: number, { articles, extra }: Content): number {
+  const folders = Math.floor((size - extra) / (ARTICLES_PER_FOLDER + 1));
+  return Math.max(articles, folders * ARTICLES_PER_FOLDER);
+}
+
+/** Reads first: they have to meet the size they are named for. */
 async function measureSize(
   plan: Plan,
   server: GroveServer,
-  articles: number,
+  content: Content,
   idsFile: string,
-): Promise<Pick<SizeReport, 'rates' | 'busy'>> {
-  await probe(server, `${nodesUrl}/f-${articles / 100 - 1}/n-99`, '"name":"n-99"');
+): Promise<Pick<SizeReport, 'samples' | 'busy'> & { readonly content: Content }> {
+  const { articles } = content;
+  await probe(server, `${nodesUrl}/f-${articles / ARTICLES_PER_FOLDER - 1}/n-99`, '"name":"n-99"');
   const target = { port: server.port, token: server.token, articles, idsFile };
-  for (const script of works) await wrk({ ...target, script }, CONNECTIONS, 1);
-  progress(`measuring at ${whole(articles)} articles`);
-  const samples = await alternate(
-    plan,
-    works.map((script) => ({
-      name: script,
-      pid: server.pid,
-      run: (seconds: number) => wrk({ ...target, script }, CONNECTIONS, seconds),
-    })),
-  );
-  const rates = Object.fromEntries(works.map((script, index) => [script, samples[index]]));
-  return { rates: rates as SizeReport['rates'], busy: memoryOf(server.pid) };
+  const measure = async (works: readonly Work[], effort: Effort): Promise<[Work, Sample[]][]> => {
+    for (const script of works) await wrk({ ...target, script }, CONNECTIONS, 1);
+    const samples = await alternate(
+      effort,
+      works.map((script) => ({
+        name: script,
+        pid: server.pid,
+        run: (seconds: number) => wrk({ ...target, script }, CONNECTIONS, seconds),
+      })),
+    );
+    return works.map((script, index) => [script, samples[index] as Sample[]]);
+  };
+  const readSamples = await measure(reads, plan);
+  const writeSamples = await measure(writes, { ...plan, seconds: WRITE_SECONDS });
+  const samples = Object.fromEntries([...readSamples, ...writeSamples]) as Record<Work, Sample[]>;
+  // The warm-up of a second was not counted; it is taken for one of the middle.
+  const made = (work: Work): number =>
+    samples[work].reduce((sum, { requests }) => sum + requests, medianOf(samples[work], 'requests'));
+  return {
+    samples,
+    busy: memoryOf(server.pid),
+    content: {
+      articles,
+      extra: content.extra + made('create'),
+      updates: content.updates + made('update'),
+    },
+  };
 }
 
 /** Stops the member and starts it again some times; ends with a running one. */
 async function measureStarts(
   stage: Stage,
   running: GroveServer,
-  articles: number,
+  size: number,
 ): Promise<{
   server: GroveServer;
   seen: Pick<SizeReport, 'idle' | 'opened' | 'firstReadMs' | 'readyMs' | 'readyAfterKillMs' | 'diskBytes'>;
 }> {
-  progress(`starting at ${whole(articles)} articles`);
+  progress(`starting at ${whole(size)} nodes`);
   await running.kill();
   let server = await stage.startGrove(running.dataDir);
   const readyAfterKillMs = server.readyMs;
@@ -129,11 +176,11 @@ function describe(reports: readonly SizeReport[]): { rows: string[][]; notes: st
     ...reports.map((report) => show(figure(report))),
     (figure(last) / figure(first)).toFixed(2),
   ];
-  const rateOf = (work: (typeof works)[number]) => (report: SizeReport) =>
-    medianOf(report.rates[work], 'perSecond');
-  const cpuOf = (work: (typeof works)[number]) => (report: SizeReport) =>
-    medianOf(report.rates[work], 'cpuUs');
+  const rateOf = (work: Work) => (report: SizeReport) => medianOf(report.samples[work], 'perSecond');
+  const cpuOf = (work: Work) => (report: SizeReport) => medianOf(report.samples[work], 'cpuUs');
+  const latencyOf = (work: Work) => (report: SizeReport) => medianOf(report.samples[work], 'p99Ms');
   const micros = (value: number): string => value.toFixed(1);
+  const tenths = (value: number): string => `${value.toFixed(1)} ms`;
   const millis = (value: number): string => `${value.toFixed(0)} ms`;
   return {
     rows: [
@@ -147,6 +194,8 @@ function describe(reports: readonly SizeReport[]): { rows: string[][]; notes: st
       row('server µs a page', cpuOf('list-page'), micros),
       row('server µs an update', cpuOf('update'), micros),
       row('server µs a create', cpuOf('create'), micros),
+      row('p99 of a read by path', latencyOf('read-path'), tenths),
+      row('p99 of a create', latencyOf('create'), tenths),
       row('creates/s on the way here', (report) => report.loadPerSecond, whole),
       row('own memory after this load', (report) => report.busy.anonymous, megabytes),
       row('mapped file pages after it', (report) => report.busy.mapped, megabytes),
@@ -157,9 +206,11 @@ function describe(reports: readonly SizeReport[]): { rows: string[][]; notes: st
       row('first read after the start', (report) => report.firstReadMs, millis),
       row('own memory after the first read', (report) => report.opened.anonymous, megabytes),
       row('disk', (report) => report.diskBytes, megabytes),
+      row('disk a node or replaced version, bytes', (report) => report.diskBytes / report.stored, whole),
     ],
     notes: [
-      `${CONNECTIONS} connections. Sizes are articles made by single creates; folders, and what the update and create rows wrote while measuring a size, come on top. Mapped pages are LMDB's file in the page cache and Node's own program text: the kernel takes them back when it needs them.`,
+      `${CONNECTIONS} connections. A size is the number of nodes when the reads were measured, every one made by a request and so a revision of its own; they choose among all articles but those that measuring creates at smaller sizes added. Updates, then creates are measured after the reads, in runs of ${WRITE_SECONDS} s, and make the branch larger.`,
+      'Own memory is what the process holds itself. Mapped pages are LMDB\'s file and program text in the page cache, which the kernel takes back when it needs the room. "Disk" is journal and shards after a clean stop and start, with free pages inside of the files.',
     ],
   };
 }

@@ -36,7 +36,7 @@ const quickPlan: Plan = {
   rounds: 1,
   seconds: 1,
   articles: 2_000,
-  sizes: [1_000, 2_000, 4_000],
+  sizes: [1_000, 30_000, 60_000],
   connections: [1, 64],
 };
 

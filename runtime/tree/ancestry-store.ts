@@ -40,7 +40,10 @@ export function writeMergedRevisions(
  *
  * @returns undefined when this branch has never had it
  */
-export function readAncestor(reader: TableReader, revision: Revision): GraphRecord | MergedRevision | undefined {
+export function readAncestor(
+  reader: TableReader,
+  revision: Revision,
+): GraphRecord | MergedRevision | undefined {
   const own = readRevision(reader, revision);
   if (own !== undefined) return { revision: own.revision, parent: own.parent, mergeParent: own.mergeParent };
   const bytes = reader.get(BranchTable.ancestry, ancestryKey(revision));

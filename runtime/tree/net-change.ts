@@ -2,6 +2,7 @@ import type { NodeHeader, Relation } from '#runtime/content/content-node.ts';
 import { type JsonObject, jsonEquals, ownValue } from '#runtime/content/json-value.ts';
 import { type Overlay, overlayOf, type PropertiesOverlay } from '#runtime/content/translation.ts';
 import type { NodeRecord } from './node-record.ts';
+import type { StoredDefinition, StoredKind } from './schema-store.ts';
 
 /**
  * What became of a node between two states, whatever happened in between. `reordered` when only its place among
@@ -131,4 +132,52 @@ function sameValues(a: PropertiesOverlay | undefined, b: PropertiesOverlay | und
 function originHash({ origins }: PropertiesOverlay, pointer: string): unknown {
   const origin = ownValue(origins, pointer);
   return (origin as { readonly hash: string | null } | undefined)?.hash;
+}
+
+/** What became of a schema definition between two states. */
+export interface DefinitionNetChange {
+  readonly kind: StoredKind;
+  readonly name: string;
+  readonly operation: 'added' | 'modified' | 'deleted';
+  readonly before: StoredDefinition<StoredKind> | undefined;
+  readonly after: StoredDefinition<StoredKind> | undefined;
+}
+
+/** The net change between two states of a definition; undefined when it is none. */
+export function definitionNetChange(
+  kind: StoredKind,
+  name: string,
+  before: StoredDefinition<StoredKind> | undefined,
+  after: StoredDefinition<StoredKind> | undefined,
+): DefinitionNetChange | undefined {
+  if (sameDefinition(before, after)) return undefined;
+  const operation = before === undefined ? 'added' : after === undefined ? 'deleted' : 'modified';
+  return { kind, name, operation, before, after };
+}
+
+/** What every write of a definition sets anew. */
+const stampFields = new Set([
+  'id',
+  'version',
+  'created_at',
+  'updated_at',
+  'published_at',
+  'published_by',
+  'previous_version',
+]);
+
+/** Whether two states define the same and both are published or not; ids, versions, stamps are left out. */
+export function sameDefinition(
+  a: StoredDefinition<StoredKind> | undefined,
+  b: StoredDefinition<StoredKind> | undefined,
+): boolean {
+  if (a === undefined || b === undefined) return a === b;
+  return jsonEquals(definedBy(a), definedBy(b));
+}
+
+function definedBy({ definition }: StoredDefinition<StoredKind>): JsonObject {
+  const fields = Object.entries(definition as unknown as JsonObject).filter(
+    ([name, value]) => value !== undefined && !stampFields.has(name),
+  );
+  return Object.fromEntries([...fields, ['is_published', (definition.published_at ?? null) !== null]]);
 }

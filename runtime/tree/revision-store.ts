@@ -141,16 +141,25 @@ export function* readChangeParts(
   reader: TableReader,
   record: RevisionRecord,
 ): Generator<readonly NodeChange[], void> {
-  if (record.changes !== undefined) {
-    yield record.changes;
-    return;
+  for (let part = 0; ; part++) {
+    const changes = readChangePart(reader, record, part);
+    if (changes === undefined) return;
+    yield changes;
   }
-  const revision = parseRevision(record.revision);
-  for (let chunk = 0; chunk * CHUNK_CHANGES < record.changeCount; chunk++) {
-    const bytes = reader.get(BranchTable.revisionChanges, revisionChangesKey(revision, chunk));
-    assert(bytes !== undefined, 'a revision has all of its changes');
-    yield decodeJsonRow(bytes) as NodeChange[];
-  }
+}
+
+/** One part of {@link readChangeParts} by its number; undefined behind the last. */
+export function readChangePart(
+  reader: TableReader,
+  record: RevisionRecord,
+  part: number,
+): readonly NodeChange[] | undefined {
+  if (record.changes !== undefined) return part === 0 ? record.changes : undefined;
+  if (part * CHUNK_CHANGES >= record.changeCount) return undefined;
+  const key = revisionChangesKey(parseRevision(record.revision), part);
+  const bytes = reader.get(BranchTable.revisionChanges, key);
+  assert(bytes !== undefined, 'a revision has all of its changes');
+  return decodeJsonRow(bytes) as NodeChange[];
 }
 
 /** All node changes of a record. */

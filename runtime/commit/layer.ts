@@ -36,7 +36,7 @@ export class Layer {
   #bytes = 0;
   #count = 0;
 
-  /** Rough size in memory; a key changed again counts again. */
+  /** Rough size in memory. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -57,10 +57,10 @@ export class Layer {
       slot = { values: new Map(), sorted: undefined, unsorted: [] };
       this.#tables[table] = slot;
     }
-    const size = slot.values.size;
+    const before = slot.values.get(key);
     slot.values.set(key, value);
-    if (slot.values.size !== size) slot.unsorted.push(key);
-    this.#bytes += sizeOf(key, value);
+    if (before === undefined) slot.unsorted.push(key);
+    this.#bytes += sizeOf(key, value) - (before === undefined ? 0 : sizeOf(key, before));
     this.#count += 1;
   }
 
@@ -69,7 +69,7 @@ export class Layer {
     const slot = this.#tables[table];
     const present = slot?.values.get(key);
     assert(slot !== undefined && present !== undefined, 'only what was changed can be taken back');
-    this.#bytes -= sizeOf(key, present);
+    this.#bytes += (before === undefined ? 0 : sizeOf(key, before)) - sizeOf(key, present);
     this.#count -= 1;
     if (before !== undefined) {
       slot.values.set(key, before);

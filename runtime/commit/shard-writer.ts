@@ -2,6 +2,7 @@ import { assert } from '#runtime/base/assert.ts';
 import type { Clock, Timer } from '#runtime/base/clock.ts';
 import type { Revision } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
+import type { Log } from '#runtime/log/ports.ts';
 import type { Write } from '#runtime/log/log-entry.ts';
 import type { Shard, ShardPosition, ShardSnapshot } from '#runtime/shard/shard.ts';
 import { crashPoint } from './crash-point.ts';

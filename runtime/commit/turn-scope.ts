@@ -15,6 +15,11 @@ import type { Change, Layer } from './layer.ts';
  */
 export const COMMIT_BYTES_MAX: number = ENTRY_BYTES_MAX / 2;
 
+function tooLarge(): ServiceError {
+  const mebibytes = COMMIT_BYTES_MAX / 1024 / 1024;
+  return new ServiceError('COMMIT_TOO_LARGE', `One commit may hold ${mebibytes} MiB of changes; split it`);
+}
+
 interface Undo {
   readonly table: number;
   readonly key: string;
@@ -91,7 +96,7 @@ export class TurnScope implements Turn {
   #change(table: number, key: string, value: Change): void {
     // Found out later, by the shard, such a key would keep it from ever applying the log again.
     assert(key !== '' && key.length <= KEY_BYTES_MAX, `a key of ${key.length} bytes in table ${table}`);
-    if (this.#layer.bytes > COMMIT_BYTES_MAX) throw new ServiceError('COMMIT_TOO_LARGE');
+    if (this.#layer.bytes > COMMIT_BYTES_MAX) throw tooLarge();
     this.#undo.push({ table, key, before: this.#layer.get(table, key) });
     this.#layer.set(table, key, value);
   }

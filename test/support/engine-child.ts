@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { actorId } from '#runtime/actor/actor-id.ts';
 import { armCrashPointFromText } from '#runtime/commit/crash-point.ts';
 import { acquireDataDirectory } from '#runtime/embedded/data-directory-lock.ts';
-import { CONTENT, Engine, TENANT, TestBranch } from './engine.ts';
+import { Engine, TENANT } from './engine.ts';
+import { BRANCH, branchKinds, CONTENT, TestBranch } from './test-branch.ts';
 
 /*
  * A process that runs the real engine over a folder and writes to it until it is killed, or dies at the crash
@@ -12,7 +13,7 @@ import { CONTENT, Engine, TENANT, TestBranch } from './engine.ts';
  *   try <operation> <path> <value>      sent
  *   ok <operation> <path> <revision>    answered: it is durable
  *   no <operation> <path> <code>        answered with an error: it must not be there
- *   destroying / destroyed              a second repository is being removed / is gone
+ *   destroying / destroyed <folder>     a second repository with a copy of the branch is being removed / is gone
  */
 const [folder = '', round = '0'] = process.argv.slice(2);
 
@@ -33,11 +34,12 @@ function say(...words: readonly string[]): void {
 const WRITERS = 12;
 
 /** Nodes of one command that is applied in several parts. */
-const WIDE_NODES = 700;
+const WIDE_NODES = 2500;
 
 armCrashPointFromText(process.env.SVC_CRASH_POINT);
 await acquireDataDirectory(folder);
 const engine = await Engine.open(folder, {
+  kinds: branchKinds,
   segmentBytes: 256 * 1024,
   limits: { apply: { applyBytes: 100_000, applyDelayMs: 5 } },
 });
@@ -101,8 +103,8 @@ async function writeWide(): Promise<void> {
 
 async function destroyAnother(): Promise<void> {
   const owner = actorId(TENANT, `old~${round}`);
-  const other = `${owner}/${encodeURIComponent('repository')}`;
-  engine.host.create(other);
+  engine.host.create(`${owner}/repository`);
+  await engine.host.fork(BRANCH, `${owner}/copy~1/branch`);
   say('destroying', join(folder, 'actors', ...owner.split('/')));
   await engine.host.destroyUnder(owner);
   say('destroyed', join(folder, 'actors', ...owner.split('/')));

@@ -5,7 +5,8 @@ import { parseRevision } from '#runtime/content/revision.ts';
 import { HeadNodeReader } from '#runtime/tree/node-reader.ts';
 import { readRevision } from '#runtime/tree/revision-store.ts';
 import { findDamage } from './branch-checker.ts';
-import { CONTENT, Engine, openBranchShard, TestBranch } from './engine.ts';
+import { Engine } from './engine.ts';
+import { branchKinds, CONTENT, openBranchShard, TestBranch } from './test-branch.ts';
 
 /** How a child of `engine-child.ts` ends. */
 export interface ChildRun {
@@ -110,7 +111,7 @@ export interface Inspection {
 export async function inspect(folder: string, testimony: Testimony): Promise<Inspection> {
   const damage: string[] = [];
   const started = performance.now();
-  const engine = await Engine.open(folder);
+  const engine = await Engine.open(folder, { kinds: branchKinds });
   const recoveryMs = performance.now() - started;
   const branch = await new TestBranch(engine).prepare();
   checkReads(branch, testimony, damage);

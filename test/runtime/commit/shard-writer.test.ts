@@ -321,6 +321,24 @@ describe('an application that fails', () => {
   });
 });
 
+describe('a shard that comes back with less than it had', () => {
+  it('is not used: its reads fail instead of showing a part', async () => {
+    const bench = new Bench();
+    bench.accept({ a: '1' });
+    await bench.writer.settle();
+    bench.accept({ b: '2' });
+    bench.fail = () => full;
+    // As when somebody takes the files away under the running process.
+    bench.disk.flush(new MemoryDisk().flushed);
+    await bench.writer.settle();
+    expect(bench.failures).toMatchObject([{ code: 'STORAGE_FULL' }, { code: 'DATA_CORRUPTED' }]);
+    expect(() => bench.read('a')).toThrow(expect.objectContaining({ code: 'SHUTTING_DOWN' }));
+    bench.fail = () => undefined;
+    await bench.writer.settle();
+    expect([bench.flushed().sequence, bench.writer.isSettled]).toEqual([0, false]);
+  });
+});
+
 describe('closing a writer', () => {
   it('applies what is pending first', async () => {
     const bench = new Bench();

@@ -105,6 +105,14 @@ describe('a turn', () => {
     },
   );
 
+  it('counts a key that is changed again and again once', () => {
+    const batch = new Batch();
+    const turn = batch.turn();
+    const large = Buffer.alloc(COMMIT_BYTES_MAX / 8);
+    for (let time = 0; time < 100; time += 1) turn.put(0, 'same', large);
+    expect(batch.layer.bytes).toBeLessThan(COMMIT_BYTES_MAX / 7);
+  });
+
   it('refuses to grow beyond what the log takes at once, and can be undone then', () => {
     const batch = new Batch();
     const turn = batch.turn();

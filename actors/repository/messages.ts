@@ -2,7 +2,7 @@ import type { LanguageSettings } from '#runtime/content/locale.ts';
 import type { Workspace } from '#runtime/content/workspace-definition.ts';
 
 /**
- * What a repository actor can be told and asked: configuration, languages, workspaces, the list of branches.
+ * What a repository actor can be told and asked: configuration, languages, workspaces, branches, tags.
  *
  * @see Supplement 1, 2, 9
  */
@@ -11,12 +11,33 @@ import type { Workspace } from '#runtime/content/workspace-definition.ts';
 export interface BranchEntry {
   readonly name: string;
   readonly uid: string;
+  /** ISO 8601. */
   readonly createdAt: string;
   readonly createdBy: string;
+  /** The revision it was forked at; null for one that began empty. */
   readonly createdFrom: string | null;
-  readonly upstreamBranch: string;
+  /** Null when it has been taken away. */
+  readonly upstreamBranch: string | null;
+  /** Not to be deleted, not to be merged into, its head not to be moved. */
   readonly protected: boolean;
   readonly description: string | null;
+}
+
+/** Which actor has a branch's content. */
+export type BranchAddress = Pick<BranchEntry, 'name' | 'uid'>;
+
+/** A name for one revision, for good. @see Content, Query, Functions and Versioning Interface: Branch, tag, revision, conflict */
+export interface TagEntry {
+  readonly name: string;
+  readonly revision: string;
+  /** ISO 8601. */
+  readonly createdAt: string;
+  readonly createdBy: string;
+  readonly message: string | null;
+  /** Not to be deleted. */
+  readonly protected: boolean;
+  /** The branch that has the revision; it may have been deleted since, its content is kept for the tag then. */
+  readonly branch: BranchAddress;
 }
 
 /** What a branch actor needs to know of its repository; answered synchronously, inside its turn. */
@@ -111,6 +132,80 @@ export interface BuiltInsInstalled {
   readonly skipped: readonly string[];
 }
 
+/**
+ * Puts a branch into the list, which is the moment it exists: its actor is made before. Result: the
+ * {@link BranchEntry}.
+ *
+ * @throws {ServiceError} `BRANCH_ALREADY_EXISTS`, also for the name of a tag; `BRANCH_NOT_FOUND` for an unknown
+ *   upstream; `INVALID_BRANCH_NAME`, `VALIDATION_FAILED`
+ */
+export interface RegisterBranch {
+  readonly type: 'RegisterBranch';
+  readonly branch: Omit<BranchEntry, 'createdAt'>;
+  /** Whether the upstream was named by somebody and must exist, which the one that is merely assumed need not. */
+  readonly requiresUpstream: boolean;
+}
+
+/**
+ * Changes what is said of a branch; absent keys keep their value. Result: the {@link BranchEntry}.
+ *
+ * @throws {ServiceError} `BRANCH_NOT_FOUND`, also for an unknown upstream; `VALIDATION_FAILED`
+ */
+export interface UpdateBranch {
+  readonly type: 'UpdateBranch';
+  readonly name: string;
+  readonly protected?: boolean;
+  readonly description?: string | null;
+  readonly upstreamBranch?: string | null;
+}
+
+/**
+ * Takes a branch off the list, which is the moment it is gone. Result: {@link BranchUnregistered}.
+ *
+ * @throws {ServiceError} `BRANCH_NOT_FOUND`; `FORBIDDEN` for a protected branch and for the default branch
+ */
+export interface UnregisterBranch {
+  readonly type: 'UnregisterBranch';
+  readonly name: string;
+  /** Other branches that have the revision of a tag of this branch, by the name of the tag. */
+  readonly heirs?: Readonly<Record<string, BranchAddress>>;
+}
+
+/** What {@link UnregisterBranch} answers. */
+export interface BranchUnregistered {
+  readonly branch: BranchAddress;
+  /** Whether its content stays, out of sight, because a tag names a revision that no other branch has. */
+  readonly isRetired: boolean;
+}
+
+/**
+ * Gives a revision a name, for good. Result: the {@link TagEntry}.
+ *
+ * @throws {ServiceError} `TAG_ALREADY_EXISTS`, also for the name of a branch; `REVISION_NOT_FOUND` when the branch
+ *   is gone; `INVALID_BRANCH_NAME`, `VALIDATION_FAILED`
+ */
+export interface PutTag {
+  readonly type: 'PutTag';
+  /** Its `branch` has the revision: the caller has looked. */
+  readonly tag: Omit<TagEntry, 'createdAt'>;
+}
+
+/**
+ * Removes a tag. Result: {@link TagRemoved}.
+ *
+ * @throws {ServiceError} `TAG_NOT_FOUND`; `FORBIDDEN` for a protected tag
+ */
+export interface RemoveTag {
+  readonly type: 'RemoveTag';
+  readonly name: string;
+}
+
+/** What {@link RemoveTag} answers. */
+export interface TagRemoved {
+  /** The deleted branch whose content stayed for this tag alone, and need not stay any longer. */
+  readonly released: BranchAddress | null;
+}
+
 /** Every command of a repository. */
 export type RepositoryCommand =
   | InitializeRepository
@@ -118,7 +213,12 @@ export type RepositoryCommand =
   | UpdateTranslationConfig
   | PutWorkspace
   | PutWorkspaceConfig
-  | InstallBuiltInWorkspaces;
+  | InstallBuiltInWorkspaces
+  | RegisterBranch
+  | UpdateBranch
+  | UnregisterBranch
+  | PutTag
+  | RemoveTag;
 
 /** Settings of a repository. */
 export interface RepositoryState {
@@ -139,6 +239,27 @@ export interface ReadRepository {
 export interface FindBranch {
   readonly type: 'FindBranch';
   readonly name: string;
+}
+
+/** Every branch, sorted by name. Answer: array of {@link BranchEntry}. */
+export interface ListBranches {
+  readonly type: 'ListBranches';
+}
+
+/** Deleted branches whose content stays for a tag, for the engine only. Answer: array of {@link BranchAddress}. */
+export interface ListRetiredBranches {
+  readonly type: 'ListRetiredBranches';
+}
+
+/** A tag by name, for the engine only. Answer: {@link TagEntry} or undefined. */
+export interface FindTag {
+  readonly type: 'FindTag';
+  readonly name: string;
+}
+
+/** Every tag, sorted by name. Answer: array of {@link TagEntry}. */
+export interface ListTags {
+  readonly type: 'ListTags';
 }
 
 /** Workspaces sorted by name. Answer: {@link WorkspaceList}. */
@@ -186,6 +307,10 @@ export interface BuiltInUpdate {
 export type RepositoryQuery =
   | ReadRepository
   | FindBranch
+  | ListBranches
+  | ListRetiredBranches
+  | FindTag
+  | ListTags
   | ListWorkspaces
   | ReadWorkspace
   | ReadSettings
@@ -194,4 +319,11 @@ export type RepositoryQuery =
 /** Settings, workspaces or branches changed: what was remembered of them is to be looked up again. */
 export interface RepositoryChanged {
   readonly type: 'RepositoryChanged';
+}
+
+/** What happened to a branch or a tag. */
+export interface NamesChanged {
+  readonly type: 'BranchCreated' | 'BranchUpdated' | 'BranchDeleted' | 'TagCreated' | 'TagDeleted';
+  /** Of the branch or tag. */
+  readonly name: string;
 }

@@ -10,8 +10,10 @@ import {
   type Workspace,
 } from '#runtime/content/workspace-definition.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
+import { branchList, registerBranch, unregisterBranch, updateBranch } from './branches.ts';
 import { installBuiltIns, pendingBuiltIns, type WorkspaceRows } from './built-in-workspaces.ts';
 import type {
+  BranchAddress,
   BranchEntry,
   InitializeRepository,
   PutWorkspace,
@@ -21,6 +23,7 @@ import type {
   RepositoryQuery,
   RepositorySettings,
   RepositoryState,
+  TagEntry,
   UpdateRepository,
   WorkspaceList,
   WorkspacePut,
@@ -32,17 +35,16 @@ import {
   type SettingsRow,
   type WorkspaceRow,
 } from './repository-tables.ts';
+import { putTag, removeTag } from './tags.ts';
+import { checkDescription } from './texts.ts';
 
 /** Workspaces of one repository: each read of the list decodes all of them once. */
 const WORKSPACES_MAX = 10_000;
 
-/** Longest description of a repository, in characters. */
-const DESCRIPTION_CHARACTERS_MAX = 10_000;
-
 const repositoryChanged: RepositoryChanged = Object.freeze({ type: 'RepositoryChanged' });
 
 /**
- * The records of one repository: settings, languages, workspaces, the list of branches. Branch actors ask it
+ * The records of one repository: settings, languages, workspaces, branches, tags. Branch actors ask it
  * inside their own turn, so queries answer at once, from records that are decoded once for each state.
  *
  * Invariants: invariants.md in this folder.
@@ -74,6 +76,16 @@ class RepositoryActor implements ActorBehaviour {
         return putWorkspaceConfig(command, turn);
       case 'InstallBuiltInWorkspaces':
         return installBuiltIns(command, rowsOf(turn), settingsOf(turn).defaultBranch, turn);
+      case 'RegisterBranch':
+        return registerBranch(command, turn);
+      case 'UpdateBranch':
+        return updateBranch(command, turn);
+      case 'UnregisterBranch':
+        return unregisterBranch(command, settingsOf(turn).defaultBranch, turn);
+      case 'PutTag':
+        return putTag(command, turn);
+      case 'RemoveTag':
+        return removeTag(command, turn);
       default:
         return unreachable(command);
     }
@@ -88,6 +100,18 @@ class RepositoryActor implements ActorBehaviour {
       case 'FindBranch':
         requireEngine(caller);
         return records.record<BranchEntry>(RepositoryTable.branches, query.name);
+      case 'FindTag':
+        requireEngine(caller);
+        return records.record<TagEntry>(RepositoryTable.tags, query.name);
+      case 'ListRetiredBranches':
+        requireEngine(caller);
+        return listRecords<BranchAddress>(view, RepositoryTable.retired);
+      case 'ListBranches':
+        requireAdministrator(caller.policy, caller.principal);
+        return branchList(records);
+      case 'ListTags':
+        requireAdministrator(caller.policy, caller.principal);
+        return records.derived('tags', (reader) => listRecords<TagEntry>(reader, RepositoryTable.tags));
       case 'ReadRepository':
         requireAdministrator(caller.policy, caller.principal);
         return records.derived('state', () => stateOf(records));
@@ -150,15 +174,6 @@ function initialize(command: InitializeRepository, turn: Turn): void {
   writeRecord(turn, RepositoryTable.settings, settings, SETTINGS);
   writeRecord(turn, RepositoryTable.branches, branch, branch.name);
   installBuiltIns({ type: 'InstallBuiltInWorkspaces' }, rowsOf(turn), defaultBranch, turn);
-}
-
-function checkDescription(description: string | null): string | null {
-  if (description !== null && description.length > DESCRIPTION_CHARACTERS_MAX) {
-    throw invalid(`A description has at most ${DESCRIPTION_CHARACTERS_MAX} characters`, {
-      field: 'description',
-    });
-  }
-  return description;
 }
 
 function update(command: UpdateRepository, turn: Turn): void {
@@ -236,10 +251,7 @@ function settingsFor(records: RecordCache, workspace: string): RepositorySetting
 function stateOf(records: RecordCache): RepositoryState {
   const settings = records.record<SettingsRow>(RepositoryTable.settings, SETTINGS);
   if (settings === undefined) throw new ServiceError('REPOSITORY_NOT_FOUND');
-  const branches = records.derived('branches', (reader) =>
-    listRecords<BranchEntry>(reader, RepositoryTable.branches),
-  );
-  return { ...settings, branches: branches.map((branch) => branch.name) };
+  return { ...settings, branches: branchList(records).map((branch) => branch.name) };
 }
 
 function pageOf(records: RecordCache, limit: number | undefined, offset: number): WorkspaceList {

@@ -10,6 +10,10 @@ export const RepositoryTable = {
   workspaces: FIRST_OWN_TABLE + 1,
   /** name → BranchEntry */
   branches: FIRST_OWN_TABLE + 2,
+  /** name → TagEntry */
+  tags: FIRST_OWN_TABLE + 3,
+  /** uid → BranchAddress of a deleted branch whose content stays for a tag */
+  retired: FIRST_OWN_TABLE + 4,
 } as const;
 
 /** Names of the tables, in the order of their numbers. */

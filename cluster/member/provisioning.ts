@@ -26,12 +26,8 @@ import type { Random } from '#runtime/base/random.ts';
 import { requireBranchName, requireRepositoryName } from '#runtime/content/names.ts';
 import { newLanguageSettings } from '#runtime/content/translation-config.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
-
-/** Random bytes of the suffix that tells two repositories of one name apart. */
-const UID_BYTES = 5;
-
-/** Separates a name from its suffix in actor ids; no name holds it. */
-const UID_SEPARATOR = '~';
+import { sweepBranches } from './branch-provisioning.ts';
+import { isNamedPart, newUid, partOf } from './part-names.ts';
 
 /**
  * Makes and removes repositories and tenants, which takes several actors and hence several commits.
@@ -64,8 +60,8 @@ export class MemberProvisioning implements Provisioning {
     requireBranchName(repository.defaultBranch);
     newLanguageSettings(repository.defaultLanguage, repository.supportedLanguages);
     await this.#checkFree(tenant, name, delivery);
-    const uid = this.#newUid();
-    const owner = actorId(tenant, `${name}${UID_SEPARATOR}${uid}`);
+    const uid = newUid(this.#random);
+    const owner = actorId(tenant, partOf(name, uid));
     const register: RegisterRepository = { type: 'RegisterRepository', repositoryId: name, uid };
     let entry: RepositoryEntry;
     try {
@@ -85,7 +81,7 @@ export class MemberProvisioning implements Provisioning {
   async removeRepository(tenant: string, repositoryId: string, delivery: Delivery): Promise<void> {
     const command: UnregisterRepository = { type: 'UnregisterRepository', repositoryId };
     const entry = (await this.#command(tenantActor(tenant), command, delivery)) as RepositoryEntry;
-    await this.#lifecycle.destroyUnder(actorId(tenant, partOf(entry)));
+    await this.#lifecycle.destroyUnder(actorId(tenant, repositoryPart(entry)));
   }
 
   async createTenant(tenant: NewTenant, delivery: Delivery): Promise<TenantEntry> {
@@ -128,7 +124,7 @@ export class MemberProvisioning implements Provisioning {
     return unfinished.map(({ tenantId }) => tenantId);
   }
 
-  /** Removes what interrupted creations and removals of repositories left over. @returns what was removed */
+  /** Removes what interrupted creations and removals of repositories and branches left over. @returns what was removed */
   async sweep(): Promise<readonly string[]> {
     const list: ListTenants = { type: 'ListTenants' };
     const tenants = (await this.#router.query(
@@ -144,11 +140,15 @@ export class MemberProvisioning implements Provisioning {
         query,
         engineCaller(tenant),
       )) as readonly RepositoryEntry[];
-      const registered = new Set(entries.map(partOf));
+      const registered = new Set(entries.map(repositoryPart));
       for (const part of this.#lifecycle.namesUnder(tenant)) {
-        if (!part.includes(UID_SEPARATOR) || registered.has(part)) continue;
+        if (!isNamedPart(part) || registered.has(part)) continue;
         await this.#lifecycle.destroyUnder(actorId(tenant, part));
         removed.push(`${tenant}/${part}`);
+      }
+      for (const part of registered) {
+        const branches = await sweepBranches(this.#router, this.#lifecycle, tenant, part);
+        removed.push(...branches.map((branch) => `${tenant}/${part}/${branch}`));
       }
     }
     return removed;
@@ -177,10 +177,10 @@ export class MemberProvisioning implements Provisioning {
   }
 
   async #fillRepository(owner: string, tenant: string, repository: NewRepository): Promise<void> {
-    const branchUid = this.#newUid();
+    const branchUid = newUid(this.#random);
     const { defaultBranch } = repository;
     const repositoryActor = `${owner}/repository`;
-    const branchPart = encodeURIComponent(`${defaultBranch}${UID_SEPARATOR}${branchUid}`);
+    const branchPart = encodeURIComponent(partOf(defaultBranch, branchUid));
     const branchActor = `${owner}/${branchPart}/branch`;
     this.#lifecycle.create(repositoryActor);
     this.#lifecycle.create(branchActor);
@@ -204,16 +204,12 @@ export class MemberProvisioning implements Provisioning {
       throw new ServiceError('REPOSITORY_NOT_FOUND', `Repository '${command.repositoryId}' not found`);
     }
   }
-
-  #newUid(): string {
-    return Buffer.from(this.#random.bytes(UID_BYTES)).toString('hex');
-  }
 }
 
 function tenantActor(tenant: string): ActorId {
   return actorId(tenant, 'tenant');
 }
 
-function partOf({ repositoryId, uid }: RepositoryEntry): string {
-  return `${repositoryId}${UID_SEPARATOR}${uid}`;
+function repositoryPart({ repositoryId, uid }: RepositoryEntry): string {
+  return partOf(repositoryId, uid);
 }

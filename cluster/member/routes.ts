@@ -1,17 +1,20 @@
 import { buildOpenApi, type OpenApiDocument } from '#protocols/http/openapi.ts';
 import { type AdminAuthContext, adminAuthRoutes } from '#protocols/rest/admin-auth.ts';
+import { type BranchesContext, branchRoutes } from '#protocols/rest/branches.ts';
 import { contentRoutes } from '#protocols/rest/content-routes.ts';
 import { contentSchemas } from '#protocols/rest/content-schemas.ts';
 import { type RepositoriesContext, repositoryRoutes } from '#protocols/rest/repositories.ts';
 import type { RestRoute } from '#protocols/rest/rest-context.ts';
 import { type SystemContext, systemRoutes } from '#protocols/rest/system.ts';
 import { systemUpdateRoutes } from '#protocols/rest/system-updates.ts';
+import { tagRoutes } from '#protocols/rest/tags.ts';
 import { type TenantsContext, tenantRoutes } from '#protocols/rest/tenants.ts';
 import { workspaceRoutes } from '#protocols/rest/workspaces.ts';
 
 /** What the routes of a member work with. */
 export type RoutesContext = AdminAuthContext &
   RepositoriesContext &
+  BranchesContext &
   TenantsContext &
   Omit<SystemContext, 'openApi'> & { readonly version: string };
 
@@ -35,6 +38,8 @@ export function memberRoutes(context: RoutesContext): readonly RestRoute[] {
     ...repositoryRoutes(context),
     ...systemUpdateRoutes(context),
     ...workspaceRoutes(context),
+    ...branchRoutes(context),
+    ...tagRoutes(context),
     ...contentRoutes(context),
   ];
   return routes;

@@ -21,6 +21,7 @@ import { Journal } from '#runtime/embedded/journal.ts';
 import { EventLoopLag } from '#runtime/telemetry/event-loop-lag.ts';
 import type { Log } from '#runtime/telemetry/log-context.ts';
 import { Metrics } from '#runtime/telemetry/metrics.ts';
+import { MemberBranches } from './branch-provisioning.ts';
 import { LazyUpgrades } from './built-in-upgrades.ts';
 import { firstAdmin } from './first-admin.ts';
 import { hostLimits } from './host-limits.ts';
@@ -118,6 +119,7 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
     directory: new RepositoryDirectory(host, new LazyUpgrades(host, clock, log)),
     clock,
     provisioning,
+    branches: new MemberBranches(host, host, random),
     hasher,
     tokens,
     throttle: new LoginThrottle(clock),

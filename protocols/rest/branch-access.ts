@@ -4,6 +4,7 @@ import { JsonText } from '#runtime/content/json-text.ts';
 import { compareRevisions, formatRevision, parseRevision, type Revision } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { HttpReply, ParameterDocs, ReplyHeaders } from '#protocols/http/route.ts';
+import type { BranchUse } from './ports.ts';
 import type { FoundBranch } from './repository-directory.ts';
 import { deliveryOf, type RestContext, type RestRequest } from './rest-context.ts';
 import { afterwards, type Soon } from './soon.ts';
@@ -26,16 +27,26 @@ export const minRevisionParameter: ParameterDocs = {
 };
 
 /**
- * The branch of an address, `{repo}` and `{branch}` of the route. The caller's tenant counts. A branch name may
- * hold `%2F`.
+ * The branch of an address, `{repo}` and `{branch}` of the route, for reading: a tag may stand for one. The caller's
+ * tenant counts. A branch name may hold `%2F`.
  *
  * @throws {ServiceError} `REPOSITORY_NOT_FOUND`, `BRANCH_NOT_FOUND`, `INVALID_PATH`
  */
 export function branchOf(context: RestContext, request: RestRequest): Soon<FoundBranch> {
+  return lookUp(context, request, 'read');
+}
+
+/** As {@link branchOf}, for writing. @throws {ServiceError} `READ_ONLY_REVISION` besides, for a tag */
+export function writableBranchOf(context: RestContext, request: RestRequest): Soon<FoundBranch> {
+  return lookUp(context, request, 'write');
+}
+
+function lookUp(context: RestContext, request: RestRequest, use: BranchUse): Soon<FoundBranch> {
   return context.directory.branch(
     request.principal.tenant,
     request.segment('repo'),
     request.segment('branch', slashAllowed),
+    use,
   );
 }
 
@@ -44,7 +55,8 @@ export type ToReply<Answer> = (answer: Answer, headers: ReplyHeaders) => HttpRep
 
 /**
  * Asks a branch. The answer is of the revision it was asked at, else at least of the head that `X-Svc-Revision`
- * names: the head is read first, within the same turn where the branch is of this process.
+ * names: the head is read first, within the same turn where the branch is of this process. Through a tag nothing
+ * later than the tag is seen.
  *
  * @param at the revision that is read at; absent: the head
  * @throws {ServiceError} what the branch answers; `CONFLICT`, `INVALID_REVISION_NUMBER` for `X-Svc-Min-Revision`
@@ -59,6 +71,11 @@ export function askBranch<Answer>(
   at?: Revision,
 ): Soon<HttpReply> {
   const { router } = context;
+  const { taggedAt } = branch;
+  if (taggedAt !== undefined && (at === undefined || compareRevisions(at, taggedAt) > 0)) {
+    const dated = { ...query, at: taggedAt } as BranchQuery;
+    return askBranch(context, request, { ...branch, taggedAt: undefined }, dated, caller, toReply, taggedAt);
+  }
   if (at !== undefined) {
     const headers = { [REVISION_HEADER]: formatRevision(at) };
     return afterwards(router.query(branch.actor, query, caller), (answer) =>

@@ -12,7 +12,14 @@ import type {
 import type { JsonObject } from '#runtime/content/json-value.ts';
 import { bodyFields } from '#protocols/http/body-fields.ts';
 import type { HttpReply, ResponseDocs } from '#protocols/http/route.ts';
-import { askBranch, branchOf, replyOf, revisionHeaders, sendCommand } from './branch-access.ts';
+import {
+  askBranch,
+  branchOf,
+  replyOf,
+  revisionHeaders,
+  sendCommand,
+  writableBranchOf,
+} from './branch-access.ts';
 import { bareCommit, optionalCommit } from './commit-info.ts';
 import { contentList, contentSchema } from './content-schemas.ts';
 import { callerOf, type RestContext, type RestRequest, type RestRoute } from './rest-context.ts';
@@ -183,7 +190,7 @@ async function put(
     ...(replaceName === undefined ? {} : { replaceName }),
     ...(commit === undefined ? {} : { commit }),
   };
-  const branch = await branchOf(context, request);
+  const branch = await writableBranchOf(context, request);
   const written = await sendCommand<DefinitionWritten>(context, request, branch, command);
   return {
     status: written.created ? 201 : 200,
@@ -296,7 +303,7 @@ function deleteRoute(context: RestContext, family: Family): RestRoute {
         name: request.segment('name'),
         ...(commit === undefined ? {} : { commit }),
       };
-      const branch = await branchOf(context, request);
+      const branch = await writableBranchOf(context, request);
       const written = await sendCommand<Written>(context, request, branch, command);
       return { status: 204, headers: revisionHeaders(written) };
     },
@@ -330,7 +337,7 @@ function publishRoute(context: RestContext, family: Family, publish: boolean): R
         publish,
         ...(commit === undefined ? {} : { commit }),
       };
-      const branch = await branchOf(context, request);
+      const branch = await writableBranchOf(context, request);
       const written = await sendCommand<Written>(context, request, branch, command);
       return { status: 200, headers: revisionHeaders(written) };
     },

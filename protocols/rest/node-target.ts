@@ -1,6 +1,6 @@
 import type { NodePlace } from '#actors/branch/messages.ts';
 import { type NodeAddress, parseNodeAddress } from '#runtime/content/node-address.ts';
-import { branchOf } from './branch-access.ts';
+import { writableBranchOf } from './branch-access.ts';
 import type { FoundBranch } from './repository-directory.ts';
 import type { RestContext, RestRequest } from './rest-context.ts';
 
@@ -21,10 +21,10 @@ export function placeOf({ id, path }: NodeAddress): NodePlace {
 /**
  * Looks up what a writing request addresses.
  *
- * @throws {ServiceError} `INVALID_PATH`, `REPOSITORY_NOT_FOUND`, `BRANCH_NOT_FOUND`
+ * @throws {ServiceError} `INVALID_PATH`, `REPOSITORY_NOT_FOUND`, `BRANCH_NOT_FOUND`, `READ_ONLY_REVISION`
  */
 export async function targetOf(context: RestContext, request: RestRequest): Promise<NodeTarget> {
   const address = parseNodeAddress(request.param('path'));
   const workspace = request.segment('workspace');
-  return { context, request, branch: await branchOf(context, request), workspace, address };
+  return { context, request, branch: await writableBranchOf(context, request), workspace, address };
 }

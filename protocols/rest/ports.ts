@@ -1,7 +1,9 @@
+import type { BranchEntry, TagEntry } from '#actors/repository/messages.ts';
 import type { RepositoryEntry, TenantEntry } from '#actors/tenant/messages.ts';
 import type { AccessFlags } from '#runtime/access/principal.ts';
 import type { ActorId, Delivery } from '#runtime/actor/ports.ts';
 import type { JsonObject } from '#runtime/content/json-value.ts';
+import type { Revision } from '#runtime/content/revision.ts';
 
 /** What a repository is made from. Values are unchecked. */
 export interface NewRepository {
@@ -49,10 +51,76 @@ export interface Provisioning {
   createTenant(tenant: NewTenant, delivery: Delivery): Promise<TenantEntry>;
 }
 
+/** A repository that was looked up. */
+export interface RepositoryAddress {
+  readonly tenant: string;
+  /** `{name}~{uid}`: the part of actor ids. */
+  readonly part: string;
+  /** Its `repository` actor. */
+  readonly actor: ActorId;
+}
+
+/** What a branch is made from. Texts are unchecked. */
+export interface NewBranch {
+  readonly name: string;
+  /** The branch to fork. */
+  readonly upstreamBranch?: string;
+  /** The revision to fork at: of `upstreamBranch`, else of the default branch, else of whichever branch has it. */
+  readonly fromRevision?: Revision;
+  readonly createdBy: string;
+  readonly protected: boolean;
+  readonly description: string | null;
+}
+
+/** What a tag is made from. Texts are unchecked. */
+export interface NewTag {
+  readonly name: string;
+  readonly revision: Revision;
+  readonly createdBy: string;
+  readonly message: string | null;
+  readonly protected: boolean;
+}
+
+/** Makes and removes branches and tags. Implemented by the process that owns the actors. */
+export interface BranchProvisioning {
+  /**
+   * Makes a branch: a fork, or an empty one when neither a branch nor a revision is named. It is there for others
+   * when the promise resolves, whole, or not at all.
+   *
+   * @throws {ServiceError} `BRANCH_ALREADY_EXISTS`, `BRANCH_NOT_FOUND` for an unknown upstream,
+   *   `REVISION_NOT_FOUND`, `INVALID_BRANCH_NAME`, `VALIDATION_FAILED`, `UNAUTHORIZED`, `FORBIDDEN`
+   */
+  createBranch(repository: RepositoryAddress, branch: NewBranch, delivery: Delivery): Promise<BranchEntry>;
+  /**
+   * Removes a branch with everything in it, except what a tag names and no other branch has: that stays, readable
+   * through the tag, until the tag is removed.
+   *
+   * @throws {ServiceError} `BRANCH_NOT_FOUND`; `FORBIDDEN`, also for a protected branch and the default branch;
+   *   `UNAUTHORIZED`
+   */
+  removeBranch(repository: RepositoryAddress, name: string, delivery: Delivery): Promise<void>;
+  /**
+   * Gives a revision of any branch a name.
+   *
+   * @throws {ServiceError} `TAG_ALREADY_EXISTS`, `REVISION_NOT_FOUND`, `INVALID_BRANCH_NAME`, `VALIDATION_FAILED`,
+   *   `UNAUTHORIZED`, `FORBIDDEN`
+   */
+  createTag(repository: RepositoryAddress, tag: NewTag, delivery: Delivery): Promise<TagEntry>;
+  /** @throws {ServiceError} `TAG_NOT_FOUND`; `FORBIDDEN`, also for a protected tag; `UNAUTHORIZED` */
+  removeTag(repository: RepositoryAddress, name: string, delivery: Delivery): Promise<void>;
+}
+
+/** What somebody is going to do with a branch. */
+export type BranchUse = 'read' | 'write';
+
 /** Brings repositories and branches up to the built-ins this build ships, when they are first used. */
 export interface BuiltInUpgrades {
   /** @returns undefined when there is nothing to wait for */
   repository(repository: ActorId): Promise<void> | undefined;
-  /** @returns undefined when there is nothing to wait for */
-  branch(repository: ActorId, branch: ActorId): Promise<void> | undefined;
+  /**
+   * A branch that has no revision at all stays so until somebody writes to it.
+   *
+   * @returns undefined when there is nothing to wait for
+   */
+  branch(repository: ActorId, branch: ActorId, use: BranchUse): Promise<void> | undefined;
 }

@@ -1,10 +1,11 @@
-import type { BranchEntry } from '#actors/repository/messages.ts';
+import type { BranchEntry, TagEntry } from '#actors/repository/messages.ts';
 import type { RepositoryEntry } from '#actors/tenant/messages.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
 import type { ActorId, Router } from '#runtime/actor/ports.ts';
+import { parseRevision, type Revision } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
-import type { BuiltInUpgrades } from './ports.ts';
+import type { BranchUse, BuiltInUpgrades } from './ports.ts';
 import { afterwards, type Soon } from './soon.ts';
 
 /** A repository that was looked up by name. */
@@ -23,6 +24,8 @@ export interface FoundBranch {
   readonly name: string;
   /** Its `branch` actor. */
   readonly actor: ActorId;
+  /** The revision of the tag it was looked up by: no later one is seen, and nothing is written. */
+  readonly taggedAt: Revision | undefined;
 }
 
 /**
@@ -37,7 +40,7 @@ export class RepositoryDirectory {
   readonly #upgrades: BuiltInUpgrades;
   /** The actors hand out the same entry object until something changes, so it stands for what was made of it. */
   readonly #repositories = new WeakMap<RepositoryEntry, FoundRepository>();
-  readonly #branches = new WeakMap<BranchEntry, FoundBranch>();
+  readonly #branches = new WeakMap<BranchEntry | TagEntry, FoundBranch>();
   readonly #engine = engineCaller('');
   /** The tenant that was asked for last; most requests are of one. */
   #lastTenant = { name: '', actor: '' as ActorId };
@@ -59,20 +62,53 @@ export class RepositoryDirectory {
     });
   }
 
-  /** @throws {ServiceError} `REPOSITORY_NOT_FOUND`, `BRANCH_NOT_FOUND` */
-  branch(tenant: string, repositoryName: string, name: string): Soon<FoundBranch> {
+  /**
+   * A branch, or what a tag names, by name.
+   *
+   * @throws {ServiceError} `REPOSITORY_NOT_FOUND`, `BRANCH_NOT_FOUND`; `READ_ONLY_REVISION` for a tag that is to be
+   *   written to
+   */
+  branch(tenant: string, repositoryName: string, name: string, use: BranchUse): Soon<FoundBranch> {
     return afterwards(this.repository(tenant, repositoryName), (repository) =>
-      this.branchOf(repository, name),
+      this.branchOf(repository, name, use),
     );
   }
 
-  /** @throws {ServiceError} `BRANCH_NOT_FOUND` */
-  branchOf(repository: FoundRepository, name: string): Soon<FoundBranch> {
+  /** As {@link RepositoryDirectory.branch}, in a repository. @throws {ServiceError} `BRANCH_NOT_FOUND`, `READ_ONLY_REVISION` */
+  branchOf(repository: FoundRepository, name: string, use: BranchUse): Soon<FoundBranch> {
     const entry = this.#ask(repository.actor, { type: 'FindBranch', name });
     return afterwards(entry as Soon<BranchEntry | undefined>, (known) => {
-      if (known === undefined) throw new ServiceError('BRANCH_NOT_FOUND', `Branch '${name}' not found`);
-      const found = this.#foundBranch(repository, known);
-      return afterwards(this.#upgrades.branch(repository.actor, found.actor), () => found);
+      if (known === undefined) return this.#tagged(repository, name, use);
+      const found = this.foundBranch(repository, known);
+      return afterwards(this.#upgrades.branch(repository.actor, found.actor, use), () => found);
+    });
+  }
+
+  /** The branch of an entry that was looked up. It is not touched, so that one that was made empty stays so. */
+  foundBranch(repository: FoundRepository, entry: BranchEntry): FoundBranch {
+    const kept = this.#branches.get(entry);
+    if (kept !== undefined) return kept;
+    const { name } = entry;
+    const actor = actorOf(repository, entry);
+    const found: FoundBranch = Object.freeze({ repository, name, actor, taggedAt: undefined });
+    this.#branches.set(entry, found);
+    return found;
+  }
+
+  #tagged(repository: FoundRepository, name: string, use: BranchUse): Soon<FoundBranch> {
+    const entry = this.#ask(repository.actor, { type: 'FindTag', name });
+    return afterwards(entry as Soon<TagEntry | undefined>, (tag) => {
+      if (tag === undefined) throw branchNotFound(name);
+      if (use === 'write') {
+        throw new ServiceError('READ_ONLY_REVISION', `'${name}' is a tag; write to a branch`);
+      }
+      const kept = this.#branches.get(tag);
+      if (kept !== undefined) return kept;
+      const actor = actorOf(repository, tag.branch);
+      const taggedAt = Object.freeze(parseRevision(tag.revision));
+      const found: FoundBranch = Object.freeze({ repository, name, actor, taggedAt });
+      this.#branches.set(tag, found);
+      return found;
     });
   }
 
@@ -93,15 +129,6 @@ export class RepositoryDirectory {
     return found;
   }
 
-  #foundBranch(repository: FoundRepository, entry: BranchEntry): FoundBranch {
-    const kept = this.#branches.get(entry);
-    if (kept !== undefined) return kept;
-    const actor = actorId(repository.tenant, repository.part, `${entry.name}~${entry.uid}`, 'branch');
-    const found = Object.freeze({ repository, name: entry.name, actor });
-    this.#branches.set(entry, found);
-    return found;
-  }
-
   /** An actor that does not exist knows no names. */
   #ask(actor: ActorId, query: unknown): unknown {
     const missing = (error: unknown): undefined => {
@@ -115,4 +142,15 @@ export class RepositoryDirectory {
       return missing(error);
     }
   }
+}
+
+function actorOf(
+  { part, tenant }: FoundRepository,
+  { name, uid }: Pick<BranchEntry, 'name' | 'uid'>,
+): ActorId {
+  return actorId(tenant, part, `${name}~${uid}`, 'branch');
+}
+
+function branchNotFound(name: string): ServiceError {
+  return new ServiceError('BRANCH_NOT_FOUND', `Branch '${name}' not found`);
 }

@@ -1,6 +1,6 @@
-import type { BranchQuery, ListRevisions } from '#actors/branch/messages.ts';
+import type { ListRevisions, ReadRevision, ReadRevisionChanges } from '#actors/branch/messages.ts';
 import type { ReadRepository, RepositoryState } from '#actors/repository/messages.ts';
-import { parseRevision } from '#runtime/content/revision.ts';
+import { compareRevisions, parseRevision } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { HttpReply, ParameterDocs } from '#protocols/http/route.ts';
 import { askBranch, replyOf } from './branch-access.ts';
@@ -92,7 +92,7 @@ async function listRevisions(context: RestContext, request: RestRequest): Promis
   };
   const repository = await repositoryOf(context, request);
   const name = askedBranch(request) ?? (await stateOf(context, request, repository)).defaultBranch;
-  const branch = await context.directory.branchOf(repository, name);
+  const branch = await context.directory.branchOf(repository, name, 'read');
   return await askBranch<unknown>(context, request, branch, query, callerOf(request), replyOf);
 }
 
@@ -144,10 +144,10 @@ async function findRevision(
   type: 'ReadRevision' | 'ReadRevisionChanges',
 ): Promise<HttpReply> {
   const text = request.segment('revision');
-  const query: BranchQuery = { type, revision: parseRevision(text) };
+  const query: ReadRevision | ReadRevisionChanges = { type, revision: parseRevision(text) };
   const repository = await repositoryOf(context, request);
   for (const name of await candidates(context, request, repository)) {
-    const branch = await context.directory.branchOf(repository, name);
+    const branch = await context.directory.branchOf(repository, name, 'read');
     const found = await askOne(context, request, branch, query);
     if (found !== undefined) return found;
   }
@@ -170,8 +170,11 @@ async function askOne(
   context: RestContext,
   request: RestRequest,
   branch: FoundBranch,
-  query: BranchQuery,
+  query: ReadRevision | ReadRevisionChanges,
 ): Promise<HttpReply | undefined> {
+  // What came after a tag is not part of what it names.
+  if (branch.taggedAt !== undefined && compareRevisions(query.revision, branch.taggedAt) > 0)
+    return undefined;
   const answer: unknown = await context.router.query(branch.actor, query, callerOf(request));
   return answer === undefined ? undefined : replyOf(answer, {});
 }

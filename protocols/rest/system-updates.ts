@@ -75,7 +75,7 @@ async function pendingUpdates(
   const read: ReadRepository = { type: 'ReadRepository' };
   const { branches } = (await ask(repository.actor, read)) as RepositoryState;
   for (const name of branches) {
-    const { actor } = await context.directory.branchOf(repository, name);
+    const { actor } = await context.directory.branchOf(repository, name, 'read');
     const state: ReadBranchState = { type: 'ReadBranchState' };
     const { builtInsPending } = (await ask(actor, state)) as BranchState;
     if (!builtInsPending) continue;
@@ -206,7 +206,7 @@ async function applyUpdates(
   let applied = installed.length;
   for (const { resource_type: type, name } of wanted) {
     if (type !== 'branch') continue;
-    const { actor } = await context.directory.branchOf(repository, name);
+    const { actor } = await context.directory.branchOf(repository, name, 'write');
     const command: InstallBuiltIns = { type: 'InstallBuiltIns' };
     const { revision } = (await context.router.command(actor, command, delivery)) as Written;
     if (revision !== null) applied += 1;

@@ -185,7 +185,7 @@ function putRoute(context: RestContext): RestRoute {
       const delivery = deliveryOf(request);
       const put: PutWorkspace = { type: 'PutWorkspace', name, definition: request.body };
       const { branch } = (await context.router.command(repository.actor, put, delivery)) as WorkspacePut;
-      const { actor } = await context.directory.branchOf(repository, branch);
+      const { actor } = await context.directory.branchOf(repository, branch, 'write');
       const install: InstallWorkspace = { type: 'InstallWorkspace', workspace: name };
       const { revision } = (await context.router.command(actor, install, delivery)) as Written;
       return revision === null ? { status: 204 } : { status: 204, headers: { 'X-Svc-Revision': revision } };

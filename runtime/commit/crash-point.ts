@@ -25,6 +25,12 @@ export const crashPointNames = [
   'in-open',
   /** A new shard has a row in its parent and no folder yet. */
   'before-shard-create',
+  /** A branch is being copied: the copy is whole and has no folder of its own yet. */
+  'mid-fork',
+  /** A fork is a copy that does not know yet what it is. */
+  'before-fork-rewind',
+  /** A new branch is whole and nobody can find it yet. */
+  'before-branch-register',
   /** A branch is unregistered and its folder still stands. */
   'before-branch-removal',
   /** Every shard is past a journal segment that still exists. */

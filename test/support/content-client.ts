@@ -56,6 +56,23 @@ export class ContentClient {
     return expectStatus(await this.revisions(`/${revision}`), 200).json;
   }
 
+  /** A request below the management address of the repository. @param rest `/branches`, `/tags/v1` */
+  managed(method: string, rest: string, body?: unknown): Promise<TestResponse> {
+    const path = `/api/management/repositories/default/${this.repository}${rest}`;
+    return this.server.admin(method, path, body);
+  }
+
+  /** Makes a branch. @param body besides the name @returns the branch */
+  async branch(name: string, body: object = {}): Promise<Json> {
+    return expectStatus(await this.managed('POST', '/branches', { name, ...body }), 201).json;
+  }
+
+  /** Where a branch stands. */
+  async headOf(branch: string): Promise<string> {
+    const answer = await this.managed('GET', `/branches/${encodeURIComponent(branch)}/head`);
+    return expectStatus(answer, 200).json.revision as string;
+  }
+
   /** The newest revision of `main`, system revisions included. */
   async headRevision(): Promise<string> {
     const { json } = expectStatus(await this.revisions('?limit=1&include_system=true'), 200);
@@ -63,24 +80,37 @@ export class ContentClient {
   }
 }
 
-/** A workspace on branch `main`. Paths begin with a slash; a trailing one lists. */
+/** A workspace on one branch. Paths begin with a slash; a trailing one lists. */
 export class Space {
   readonly client: ContentClient;
   readonly name: string;
+  /** Name of a branch, or of a tag. */
+  readonly branch: string;
 
-  constructor(client: ContentClient, name: string) {
+  /** @param branch default: `main` */
+  constructor(client: ContentClient, name: string, branch = 'main') {
     this.client = client;
     this.name = name;
+    this.branch = branch;
+  }
+
+  /** The same workspace on another branch, or as a tag shows it. */
+  on(branch: string): Space {
+    return new Space(this.client, this.name, branch);
   }
 
   /** The address of a path at the head. */
   url(path: string): string {
-    return `/api/repository/${this.client.repository}/main/head/${encodeURIComponent(this.name)}${path}`;
+    return `${this.#base}/head/${encodeURIComponent(this.name)}${path}`;
   }
 
   /** The address of a path at a revision. */
   urlAt(revision: string, path: string): string {
-    return `/api/repository/${this.client.repository}/main/rev/${revision}/${encodeURIComponent(this.name)}${path}`;
+    return `${this.#base}/rev/${revision}/${encodeURIComponent(this.name)}${path}`;
+  }
+
+  get #base(): string {
+    return `/api/repository/${this.client.repository}/${encodeURIComponent(this.branch)}`;
   }
 
   get(path: string): Promise<TestResponse> {

@@ -102,17 +102,17 @@ describe('LazyUpgrades', () => {
   it('brings a repository and then its branch up to date once, however many ask [BUILT-013, EASY-013]', async () => {
     expect([pendingInRepository(), pendingInBranch()]).toEqual([1, true]);
     const upgrades = new LazyUpgrades(fixture.host, systemClock, silentLog);
-    await Promise.all([upgrades.branch(repository, branch), upgrades.branch(repository, branch)]);
+    await Promise.all([upgrades.branch(repository, branch, 'read'), upgrades.branch(repository, branch, 'read')]);
     expect(told).toEqual(['repository InstallBuiltInWorkspaces', 'branch InstallBuiltIns']);
     expect([pendingInRepository(), pendingInBranch()]).toEqual([0, false]);
     expect(upgrades.repository(repository)).toBeUndefined();
-    expect(upgrades.branch(repository, branch)).toBeUndefined();
+    expect(upgrades.branch(repository, branch, 'read')).toBeUndefined();
   });
 
   it('writes nothing where nothing is newer [BUILT-014]', async () => {
-    await new LazyUpgrades(fixture.host, systemClock, silentLog).branch(repository, branch);
+    await new LazyUpgrades(fixture.host, systemClock, silentLog).branch(repository, branch, 'read');
     told = [];
-    await new LazyUpgrades(fixture.host, systemClock, silentLog).branch(repository, branch);
+    await new LazyUpgrades(fixture.host, systemClock, silentLog).branch(repository, branch, 'read');
     expect(told).toEqual([]);
   });
 

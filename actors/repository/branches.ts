@@ -1,0 +1,123 @@
+import type { Turn } from '#runtime/commit/behaviour.ts';
+import {
+  listRecords,
+  readRecord,
+  type RecordCache,
+  removeRecord,
+  writeRecord,
+} from '#runtime/commit/record-store.ts';
+import { requireBranchName } from '#runtime/content/names.ts';
+import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
+import type {
+  BranchAddress,
+  BranchEntry,
+  BranchUnregistered,
+  NamesChanged,
+  RegisterBranch,
+  TagEntry,
+  UnregisterBranch,
+  UpdateBranch,
+} from './messages.ts';
+import { RepositoryTable } from './repository-tables.ts';
+import { checkAuthor, checkDescription } from './texts.ts';
+
+/** Branches of one repository: each read of the list decodes all of them once. */
+const BRANCHES_MAX = 10_000;
+
+/** Every branch, sorted by name; the same array until something changes. */
+export function branchList(records: RecordCache): readonly BranchEntry[] {
+  return records.derived('branches', (reader) => listRecords<BranchEntry>(reader, RepositoryTable.branches));
+}
+
+/** @see messages.ts, RegisterBranch */
+export function registerBranch({ branch, requiresUpstream }: RegisterBranch, turn: Turn): BranchEntry {
+  const name = requireBranchName(branch.name);
+  if (findBranch(turn, name) !== undefined || readRecord(turn, RepositoryTable.tags, name) !== undefined) {
+    throw new ServiceError('BRANCH_ALREADY_EXISTS', `A branch or tag '${name}' already exists`, {
+      field: 'name',
+    });
+  }
+  if (requiresUpstream && branch.upstreamBranch !== null) requireUpstream(turn, branch.upstreamBranch);
+  if (listRecords(turn, RepositoryTable.branches).length >= BRANCHES_MAX) {
+    throw invalid(`A repository has at most ${BRANCHES_MAX} branches`);
+  }
+  const entry: BranchEntry = {
+    ...branch,
+    createdAt: new Date(turn.wallMs).toISOString(),
+    createdBy: checkAuthor(branch.createdBy),
+    description: checkDescription(branch.description),
+  };
+  writeRecord(turn, RepositoryTable.branches, entry, name);
+  turn.emit(happened('BranchCreated', name));
+  return entry;
+}
+
+/** @see messages.ts, UpdateBranch */
+export function updateBranch(command: UpdateBranch, turn: Turn): BranchEntry {
+  const { description, name, upstreamBranch } = command;
+  const branch = requireBranch(turn, name);
+  if (upstreamBranch !== undefined && upstreamBranch !== null) requireUpstream(turn, upstreamBranch);
+  const changed: BranchEntry = {
+    ...branch,
+    protected: command.protected ?? branch.protected,
+    description: description === undefined ? branch.description : checkDescription(description),
+    upstreamBranch: upstreamBranch === undefined ? branch.upstreamBranch : upstreamBranch,
+  };
+  writeRecord(turn, RepositoryTable.branches, changed, name);
+  turn.emit(happened('BranchUpdated', name));
+  return changed;
+}
+
+/**
+ * Takes a branch off the list. A tag names its revision for good: it passes to another branch that has the
+ * revision, else the content of this one stays for it.
+ *
+ * @see messages.ts, UnregisterBranch
+ */
+export function unregisterBranch(
+  { heirs = {}, name }: UnregisterBranch,
+  defaultBranch: string,
+  turn: Turn,
+): BranchUnregistered {
+  const { protected: isProtected, uid } = requireBranch(turn, name);
+  if (isProtected) throw new ServiceError('FORBIDDEN', `Branch '${name}' is protected`);
+  if (name === defaultBranch) {
+    throw new ServiceError('FORBIDDEN', `Branch '${name}' is the default branch of the repository`);
+  }
+  removeRecord(turn, RepositoryTable.branches, name);
+  const branch: BranchAddress = { name, uid };
+  let isRetired = false;
+  for (const tag of listRecords<TagEntry>(turn, RepositoryTable.tags)) {
+    if (tag.branch.uid !== uid) continue;
+    const heir = Object.hasOwn(heirs, tag.name) ? heirs[tag.name] : undefined;
+    if (heir !== undefined && findBranch(turn, heir.name)?.uid === heir.uid) {
+      writeRecord(turn, RepositoryTable.tags, { ...tag, branch: heir }, tag.name);
+    } else {
+      isRetired = true;
+    }
+  }
+  if (isRetired) writeRecord(turn, RepositoryTable.retired, branch, uid);
+  turn.emit(happened('BranchDeleted', name));
+  return { branch, isRetired };
+}
+
+/** A branch by name. */
+export function findBranch(turn: Turn, name: string): BranchEntry | undefined {
+  return readRecord<BranchEntry>(turn, RepositoryTable.branches, name);
+}
+
+/** What is told to subscribers. */
+export function happened(type: NamesChanged['type'], name: string): NamesChanged {
+  return { type, name };
+}
+
+function requireBranch(turn: Turn, name: string): BranchEntry {
+  const branch = findBranch(turn, name);
+  if (branch === undefined) throw new ServiceError('BRANCH_NOT_FOUND', `Branch '${name}' not found`);
+  return branch;
+}
+
+function requireUpstream(turn: Turn, name: string): void {
+  if (findBranch(turn, name) !== undefined) return;
+  throw new ServiceError('BRANCH_NOT_FOUND', `Branch '${name}' not found`, { field: 'upstream_branch' });
+}

@@ -1,0 +1,326 @@
+import type { BecomeFork, ReadRevision } from '#actors/branch/messages.ts';
+import type {
+  BranchAddress,
+  BranchEntry,
+  BranchUnregistered,
+  FindBranch,
+  FindTag,
+  ListBranches,
+  ListRetiredBranches,
+  ListTags,
+  PutTag,
+  ReadRepository,
+  RegisterBranch,
+  RemoveTag,
+  RepositoryQuery,
+  RepositoryState,
+  TagEntry,
+  TagRemoved,
+  UnregisterBranch,
+} from '#actors/repository/messages.ts';
+import type { BranchProvisioning, NewBranch, NewTag, RepositoryAddress } from '#protocols/rest/ports.ts';
+import { requireAdministrator } from '#runtime/access/policy.ts';
+import { actorId } from '#runtime/actor/actor-id.ts';
+import { engineCaller } from '#runtime/actor/engine-caller.ts';
+import type { ActorId, ActorLifecycle, Delivery, Router } from '#runtime/actor/ports.ts';
+import type { Random } from '#runtime/base/random.ts';
+import { crashPoint } from '#runtime/commit/crash-point.ts';
+import { requireBranchName, requireTagName } from '#runtime/content/names.ts';
+import {
+  compareRevisions,
+  formatRevision,
+  parseRevision,
+  type Revision,
+  revisionZero,
+} from '#runtime/content/revision.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import { isNamedPart, newUid, partOf } from './part-names.ts';
+
+/** Upstream of a branch when nobody names one. @see Content, Query, Functions and Versioning Interface: Branch, tag, revision, conflict */
+const UPSTREAM_DEFAULT = 'main';
+
+/**
+ * Makes and removes branches and tags of a repository, which takes its own actor and those of branches.
+ *
+ * - A branch is made first and registered last: until then nobody can see it. What a crash leaves over is not
+ *   registered and is removed by {@link sweepBranches} at the next start.
+ * - It is removed from the list first, which is the moment it is gone, then from disk.
+ */
+export class MemberBranches implements BranchProvisioning {
+  readonly #router: Router;
+  readonly #lifecycle: ActorLifecycle;
+  readonly #random: Random;
+
+  constructor(router: Router, lifecycle: ActorLifecycle, random: Random) {
+    this.#router = router;
+    this.#lifecycle = lifecycle;
+    this.#random = random;
+  }
+
+  async createBranch(
+    repository: RepositoryAddress,
+    branch: NewBranch,
+    delivery: Delivery,
+  ): Promise<BranchEntry> {
+    requireAdministrator(delivery.caller.policy, delivery.caller.principal);
+    const name = requireBranchName(branch.name);
+    await this.#checkFree(repository, name, delivery);
+    const source = await this.#sourceOf(repository, branch);
+    const uid = newUid(this.#random);
+    const owner = actorId(repository.tenant, repository.part, partOf(name, uid));
+    let isRegistering = false;
+    try {
+      const createdFrom = await this.#fill(repository, `${owner}/branch`, source, branch.fromRevision);
+      crashPoint('before-branch-register');
+      const register = registrationOf(branch, uid, createdFrom);
+      isRegistering = true;
+      const entry = (await this.#router.command(repository.actor, register, delivery)) as BranchEntry;
+      // The request was a repetition of one that made the branch already.
+      if (entry.uid !== uid) await this.#lifecycle.destroyUnder(owner);
+      return entry;
+    } catch (error) {
+      // Only where it is certain that nothing was registered; the next start removes what is left otherwise.
+      const isCertain = !isRegistering || (error instanceof ServiceError && error.entry.status < 500);
+      if (isCertain) await this.#lifecycle.destroyUnder(owner);
+      throw error;
+    }
+  }
+
+  async removeBranch(repository: RepositoryAddress, name: string, delivery: Delivery): Promise<void> {
+    requireAdministrator(delivery.caller.policy, delivery.caller.principal);
+    const heirs = await this.#heirsOf(repository, name);
+    const command: UnregisterBranch = { type: 'UnregisterBranch', name, heirs };
+    const { branch, isRetired } = (await this.#router.command(
+      repository.actor,
+      command,
+      delivery,
+    )) as BranchUnregistered;
+    if (!isRetired) await this.#destroy(repository, branch);
+  }
+
+  async createTag(repository: RepositoryAddress, tag: NewTag, delivery: Delivery): Promise<TagEntry> {
+    requireAdministrator(delivery.caller.policy, delivery.caller.principal);
+    const name = requireTagName(tag.name);
+    const branch = await this.#holderOf(repository, tag.revision);
+    if (branch === undefined) throw revisionNotFound(tag.revision);
+    const { createdBy, message, revision } = tag;
+    const put: PutTag = {
+      type: 'PutTag',
+      tag: {
+        name,
+        revision: formatRevision(revision),
+        createdBy,
+        message,
+        protected: tag.protected,
+        branch: { name: branch.name, uid: branch.uid },
+      },
+    };
+    return (await this.#router.command(repository.actor, put, delivery)) as TagEntry;
+  }
+
+  async removeTag(repository: RepositoryAddress, name: string, delivery: Delivery): Promise<void> {
+    const command: RemoveTag = { type: 'RemoveTag', name };
+    const { released } = (await this.#router.command(repository.actor, command, delivery)) as TagRemoved;
+    if (released !== null) await this.#destroy(repository, released);
+  }
+
+  /** Saves making a fork for nothing; who is first is decided by the registration. */
+  async #checkFree(repository: RepositoryAddress, name: string, delivery: Delivery): Promise<void> {
+    // A repetition has to reach the stored outcome of the first request.
+    if (delivery.idempotency !== undefined) return;
+    const findBranch: FindBranch = { type: 'FindBranch', name };
+    const findTag: FindTag = { type: 'FindTag', name };
+    const known = (await this.#ask(repository, findBranch)) ?? (await this.#ask(repository, findTag));
+    if (known === undefined) return;
+    throw new ServiceError('BRANCH_ALREADY_EXISTS', `A branch or tag '${name}' already exists`, {
+      field: 'name',
+    });
+  }
+
+  /**
+   * The branch that is forked.
+   *
+   * @returns undefined for an empty branch
+   * @throws {ServiceError} `BRANCH_NOT_FOUND`, `REVISION_NOT_FOUND`
+   */
+  async #sourceOf(
+    repository: RepositoryAddress,
+    { fromRevision, upstreamBranch }: NewBranch,
+  ): Promise<BranchAddress | undefined> {
+    if (upstreamBranch !== undefined) {
+      const query: FindBranch = { type: 'FindBranch', name: upstreamBranch };
+      const upstream = (await this.#ask(repository, query)) as BranchEntry | undefined;
+      if (upstream === undefined) throw upstreamNotFound(upstreamBranch);
+      if (fromRevision === undefined) return upstream;
+      if (isZero(fromRevision)) return undefined;
+      if (await this.#hasRevision(repository, upstream, fromRevision)) return upstream;
+      throw revisionNotFound(fromRevision);
+    }
+    if (fromRevision === undefined || isZero(fromRevision)) return undefined;
+    const holder = await this.#holderOf(repository, fromRevision);
+    if (holder === undefined) throw revisionNotFound(fromRevision);
+    return holder;
+  }
+
+  /**
+   * Makes the actor of a new branch.
+   *
+   * @param source undefined: an empty one
+   * @returns the revision it was forked at
+   */
+  async #fill(
+    repository: RepositoryAddress,
+    actor: ActorId,
+    source: BranchAddress | undefined,
+    at: Revision | undefined,
+  ): Promise<string | null> {
+    if (source === undefined) {
+      this.#lifecycle.create(actor);
+      return at === undefined ? null : formatRevision(at);
+    }
+    try {
+      await this.#lifecycle.fork(actorOf(repository, source), actor);
+    } catch (error) {
+      if (!isMissing(error)) throw error;
+      throw new ServiceError('BRANCH_NOT_FOUND', `Branch '${source.name}' was deleted meanwhile`);
+    }
+    crashPoint('before-fork-rewind');
+    const command: BecomeFork = {
+      type: 'BecomeFork',
+      sourceName: source.name,
+      ...(at === undefined ? {} : { revision: formatRevision(at) }),
+    };
+    const caller = engineCaller(repository.tenant);
+    const { head } = (await this.#router.command(actor, command, { caller })) as { readonly head: string };
+    return head;
+  }
+
+  /** For each tag of a branch another branch that has its revision, where there is one. */
+  async #heirsOf(repository: RepositoryAddress, name: string): Promise<Record<string, BranchAddress>> {
+    const find: FindBranch = { type: 'FindBranch', name };
+    const branch = (await this.#ask(repository, find)) as BranchEntry | undefined;
+    if (branch === undefined) return {};
+    const list: ListTags = { type: 'ListTags' };
+    const tags = (await this.#ask(repository, list)) as readonly TagEntry[];
+    const heirs: [string, BranchAddress][] = [];
+    for (const tag of tags) {
+      if (tag.branch.uid !== branch.uid) continue;
+      const heir = await this.#holderOf(repository, parseRevision(tag.revision), branch.uid);
+      if (heir !== undefined) heirs.push([tag.name, { name: heir.name, uid: heir.uid }]);
+    }
+    return Object.fromEntries(heirs);
+  }
+
+  /**
+   * A branch that has a revision: the default branch if it does, else any other, else a deleted one whose content
+   * is kept.
+   *
+   * @param exceptUid a branch that does not count
+   */
+  async #holderOf(
+    repository: RepositoryAddress,
+    revision: Revision,
+    exceptUid?: string,
+  ): Promise<BranchAddress | undefined> {
+    const read: ReadRepository = { type: 'ReadRepository' };
+    const list: ListBranches = { type: 'ListBranches' };
+    const listRetired: ListRetiredBranches = { type: 'ListRetiredBranches' };
+    const { defaultBranch } = (await this.#ask(repository, read)) as RepositoryState;
+    const branches = (await this.#ask(repository, list)) as readonly BranchEntry[];
+    const retired = (await this.#ask(repository, listRetired)) as readonly BranchAddress[];
+    const isDefault = ({ name }: BranchEntry): boolean => name === defaultBranch;
+    const others = branches.filter((branch) => !isDefault(branch));
+    for (const branch of [...branches.filter(isDefault), ...others, ...retired]) {
+      if (branch.uid === exceptUid) continue;
+      if (await this.#hasRevision(repository, branch, revision)) return branch;
+    }
+    return undefined;
+  }
+
+  async #hasRevision(
+    repository: RepositoryAddress,
+    branch: BranchAddress,
+    revision: Revision,
+  ): Promise<boolean> {
+    const query: ReadRevision = { type: 'ReadRevision', revision };
+    const caller = engineCaller(repository.tenant);
+    try {
+      return (await this.#router.query(actorOf(repository, branch), query, caller)) !== undefined;
+    } catch (error) {
+      // Deleted since the list was read.
+      if (isMissing(error)) return false;
+      throw error;
+    }
+  }
+
+  #ask(repository: RepositoryAddress, query: RepositoryQuery): unknown {
+    return this.#router.query(repository.actor, query, engineCaller(repository.tenant));
+  }
+
+  #destroy({ part, tenant }: RepositoryAddress, { name, uid }: BranchAddress): Promise<void> {
+    return this.#lifecycle.destroyUnder(actorId(tenant, part, partOf(name, uid)));
+  }
+}
+
+/**
+ * Removes what interrupted creations and removals of branches left over in one repository.
+ *
+ * @param part `{name}~{uid}` of the repository
+ * @returns the parts that were removed
+ */
+export async function sweepBranches(
+  router: Router,
+  lifecycle: ActorLifecycle,
+  tenant: string,
+  part: string,
+): Promise<readonly string[]> {
+  const parts = lifecycle.namesUnder(actorId(tenant, part)).filter(isNamedPart);
+  // One is the default branch, which is always there: most repositories need not be opened at a start.
+  if (parts.length <= 1) return [];
+  const actor = actorId(tenant, part, 'repository');
+  const list: ListBranches = { type: 'ListBranches' };
+  const listRetired: ListRetiredBranches = { type: 'ListRetiredBranches' };
+  const branches = (await router.query(actor, list, engineCaller(tenant))) as readonly BranchAddress[];
+  const retired = (await router.query(actor, listRetired, engineCaller(tenant))) as readonly BranchAddress[];
+  const known = new Set([...branches, ...retired].map(({ name, uid }) => partOf(name, uid)));
+  const removed = parts.filter((each) => !known.has(each));
+  for (const each of removed) await lifecycle.destroyUnder(actorId(tenant, part, each));
+  return removed;
+}
+
+function registrationOf(branch: NewBranch, uid: string, createdFrom: string | null): RegisterBranch {
+  const { createdBy, description, name, upstreamBranch } = branch;
+  return {
+    type: 'RegisterBranch',
+    branch: {
+      name,
+      uid,
+      createdBy,
+      createdFrom,
+      upstreamBranch: upstreamBranch ?? UPSTREAM_DEFAULT,
+      protected: branch.protected,
+      description,
+    },
+    requiresUpstream: upstreamBranch !== undefined,
+  };
+}
+
+function actorOf({ part, tenant }: RepositoryAddress, { name, uid }: BranchAddress): ActorId {
+  return actorId(tenant, part, partOf(name, uid), 'branch');
+}
+
+function isZero(revision: Revision): boolean {
+  return compareRevisions(revision, revisionZero) === 0;
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof ServiceError && error.code === 'NOT_FOUND';
+}
+
+function upstreamNotFound(name: string): ServiceError {
+  return new ServiceError('BRANCH_NOT_FOUND', `Branch '${name}' not found`, { field: 'upstream_branch' });
+}
+
+function revisionNotFound(revision: Revision): ServiceError {
+  return new ServiceError('REVISION_NOT_FOUND', `Revision '${formatRevision(revision)}' not found`);
+}

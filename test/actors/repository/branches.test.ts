@@ -1,0 +1,195 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type {
+  BranchAddress,
+  BranchEntry,
+  BranchUnregistered,
+  RegisterBranch,
+  RepositoryState,
+  TagEntry,
+  TagRemoved,
+} from '#actors/repository/messages.ts';
+import { repositoryActor } from '#actors/repository/repository-actor.ts';
+import { callers, HostFixture } from '#test/support/host-fixture.ts';
+
+const actor = 'default/blog~1/repository';
+
+let fixture: HostFixture;
+
+beforeEach(async () => {
+  fixture = await HostFixture.open([repositoryActor]);
+  fixture.host.create(actor);
+  await send({
+    type: 'InitializeRepository',
+    repositoryId: 'blog',
+    description: null,
+    defaultBranch: 'main',
+    defaultBranchUid: 'b0',
+    defaultLanguage: 'en',
+    supportedLanguages: [],
+  });
+});
+
+afterEach(() => fixture.close());
+
+function send<Result>(command: { type: string } & Record<string, unknown>, caller = callers.admin) {
+  return fixture.command<Result>(actor, command, caller);
+}
+
+function ask<Answer>(query: { type: string } & Record<string, unknown>, caller = callers.engine) {
+  return fixture.query<Answer>(actor, query, caller);
+}
+
+function register(name: string, uid: string, more: Partial<RegisterBranch['branch']> = {}) {
+  const branch = {
+    name,
+    uid,
+    createdBy: 'system',
+    createdFrom: null,
+    upstreamBranch: 'main',
+    protected: false,
+    description: null,
+    ...more,
+  };
+  return send<BranchEntry>({ type: 'RegisterBranch', branch, requiresUpstream: true });
+}
+
+function tag(name: string, branch: BranchAddress, more: Partial<TagEntry> = {}) {
+  const entry = { name, revision: '5-0', createdBy: 'ann', message: null, protected: false, branch, ...more };
+  return send<TagEntry>({ type: 'PutTag', tag: entry });
+}
+
+const names = () => ask<BranchEntry[]>({ type: 'ListBranches' }).map(({ name }) => name);
+const retired = () => ask<BranchAddress[]>({ type: 'ListRetiredBranches' });
+const findTag = (name: string) => ask<TagEntry | undefined>({ type: 'FindTag', name });
+
+describe('branches of a repository', () => {
+  it('are listed by name with the time they were registered [BR-001]', async () => {
+    const entry = await register('dev', 'b1', { createdFrom: '5-0', protected: true });
+    expect(entry).toMatchObject({ name: 'dev', uid: 'b1', createdFrom: '5-0', protected: true });
+    expect(new Date(entry.createdAt).toISOString()).toBe(entry.createdAt);
+    expect(names()).toEqual(['dev', 'main']);
+    expect(ask<RepositoryState>({ type: 'ReadRepository' }).branches).toEqual(['dev', 'main']);
+    expect(fixture.events).toContainEqual({ type: 'BranchCreated', name: 'dev' });
+  });
+
+  it('share their names with tags [BR-029]', async () => {
+    await tag('v1', { name: 'main', uid: 'b0' });
+    await expect(register('main', 'b1')).rejects.toMatchObject({ code: 'BRANCH_ALREADY_EXISTS' });
+    await expect(register('v1', 'b1')).rejects.toMatchObject({ code: 'BRANCH_ALREADY_EXISTS' });
+    await expect(register('no spaces', 'b1')).rejects.toMatchObject({ code: 'INVALID_BRANCH_NAME' });
+    for (const name of ['v1', 'main']) {
+      await expect(tag(name, { name: 'main', uid: 'b0' })).rejects.toMatchObject({
+        code: 'TAG_ALREADY_EXISTS',
+      });
+    }
+  });
+
+  it('need an upstream that exists, unless it is only assumed', async () => {
+    await expect(register('dev', 'b1', { upstreamBranch: 'nope' })).rejects.toMatchObject({
+      code: 'BRANCH_NOT_FOUND',
+      field: 'upstream_branch',
+    });
+    const branch = {
+      name: 'dev',
+      uid: 'b1',
+      createdBy: 'x',
+      createdFrom: null,
+      upstreamBranch: 'nope',
+      protected: false,
+      description: null,
+    };
+    await send({ type: 'RegisterBranch', branch, requiresUpstream: false });
+    await expect(send({ type: 'UpdateBranch', name: 'dev', upstreamBranch: 'nope' })).rejects.toMatchObject({
+      code: 'BRANCH_NOT_FOUND',
+    });
+  });
+
+  it('cannot be removed while they are protected or the default [BR-015, BR-016]', async () => {
+    await register('dev', 'b1', { protected: true });
+    const remove = (name: string) => send<BranchUnregistered>({ type: 'UnregisterBranch', name });
+    await expect(remove('dev')).rejects.toMatchObject({ code: 'FORBIDDEN' });
+    await expect(remove('main')).rejects.toMatchObject({ code: 'FORBIDDEN' });
+    await expect(remove('nope')).rejects.toMatchObject({ code: 'BRANCH_NOT_FOUND' });
+    await send({ type: 'UpdateBranch', name: 'dev', protected: false });
+    await send({ type: 'UpdateRepository', defaultBranch: 'dev' });
+    await expect(remove('dev')).rejects.toMatchObject({ code: 'FORBIDDEN' });
+    expect(await remove('main')).toEqual({ branch: { name: 'main', uid: 'b0' }, isRetired: false });
+    expect(names()).toEqual(['dev']);
+  });
+
+  it('are named to administrators and the engine only', async () => {
+    for (const type of ['ListBranches', 'ListTags']) {
+      expect(() => ask({ type }, callers.anonymous)).toThrow(
+        expect.objectContaining({ code: 'UNAUTHORIZED' }),
+      );
+      expect(() => ask({ type }, callers.otherTenant)).toThrow(
+        expect.objectContaining({ code: 'FORBIDDEN' }),
+      );
+    }
+    for (const type of ['FindTag', 'ListRetiredBranches']) {
+      expect(() => ask({ type, name: 'x' }, callers.admin)).toThrow(
+        expect.objectContaining({ code: 'FORBIDDEN' }),
+      );
+    }
+    await expect(send({ type: 'UnregisterBranch', name: 'main' }, callers.anonymous)).rejects.toMatchObject({
+      code: 'UNAUTHORIZED',
+    });
+  });
+});
+
+describe('tags of a repository', () => {
+  const dev = { name: 'dev', uid: 'b1' };
+  const other = { name: 'other', uid: 'b2' };
+
+  beforeEach(async () => {
+    await register(dev.name, dev.uid);
+    await register(other.name, other.uid);
+  });
+
+  it('keep the content of a deleted branch until the last of them is removed [TAG-004]', async () => {
+    await tag('v1', dev);
+    await tag('v2', dev);
+    expect(await send({ type: 'UnregisterBranch', name: 'dev' })).toEqual({ branch: dev, isRetired: true });
+    expect(names()).toEqual(['main', 'other']);
+    expect(retired()).toEqual([dev]);
+    expect(findTag('v1')).toMatchObject({ branch: dev, revision: '5-0' });
+    expect(await tag('v3', dev)).toMatchObject({ branch: dev });
+    for (const name of ['v1', 'v2']) {
+      expect(await send<TagRemoved>({ type: 'RemoveTag', name })).toEqual({ released: null });
+    }
+    expect(await send<TagRemoved>({ type: 'RemoveTag', name: 'v3' })).toEqual({ released: dev });
+    expect(retired()).toEqual([]);
+    await expect(tag('v4', dev)).rejects.toMatchObject({ code: 'REVISION_NOT_FOUND' });
+  });
+
+  it('pass to a branch that has their revision as well, if it is still there', async () => {
+    await tag('passes', dev);
+    await tag('stays', dev);
+    const heirs = { passes: other, stays: { name: 'other', uid: 'an-earlier-one' } };
+    expect(await send({ type: 'UnregisterBranch', name: 'dev', heirs })).toEqual({
+      branch: dev,
+      isRetired: true,
+    });
+    expect(findTag('passes')?.branch).toEqual(other);
+    expect(findTag('stays')?.branch).toEqual(dev);
+  });
+
+  it('are removed unless protected [TAG-005, TAG-007]', async () => {
+    await tag('free', dev);
+    await tag('kept', dev, { protected: true });
+    const remove = (name: string) => send<TagRemoved>({ type: 'RemoveTag', name });
+    expect(await remove('free')).toEqual({ released: null });
+    await expect(remove('kept')).rejects.toMatchObject({ code: 'FORBIDDEN' });
+    await expect(remove('free')).rejects.toMatchObject({ code: 'TAG_NOT_FOUND' });
+    expect(ask<TagEntry[]>({ type: 'ListTags' }).map(({ name }) => name)).toEqual(['kept']);
+  });
+
+  it('and branches survive a restart', async () => {
+    await tag('v1', dev);
+    await send({ type: 'UnregisterBranch', name: 'dev' });
+    await fixture.reopen();
+    expect(names()).toEqual(['main', 'other']);
+    expect(retired()).toEqual([dev]);
+    expect(findTag('v1')).toMatchObject({ branch: dev });
+  });
+});

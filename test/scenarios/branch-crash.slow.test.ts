@@ -1,0 +1,169 @@
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import type { CrashPointName } from '#runtime/commit/crash-point.ts';
+import { ContentClient, expectStatus, Space } from '#test/support/content-client.ts';
+import { startServer, type TestServer } from '#test/support/server.ts';
+import { startServerProcess } from '#test/support/server-process.ts';
+
+const repository = 'blog';
+
+/** A data folder with a repository, content on `main`, and a fork named `old`; so that points count from there. */
+async function prepared(): Promise<string> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'grove-test-'));
+  const server = await startServer({ dataDir });
+  await server.createRepository(repository);
+  const client = new ContentClient(server, repository);
+  const space = await client.workspace();
+  await space.addAll('/a', '/a/b', '/c');
+  await client.branch('old', { upstream_branch: 'main' });
+  await space.on('old').add('/', 'on-old');
+  await server.close();
+  return dataDir;
+}
+
+/** Sends one request to a process that dies at a crash point. @returns the status, 0 when it died first */
+async function request(
+  dataDir: string,
+  crashPoint: string,
+  method: string,
+  rest: string,
+  body?: unknown,
+): Promise<number> {
+  const server = await startServerProcess({ dataDir, env: { SVC_CRASH_POINT: crashPoint } });
+  const token = await server.logIn().catch(() => undefined);
+  let status = 0;
+  if (token !== undefined) {
+    const path = `/api/management/repositories/default/${repository}${rest}`;
+    status = await server.request(method, path, body === undefined ? { token } : { token, body }).then(
+      (answer) => answer.status,
+      () => 0,
+    );
+  }
+  await server.kill('SIGKILL');
+  await server.close();
+  return status;
+}
+
+/** Folders of the branches of the repository. */
+function branchFolders(dataDir: string): string[] {
+  const tenant = join(dataDir, 'actors/default');
+  const folder = readdirSync(tenant).find((name) => name.startsWith(`${repository}~`)) as string;
+  return readdirSync(join(tenant, folder)).filter((name) => name.includes('~'));
+}
+
+async function reopened(
+  dataDir: string,
+  check: (client: ContentClient, server: TestServer) => Promise<void>,
+): Promise<void> {
+  const server = await startServer({ dataDir });
+  try {
+    const client = new ContentClient(server, repository);
+    await check(client, server);
+    const listed = expectStatus(await client.managed('GET', '/branches'), 200).json;
+    expect(branchFolders(dataDir)).toHaveLength(listed.length);
+    const removed = join(dataDir, 'actors/.removed');
+    expect(existsSync(removed) ? readdirSync(removed) : []).toEqual([]);
+  } finally {
+    await server.close();
+    rmSync(dataDir, { recursive: true, force: true });
+  }
+}
+
+/** Which passes a point is struck at: logging in takes the first ones of the writing points. */
+const passes: Partial<Record<CrashPointName, readonly number[]>> = {
+  'before-append': [1, 2, 3],
+  'after-append-sent': [1, 2, 3],
+  'after-durable': [1, 2, 3],
+  'before-apply': [1, 2],
+  'mid-apply': [1, 2],
+  'before-reply': [1, 2, 3],
+};
+
+const strikes = Object.entries(passes).flatMap(([name, hits]) => hits.map((hit) => `${name}:${hit}`));
+
+it.each([...strikes, 'mid-fork:1', 'before-fork-rewind:1', 'before-branch-register:1'])(
+  'a fork is there whole or not at all, cut at %s [DUR-001]',
+  async (point) => {
+    const dataDir = await prepared();
+    const body = { name: 'cut', upstream_branch: 'main' };
+    const status = await request(dataDir, point, 'POST', '/branches', body);
+    await reopened(dataDir, async (client) => {
+      const found = await client.managed('GET', '/branches/cut');
+      if (status === 201) expect(found.status).toBe(200);
+      if (found.status === 404) await client.branch('cut', { upstream_branch: 'main' });
+      const main = new Space(client, 'space-1');
+      const { json: made } = expectStatus(await client.managed('GET', '/branches/cut'), 200);
+      expect(made.head).toBe(made.created_from);
+      const tree = '/?deep=true&flatten=true';
+      expect((await main.on('cut').get(tree)).json).toEqual((await main.get(tree)).json);
+      await main.on('cut').add('/', 'after');
+      expect(await main.names()).toEqual(['a', 'c']);
+    });
+  },
+);
+
+it.each(['before-shard-create:1', 'before-branch-register:1', 'before-append:2', 'after-durable:2'])(
+  'an empty branch is there or not, cut at %s [DUR-001]',
+  async (point) => {
+    const dataDir = await prepared();
+    const status = await request(dataDir, point, 'POST', '/branches', { name: 'cut' });
+    await reopened(dataDir, async (client) => {
+      const found = await client.managed('GET', '/branches/cut');
+      if (status === 201) expect(found.status).toBe(200);
+      if (found.status === 404) await client.branch('cut');
+      expect(await client.headOf('cut')).toBe('0-0');
+    });
+  },
+);
+
+it.each([...strikes, 'before-branch-removal:1'])(
+  'a branch is gone whole or still there, its deletion cut at %s [DUR-001]',
+  async (point) => {
+    const dataDir = await prepared();
+    const status = await request(dataDir, point, 'DELETE', '/branches/old');
+    await reopened(dataDir, async (client) => {
+      const found = await client.managed('GET', '/branches/old');
+      if (status === 204) expect(found.status).toBe(404);
+      const space = new Space(client, 'space-1');
+      expect(await space.names()).toEqual(['a', 'c']);
+      if (found.status === 200) expect(await space.on('old').names()).toEqual(['a', 'c', 'on-old']);
+      else await client.branch('old', { upstream_branch: 'main' });
+    });
+  },
+);
+
+it.each(strikes)('a tag is there or not, its making cut at %s [DUR-001]', async (point) => {
+  const dataDir = await prepared();
+  const before = await startServer({ dataDir });
+  const revision = await new ContentClient(before, repository).headOf('old');
+  await before.close();
+  const status = await request(dataDir, point, 'POST', '/tags', { name: 'v1', revision });
+  await reopened(dataDir, async (client) => {
+    const found = await client.managed('GET', '/tags/v1');
+    if (status === 201) expect(found.status).toBe(200);
+    if (found.status === 404)
+      expectStatus(await client.managed('POST', '/tags', { name: 'v1', revision }), 201);
+    const space = new Space(client, 'space-1', 'v1');
+    expect(await space.names()).toEqual(['a', 'c', 'on-old']);
+  });
+});
+
+it.each(strikes)('the head stands before or after its move, cut at %s [DUR-001]', async (point) => {
+  const dataDir = await prepared();
+  const before = await startServer({ dataDir });
+  const [from, to] = await Promise.all([
+    new ContentClient(before, repository).headOf('old'),
+    new ContentClient(before, repository).headOf('main'),
+  ]);
+  await before.close();
+  const status = await request(dataDir, point, 'PUT', '/branches/old/head', { revision: to });
+  await reopened(dataDir, async (client) => {
+    const head = await client.headOf('old');
+    if (status === 204) expect(head).toBe(to);
+    expect([from, to]).toContain(head);
+    const names = await new Space(client, 'space-1', 'old').names();
+    expect(names).toEqual(head === to ? ['a', 'c'] : ['a', 'c', 'on-old']);
+  });
+});

@@ -26,7 +26,8 @@ export interface TableReader {
   get(table: number, key: string): Uint8Array | undefined;
   /**
    * As {@link get}, but the bytes are good only until the next read: for what is decoded on the spot, without a
-   * copy. Readers that cannot do better leave it out.
+   * copy. They end at their `length`; the memory behind may go on, so pass it to whatever reads to an end
+   * (`latin1Slice(from, bytes.length)`, `subarray(from, bytes.length)`). Readers that cannot do better leave it out.
    */
   peek?(table: number, key: string): Uint8Array | undefined;
   /**

@@ -15,6 +15,7 @@ shardSuite('an LMDB shard', () => {
   const folder = newFolder();
   return {
     open: () => new LmdbShard(folder, SUITE_TABLES),
+    openCopy: (copy) => new LmdbShard(copy, SUITE_TABLES),
     remove: () => rmSync(folder, { recursive: true, force: true }),
   };
 });

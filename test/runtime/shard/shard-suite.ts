@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { InvariantError } from '#runtime/base/assert.ts';
@@ -9,6 +12,8 @@ import type { Range, Shard, ShardPosition, TableReader } from '#runtime/shard/sh
 export interface ShardPlace {
   /** Opens it with {@link SUITE_TABLES}. */
   open(): Shard;
+  /** Opens what was copied into a folder; absent where nothing can be copied. */
+  openCopy?(folder: string): Shard;
   remove(): void;
 }
 
@@ -237,6 +242,36 @@ export function shardSuite(name: string, makePlace: () => ShardPlace): void {
       expect(text(a)).toBe('first');
       expect(text(big)).toBe('x'.repeat(100_000));
       expect(listed.map(({ value }) => text(value)?.slice(0, 6))).toEqual(['first', 'second', 'xxxxxx']);
+    });
+
+    it('peeks at what it would get', async () => {
+      await apply([put(0, 'a', 'one'), put(0, 'b', ''), put(0, 'big', 'x'.repeat(300_000))], 1);
+      const peek = (key: string): string | undefined => {
+        const bytes = shard.peek === undefined ? shard.get(0, key) : shard.peek(0, key);
+        // Its own end may lie behind what it says its length is.
+        return bytes && Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
+      };
+      for (const key of ['a', 'b', 'big', 'none', '', 'x'.repeat(KEY_BYTES_MAX + 1), 'a'])
+        expect(peek(key)).toBe(text(shard.get(0, key)));
+      const pinned = shard.snapshot();
+      await apply([put(0, 'a', 'two')], 2);
+      expect([peek('a'), text(pinned.get(0, 'a')), peek('a')]).toEqual(['two', 'one', 'two']);
+      pinned.close();
+    });
+
+    it('is copied as it is, position included, and the copy goes its own way', async () => {
+      if (shard.copyTo === undefined) return;
+      await apply([put(0, 'a', 'one'), put(1, 'b', 'x'.repeat(100_000))], 4);
+      const folder = mkdtempSync(join(tmpdir(), 'copy-'));
+      await shard.copyTo(join(folder, 'copy'));
+      await apply([put(0, 'a', 'two')], 5);
+      const copy = place.openCopy?.(join(folder, 'copy')) as Shard;
+      expect([text(copy.get(0, 'a')), copy.position]).toEqual(['one', at(4)]);
+      expect(copy.get(1, 'b')).toHaveLength(100_000);
+      await copy.apply([put(0, 'a', 'three')], at(6)).flushed;
+      expect(text(shard.get(0, 'a'))).toBe('two');
+      await copy.close();
+      rmSync(folder, { recursive: true });
     });
 
     it('never shows a part of an application, nor a position ahead of its writes', async () => {

@@ -120,17 +120,20 @@ describe('starting', () => {
     expect(JSON.parse(ready)).toMatchObject({ level: 'info', port: server.port });
   });
 
-  it('starts by npm start with nothing else installed and prints where to go next [CONF-001]', async () => {
+  it('starts by npm start with nothing else installed, and ends with it [CONF-001]', async () => {
     const child = spawn('npm', ['start'], {
       cwd: join(import.meta.dirname, '../..'),
       env: { ...process.env, PORT: '0', SVC_DATA_DIR: temporaryFolder(), SVC_ADMIN_PASSWORD: ADMIN_PASSWORD },
       detached: true,
       stdio: ['ignore', 'pipe', 'inherit'],
     });
-    const exited = new Promise((resolve) => child.once('close', resolve));
-    cleanups.push(() =>
-      child.exitCode === null ? process.kill(-(child.pid as number), 'SIGKILL') : undefined,
-    );
+    const ended = new Promise((resolve) => {
+      child.once('close', (code, signal) => resolve({ code, signal }));
+    });
+    cleanups.push(() => {
+      if (child.exitCode === null && child.signalCode === null)
+        process.kill(-(child.pid as number), 'SIGKILL');
+    });
     let stdout = '';
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
       stdout += text;
@@ -138,8 +141,10 @@ describe('starting', () => {
     await expect.poll(() => stdout, { timeout: 20_000 }).toContain('"msg":"ready"');
     const url = /http:\/\/127\.0\.0\.1:\d+/.exec(stdout)?.[0] as string;
     expect(await (await fetch(`${url}/health`)).text()).toBe('ok');
-    process.kill(-(child.pid as number), 'SIGTERM');
-    await exited;
+    // To npm alone, as a supervisor sends it: the server must not be left behind with its data directory.
+    child.kill('SIGTERM');
+    expect(await ended).toEqual({ code: 0, signal: null });
+    await expect(fetch(`${url}/health`)).rejects.toThrow();
   });
 
   it('listens on 127.0.0.1:8080 unless told otherwise [CONF-002]', async () => {

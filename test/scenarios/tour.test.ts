@@ -33,11 +33,11 @@ describe('the tour in the README', () => {
 
   afterAll(() => server.close());
 
-  it('logs in and makes a repository', () => {
+  it('logs in and makes a repository [DEMO-002]', () => {
     expect(JSON.parse(output[1] as string)).toMatchObject({ repo_id: 'magazine', branches: ['main'] });
   });
 
-  it('answers every line with JSON, and only the bad write with an error', () => {
+  it('answers every line with JSON, and only the bad write with an error [DEMO-002]', () => {
     const answers = output
       .join('\n')
       .split('\n')
@@ -48,7 +48,7 @@ describe('the tour in the README', () => {
     expect(JSON.parse(errors[0] as string)).toMatchObject({ code: 'VALIDATION_FAILED' });
   });
 
-  it('reads the first state of the article at its first revision', () => {
+  it('reads the first state of the article at its first revision [DEMO-002]', () => {
     const last = (output.at(-1) as string).split('\n').at(-1) as string;
     expect(JSON.parse(last).properties).toMatchObject({ title: 'Gardens in March', words: 1200 });
   });

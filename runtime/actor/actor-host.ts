@@ -139,10 +139,22 @@ export class ActorHost implements Router, ActorLifecycle {
     const folder = this.#folderOf(target);
     // Under the name of something removed, so that a start sweeps what a crash leaves half done.
     const unfinished = join(this.#environment.folder, REMOVED, unfinishedName(target));
-    await rm(unfinished, { recursive: true, force: true });
+    const requireSource = (): void => {
+      if (this.#open.get(source) !== open || this.#isDestroying(source) || this.#isDestroying(target))
+        throw new ServiceError('NOT_FOUND');
+    };
     open.reads += 1;
     try {
+      await rm(unfinished, { recursive: true, force: true });
+      requireSource();
       await open.writer.copyTo(unfinished);
+      // Removed meanwhile: a copy in the place of what is gone would be found by nobody.
+      requireSource();
+      if (this.exists(target)) throw new ServiceError('ALREADY_EXISTS');
+    } catch (error) {
+      // The space may be what was wanting.
+      await rm(unfinished, { recursive: true, force: true });
+      throw error;
     } finally {
       open.reads -= 1;
     }
@@ -367,7 +379,6 @@ function isIdle({ loop, reads }: OpenActor): boolean {
   return loop.idle && !loop.isStopped && reads === 0;
 }
 
-/** A pinned read keeps its actor open: a stream goes on after the query that began it was answered. */
 /** A folder name for a copy under way: ids may be longer than a name may be. */
 function unfinishedName(actor: ActorId): string {
   return createHash('sha256').update(actor).digest('hex').slice(0, 32);

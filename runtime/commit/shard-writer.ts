@@ -167,10 +167,11 @@ export class ShardWriter {
    * Copies the shard into a new folder, with everything accepted up to some moment during the call and nothing
    * half applied. Batches go on being accepted meanwhile; they stay in layers until the copy is done.
    *
-   * @throws {ServiceError} `STORAGE_FULL`, `WRITES_STOPPED`
+   * @throws {ServiceError} `STORAGE_FULL`, `WRITES_STOPPED`, `SHUTTING_DOWN` when it is closed or being closed
    */
   async copyTo(folder: string): Promise<void> {
     while (this.#running !== undefined) await this.#running;
+    if (this.#isClosing) throw new ServiceError('SHUTTING_DOWN');
     const copied = this.#applyAndCopy(folder);
     // To everybody else this is an application under way.
     this.#running = copied

@@ -288,6 +288,91 @@ describe('removing actors', () => {
   });
 });
 
+describe('a fork of an actor', () => {
+  const target = notes('fork');
+
+  it('has what its source had, and each goes its own way, over a restart too', async () => {
+    const [source = ''] = make('a');
+    await write(source, 'k', '1');
+    await engine.host.fork(source, target);
+    expect(await readAll(target)).toEqual({ k: '1' });
+    await Promise.all([write(source, 'k', 'source'), write(target, 'k', 'target'), write(target, 'k2', '2')]);
+    engine.journal.flush = () => Promise.reject(new ServiceError('STORAGE_FULL'));
+    await Promise.all([write(source, 'late', '1'), write(target, 'late', '2')]);
+    await engine.close();
+    engine = await open();
+    expect(await readAll(source)).toEqual({ k: 'source', late: '1' });
+    expect(await readAll(target)).toEqual({ k: 'target', k2: '2', late: '2' });
+  });
+
+  it('shows one moment of a source that is written to all the while', async () => {
+    const [source = ''] = make('a');
+    for (let round = 0; round < 5; round += 1) {
+      const written = [];
+      for (let number = 0; number < 40; number += 1)
+        written.push(write(source, 'count', `${round} ${number}`), write(source, `k${number}`, `${round}`));
+      const fork = notes(`fork${round}`);
+      const forked = engine.host.fork(source, fork);
+      for (let number = 40; number < 80; number += 1) {
+        written.push(write(source, 'count', `${round} ${number}`), write(source, `k${number}`, `${round}`));
+        await settle(1);
+      }
+      await Promise.all([forked, ...written]);
+      const { count, ...rest } = await readAll(fork);
+      // Every note up to the one the count names, none behind it.
+      const [reached, number] = (count ?? '0 0').split(' ').map(Number) as [number, number];
+      const fresh = Object.entries(rest).filter(([, text]) => Number(text) === reached);
+      expect([number, number + 1]).toContain(fresh.length);
+      expect(await readAll(source)).toMatchObject({ count: `${round} 79`, k79: `${round}` });
+    }
+  });
+
+  it('is refused where something is, of what is not there, and while the host closes', async () => {
+    const [source = '', other = ''] = make('a', 'b');
+    await expect(engine.host.fork(source, other)).rejects.toMatchObject({ code: 'ALREADY_EXISTS' });
+    await expect(engine.host.fork(notes('nobody'), target)).rejects.toEqual(missing);
+    expect(engine.host.exists(target)).toBe(false);
+    await engine.host.close();
+    await expect(engine.host.fork(source, target)).rejects.toMatchObject({ code: 'SHUTTING_DOWN' });
+  });
+
+  it('leaves nothing behind when its owner is removed meanwhile', async () => {
+    const [source = ''] = make('a');
+    await write(source, 'k', '1');
+    const forked = engine.host.fork(source, target);
+    const destroyed = engine.host.destroyUnder('acme/site~1');
+    await expect(forked).rejects.toEqual(missing);
+    await destroyed;
+    expect(readdirSync(join(folder, 'actors', 'acme'))).toEqual([]);
+    expect(readdirSync(join(folder, 'actors', '.removed'))).toEqual([]);
+  });
+
+  it('leaves nothing behind when its source cannot be applied', async () => {
+    const [source = ''] = make('a');
+    engine.journal.flush = () => Promise.reject(new ServiceError('STORAGE_FULL'));
+    await write(source, 'k', '1');
+    await expect(engine.host.fork(source, target)).rejects.toMatchObject({ code: 'STORAGE_FULL' });
+    expect([engine.host.exists(target), read(source, 'k')]).toEqual([false, '1']);
+    Reflect.deleteProperty(engine.journal, 'flush');
+    await engine.host.fork(source, target);
+    expect(read(target, 'k')).toBe('1');
+  });
+
+  it('keeps its source open for as long as it takes', async () => {
+    const [source = ''] = make('a');
+    await write(source, 'k', '1');
+    for (let round = 0; round < 10; round += 1) {
+      const forked = engine.host.fork(source, notes(`f${round}`));
+      for (let time = 0; time < 4; time += 1) {
+        clock.advance(1010);
+        await settle(1);
+      }
+      await forked;
+      expect(read(notes(`f${round}`), 'k')).toBe('1');
+    }
+  });
+});
+
 describe('closing the host', () => {
   it('answers every command: done and kept, or refused [DUR-020]', async () => {
     const actors = make('a', 'b', 'c');

@@ -424,7 +424,7 @@ export interface RunDslQuery extends WorkspaceRead {
 }
 
 /** History entries, newest first; also of deleted nodes. Answer: {@link JsonAnswer} of an array. */
-export interface ReadHistory {
+export interface ReadHistory extends ReadMoment {
   readonly type: 'ReadHistory';
   readonly workspace: string;
   readonly place: NodePlace;
@@ -432,7 +432,7 @@ export interface ReadHistory {
 }
 
 /** Audit entries, newest first; also of deleted nodes. Answer: {@link JsonAnswer} of an array. */
-export interface ReadAudit {
+export interface ReadAudit extends ReadMoment {
   readonly type: 'ReadAudit';
   readonly workspace: string;
   readonly place: NodePlace;
@@ -440,7 +440,7 @@ export interface ReadAudit {
 }
 
 /** Manual versions, newest first, or one of them. Answer: {@link JsonAnswer} of an array, or of one version. */
-export interface ReadVersions {
+export interface ReadVersions extends ReadMoment {
   readonly type: 'ReadVersions';
   readonly workspace: string;
   readonly place: NodePlace;
@@ -460,7 +460,7 @@ export interface ListTranslations extends WorkspaceRead {
 }
 
 /** How a locale's overlay compares with the present source. Answer: `{stale, missing, fresh, unknown}`. */
-export interface ReadStaleness {
+export interface ReadStaleness extends ReadMoment {
   readonly type: 'ReadStaleness';
   readonly workspace: string;
   readonly place: NodePlace;
@@ -468,7 +468,7 @@ export interface ReadStaleness {
 }
 
 /** Revisions of this branch, newest first. Answer: {@link JsonAnswer} of `{revisions, total, has_more}`. */
-export interface ListRevisions {
+export interface ListRevisions extends ReadMoment {
   readonly type: 'ListRevisions';
   readonly limit: number;
   readonly offset: number;

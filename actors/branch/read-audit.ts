@@ -1,8 +1,10 @@
 import type { QueryContext } from '#runtime/commit/behaviour.ts';
+import type { Revision } from '#runtime/content/revision.ts';
 import { textBytes } from '#runtime/shard/binary-key.ts';
-import { BranchTable, underParts } from '#runtime/shard/key-layout.ts';
+import { auditRevision, BranchTable, underParts } from '#runtime/shard/key-layout.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { readAuditEntry } from '#runtime/tree/audit-store.ts';
+import { ledgerFilter } from '#runtime/tree/lineage.ts';
 import { rowsInBatches } from './batched-rows.ts';
 import type { BranchState } from './branch-state.ts';
 import { requireKnownNode } from './known-node.ts';
@@ -16,23 +18,32 @@ import type { JsonAnswer, ReadAudit } from './messages.ts';
  * @see messages.ts, ReadAudit; Supplement 12, audit entry
  */
 export function readAudit(state: BranchState, context: QueryContext, query: ReadAudit): JsonAnswer {
-  const { workspace } = query;
-  const { id } = requireKnownNode(state, context, workspace, query.place);
+  const { at, workspace } = query;
+  const { id } = requireKnownNode(state, context, workspace, query.place, at);
   const most = query.limit === undefined ? Number.POSITIVE_INFINITY : Math.max(Math.trunc(query.limit), 0);
-  return answerText(context, (reader) => auditText(reader, workspace, id, most));
+  return answerText(context, (reader) => auditText(reader, workspace, id, at, most));
 }
 
 function* auditText(
   reader: TableReader,
   workspace: string,
   id: string,
+  at: Revision | undefined,
   most: number,
 ): Generator<string, void> {
   const range = { ...underParts(workspace, textBytes(id)), reverse: true };
+  const isShown = ledgerFilter(reader, at);
+  let left = most;
   let opening = '[';
-  for (const { value } of rowsInBatches(reader, BranchTable.audit, range, most)) {
-    yield opening + JSON.stringify(readAuditEntry(value));
-    opening = ',';
+  for (const { key, value } of rowsInBatches(reader, BranchTable.audit, range)) {
+    if (left <= 0) break;
+    if (isShown(auditRevision(key))) {
+      yield opening + JSON.stringify(readAuditEntry(value));
+      opening = ',';
+      left -= 1;
+    } else {
+      yield '';
+    }
   }
   yield opening === '[' ? '[]' : ']';
 }

@@ -5,10 +5,11 @@ import {
   formatRevision,
   parseRevision,
   REVISION_BYTES,
+  type Revision,
 } from '#runtime/content/revision.ts';
 import { BranchTable, nodeVersionsUpTo } from '#runtime/shard/key-layout.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
-import { isWithin, readLineage } from '#runtime/tree/lineage.ts';
+import { type Interval, isWithin, readLineage } from '#runtime/tree/lineage.ts';
 import { HeadNodeReader } from '#runtime/tree/node-reader.ts';
 import { NodeRecord } from '#runtime/tree/node-record.ts';
 import { readBranchHead, readRevision } from '#runtime/tree/revision-store.ts';
@@ -30,10 +31,10 @@ interface PastState {
  * @see messages.ts, ReadHistory; Content, Query, Functions and Versioning Interface: Versioning 3
  */
 export function readHistory(state: BranchState, context: QueryContext, query: ReadHistory): JsonAnswer {
-  const { workspace } = query;
-  const { id } = requireKnownNode(state, context, workspace, query.place);
+  const { at, workspace } = query;
+  const { id } = requireKnownNode(state, context, workspace, query.place, at);
   const most = query.limit === undefined ? Number.POSITIVE_INFINITY : Math.max(Math.trunc(query.limit), 0);
-  return answerText(context, (reader) => historyText(reader, statesOf(reader, workspace, id, most)));
+  return answerText(context, (reader) => historyText(reader, statesOf(reader, workspace, id, at, most)));
 }
 
 function* historyText(reader: TableReader, states: Iterable<PastState>): Generator<string, void> {
@@ -58,30 +59,47 @@ function* statesOf(
   reader: TableReader,
   workspace: string,
   id: string,
+  at: Revision | undefined,
   most: number,
 ): Generator<PastState, void> {
-  const { head } = readBranchHead(reader);
-  const intervals = readLineage(reader).intervals(head);
-  const isPlain = intervals.length === 1 && compareRevisions(head, readBranchHead(reader).tip) === 0;
+  const { head, tip } = readBranchHead(reader);
+  const moment = at ?? head;
+  const intervals = readLineage(reader).intervals(moment);
+  const isPlain = intervals.length === 1 && compareRevisions(moment, tip) === 0;
   let left = most;
-  const present = new HeadNodeReader(reader).byId(workspace, id);
-  if (present !== undefined && left > 0) {
-    yield { revision: present.header.revision, record: present };
-    left -= 1;
-  }
+  let present = presentState(reader, workspace, id, intervals);
   // After the head was moved, some versions belong to other lines, and one may be the present state once more.
-  const range = nodeVersionsUpTo(workspace, id, head);
-  for (const { key, value } of rowsInBatches(
-    reader,
-    BranchTable.nodeVersions,
-    range,
-    isPlain ? left : undefined,
-  )) {
-    if (left <= 0) return;
+  const range = nodeVersionsUpTo(workspace, id, moment);
+  const rows = rowsInBatches(reader, BranchTable.nodeVersions, range, isPlain ? left : undefined);
+  for (const { key, value } of rows) {
     const written = decodeRevisionDescending(key, key.length - REVISION_BYTES);
-    const revision = formatRevision(written);
-    if (!isWithin(intervals, written) || revision === present?.header.revision) continue;
-    yield { revision, record: value.length === 0 ? undefined : new NodeRecord(value) };
+    if (!isWithin(intervals, written)) continue;
+    const order = present === undefined ? 1 : compareRevisions(written, parseRevision(present.revision));
+    if (present !== undefined && order <= 0) {
+      if (left <= 0) return;
+      yield present;
+      left -= 1;
+      present = undefined;
+      if (order === 0) continue;
+    }
+    if (left <= 0) return;
+    yield {
+      revision: formatRevision(written),
+      record: value.length === 0 ? undefined : new NodeRecord(value),
+    };
     left -= 1;
   }
+  if (present !== undefined && left > 0) yield present;
+}
+
+/** The state in the head tables, if it belongs to the moment. */
+function presentState(
+  reader: TableReader,
+  workspace: string,
+  id: string,
+  intervals: readonly Interval[],
+): PastState | undefined {
+  const record = new HeadNodeReader(reader).byId(workspace, id);
+  if (record === undefined || !isWithin(intervals, parseRevision(record.header.revision))) return undefined;
+  return { revision: record.header.revision, record };
 }

@@ -42,15 +42,17 @@ export function listRevisions(state: BranchState, context: QueryContext, query: 
 function* listText(
   text: RevisionText,
   reader: TableReader,
-  { limit, offset, includeSystem }: ListRevisions,
+  { at, limit, offset, includeSystem }: ListRevisions,
 ): Generator<string, void> {
-  const { head, revisions, systemRevisions } = readBranchHead(reader);
+  const standing = readBranchHead(reader);
+  const from = at ?? standing.head;
+  const { revisions, systemRevisions } = at === undefined ? standing : yield* countUpTo(reader, at);
   const total = includeSystem ? revisions : revisions - systemRevisions;
   // Where none is left out, those before the offset need no look.
   const isPlain = includeSystem || systemRevisions === 0;
   let met = 0;
   let opening = '{"revisions":[';
-  for (const { value } of revisionRows(reader, head)) {
+  for (const { value } of revisionRows(reader, from)) {
     if (met >= offset + limit) break;
     if (isPlain && met < offset) {
       met += 1;
@@ -68,6 +70,21 @@ function* listText(
     yield '';
   }
   yield `${opening === ',' ? '' : opening}],"total":${total},"has_more":${offset + limit < total}}`;
+}
+
+/** How many revisions lead to one. Only those to the head are counted as they are made; others cost a look at each. */
+function* countUpTo(
+  reader: TableReader,
+  at: Revision,
+): Generator<string, { readonly revisions: number; readonly systemRevisions: number }> {
+  let revisions = 0;
+  let systemRevisions = 0;
+  for (const { value } of revisionRows(reader, at)) {
+    revisions += 1;
+    if ((decodeJsonRow(value) as RevisionRecord).isSystem) systemRevisions += 1;
+    yield '';
+  }
+  return { revisions, systemRevisions };
 }
 
 /** The rows of the revisions that lead to one, newest first. */

@@ -38,9 +38,9 @@ export function listTranslations(
  * @see messages.ts, ReadStaleness
  */
 export function readStaleness(state: BranchState, context: QueryContext, query: ReadStaleness): Staleness {
-  const { workspace } = query;
+  const { at, workspace } = query;
   const locale = parseLocale(query.locale);
-  const record = requireReadable(state, context, readerAt(context.view, undefined), workspace, query.place);
-  const type = schemaAt(state, context.view, workspace, undefined).nodeType(record.header.nodeType);
+  const record = requireReadable(state, context, readerAt(context.view, at), workspace, query.place);
+  const type = schemaAt(state, context.view, workspace, at).nodeType(record.header.nodeType);
   return translationStaleness(record.properties, overlayOf(record.header.translations, locale), type ?? null);
 }

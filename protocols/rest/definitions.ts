@@ -10,6 +10,7 @@ import type {
   Written,
 } from '#actors/branch/messages.ts';
 import type { JsonObject } from '#runtime/content/json-value.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
 import { bodyFields } from '#protocols/http/body-fields.ts';
 import type { HttpReply, ResponseDocs } from '#protocols/http/route.ts';
 import {
@@ -367,7 +368,14 @@ function validateRoute(context: RestContext, family: Family): RestRoute {
         422: badBody,
       },
     },
-    handler: (request) => ask(context, request, parseValidateBody(request.body)),
+    handler(request) {
+      const query = parseValidateBody(request.body);
+      return afterwards(branchOf(context, request), (branch) => {
+        // What is checked is a write, and uniqueness is known for the present only.
+        if (branch.taggedAt !== undefined) throw new ServiceError('READ_ONLY_REVISION');
+        return askBranch<unknown>(context, request, branch, query, callerOf(request), replyOf);
+      });
+    },
   };
 }
 

@@ -1,6 +1,8 @@
 import {
+  decodeRevision,
   encodeRevision,
   encodeRevisionDescending,
+  REVISION_BYTES,
   type Revision,
   revisionMax,
 } from '#runtime/content/revision.ts';
@@ -14,6 +16,9 @@ import {
   VALUE_PART_BYTES,
 } from './binary-key.ts';
 import type { Range } from './shard.ts';
+
+/** Bytes of a number at the end of a key. */
+const NUMBER_BYTES = 4;
 
 /**
  * The tables of a branch and the byte layout of their keys. `·` stands for a zero byte, `~rev` for a revision
@@ -234,4 +239,9 @@ export function manualVersionKey(workspace: string, id: string, number: number):
 /** Key of an entry in `audit`. */
 export function auditKey(workspace: string, id: string, revision: Revision, number: number): string {
   return workspace + END + textBytes(id) + END + encodeRevision(revision) + sortableUint32(number);
+}
+
+/** The revision in a key of `audit`. */
+export function auditRevision(key: string): Revision {
+  return decodeRevision(key, key.length - NUMBER_BYTES - REVISION_BYTES);
 }

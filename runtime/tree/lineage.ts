@@ -75,6 +75,16 @@ export class Lineage {
     return intervals;
   }
 
+  /** Whether what was written then belongs to somebody else: to the source of a fork, which wrote it after the fork. */
+  hides(revision: Revision): boolean {
+    return this.lines.some(
+      ({ hiddenUpTo, start }) =>
+        hiddenUpTo !== undefined &&
+        compareRevisions(start, revision) <= 0 &&
+        compareRevisions(revision, hiddenUpTo) <= 0,
+    );
+  }
+
   /** The branch a revision was made on, or undefined when it was made on this one. */
   branchOf(revision: Revision): string | undefined {
     return this.inherited.find(({ upTo }) => compareRevisions(revision, upTo) <= 0)?.branch;
@@ -122,4 +132,17 @@ export function writeLineage(turn: Turn, lineage: Lineage): void {
     inherited: lineage.inherited.map(({ branch, upTo }) => [branch, formatRevision(upTo)]),
   };
   turn.put(CommonTable.meta, LINEAGE_KEY, encodeJsonRow(stored));
+}
+
+/**
+ * Whether something that keeps its own clock and is no content is to be seen: at the head everything of this
+ * branch, at an earlier moment what led to it.
+ *
+ * @param at absent: the head
+ */
+export function ledgerFilter(reader: TableReader, at: Revision | undefined): (written: Revision) => boolean {
+  const lineage = readLineage(reader);
+  if (at === undefined) return (written) => !lineage.hides(written);
+  const intervals = lineage.intervals(at);
+  return (written) => isWithin(intervals, written);
 }

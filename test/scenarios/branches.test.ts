@@ -287,6 +287,37 @@ describe('a fork', () => {
     expect(await client.headOf(from)).toBe(moments.at(-1)?.[0]);
   });
 
+  it('has no history, audit log and manual versions of what came later on its source', async () => {
+    const space = await client.workspace();
+    const { id } = await space.add('/', 'page', { n: 1 });
+    await space.done('/page', 'create_version', { note: 'before' });
+    const revision = revisionOf(await space.put('/page', { properties: { n: 2 } }));
+    await space.put('/page', { properties: { n: 3 } });
+    await space.add('/', 'ghost');
+    await space.done('/page', 'create_version', { note: 'after' });
+    await space.delete('/ghost');
+    await client.branch('ledgers', { from_revision: revision });
+    const fork = space.on('ledgers');
+    await fork.put('/page', { properties: { n: 4 } });
+    const ledger = (kind: string, branch: string, rest: string) =>
+      server.admin('GET', `/api/${kind}/${client.repository}/${branch}/${space.name}${rest}`);
+    for (const kind of ['history', 'audit']) {
+      const { json } = expectStatus(await ledger(kind, 'ledgers', '/page'), 200);
+      const source = (await ledger(kind, 'main', `/by-id/${id}`)).json;
+      expect(json).toHaveLength(3);
+      expect(json.slice(1)).toEqual(source.slice(-2));
+      expect((await ledger(kind, 'main', '/ghost')).status).toBe(200);
+      const ghost = await ledger(kind, 'ledgers', '/ghost');
+      expect([ghost.status, ghost.json.code]).toEqual([404, 'NODE_NOT_FOUND']);
+    }
+    const notes = async (at: Space) =>
+      (await at.get('/page/svc:version')).json.map(({ note }: { note: string }) => note);
+    expect(await notes(space)).toEqual(['after', 'before']);
+    expect(await notes(fork)).toEqual(['before']);
+    await fork.done('/page', 'create_version', { note: 'own' });
+    expect(await notes(fork)).toEqual(['own', 'before']);
+  });
+
   it('at a revision that only another branch has finds that branch, unless another source is named', async () => {
     const space = await client.workspace();
     await client.branch('holder', { upstream_branch: 'main' });

@@ -130,9 +130,12 @@ describe('a tag in the place of a branch', () => {
     await space.add('/a', 'b');
     id = (await space.add('/', 'page', { title: 'then' }, 'svc:Page')).id;
     await space.done('/page', 'translate', { locale: 'de', translations: { '/title': 'damals' } });
+    await space.done('/page', 'create_version', { note: 'before' });
+    await space.add('/', 'z');
     revision = await client.headOf('main');
     await tag('then/1', revision);
     tagged = space.on('then/1');
+    await space.done('/page', 'create_version', { note: 'after' });
     await space.put('/page', { properties: { title: 'now' } });
     await space.done('/page', 'translate', { locale: 'de', translations: { '/title': 'jetzt' } });
     await space.done('/page', 'rename', { newName: 'renamed' });
@@ -165,7 +168,7 @@ describe('a tag in the place of a branch', () => {
   it('answers queries as of its revision [TAG-008]', async () => {
     const paths = (answer: { json: { items: { path: string }[] } }) =>
       answer.json.items.map(({ path }) => path);
-    expect(paths(await tagged.query({ nodeType: 'svc:Folder' }))).toEqual(['/a', '/a/b']);
+    expect(paths(await tagged.query({ nodeType: 'svc:Folder' }))).toEqual(['/a', '/a/b', '/z']);
     expect(paths(await tagged.query({ path: '/page' }))).toEqual(['/page']);
     expect(paths(await tagged.dsl({ name: { eq: 'page' } }))).toEqual(['/page']);
   });
@@ -187,6 +190,53 @@ describe('a tag in the place of a branch', () => {
     expect((await client.revisions(`/${latest}?branch=then%2F1`)).status).toBe(404);
   });
 
+  it('shows the history, audit log and revisions that led to its revision [TAG-008]', async () => {
+    const ledger = async (kind: string, branch: string, place: string) => {
+      const path = `/api/${kind}/${client.repository}/${encodeURIComponent(branch)}/${space.name}${place}`;
+      return expectStatus(await server.admin('GET', path), 200).json;
+    };
+    for (const place of ['/page', `/by-id/${id}`]) {
+      const history = await ledger('history', 'then/1', place);
+      expect(history).toHaveLength(2);
+      expect(history).toEqual((await ledger('history', 'main', `/by-id/${id}`)).slice(-2));
+      const audit = await ledger('audit', 'then/1', place);
+      const whole = await ledger('audit', 'main', `/by-id/${id}`);
+      expect(audit.map(({ action }: { action: string }) => action)).toEqual(['Update', 'Create']);
+      expect(audit).toEqual(whole.slice(-2));
+      expect(whole.length).toBeGreaterThan(2);
+    }
+    const gone = `/api/history/${client.repository}/then%2F1/${space.name}/renamed`;
+    expect((await server.admin('GET', gone)).json.code).toBe('NODE_NOT_FOUND');
+    for (const system of ['true', 'false']) {
+      const list = async (branch: string, limit: number) =>
+        (await client.revisions(`?branch=${branch}&include_system=${system}&limit=${limit}`)).json;
+      const all = (await list('main', 1000)).revisions as { revision: string }[];
+      const expected = all.slice(all.findIndex((each) => each.revision === revision));
+      expect(await list('then%2F1', 1000)).toEqual({
+        revisions: expected,
+        total: expected.length,
+        has_more: false,
+      });
+      expect(await list('then%2F1', 2)).toEqual({
+        revisions: expected.slice(0, 2),
+        total: expected.length,
+        has_more: true,
+      });
+    }
+  });
+
+  it('shows the manual versions and the staleness of its revision [TAG-008]', async () => {
+    const path = `/page/svc:version`;
+    const versions = async (at: Space, place: string) => (await at.get(place)).json as { note: string }[];
+    expect((await versions(tagged, path)).map(({ note }) => note)).toEqual(['before']);
+    expect((await versions(space, '/renamed/svc:version')).map(({ note }) => note)).toEqual([
+      'after',
+      'before',
+    ]);
+    expect((await tagged.get(`${path}/1`)).status).toBe(200);
+    expect((await tagged.get(`${path}/2`)).status).toBe(404);
+  });
+
   it('refuses every write with 405 [TAG-011]', async () => {
     const types = `/api/management/${client.repository}/then%2F1/nodetypes`;
     const answers = [
@@ -201,6 +251,10 @@ describe('a tag in the place of a branch', () => {
       await server.admin('PUT', `${types}/tag:Type`, { node_type: { name: 'tag:Type' } }),
       await server.admin('DELETE', `${types}/tag:Type`),
       await server.admin('POST', `${types}/tag:Type/publish`),
+      await server.admin('POST', `${types}/validate`, {
+        workspace: space.name,
+        node: { name: 'x', ...created },
+      }),
     ];
     for (const { json, status } of answers) expect([status, json.code]).toEqual([405, 'READ_ONLY_REVISION']);
     expect((await tagged.get('/page')).json.properties.title).toBe('then');

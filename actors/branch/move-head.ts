@@ -70,14 +70,20 @@ export function* becomeFork(edit: EditScope, command: BecomeFork): Generator<und
   yield* forget(edit, [BranchTable.revisions, BranchTable.revisionChanges], revisionKey(successor(target)));
   const { lines, inherited } = readLineage(turn);
   const kept = lines.filter(({ start }) => compareRevisions(start, target) <= 0);
-  // Rows the source wrote after the fork are still in the version tables; they belong to nobody here.
-  const leftOver = compareRevisions(tip, target) > 0;
-  const gap = { start: successor(target), parent: target, hiddenUpTo: tip };
+  // Rows written after the fork are still in the version tables, also those that the source, a fork itself, has
+  // of others; they belong to nobody here.
+  const newest = newestOf([tip, ...lines.map(({ hiddenUpTo }) => hiddenUpTo ?? tip)]);
+  const leftOver = compareRevisions(newest, target) > 0;
+  const gap = { start: successor(target), parent: target, hiddenUpTo: newest };
   const earlier = inherited.filter(({ upTo }) => compareRevisions(upTo, target) < 0);
   const own = { branch: branchAt(inherited, target) ?? command.sourceName, upTo: target };
   writeLineage(turn, new Lineage(leftOver ? [...kept, gap] : kept, [...earlier, own]));
   writeBranchHead(turn, { ...readBranchHead(turn), tip: target });
   return { head: formatRevision(target) };
+}
+
+function newestOf(revisions: readonly Revision[]): Revision {
+  return revisions.reduce((newest, one) => (compareRevisions(one, newest) > 0 ? one : newest));
 }
 
 function branchAt(inherited: Lineage['inherited'], revision: Revision): string | undefined {

@@ -11,6 +11,7 @@ import { branchTableNames } from '#runtime/shard/key-layout.ts';
 import { type BranchLimits, BranchState } from './branch-state.ts';
 import { installBuiltIns, installWorkspace } from './built-ins.ts';
 import { commitOperations } from './commit-operations.ts';
+import { compareBranch } from './compare-branch.ts';
 import { copyNode } from './copy-node.ts';
 import { createNode } from './create-node.ts';
 import {
@@ -22,6 +23,7 @@ import {
 } from './definition-queries.ts';
 import { deleteDefinition, publishDefinition, putDefinition } from './definitions.ts';
 import { deleteNode } from './delete-node.ts';
+import { diffBranch } from './diff-branch.ts';
 import { runDslQuery } from './dsl-query.ts';
 import { EditScope } from './edit-scope.ts';
 import { runQuery } from './json-query.ts';
@@ -32,6 +34,7 @@ import { becomeFork, moveHead } from './move-head.ts';
 import { moveNode, renameNode } from './move-node.ts';
 import { publishNode } from './publish-node.ts';
 import { readAudit } from './read-audit.ts';
+import { readChanged, readDefinitionStates, readGraph, readStates } from './pair-queries.ts';
 import { readHistory } from './read-history.ts';
 import { readNode, readProperty } from './read-node.ts';
 import { readRelations } from './read-relations.ts';
@@ -109,6 +112,12 @@ const queries: QueryHandlers = {
   ListRevisions: listRevisions,
   ReadRevision: readRevision,
   ReadRevisionChanges: readRevisionChanges,
+  CompareBranch: compareBranch,
+  DiffBranch: diffBranch,
+  ReadGraph: readGraph,
+  ReadChanged: readChanged,
+  ReadStates: readStates,
+  ReadDefinitionStates: readDefinitionStates,
 };
 
 /** The actor of one branch: all its content, schema, revisions and indexes. @see invariants.md */

@@ -1,5 +1,5 @@
 import type { RepositorySettings } from '#actors/repository/messages.ts';
-import type { BranchState as BranchStanding } from './messages.ts';
+import type { BranchQuery, BranchState as BranchStanding } from './messages.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
 import type { ActorContext } from '#runtime/commit/behaviour.ts';
 import type { LanguageSettings } from '#runtime/content/locale.ts';
@@ -20,6 +20,8 @@ export interface BranchLimits {
  * in here is content, so dropping it never loses anything.
  */
 export class BranchState {
+  /** Id of its actor. */
+  readonly actor: string;
   /** Name of the branch, as people know it. */
   readonly name: string;
   readonly tenant: string;
@@ -40,6 +42,7 @@ export class BranchState {
       string,
     ];
     this.#context = context;
+    this.actor = context.id;
     this.tenant = tenant;
     this.limits = limits;
     this.#repository = actorId(tenant, repository, 'repository');
@@ -71,6 +74,11 @@ export class BranchState {
       this.#standingGeneration = view.generation ?? Number.NaN;
     }
     return this.#standing;
+  }
+
+  /** Asks another branch of the repository within the present turn. @throws {ServiceError} `NOT_FOUND` */
+  askBranch(actor: string, query: BranchQuery): unknown {
+    return this.#context.ask(actor, query);
   }
 
   #settings(workspace: string): RepositorySettings {

@@ -487,6 +487,103 @@ export interface ReadRevisionChanges {
   readonly revision: Revision;
 }
 
+/**
+ * How far this branch and another one have moved apart. Answer: {@link BranchComparison}.
+ *
+ * @see Supplement 8.2
+ */
+export interface CompareBranch extends ReadMoment {
+  readonly type: 'CompareBranch';
+  /** Actor of the other branch, of the same repository. */
+  readonly base: string;
+  /** Absent: the head of the other branch. */
+  readonly baseAt?: Revision;
+}
+
+/** What {@link CompareBranch} answers. */
+export interface BranchComparison {
+  /** Revisions only this branch has. */
+  readonly ahead: number;
+  /** Revisions only the other one has. */
+  readonly behind: number;
+  /** The greatest revision both have; `0-0` when there is none. */
+  readonly common_ancestor: string;
+}
+
+/**
+ * What this branch changed since it last met another one, net. Answer: {@link JsonAnswer} of `{common_ancestor,
+ * added, modified, deleted}`.
+ */
+export interface DiffBranch extends ReadMoment {
+  readonly type: 'DiffBranch';
+  /** Actor of the other branch, of the same repository. */
+  readonly base: string;
+  /** Absent: the head of the other branch. */
+  readonly baseAt?: Revision;
+}
+
+/**
+ * A revision and those before it along `parent`, as this branch has them or merged them; for other branches
+ * only. Answer: array of `GraphRecord`, empty when this branch has never had the revision.
+ */
+export interface ReadGraph {
+  readonly type: 'ReadGraph';
+  readonly revision: string;
+}
+
+/** A place in the changes of some revisions. */
+export interface ChangesPlace {
+  /** Index of the revision. */
+  readonly revision: number;
+  /** Stored parts of its changes that have been read. */
+  readonly part: number;
+}
+
+/** What some revisions of this branch changed, in parts; for other branches only. Answer: {@link ChangedPart}. */
+export interface ReadChanged {
+  readonly type: 'ReadChanged';
+  /** Those this branch did not make are passed over. */
+  readonly revisions: readonly string[];
+  readonly from: ChangesPlace;
+}
+
+/** What {@link ReadChanged} answers. */
+export interface ChangedPart {
+  readonly nodes: readonly NodeAddress[];
+  readonly definitions: readonly DefinitionAddress[];
+  /** Where to go on; null at the end. */
+  readonly next: ChangesPlace | null;
+}
+
+/** A node of a branch. */
+export interface NodeAddress {
+  readonly workspace: string;
+  readonly id: string;
+}
+
+/** A schema definition of a branch. */
+export interface DefinitionAddress {
+  readonly kind: 'node_type' | 'archetype' | 'element_type';
+  readonly name: string;
+}
+
+/**
+ * Nodes as of a revision; for other branches only. Answer: array of `NodeRecord` or undefined, or undefined when
+ * this branch does not hold the content of that revision.
+ */
+export interface ReadStates {
+  readonly type: 'ReadStates';
+  readonly at: string;
+  readonly nodes: readonly NodeAddress[];
+}
+
+/** Definitions as of a revision; for other branches only. Answer: as {@link ReadStates}, with stored definitions. */
+export interface ReadDefinitionStates {
+  readonly type: 'ReadDefinitionStates';
+  readonly at: string;
+  readonly definitions: readonly DefinitionAddress[];
+}
+
 /** Definitions of a kind, sorted by name. Answer: array. */
 export interface ListDefinitions extends ReadMoment {
   readonly type: 'ListDefinitions';
@@ -544,6 +641,12 @@ export type BranchQuery =
   | ListRevisions
   | ReadRevision
   | ReadRevisionChanges
+  | CompareBranch
+  | DiffBranch
+  | ReadGraph
+  | ReadChanged
+  | ReadStates
+  | ReadDefinitionStates
   | ListDefinitions
   | ReadDefinition
   | ResolveDefinition

@@ -1,3 +1,4 @@
+import { compareRoutes } from './compare.ts';
 import { definitionRoutes } from './definitions.ts';
 import { historyRoutes } from './history.ts';
 import { nodeRoutes } from './nodes.ts';
@@ -6,7 +7,7 @@ import type { RestContext, RestRoute } from './rest-context.ts';
 import { revisionRoutes } from './revisions.ts';
 
 /**
- * Every route of content: nodes, queries, schema, history, revisions. Their description refers to
+ * Every route of content: nodes, queries, schema, history, revisions, differences. Their description refers to
  * `contentSchemas`.
  *
  * @see Content, Query, Functions and Versioning Interface: Endpoints
@@ -18,5 +19,6 @@ export function contentRoutes(context: RestContext): readonly RestRoute[] {
     ...definitionRoutes(context),
     ...historyRoutes(context),
     ...revisionRoutes(context),
+    ...compareRoutes(context),
   ];
 }

@@ -248,6 +248,35 @@ export const contentSchemas: Readonly<Record<string, JsonSchema>> = {
       has_more: { type: 'boolean' },
     },
   },
+  BranchComparison: {
+    type: 'object',
+    required: ['ahead', 'behind', 'common_ancestor'],
+    properties: {
+      ahead: { type: 'integer', minimum: 0, description: 'Revisions only the branch has.' },
+      behind: { type: 'integer', minimum: 0, description: 'Revisions only the base has.' },
+      common_ancestor: { ...revision, description: 'Greatest revision both have; `0-0` without one.' },
+    },
+  },
+  DiffEntry: {
+    type: 'object',
+    required: ['node_id', 'workspace', 'path', 'operation'],
+    properties: {
+      node_id: text,
+      workspace: text,
+      path: { ...text, description: 'Where the node is on the branch; of a deleted one, where it was.' },
+      operation: { type: 'string', enum: ['added', 'modified', 'deleted'] },
+    },
+  },
+  BranchDifference: {
+    type: 'object',
+    required: ['common_ancestor', 'added', 'modified', 'deleted'],
+    properties: {
+      common_ancestor: revision,
+      added: listOf(ref('DiffEntry')),
+      modified: listOf(ref('DiffEntry')),
+      deleted: listOf(ref('DiffEntry')),
+    },
+  },
   HistoryEntry: {
     type: 'object',
     properties: {

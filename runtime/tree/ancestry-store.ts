@@ -6,12 +6,6 @@ import type { TableReader } from '#runtime/shard/shard.ts';
 import type { GraphRecord } from './revision-graph.ts';
 import { readRevision } from './revision-store.ts';
 
-/** A revision of another branch that a merge made an ancestor of this one. */
-export interface MergedRevision extends GraphRecord {
-  /** Actor of the branch it came from, which has the content as of it unless it has been deleted. */
-  readonly home: string;
-}
-
 type StoredAncestor = readonly [parent: string | null, mergeParent: string | null, home: string];
 
 /**
@@ -21,11 +15,7 @@ type StoredAncestor = readonly [parent: string | null, mergeParent: string | nul
  * @param records those of the source that the target did not have; what is kept already stays
  * @param home the source's actor, for records that do not name another one
  */
-export function writeMergedRevisions(
-  turn: Turn,
-  records: Iterable<GraphRecord & { readonly home?: string }>,
-  home: string,
-): void {
+export function writeMergedRevisions(turn: Turn, records: Iterable<GraphRecord>, home: string): void {
   for (const record of records) {
     const { revision, parent, mergeParent } = record;
     const key = ancestryKey(parseRevision(revision));
@@ -40,10 +30,7 @@ export function writeMergedRevisions(
  *
  * @returns undefined when this branch has never had it
  */
-export function readAncestor(
-  reader: TableReader,
-  revision: Revision,
-): GraphRecord | MergedRevision | undefined {
+export function readAncestor(reader: TableReader, revision: Revision): GraphRecord | undefined {
   const own = readRevision(reader, revision);
   if (own !== undefined) return { revision: own.revision, parent: own.parent, mergeParent: own.mergeParent };
   const bytes = reader.get(BranchTable.ancestry, ancestryKey(revision));

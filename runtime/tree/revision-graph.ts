@@ -9,6 +9,8 @@ export interface GraphRecord {
   readonly parent: string | null;
   /** Head of the source of a merge. */
   readonly mergeParent: string | null;
+  /** Actor of the branch that has its content, where it came in by a merge. */
+  readonly home?: string;
 }
 
 /** Looks revisions up. */

@@ -1,0 +1,80 @@
+import type { CompareBranch, DiffBranch } from '#actors/branch/messages.ts';
+import type { HttpReply } from '#protocols/http/route.ts';
+import { askBranch, branchOf, minRevisionParameter, replyOf } from './branch-access.ts';
+import { contentSchema } from './content-schemas.ts';
+import { callerOf, type RestContext, type RestRequest, type RestRoute } from './rest-context.ts';
+
+const tag = 'Branches';
+const branchBase = '/api/management/repositories/{tenant}/{repo}/branches/{branch}';
+const slashAllowed = { allowSlash: true } as const;
+
+const responses = {
+  400: { description: 'The two are too far apart to be compared.' },
+  401: { description: 'This takes a login.' },
+  404: { description: 'There is no such repository, branch or tag.' },
+};
+
+/**
+ * How two branches differ. Where a branch is named, a tag may stand.
+ *
+ * @see Content, Query, Functions and Versioning Interface: Branches, tags, revisions; Supplement 8.2
+ */
+export function compareRoutes(context: RestContext): readonly RestRoute[] {
+  return [compareRoute(context), diffRoute(context)];
+}
+
+function compareRoute(context: RestContext): RestRoute {
+  return {
+    method: 'GET',
+    pattern: `${branchBase}/compare/{base}`,
+    operationId: 'compareBranches',
+    body: 'none',
+    auth: 'required',
+    docs: {
+      summary: 'How many revisions a branch is ahead of another one and behind it',
+      tag,
+      parameters: [minRevisionParameter],
+      responses: {
+        200: { description: 'The comparison.', schema: contentSchema('BranchComparison') },
+        ...responses,
+      },
+    },
+    handler: (request) => ask(context, request, 'CompareBranch'),
+  };
+}
+
+function diffRoute(context: RestContext): RestRoute {
+  return {
+    method: 'GET',
+    pattern: `${branchBase}/diff/{base}`,
+    operationId: 'diffBranches',
+    body: 'none',
+    auth: 'required',
+    docs: {
+      summary: 'The nodes a branch changed since it last met another one',
+      description:
+        'Net changes: what was undone is not listed, nor what a merge brought from the base. Every node of a ' +
+        'subtree that was moved or renamed is modified; a new place among the same siblings is no change.',
+      tag,
+      parameters: [minRevisionParameter],
+      responses: {
+        200: { description: 'The difference.', schema: contentSchema('BranchDifference') },
+        ...responses,
+      },
+    },
+    handler: (request) => ask(context, request, 'DiffBranch'),
+  };
+}
+
+async function ask(
+  context: RestContext,
+  request: RestRequest,
+  type: 'CompareBranch' | 'DiffBranch',
+): Promise<HttpReply> {
+  const branch = await branchOf(context, request);
+  const name = request.segment('base', slashAllowed);
+  const base = await context.directory.branchOf(branch.repository, name, 'read');
+  const baseAt = base.taggedAt === undefined ? {} : { baseAt: base.taggedAt };
+  const query: CompareBranch | DiffBranch = { type, base: base.actor, ...baseAt };
+  return await askBranch<unknown>(context, request, branch, query, callerOf(request), replyOf);
+}

@@ -1,0 +1,279 @@
+import { branchActor } from '#actors/branch/branch-actor.ts';
+import { BranchPair, type Side } from '#actors/branch/branch-pair.ts';
+import { BranchState } from '#actors/branch/branch-state.ts';
+import { lastOrderKey } from '#actors/branch/create-node.ts';
+import { EditScope } from '#actors/branch/edit-scope.ts';
+import { settle } from '#actors/branch/long-answer.ts';
+import type {
+  BranchCommand,
+  BranchComparison,
+  BranchQuery,
+  BranchState as BranchStanding,
+  TextStream,
+  Written,
+} from '#actors/branch/messages.ts';
+import { repositoryActor } from '#actors/repository/repository-actor.ts';
+import { actorId } from '#runtime/actor/actor-id.ts';
+import type { ActorKind, Caller } from '#runtime/commit/behaviour.ts';
+import { JsonText } from '#runtime/content/json-text.ts';
+import { formatRevision } from '#runtime/content/revision.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
+import { writeMergedRevisions } from '#runtime/tree/ancestry-store.ts';
+import type { NetChange } from '#runtime/tree/net-change.ts';
+import { writeRevision } from '#runtime/tree/revision-store.ts';
+import { callers, HostFixture } from './host-fixture.ts';
+
+/** The workspace of a family; it takes everything. */
+export const WORKSPACE = 'content';
+
+/** An entry of a difference. */
+export interface DiffEntry {
+  readonly node_id: string;
+  readonly workspace: string;
+  readonly path: string;
+  readonly operation: string;
+}
+
+/** What a difference answers. */
+export interface Difference {
+  readonly common_ancestor: string;
+  readonly added: readonly DiffEntry[];
+  readonly modified: readonly DiffEntry[];
+  readonly deleted: readonly DiffEntry[];
+}
+
+/** Brings what another branch changed over, node by node; where both changed a node, one side wins. */
+interface BringOver {
+  readonly type: 'BringOver';
+  readonly source: string;
+  readonly winner: 'own' | 'other';
+}
+
+/** Asks what each side of a pair did. Answer: {@link PairChanges}. */
+interface ReadPair {
+  readonly type: 'ReadPair';
+  readonly other: string;
+}
+
+/** What one side of a pair did, by id and by name. */
+export interface SideChanges {
+  readonly nodes: Readonly<
+    Record<string, Pick<NetChange, 'operation' | 'isNode' | 'locales' | 'isReordered'>>
+  >;
+  readonly definitions: Readonly<Record<string, string>>;
+}
+
+/** What both sides of a pair did. */
+export type PairChanges = Readonly<Record<Side, SideChanges>>;
+
+const limits = { commitNodesMax: 100_000 };
+const repository = actorId('default', 'site~1', 'repository');
+
+/** Branches of one repository in a real host. */
+export class BranchFamily {
+  readonly fixture: HostFixture;
+
+  private constructor(fixture: HostFixture) {
+    this.fixture = fixture;
+  }
+
+  /** With branch `main`, the built-in types and {@link WORKSPACE}. */
+  static async open(): Promise<BranchFamily> {
+    const fixture = await HostFixture.open([repositoryActor, mergingBranch]);
+    const family = new BranchFamily(fixture);
+    fixture.host.create(repository);
+    await fixture.command(repository, {
+      type: 'InitializeRepository',
+      repositoryId: 'site',
+      description: null,
+      defaultBranch: 'main',
+      defaultBranchUid: '1',
+      defaultLanguage: 'en',
+      supportedLanguages: ['en', 'de', 'fr'],
+    } as { type: string });
+    const definition = { allowed_node_types: [], allowed_root_node_types: [] };
+    await fixture.command(repository, { type: 'PutWorkspace', name: WORKSPACE, definition } as {
+      type: string;
+    });
+    family.createEmpty('main');
+    await family.command('main', { type: 'InstallBuiltIns' });
+    return family;
+  }
+
+  close(): Promise<void> {
+    return this.fixture.close();
+  }
+
+  /** Actor of a branch. */
+  actor(branch: string): string {
+    return actorId('default', 'site~1', `${branch}~1`, 'branch');
+  }
+
+  /** Makes a branch without content. */
+  createEmpty(branch: string): void {
+    this.fixture.host.create(this.actor(branch));
+  }
+
+  /** Makes a branch of another one, at its head or at an earlier revision. */
+  async fork(branch: string, source: string, revision?: string): Promise<void> {
+    await this.fixture.host.fork(this.actor(source), this.actor(branch));
+    const at = revision === undefined ? {} : { revision };
+    await this.command(branch, { type: 'BecomeFork', sourceName: source, ...at });
+  }
+
+  /** Removes a branch from disk. */
+  remove(branch: string): Promise<void> {
+    return this.fixture.host.destroyUnder(this.actor(branch).replace(/\/branch$/, ''));
+  }
+
+  command<Result = Written>(branch: string, command: BranchCommand | BringOver): Promise<Result> {
+    return this.fixture.command<Result>(this.actor(branch), command);
+  }
+
+  async query<Answer>(
+    branch: string,
+    query: BranchQuery | ReadPair,
+    caller: Caller = callers.admin,
+  ): Promise<Answer> {
+    const answer: unknown = await this.fixture.query(this.actor(branch), query, caller);
+    if (answer instanceof JsonText) return answer.parse() as Answer;
+    if (typeof answer !== 'object' || answer === null || !('chunks' in answer)) return answer as Answer;
+    let text = '';
+    for await (const chunk of (answer as TextStream).chunks) text += chunk;
+    return JSON.parse(text) as Answer;
+  }
+
+  async head(branch: string): Promise<string> {
+    return (await this.query<BranchStanding>(branch, { type: 'ReadBranchState' })).head;
+  }
+
+  compare(branch: string, base: string): Promise<BranchComparison> {
+    return this.query(branch, { type: 'CompareBranch', base: this.actor(base) });
+  }
+
+  diff(branch: string, base: string, caller?: Caller): Promise<Difference> {
+    return this.query(branch, { type: 'DiffBranch', base: this.actor(base) }, caller);
+  }
+
+  /** What both sides did since they met, as a merge would see it. */
+  pair(own: string, other: string): Promise<PairChanges> {
+    return this.query(own, { type: 'ReadPair', other: this.actor(other) });
+  }
+
+  /** Writes a merge commit. @returns null when the source has nothing the target lacks */
+  async bringOver(target: string, source: string, winner: 'own' | 'other' = 'other'): Promise<string | null> {
+    const written = await this.command(target, { type: 'BringOver', source: this.actor(source), winner });
+    return written.revision;
+  }
+
+  /** Creates a folder. @returns the revision */
+  async create(branch: string, path: string, title = '', id?: string): Promise<string> {
+    const slash = path.lastIndexOf('/');
+    const written = await this.command(branch, {
+      type: 'CreateNode',
+      workspace: WORKSPACE,
+      parentPath: path.slice(0, slash) || '/',
+      node: {
+        name: path.slice(slash + 1),
+        nodeType: 'svc:Folder',
+        properties: { title },
+        ...(id === undefined ? {} : { id }),
+      },
+      deep: false,
+    });
+    return written.revision as string;
+  }
+
+  /** Gives a folder another title. */
+  update(branch: string, path: string, title: string): Promise<Written> {
+    const place = { path };
+    return this.command(branch, { type: 'UpdateNode', workspace: WORKSPACE, place, properties: { title } });
+  }
+
+  delete(branch: string, path: string): Promise<Written> {
+    return this.command(branch, { type: 'DeleteNode', workspace: WORKSPACE, place: { path } });
+  }
+
+  rename(branch: string, path: string, newName: string): Promise<Written> {
+    return this.command(branch, { type: 'RenameNode', workspace: WORKSPACE, place: { path }, newName });
+  }
+}
+
+/** The branch of the product with one command more, which makes merge commits for tests of what follows them. */
+const mergingBranch: ActorKind = {
+  ...branchActor(limits),
+  create: (context) => {
+    const inner = branchActor(limits).create(context);
+    const state = new BranchState(context, limits);
+    return {
+      execute(command: BranchCommand | BringOver, turn) {
+        if (command.type === 'BringOver') return bringOver(new EditScope(turn, state), command);
+        return inner.execute(command as never, turn);
+      },
+      query(query: BranchQuery | ReadPair, context) {
+        if (query.type !== 'ReadPair') return inner.query(query as never, context);
+        return settle(context, (reader) => pairChanges(state, reader, query.other));
+      },
+      forget: () => {
+        state.commandSchemas.forget();
+        inner.forget?.();
+      },
+    };
+  },
+};
+
+function* pairChanges(
+  state: BranchState,
+  reader: TableReader,
+  other: string,
+): Generator<undefined, PairChanges> {
+  const pair = yield* BranchPair.meet(state, reader, other);
+  return { own: sideChanges(pair, 'own'), other: sideChanges(pair, 'other') };
+}
+
+function sideChanges(pair: BranchPair, side: Side): SideChanges {
+  const nodes: Record<string, SideChanges['nodes'][string]> = {};
+  for (const change of pair.changes(side)) {
+    if (change === undefined) continue;
+    const { operation, isNode, locales, isReordered } = change;
+    nodes[change.nodeId] = { operation, isNode, locales, isReordered };
+  }
+  const definitions: Record<string, string> = {};
+  for (const change of pair.definitionChanges(side)) {
+    if (change !== undefined) definitions[change.name] = change.operation;
+  }
+  return { nodes, definitions };
+}
+
+function* bringOver(edit: EditScope, { source, winner }: BringOver): Generator<undefined, Written> {
+  const pair = yield* BranchPair.meet(edit.state, edit.turn, source);
+  if (pair.divergence.right.length === 0) return { revision: null };
+  const own = new Set<string>();
+  for (const change of pair.changes('own')) if (isContent(change)) own.add(change.nodeId);
+  for (const change of pair.changes('other')) {
+    if (isContent(change) && (winner === 'other' || !own.has(change.nodeId))) bringNode(edit, change);
+  }
+  const mergeParent = formatRevision(pair.heads.other);
+  const facts = { actor: 'ada', message: 'merge', isSystem: false, mergeParent };
+  writeRevision(edit.turn, facts, edit.writer.changes, []);
+  writeMergedRevisions(edit.turn, pair.divergence.right, source);
+  return { revision: edit.revision };
+}
+
+/** Order is not brought over: a node that comes in is placed last. */
+function isContent(change: NetChange | undefined): change is NetChange {
+  return change !== undefined && change.operation !== 'reordered';
+}
+
+function bringNode(edit: EditScope, { workspace, nodeId, after }: NetChange): void {
+  const present = edit.head.byId(workspace, nodeId);
+  if (after === undefined) {
+    if (present !== undefined) edit.writer.remove(workspace, present);
+    return;
+  }
+  const { parentId } = after.header;
+  const orderKey = present?.header.orderKey ?? lastOrderKey(edit, workspace, parentId);
+  const next = edit.next(after, { orderKey, operation: present === undefined ? 'added' : 'modified' });
+  if (present === undefined) edit.writer.add(workspace, next);
+  else edit.writer.replace(workspace, present, next);
+}

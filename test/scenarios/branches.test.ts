@@ -162,7 +162,7 @@ describe('the record of a branch', () => {
 });
 
 describe('an empty branch', () => {
-  it('has head 0-0 and nothing in it, however often it is looked at, and can be written to [BR-005]', async () => {
+  it('has head 0-0 and nothing in it, however often it is looked at, and can be written to [BR-005, BR-037]', async () => {
     const space = (await client.workspace()).on('blank');
     await space.on('main').add('/', 'not-here');
     const made = await client.branch('blank');
@@ -350,7 +350,7 @@ describe('a fork', () => {
     expect((await client.managed('GET', '/branches/refused')).status).toBe(404);
   });
 
-  it('equals its source at its revision while writers go on there', async () => {
+  it('equals its source at its revision while writers go on there [BR-038]', async () => {
     const space = await client.workspace();
     let isForking = true;
     const write = async (writer: number) => {
@@ -436,7 +436,7 @@ describe('the head of a branch', () => {
 });
 
 describe('a protected branch', () => {
-  it('refuses deletion and head changes, takes writes, and can be released [BR-015, BR-016, BR-021]', async () => {
+  it('refuses deletion and head changes, takes writes, and can be released [BR-016, BR-021]', async () => {
     const revision = await client.headOf('main');
     await client.branch('guarded', { upstream_branch: 'main', protected: true });
     for (const [method, rest, body] of [
@@ -456,7 +456,7 @@ describe('a protected branch', () => {
 });
 
 describe('deleting a branch', () => {
-  it('frees its disk and leaves others as they are, forks of it included', async () => {
+  it('frees its disk and leaves others as they are, forks of it included [BR-039]', async () => {
     const space = await client.workspace();
     await client.branch('doomed', { upstream_branch: 'main' });
     await space.on('doomed').add('/', 'inside');
@@ -474,7 +474,7 @@ describe('deleting a branch', () => {
     expect(await space.on('doomed').names()).toEqual([]);
   });
 
-  it('is refused for the default branch', async () => {
+  it('is refused for the default branch [BR-036]', async () => {
     const answer = await client.managed('DELETE', '/branches/main');
     expect([answer.status, answer.json.code]).toEqual([403, 'FORBIDDEN']);
   });

@@ -182,7 +182,7 @@ describe('a tag in the place of a branch', () => {
     expect((await server.admin('GET', `${types}/tag:Type/resolved`)).status).toBe(200);
   });
 
-  it('reads earlier revisions, and none later than its own [TAG-008]', async () => {
+  it('reads earlier revisions, and none later than its own [TAG-008, TAG-013]', async () => {
     expect(namesOf((await tagged.getAt(earlier, '/')).json)).toEqual(['a']);
     const latest = await client.headOf('main');
     expect((await tagged.getAt(latest, '/')).json).toEqual((await tagged.get('/')).json);
@@ -190,7 +190,7 @@ describe('a tag in the place of a branch', () => {
     expect((await client.revisions(`/${latest}?branch=then%2F1`)).status).toBe(404);
   });
 
-  it('shows the history, audit log and revisions that led to its revision [TAG-008]', async () => {
+  it('shows the history, audit log and revisions that led to its revision [TAG-008, TAG-013]', async () => {
     const ledger = async (kind: string, branch: string, place: string) => {
       const path = `/api/${kind}/${client.repository}/${encodeURIComponent(branch)}/${space.name}${place}`;
       return expectStatus(await server.admin('GET', path), 200).json;
@@ -225,7 +225,7 @@ describe('a tag in the place of a branch', () => {
     }
   });
 
-  it('shows the manual versions and the staleness of its revision [TAG-008]', async () => {
+  it('shows the manual versions of its revision [TAG-013]', async () => {
     const path = `/page/svc:version`;
     const versions = async (at: Space, place: string) => (await at.get(place)).json as { note: string }[];
     expect((await versions(tagged, path)).map(({ note }) => note)).toEqual(['before']);
@@ -275,7 +275,7 @@ describe('a tag of a deleted branch', () => {
     return readdirSync(join(tenant, folder)).filter((name) => name.includes('~'));
   };
 
-  it('still shows its revision, also after a restart, until it is deleted itself [TAG-004]', async () => {
+  it('still shows its revision, also after a restart, until it is deleted itself [TAG-004, TAG-012]', async () => {
     const before = folders();
     await client.branch('mortal', { upstream_branch: 'main' });
     const space = (await client.workspace()).on('mortal');

@@ -104,7 +104,7 @@ describe('branches of a repository', () => {
     });
   });
 
-  it('cannot be removed while they are protected or the default [BR-015, BR-016]', async () => {
+  it('cannot be removed while they are protected or the default [BR-016]', async () => {
     await register('dev', 'b1', { protected: true });
     const remove = (name: string) => send<BranchUnregistered>({ type: 'UnregisterBranch', name });
     await expect(remove('dev')).rejects.toMatchObject({ code: 'FORBIDDEN' });

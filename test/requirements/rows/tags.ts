@@ -3,15 +3,17 @@ import type { Requirement } from '../requirement.ts';
 
 /** Requirement rows: tags. */
 export const tagsRows: readonly Requirement[] = [
-  { id: 'TAG-001', document: 2, section: 'Tags', status: 'planned', theme: 'versioning', behaviour: 'POST `/tags` `{name, revision, message, created_by, protected}` answers the tag' },
-  { id: 'TAG-002', document: 2, section: 'Tags', status: 'planned', theme: 'versioning', behaviour: 'GET `/tags` lists the tags' },
-  { id: 'TAG-003', document: 2, section: 'Tags', status: 'planned', theme: 'versioning', behaviour: 'GET `/tags/{name}` answers the tag' },
-  { id: 'TAG-004', document: 2, section: 'Tags', status: 'planned', theme: 'versioning', behaviour: 'A tag names one revision permanently: there is no update of it' },
-  { id: 'TAG-005', document: 2, section: 'Tags', status: 'planned', theme: 'versioning', behaviour: 'DELETE of a protected tag is refused with 403' },
-  { id: 'TAG-006', document: 2, section: 'Tags', status: 'planned', theme: 'versioning', behaviour: 'A branch can be forked from the revision of a tag' },
-  { id: 'TAG-007', document: 3, section: 'Tags (supplement)', status: 'planned', theme: 'versioning', behaviour: 'A tag create echoes its fields; a minimal one has `created_by: system`; it is listed; DELETE answers 204; unknown get and delete answer 404 `TAG_NOT_FOUND`', covers: ['3/70'] },
-  { id: 'TAG-008', document: 3, section: 'Tags (supplement)', status: 'planned', theme: 'versioning', behaviour: 'A tag in the place of a branch works in a read URL', covers: ['3/71'] },
-  { id: 'TAG-009', document: 3, section: 'Tags (supplement)', status: 'planned', theme: 'versioning', behaviour: 'A tag create with a taken name answers 409 `TAG_ALREADY_EXISTS`' },
-  { id: 'TAG-010', document: 3, section: 'Tags (supplement)', status: 'planned', theme: 'versioning', behaviour: 'A tag on an unknown revision answers 404' },
-  { id: 'TAG-011', document: 'design', section: 'Tags', status: 'planned', theme: 'versioning', behaviour: 'A write through a tag answers 405' },
+  { id: 'TAG-001', document: 2, section: 'Tags', status: 'verified', theme: 'versioning', behaviour: 'POST `/tags` `{name, revision, message, created_by, protected}` answers the tag' },
+  { id: 'TAG-002', document: 2, section: 'Tags', status: 'verified', theme: 'versioning', behaviour: 'GET `/tags` lists the tags' },
+  { id: 'TAG-003', document: 2, section: 'Tags', status: 'verified', theme: 'versioning', behaviour: 'GET `/tags/{name}` answers the tag' },
+  { id: 'TAG-004', document: 2, section: 'Tags', status: 'verified', theme: 'versioning', behaviour: 'A tag names one revision permanently: there is no update of it' },
+  { id: 'TAG-005', document: 2, section: 'Tags', status: 'verified', theme: 'versioning', behaviour: 'DELETE of a protected tag is refused with 403' },
+  { id: 'TAG-006', document: 2, section: 'Tags', status: 'verified', theme: 'versioning', behaviour: 'A branch can be forked from the revision of a tag' },
+  { id: 'TAG-007', document: 3, section: 'Tags (supplement)', status: 'verified', theme: 'versioning', behaviour: 'A tag create echoes its fields; a minimal one has `created_by: system`; it is listed; DELETE answers 204; unknown get and delete answer 404 `TAG_NOT_FOUND`', covers: ['3/70'] },
+  { id: 'TAG-008', document: 3, section: 'Tags (supplement)', status: 'verified', theme: 'versioning', behaviour: 'A tag in the place of a branch works in a read URL', covers: ['3/71'] },
+  { id: 'TAG-009', document: 3, section: 'Tags (supplement)', status: 'verified', theme: 'versioning', behaviour: 'A tag create with a taken name answers 409 `TAG_ALREADY_EXISTS`' },
+  { id: 'TAG-010', document: 3, section: 'Tags (supplement)', status: 'verified', theme: 'versioning', behaviour: 'A tag on an unknown revision answers 404' },
+  { id: 'TAG-011', document: 'design', section: 'Tags', status: 'verified', theme: 'versioning', behaviour: 'A write through a tag answers 405' },
+  { id: 'TAG-012', document: 'design', section: 'Tags', status: 'verified', theme: 'versioning', behaviour: 'A tag stays readable after its branch is deleted, until the tag is deleted' },
+  { id: 'TAG-013', document: 'design', section: 'Tags', status: 'verified', theme: 'versioning', behaviour: 'Nothing later than its revision is seen through a tag: history, audit log, manual versions and revisions included' },
 ];

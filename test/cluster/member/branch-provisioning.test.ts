@@ -1,0 +1,136 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { BranchState } from '#actors/branch/messages.ts';
+import type { BranchEntry } from '#actors/repository/messages.ts';
+import { MemberBranches } from '#cluster/member/branch-provisioning.ts';
+import { LazyUpgrades } from '#cluster/member/built-in-upgrades.ts';
+import { MemberProvisioning } from '#cluster/member/provisioning.ts';
+import type { NewBranch, RepositoryAddress } from '#protocols/rest/ports.ts';
+import { systemClock } from '#runtime/base/clock.ts';
+import { systemRandom } from '#runtime/base/random.ts';
+import type { Caller } from '#runtime/commit/behaviour.ts';
+import { parseRevision } from '#runtime/content/revision.ts';
+import { silentLog } from '#runtime/telemetry/log-context.ts';
+import { callers, HostFixture } from '#test/support/host-fixture.ts';
+
+let fixture: HostFixture;
+let provisioning: MemberProvisioning;
+let branches: MemberBranches;
+let repository: RepositoryAddress;
+
+beforeEach(async () => {
+  fixture = await HostFixture.open();
+  provisioning = new MemberProvisioning(fixture.host, fixture.host, systemRandom);
+  branches = new MemberBranches(fixture.host, fixture.host, systemRandom);
+  await provisioning.bootstrap(() =>
+    Promise.resolve({ username: 'admin', email: null, passwordHash: 'hash', mustChangePassword: false }),
+  );
+  const { uid } = await provisioning.createRepository(
+    'default',
+    {
+      repositoryId: 'blog',
+      description: null,
+      defaultBranch: 'main',
+      defaultLanguage: 'en',
+      supportedLanguages: [],
+    },
+    { caller: callers.admin },
+  );
+  const part = `blog~${uid}`;
+  repository = { tenant: 'default', part, actor: `default/${part}/repository` };
+});
+
+afterEach(() => fixture.close());
+
+function create(name: string, more: Partial<NewBranch> = {}, caller: Caller = callers.admin) {
+  const branch = { name, createdBy: 'system', protected: false, description: null, ...more };
+  return branches.createBranch(repository, branch, { caller });
+}
+
+function parts(): string[] {
+  return fixture.host
+    .namesUnder(`default/${repository.part}`)
+    .filter((name) => name.includes('~'))
+    .sort();
+}
+
+function actorOf({ name, uid }: Pick<BranchEntry, 'name' | 'uid'>): string {
+  return `default/${repository.part}/${encodeURIComponent(`${name}~${uid}`)}/branch`;
+}
+
+function standing(entry: BranchEntry): BranchState {
+  return fixture.query<BranchState>(actorOf(entry), { type: 'ReadBranchState' });
+}
+
+describe('MemberBranches', () => {
+  it('leaves nothing of a creation that is refused, whatever refuses it', async () => {
+    await create('dev', { upstreamBranch: 'main' });
+    const before = parts();
+    for (const [name, more, code] of [
+      ['dev', {}, 'BRANCH_ALREADY_EXISTS'],
+      ['a b', {}, 'INVALID_BRANCH_NAME'],
+      ['x', { upstreamBranch: 'nope' }, 'BRANCH_NOT_FOUND'],
+      ['x', { fromRevision: parseRevision('5-5') }, 'REVISION_NOT_FOUND'],
+      ['x', { upstreamBranch: 'main', createdBy: 'x'.repeat(1_001) }, 'VALIDATION_FAILED'],
+    ] as const) {
+      await expect(create(name, more)).rejects.toMatchObject({ code });
+    }
+    for (const caller of [callers.anonymous, callers.otherTenant]) {
+      await expect(create('x', {}, caller)).rejects.toThrow();
+    }
+    expect(parts()).toEqual(before);
+  });
+
+  it('sweeps away what is not listed and keeps what is, retired branches included', async () => {
+    await create('dev', { upstreamBranch: 'main' });
+    const gone = await create('gone', { upstreamBranch: 'main' });
+    await fixture.command(actorOf(gone), {
+      type: 'PutDefinition',
+      kind: 'node_type',
+      definition: { name: 'own:Type' },
+    } as never);
+    const { head } = standing(gone);
+    const delivery = { caller: callers.admin };
+    const tag = {
+      name: 'v1',
+      revision: parseRevision(head),
+      createdBy: 'ann',
+      message: null,
+      protected: false,
+    };
+    await branches.createTag(repository, tag, delivery);
+    await branches.removeBranch(repository, 'gone', delivery);
+    const before = parts();
+    expect(before).toContain(`gone~${gone.uid}`);
+    const folder = join(fixture.folder, 'actors/default', repository.part);
+    mkdirSync(join(folder, encodeURIComponent('half~0000000000'), 'branch'), { recursive: true });
+    expect(await provisioning.sweep()).toEqual([`default/${repository.part}/half~0000000000`]);
+    expect(parts()).toEqual(before);
+    expect(await provisioning.sweep()).toEqual([]);
+    await branches.removeTag(repository, 'v1', delivery);
+    expect(parts()).toHaveLength(before.length - 1);
+    await fixture.reopen();
+    expect(parts()).toHaveLength(before.length - 1);
+  });
+});
+
+describe('an empty branch', () => {
+  it('receives built-ins by its first writer, also one who comes while somebody reads [BR-005]', async () => {
+    const entry = await create('blank');
+    const actor = actorOf(entry);
+    const upgrades = new LazyUpgrades(fixture.host, systemClock, silentLog);
+    await upgrades.branch(repository.actor, actor, 'read');
+    await upgrades.branch(repository.actor, actor, 'read');
+    expect(standing(entry)).toMatchObject({ head: '0-0', builtInsPending: true });
+    const reading = upgrades.branch(repository.actor, actor, 'read');
+    await upgrades.branch(repository.actor, actor, 'write');
+    await reading;
+    expect(standing(entry).builtInsPending).toBe(false);
+    const { head } = standing(entry);
+    expect(head).not.toBe('0-0');
+    expect(upgrades.branch(repository.actor, actor, 'write')).toBeUndefined();
+    expect(upgrades.branch(repository.actor, actor, 'read')).toBeUndefined();
+    expect(standing(entry).head).toBe(head);
+  });
+});

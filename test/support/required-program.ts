@@ -17,7 +17,8 @@ export function requiredProgram(name: string, packageName = name): string {
     spawnSync('apt-get', ['install', '-y', '--no-install-recommends', packageName], { env, stdio: 'ignore' });
   }
   const installed = lookUp(name);
-  if (installed === undefined) throw new Error(`this test drives ${name}: install the Debian package ${packageName}`);
+  if (installed === undefined)
+    throw new Error(`this test drives ${name}: install the Debian package ${packageName}`);
   return installed;
 }
 

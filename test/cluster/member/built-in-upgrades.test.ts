@@ -102,7 +102,10 @@ describe('LazyUpgrades', () => {
   it('brings a repository and then its branch up to date once, however many ask [BUILT-013, EASY-013]', async () => {
     expect([pendingInRepository(), pendingInBranch()]).toEqual([1, true]);
     const upgrades = new LazyUpgrades(fixture.host, systemClock, silentLog);
-    await Promise.all([upgrades.branch(repository, branch, 'read'), upgrades.branch(repository, branch, 'read')]);
+    await Promise.all([
+      upgrades.branch(repository, branch, 'read'),
+      upgrades.branch(repository, branch, 'read'),
+    ]);
     expect(told).toEqual(['repository InstallBuiltInWorkspaces', 'branch InstallBuiltIns']);
     expect([pendingInRepository(), pendingInBranch()]).toEqual([0, false]);
     expect(upgrades.repository(repository)).toBeUndefined();

@@ -8,6 +8,7 @@ import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { Write } from '#runtime/log/log-entry.ts';
 import { KEY_BYTES_MAX } from './binary-key.ts';
 import type { Applied, Range, Row, Shard, ShardPosition, ShardSnapshot } from './shard.ts';
+import { goBackToFlushed, requireSound } from './unflushed-file.ts';
 
 /** Number of the format of everything in a shard; raised with a migration when a layout changes. */
 export const SHARD_FORMAT = 1;
@@ -87,7 +88,8 @@ function decodePosition(bytes: Uint8Array | undefined): ShardPosition {
  *
  * After a failed commit or flush lmdb-js goes on showing the rejected write and its own `close` never ends,
  * because it waits for that flush. So the shard refuses every further application, and closing does without
- * the waiting: the owner closes it and opens it again, both in the same turn.
+ * the waiting: the owner closes it and opens it again, both in the same turn. After a failed flush the file is
+ * replaced before the failure is told, see unflushed-file.ts.
  */
 export class LmdbShard implements Shard {
   readonly #folder: string;
@@ -108,10 +110,11 @@ export class LmdbShard implements Shard {
    * @param folder made when missing
    * @param tableNames the names of the tables, in the order of their numbers; a hole stays unused
    * @throws {ServiceError} `DATA_CORRUPTED` when the shard was written by a newer format, which is left as it
-   *   is; `STORAGE_FULL`, `WRITES_STOPPED` when it cannot be made or opened
+   *   is, or when a flush failed for good; `STORAGE_FULL`, `WRITES_STOPPED` when it cannot be made or opened
    */
   constructor(folder: string, tableNames: readonly string[]) {
     this.#folder = folder;
+    requireSound(folder);
     try {
       mkdirSync(folder, { recursive: true, mode: 0o700 });
       this.#env = open<Uint8Array, string>({
@@ -186,6 +189,7 @@ export class LmdbShard implements Shard {
       assert(canBeStored(key), `a key of ${key.length} bytes`);
       this.#table(table);
     }
+    const transaction = this.#transaction;
     const done = Promise.resolve(this.#enqueue(writes, position)).then(
       () => {
         this.#running = undefined;
@@ -193,7 +197,9 @@ export class LmdbShard implements Shard {
         this.#position = position;
       },
       async (error: unknown) => {
-        this.#failed ??= storageError(this.#folder, await commitError(error));
+        this.#failed = storageError(this.#folder, await commitError(error));
+        // It can be seen, so the commit worked and the flush did not.
+        if (this.#transaction !== transaction) await this.#goBack();
         this.#running = undefined;
         throw this.#failed;
       },
@@ -253,6 +259,20 @@ export class LmdbShard implements Shard {
     if (this.#running !== undefined) return this.#running.then(() => this.#closeNow());
     this.#closeNow();
     return Promise.resolve();
+  }
+
+  /** Number of the newest transaction readers can see. */
+  get #transaction(): number {
+    this.#env.resetReadTxn();
+    return (this.#env.getStats() as { readonly lastTxnId: number }).lastTxnId;
+  }
+
+  async #goBack(): Promise<void> {
+    try {
+      await goBackToFlushed(this.#folder, DATA_FILE);
+    } catch (failedAgain) {
+      this.#failed = failedAgain as ServiceError;
+    }
   }
 
   #enqueue(writes: readonly Write[], position: ShardPosition): Promise<unknown> {

@@ -12,6 +12,7 @@ import { ServiceError } from '#runtime/errors/service-error.ts';
 import { findDamage } from '#test/support/branch-checker.ts';
 import { engineUser } from '#test/support/engine.ts';
 import { FaultyFileSystem } from '#test/support/faulty-file-system.ts';
+import { requiredProgram } from '#test/support/required-program.ts';
 import {
   BRANCH,
   CONTENT,
@@ -93,43 +94,39 @@ describe('a full disk', () => {
     expect(await damage()).toEqual([]);
   });
 
-  const canLift = spawnSync('prlimit', ['--version']).status === 0;
-
-  it.runIf(canLift)(
-    'under the shard refuses writes when too much waits for it, reads go on, and it catches up by itself [DUR-005]',
-    async () => {
-      const script = join(import.meta.dirname, '..', 'support', 'full-shard-engine.ts');
-      const limited = `ulimit -S -f 4000; trap '' XFSZ; exec "$@"`;
-      const child = spawn('/bin/sh', ['-c', limited, 'sh', process.execPath, script, folder], {
-        stdio: ['pipe', 'pipe', 'ignore'],
-      });
-      const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
-      const hear = async (): Promise<Record<string, unknown>> =>
-        JSON.parse((await lines.next()).value as string);
-      const full = await hear();
-      expect(full).toEqual({
-        made: full.made,
-        code: 'STORAGE_FULL',
-        readable: full.made,
-        failures: true,
-        pending: true,
-      });
-      expect(spawnSync('prlimit', [`--pid=${child.pid}`, '--fsize=unlimited:unlimited']).status).toBe(0);
-      child.stdin.write('there is space\n');
-      const freed = await hear();
-      expect(freed).toEqual({
-        made: (full.made as number) + 100,
-        readable: (full.made as number) + 100,
-        stopped: 0,
-      });
-      expect(await hear()).toEqual({ closed: true });
-      branch = await openTestBranch(folder);
-      for (let number = 0; number < (freed.made as number); number += 1)
-        expect(exists(`/n${number}`)).toBe(true);
-      await branch.engine.close();
-      expect(await damage()).toEqual([]);
-    },
-  );
+  it('under the shard refuses writes when too much waits for it, reads go on, and it catches up by itself [DUR-005]', async () => {
+    const script = join(import.meta.dirname, '..', 'support', 'full-shard-engine.ts');
+    const limited = `ulimit -S -f 4000; trap '' XFSZ; exec "$@"`;
+    const child = spawn('/bin/sh', ['-c', limited, 'sh', process.execPath, script, folder], {
+      stdio: ['pipe', 'pipe', 'ignore'],
+    });
+    const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+    const hear = async (): Promise<Record<string, unknown>> =>
+      JSON.parse((await lines.next()).value as string);
+    const full = await hear();
+    expect(full).toEqual({
+      made: full.made,
+      code: 'STORAGE_FULL',
+      readable: full.made,
+      failures: true,
+      pending: true,
+    });
+    const prlimit = requiredProgram('prlimit', 'util-linux');
+    expect(spawnSync(prlimit, [`--pid=${child.pid}`, '--fsize=unlimited:unlimited']).status).toBe(0);
+    child.stdin.write('there is space\n');
+    const freed = await hear();
+    expect(freed).toEqual({
+      made: (full.made as number) + 100,
+      readable: (full.made as number) + 100,
+      stopped: 0,
+    });
+    expect(await hear()).toEqual({ closed: true });
+    branch = await openTestBranch(folder);
+    for (let number = 0; number < (freed.made as number); number += 1)
+      expect(exists(`/n${number}`)).toBe(true);
+    await branch.engine.close();
+    expect(await damage()).toEqual([]);
+  });
 });
 
 describe('a flush that fails once', () => {

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { open } from 'lmdb';
@@ -147,62 +147,4 @@ describe('an LMDB shard whose disk takes no more', () => {
       });
     },
   );
-});
-
-const support = join(import.meta.dirname, '..', '..', 'support');
-const canCompile = process.platform === 'linux' && spawnSync('cc', ['--version']).status === 0;
-
-describe.runIf(canCompile)('an LMDB shard one flush of which fails [DUR-011]', () => {
-  let folder: string;
-
-  beforeEach(() => {
-    folder = newFolder();
-  });
-
-  afterEach(() => {
-    rmSync(folder, { recursive: true, force: true });
-  });
-
-  function run(how: string): unknown {
-    const library = join(folder, 'failing-flush.so');
-    const compiled = spawnSync('cc', [
-      '-shared',
-      '-fPIC',
-      '-o',
-      library,
-      join(support, 'failing-flush.c'),
-      '-ldl',
-    ]);
-    expect(String(compiled.stderr)).toBe('');
-    const script = join(support, 'failing-flush-shard.ts');
-    const child = spawnSync(process.execPath, [script, join(folder, 'shard'), how], {
-      env: { ...process.env, LD_PRELOAD: library, FAIL_FLUSH_FILE: join(folder, 'trigger') },
-      encoding: 'utf8',
-    });
-    expect(child.signal).toBeNull();
-    expect(existsSync(join(folder, 'trigger'))).toBe(false);
-    return JSON.parse(child.stdout);
-  }
-
-  it('goes back to what was flushed before, although a second flush would say that all is well', async () => {
-    expect(run('once')).toEqual({
-      outcomes: ['done', 'WRITES_STOPPED', 'WRITES_STOPPED', 'done', 'done'],
-      states: [
-        { text: '1', sequence: 1 },
-        { text: '4', sequence: 4 },
-      ],
-      unhandled: [],
-    });
-    const shard = new LmdbShard(join(folder, 'shard'), ['a']);
-    expect([shard.position.sequence, String(shard.get(0, 'k299'))]).toEqual([5, '5']);
-    await shard.close();
-  });
-
-  it('is never opened again when it cannot go back', () => {
-    expect(run('for-good')).toEqual({
-      outcomes: ['done', 'WRITES_STOPPED', 'WRITES_STOPPED'],
-      states: ['DATA_CORRUPTED', 'DATA_CORRUPTED'],
-      unhandled: [],
-    });
-  });
 });

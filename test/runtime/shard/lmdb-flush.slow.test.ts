@@ -23,7 +23,7 @@ describe('an LMDB shard one flush of which fails [DUR-011]', () => {
 
   function run(how: string): unknown {
     const library = join(folder, 'failing-flush.so');
-    const compiled = spawnSync('cc', [
+    const compiled = spawnSync(compiler, [
       '-shared',
       '-fPIC',
       '-o',

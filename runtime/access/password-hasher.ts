@@ -1,5 +1,5 @@
 import { hash, verify } from 'argon2';
-import { BoundedQueue } from '#runtime/base/bounded-queue.ts';
+import { BoundedTurns } from '#runtime/base/bounded-turns.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { PASSWORD_CHARACTERS_MAX } from './password-rule.ts';
 
@@ -24,8 +24,7 @@ const nobody =
 
 /** Hashes and compares passwords off the event loop, a bounded number at a time. */
 export class PasswordHasher {
-  readonly #waiting = new BoundedQueue<() => void>(WAITING_MAX);
-  #running = 0;
+  readonly #turns = new BoundedTurns({ runningMax: HASHES_MAX, waitingMax: WAITING_MAX });
 
   /**
    * The argon2id hash of a password, with its salt and parameters.
@@ -48,21 +47,7 @@ export class PasswordHasher {
     return fits && stored !== undefined && bounded === password;
   }
 
-  async #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
-    if (this.#running >= HASHES_MAX) {
-      await new Promise<void>((resolve, reject) => {
-        if (!this.#waiting.push(resolve)) reject(new ServiceError('OVERLOADED', 'Too many logins at once'));
-      });
-    } else {
-      this.#running += 1;
-    }
-    try {
-      return await work();
-    } finally {
-      // The place is handed on, not given back, so that nobody overtakes those who wait.
-      const next = this.#waiting.shift();
-      if (next === undefined) this.#running -= 1;
-      else next();
-    }
+  #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
+    return this.#turns.run(work) ?? Promise.reject(new ServiceError('OVERLOADED', 'Too many logins at once'));
   }
 }

@@ -101,7 +101,8 @@ export class PathRouter<Principal> {
       const slash = path.indexOf('/', at + 1);
       const end = slash < 0 ? path.length : slash;
       const text = path.slice(at + 1, end);
-      const literal = node.literals.get(text);
+      // Looking up a text of the request means hashing it, so it is not done where nothing can be found.
+      const literal = node.literals.size === 0 ? undefined : node.literals.get(text);
       if (literal !== undefined) {
         const found = this.#walk(literal, method, path, end, captures);
         if (found !== undefined) return found;

@@ -3,7 +3,7 @@ import { builtInNodeTypes } from '#runtime/content/built-in/node-types.ts';
 import { builtInWorkspaces } from '#runtime/content/built-in/workspaces.ts';
 import { planInitialStructure } from '#runtime/content/initial-structure.ts';
 import { newSchemaRecord, replacedSchemaRecord } from '#runtime/content/schema-record.ts';
-import { CommonTable } from '#runtime/commit/behaviour.ts';
+import { CommonTable, type Turn } from '#runtime/commit/behaviour.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { readDefinition } from '#runtime/tree/schema-store.ts';
 import { addPlanned, rootParent } from './create-node.ts';
@@ -64,6 +64,20 @@ export function* installBuiltIns(edit: EditScope, _command: InstallBuiltIns): Ge
   return {
     revision: edit.finish({ isSystem: true, actor: 'system' }, 'Install built-in types and workspaces'),
   };
+}
+
+/**
+ * Takes note of shipped types that are not there any more, after the head was moved to before they came: they
+ * are shipped to the branch again when it is next written.
+ */
+export function forgetMissingBuiltIns(turn: Turn): void {
+  const { nodeTypes, workspaces } = readInstalled(turn);
+  const isThere = (name: string): boolean => readDefinition(turn, 'node_type', name) !== undefined;
+  const kept = Object.entries(nodeTypes).filter(([name]) => isThere(name));
+  if (kept.length === Object.keys(nodeTypes).length) return;
+  // Initial nodes came in the same revisions as the types.
+  const row = { nodeTypes: Object.fromEntries(kept), workspaces: kept.length === 0 ? {} : workspaces };
+  turn.put(CommonTable.meta, INSTALLED_KEY, Buffer.from(JSON.stringify(row)));
 }
 
 /**

@@ -22,6 +22,7 @@ import {
   writeBranchHead,
 } from '#runtime/tree/revision-store.ts';
 import { restoreDefinition, storedDefinition } from '#runtime/tree/schema-store.ts';
+import { forgetMissingBuiltIns } from './built-ins.ts';
 import { SLICE_NODES } from './delete-node.ts';
 import type { EditScope } from './edit-scope.ts';
 import type { BecomeFork, ForkMade, HeadMoved, MoveHead } from './messages.ts';
@@ -122,6 +123,7 @@ function* restore(edit: EditScope, target: Revision): Generator<undefined, void>
   }));
   yield* inSlices(moves, (move) => restorer.leave(move));
   for (const { kind, name, stored } of definitions) restoreDefinition(turn, kind, name, stored);
+  if (definitions.some(({ stored }) => stored === undefined)) forgetMissingBuiltIns(turn);
   state.commandSchemas.forget();
   yield* edit.writer.reindex();
   yield* inSlices(moves, (move) => restorer.enter(move));

@@ -60,6 +60,11 @@ export class LazyUpgrades implements BuiltInUpgrades {
       : running.then(() => this.branch(repository, branch, use));
   }
 
+  /** Looks at a branch again when it is next used: its head was moved, maybe to before the built-ins came. */
+  forget(branch: ActorId): void {
+    this.#checked.delete(branch);
+  }
+
   /** @param upgrade answers whether there is nothing left to do */
   #once(actor: ActorId, upgrade: () => Promise<boolean>): Promise<void> | undefined {
     if (this.#checked.has(actor)) return undefined;

@@ -1,6 +1,7 @@
 import type { HttpObservation } from '#protocols/http/uws-server.ts';
 import type { RestRoute } from '#protocols/rest/rest-context.ts';
 import type { HostObserver } from '#runtime/actor/actor-host.ts';
+import type { ActorId } from '#runtime/actor/ports.ts';
 import type { Clock } from '#runtime/base/clock.ts';
 import type { FileSystem, OpenFile } from '#runtime/base/file-system.ts';
 import type { JournalEvent } from '#runtime/embedded/journal-events.ts';
@@ -9,8 +10,16 @@ import type { HttpRouteMetrics, Metrics } from '#runtime/telemetry/metrics.ts';
 
 const MS_PER_SECOND = 1000;
 
-/** Counts batches and logs what an operator has to know of the actors. */
-export function hostObserver(metrics: Metrics, log: Log): HostObserver {
+/**
+ * Counts batches and logs what an operator has to know of the actors.
+ *
+ * @param onHeadMoved told when a branch has gone to another of its revisions
+ */
+export function hostObserver(
+  metrics: Metrics,
+  log: Log,
+  onHeadMoved: (actor: ActorId) => void,
+): HostObserver {
   const events = metrics.counter('svc_events_total', 'Events of durable commands.');
   const failures = metrics.counter('svc_apply_failures_total', 'Applications to a shard that failed.');
   return {
@@ -20,7 +29,10 @@ export function hostObserver(metrics: Metrics, log: Log): HostObserver {
       metrics.batchBytes.observe(bytes);
       metrics.commitSeconds.observe(elapsedMs / MS_PER_SECOND);
     },
-    events: (_actor, happened) => events.add(happened.length),
+    events(actor, happened) {
+      events.add(happened.length);
+      if (happened.some(({ type }) => type === 'HeadMoved')) onHeadMoved(actor);
+    },
     stopped: (actor, error) => log.error('writes of an actor stopped', { actor, error }),
     applyFailed(actor, error) {
       failures.add();

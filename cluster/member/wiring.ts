@@ -10,6 +10,7 @@ import { AdminTokens } from '#runtime/access/admin-tokens.ts';
 import { LoginThrottle } from '#runtime/access/login-throttle.ts';
 import { PasswordHasher } from '#runtime/access/password-hasher.ts';
 import type { Principal } from '#runtime/access/principal.ts';
+import type { ActorId } from '#runtime/actor/ports.ts';
 import { ActorHost } from '#runtime/actor/actor-host.ts';
 import type { Clock } from '#runtime/base/clock.ts';
 import { type FileSystem, realFileSystem } from '#runtime/base/file-system.ts';
@@ -96,7 +97,9 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
   closers.add(() => lock.release());
   const secrets = loadSecrets(serverOptions, random);
   const metrics = new Metrics({ collectDefaults: environment.collectDefaultMetrics === true });
-  const host = await openHost(environment, metrics, closers);
+  let upgrades: LazyUpgrades | undefined;
+  const host = await openHost(environment, metrics, closers, (actor) => upgrades?.forget(actor));
+  upgrades = new LazyUpgrades(host, clock, log);
   const hasher = new PasswordHasher();
   const provisioning = new MemberProvisioning(host, host, random);
   const isNew = await provisioning.bootstrap(() =>
@@ -116,7 +119,7 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
   const tokens = new AdminTokens(secrets.jwtSecret.reveal(), clock, random);
   const routes = memberRoutes({
     router: host,
-    directory: new RepositoryDirectory(host, new LazyUpgrades(host, clock, log)),
+    directory: new RepositoryDirectory(host, upgrades),
     clock,
     provisioning,
     branches: new MemberBranches(host, host, random),
@@ -170,6 +173,7 @@ async function openHost(
   { options, clock, random, log, files }: MemberEnvironment,
   metrics: Metrics,
   closers: Closers,
+  onHeadMoved: (actor: ActorId) => void,
 ): Promise<ActorHost> {
   const { dataDir } = options.server;
   const journal = await Journal.open({
@@ -191,7 +195,7 @@ async function openHost(
     random,
     kinds: [tenantActor, repositoryActor, branchActor({ commitNodesMax: options.limits.commitNodesMax })],
     limits: hostLimits(options.limits),
-    observer: hostObserver(metrics, log),
+    observer: hostObserver(metrics, log, onHeadMoved),
   });
   closers.add(() => host.close());
   await host.recover();

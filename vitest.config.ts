@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
 /**
@@ -6,6 +7,8 @@ import { defineConfig } from 'vitest/config';
  */
 const shared = {
   pool: 'forks',
+  // Many tests wait for a disk or for a process they started, so a machine of two cores is not left at one file.
+  maxWorkers: Math.max(2, availableParallelism() - 1),
   testTimeout: 30_000,
   hookTimeout: 60_000,
   // CommonJS packages are imported as Node does it, or a test would run other code than the product.

@@ -28,6 +28,7 @@ import { runDslQuery } from './dsl-query.ts';
 import { EditScope } from './edit-scope.ts';
 import { runQuery } from './json-query.ts';
 import { listChildren } from './list-children.ts';
+import { listConflicts } from './list-conflicts.ts';
 import { createVersion, restoreVersion } from './manual-versions.ts';
 import type { BranchCommand, BranchQuery } from './messages.ts';
 import { becomeFork, moveHead } from './move-head.ts';
@@ -114,6 +115,7 @@ const queries: QueryHandlers = {
   ReadRevisionChanges: readRevisionChanges,
   CompareBranch: compareBranch,
   DiffBranch: diffBranch,
+  ListConflicts: listConflicts,
   ReadGraph: readGraph,
   ReadChanged: readChanged,
   ReadStates: readStates,

@@ -18,14 +18,8 @@ import {
 } from '#runtime/tree/revision-graph.ts';
 import { readBranchHead } from '#runtime/tree/revision-store.ts';
 import type { BranchState } from './branch-state.ts';
-import type {
-  BranchQuery,
-  BranchState as BranchStanding,
-  ChangedPart,
-  ChangesPlace,
-  DefinitionAddress,
-  NodeAddress,
-} from './messages.ts';
+import type { BranchQuery, BranchState as BranchStanding } from './messages.ts';
+import type { ChangedPart, ChangesPlace, DefinitionAddress, NodeAddress } from './pair-messages.ts';
 import {
   CHANGED_REVISIONS_MAX,
   changedPart,

@@ -1,6 +1,7 @@
 import type { JsonObject, JsonValue } from '#runtime/content/json-value.ts';
 import type { JsonText } from '#runtime/content/json-text.ts';
 import type { Revision } from '#runtime/content/revision.ts';
+import type { ReadChanged, ReadDefinitionStates, ReadGraph, ReadStates } from './pair-messages.ts';
 
 /**
  * Everything a branch actor can be told and asked. Protocols build these and never see the actor's inside.
@@ -523,65 +524,50 @@ export interface DiffBranch extends ReadMoment {
 }
 
 /**
- * A revision and those before it along `parent`, as this branch has them or merged them; for other branches
- * only. Answer: array of `GraphRecord`, empty when this branch has never had the revision.
+ * What would stop a merge of another branch into this one; writes nothing. For administrators. Answer:
+ * {@link ConflictList}.
+ *
+ * @see Supplement 8.3
  */
-export interface ReadGraph {
-  readonly type: 'ReadGraph';
-  readonly revision: string;
+export interface ListConflicts extends ReadMoment {
+  readonly type: 'ListConflicts';
+  /** Actor of the branch that would be merged, of the same repository. */
+  readonly source: string;
+  /** Absent: the head of the source. */
+  readonly sourceAt?: Revision;
 }
 
-/** A place in the changes of some revisions. */
-export interface ChangesPlace {
-  /** Index of the revision. */
-  readonly revision: number;
-  /** Stored parts of its changes that have been read. */
-  readonly part: number;
+/** How two branches disagree. */
+export type ConflictType =
+  | 'BothModified'
+  | 'BothAdded'
+  | 'DeletedBySourceModifiedByTarget'
+  | 'ModifiedBySourceDeletedByTarget';
+
+/** One thing two branches disagree about: a node, one locale of it, or a schema definition. */
+export interface MergeConflict {
+  /** Of a definition: kind and name, `node_type:site:Page`. */
+  readonly node_id: string;
+  /** Null for a definition. */
+  readonly workspace: string | null;
+  /** On the target; on the source for a node the target does not have. Of a definition `/{kind}/{name}`. */
+  readonly path: string;
+  readonly conflict_type: ConflictType;
+  /** Properties when the two last met, or the definition; of a locale the values by pointer. Null: not there. */
+  readonly base_properties: JsonObject | null;
+  readonly target_properties: JsonObject | null;
+  readonly source_properties: JsonObject | null;
+  /** Present when the two disagree about one locale only. */
+  readonly translation_locale?: string;
 }
 
-/** What some revisions of this branch changed, in parts; for other branches only. Answer: {@link ChangedPart}. */
-export interface ReadChanged {
-  readonly type: 'ReadChanged';
-  /** Those this branch did not make are passed over. */
-  readonly revisions: readonly string[];
-  readonly from: ChangesPlace;
-}
-
-/** What {@link ReadChanged} answers. */
-export interface ChangedPart {
-  readonly nodes: readonly NodeAddress[];
-  readonly definitions: readonly DefinitionAddress[];
-  /** Where to go on; null at the end. */
-  readonly next: ChangesPlace | null;
-}
-
-/** A node of a branch. */
-export interface NodeAddress {
-  readonly workspace: string;
-  readonly id: string;
-}
-
-/** A schema definition of a branch. */
-export interface DefinitionAddress {
-  readonly kind: 'node_type' | 'archetype' | 'element_type';
-  readonly name: string;
-}
-
-/**
- * Nodes as of a revision; for other branches only. Answer: array of `NodeRecord` or undefined, or undefined when
- * this branch does not hold the content of that revision.
- */
-export interface ReadStates {
-  readonly type: 'ReadStates';
-  readonly at: string;
-  readonly nodes: readonly NodeAddress[];
-}
-
-/** Definitions as of a revision; for other branches only. Answer: as {@link ReadStates}, with stored definitions. */
-export interface ReadDefinitionStates {
-  readonly type: 'ReadDefinitionStates';
-  readonly at: string;
-  readonly definitions: readonly DefinitionAddress[];
+/** What {@link ListConflicts} answers, with the heads it was found out at. */
+export interface ConflictList {
+  readonly target_head: string;
+  readonly source_head: string;
+  readonly common_ancestor: string;
+  /** By workspace, path and locale. */
+  readonly conflicts: readonly MergeConflict[];
 }
 
 /** Definitions of a kind, sorted by name. Answer: array. */
@@ -643,6 +629,7 @@ export type BranchQuery =
   | ReadRevisionChanges
   | CompareBranch
   | DiffBranch
+  | ListConflicts
   | ReadGraph
   | ReadChanged
   | ReadStates

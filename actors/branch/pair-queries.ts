@@ -19,7 +19,7 @@ import type {
   ReadDefinitionStates,
   ReadGraph,
   ReadStates,
-} from './messages.ts';
+} from './pair-messages.ts';
 
 /** What one branch tells another one of the same repository. Every answer is bounded and comes at once. */
 
@@ -35,7 +35,7 @@ const CHANGED_NODES_PAGE = 1000;
 /** Nodes or definitions one may ask for at a time. */
 export const STATES_MAX = 64;
 
-/** @see messages.ts, ReadGraph */
+/** @see pair-messages.ts, ReadGraph */
 export function readGraph(_state: BranchState, context: QueryContext, query: ReadGraph): GraphRecord[] {
   requireEngine(context);
   const records: GraphRecord[] = [];
@@ -48,14 +48,14 @@ export function readGraph(_state: BranchState, context: QueryContext, query: Rea
   return records;
 }
 
-/** @see messages.ts, ReadChanged */
+/** @see pair-messages.ts, ReadChanged */
 export function readChanged(_state: BranchState, context: QueryContext, query: ReadChanged): ChangedPart {
   requireEngine(context);
   requireAtMost(query.revisions, CHANGED_REVISIONS_MAX);
   return changedPart(context.view, query.revisions, query.from);
 }
 
-/** @see messages.ts, ReadStates */
+/** @see pair-messages.ts, ReadStates */
 export function readStates(
   _state: BranchState,
   context: QueryContext,
@@ -66,7 +66,7 @@ export function readStates(
   return statesAt(context.view, parseRevision(query.at), query.nodes);
 }
 
-/** @see messages.ts, ReadDefinitionStates */
+/** @see pair-messages.ts, ReadDefinitionStates */
 export function readDefinitionStates(
   _state: BranchState,
   context: QueryContext,

@@ -1,4 +1,4 @@
-import type { CompareBranch, DiffBranch } from '#actors/branch/messages.ts';
+import type { CompareBranch, DiffBranch, ListConflicts } from '#actors/branch/messages.ts';
 import type { HttpReply } from '#protocols/http/route.ts';
 import { askBranch, branchOf, minRevisionParameter, replyOf } from './branch-access.ts';
 import { contentSchema } from './content-schemas.ts';
@@ -20,7 +20,7 @@ const responses = {
  * @see Content, Query, Functions and Versioning Interface: Branches, tags, revisions; Supplement 8.2
  */
 export function compareRoutes(context: RestContext): readonly RestRoute[] {
-  return [compareRoute(context), diffRoute(context)];
+  return [compareRoute(context), diffRoute(context), conflictsRoute(context)];
 }
 
 function compareRoute(context: RestContext): RestRoute {
@@ -63,6 +63,39 @@ function diffRoute(context: RestContext): RestRoute {
       },
     },
     handler: (request) => ask(context, request, 'DiffBranch'),
+  };
+}
+
+function conflictsRoute(context: RestContext): RestRoute {
+  return {
+    method: 'GET',
+    pattern: `${branchBase}/conflicts/{source}`,
+    operationId: 'listConflicts',
+    body: 'none',
+    auth: 'required',
+    docs: {
+      summary: 'What would stop a merge of `source` into the branch',
+      description:
+        'Writes nothing. A node and each of its locales are aspects of their own: changed on both sides, and not to ' +
+        'the same, they are in conflict. So are a node placed below one that the other side deleted, two nodes at ' +
+        'one place, moves that would make a node its own ancestor, and schema definitions changed on both sides. A ' +
+        'new place among the same siblings never is.',
+      tag,
+      parameters: [minRevisionParameter],
+      responses: {
+        200: { description: 'The conflicts.', schema: contentSchema('ConflictList') },
+        ...responses,
+        403: { description: 'This takes an administrator.' },
+      },
+    },
+    async handler(request) {
+      const branch = await branchOf(context, request);
+      const name = request.segment('source', slashAllowed);
+      const { actor, taggedAt } = await context.directory.branchOf(branch.repository, name, 'read');
+      const sourceAt = taggedAt === undefined ? {} : { sourceAt: taggedAt };
+      const query: ListConflicts = { type: 'ListConflicts', source: actor, ...sourceAt };
+      return await askBranch<unknown>(context, request, branch, query, callerOf(request), replyOf);
+    },
   };
 }
 

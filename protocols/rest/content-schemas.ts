@@ -277,6 +277,49 @@ export const contentSchemas: Readonly<Record<string, JsonSchema>> = {
       deleted: listOf(ref('DiffEntry')),
     },
   },
+  MergeConflict: {
+    type: 'object',
+    required: [
+      'node_id',
+      'workspace',
+      'path',
+      'conflict_type',
+      'base_properties',
+      'target_properties',
+      'source_properties',
+    ],
+    properties: {
+      node_id: { ...text, description: 'Of a schema definition its kind and name, `node_type:site:Page`.' },
+      workspace: { type: ['string', 'null'], description: 'Null for a schema definition.' },
+      path: { ...text, description: 'Where the node is on the target, or else on the source.' },
+      conflict_type: {
+        type: 'string',
+        enum: [
+          'BothModified',
+          'BothAdded',
+          'DeletedBySourceModifiedByTarget',
+          'ModifiedBySourceDeletedByTarget',
+        ],
+      },
+      base_properties: { type: ['object', 'null'], description: 'As of the common ancestor.' },
+      target_properties: { type: ['object', 'null'], description: 'Null on a side that deleted it.' },
+      source_properties: { type: ['object', 'null'], description: 'Null on a side that deleted it.' },
+      translation_locale: {
+        ...text,
+        description: 'The properties are the translated values of this locale, by JSON pointer.',
+      },
+    },
+  },
+  ConflictList: {
+    type: 'object',
+    required: ['target_head', 'source_head', 'common_ancestor', 'conflicts'],
+    properties: {
+      target_head: revision,
+      source_head: revision,
+      common_ancestor: revision,
+      conflicts: listOf(ref('MergeConflict')),
+    },
+  },
   HistoryEntry: {
     type: 'object',
     properties: {

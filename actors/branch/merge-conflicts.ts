@@ -1,0 +1,315 @@
+import { ROOT_ID } from '#runtime/content/content-node.ts';
+import type { JsonObject } from '#runtime/content/json-value.ts';
+import { joinPath } from '#runtime/content/path.ts';
+import { overlayOf } from '#runtime/content/translation.ts';
+import { invalid } from '#runtime/errors/service-error.ts';
+import { differingLocales, type NetChange, sameDefinition, sameNode } from '#runtime/tree/net-change.ts';
+import type { DefinitionNetChange } from '#runtime/tree/net-change.ts';
+import type { NodeReader } from '#runtime/tree/node-reader.ts';
+import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import type { BranchPair, Side } from './branch-pair.ts';
+import type { ConflictType, MergeConflict } from './messages.ts';
+
+/** Conflicts of one merge that are listed; branches with more are not merged in one go. */
+export const CONFLICTS_MAX = 10_000;
+
+/** Steps of work between two rests. */
+const STEPS_PER_SLICE = 64;
+
+type Changes = ReadonlyMap<string, NetChange>;
+
+/**
+ * Everything that keeps the source of a merge, `other` of the pair, from being merged into the target, `own`.
+ * Cost follows the changes of both sides.
+ *
+ * The node itself and each of its locales are aspects of their own: an aspect is in conflict when both sides changed
+ * it and did not end up with the same. A place among siblings never is. Besides these, what each side did may not fit
+ * together in one tree: a node placed below one that the other side deleted, two nodes at one place, and moves that
+ * make a node its own ancestor.
+ *
+ * @param target its tree, in the state the pair was met in
+ * @returns by workspace, path and locale; yields wherever the work may rest
+ * @throws {ServiceError} `VALIDATION_FAILED` when there are more than {@link CONFLICTS_MAX}, or too many changes
+ * @see Supplement 8.3
+ */
+export function* findConflicts(
+  pair: BranchPair,
+  target: NodeReader,
+): Generator<undefined, readonly MergeConflict[]> {
+  const own = yield* gathered(pair, 'own');
+  const other = yield* gathered(pair, 'other');
+  const finder = new ConflictFinder(target, own, other);
+  yield* finder.find();
+  for (const conflict of yield* definitionConflicts(pair)) finder.note(conflict);
+  return finder.conflicts;
+}
+
+function* gathered(pair: BranchPair, side: Side): Generator<undefined, Changes> {
+  const found = new Map<string, NetChange>();
+  for (const change of pair.changes(side)) {
+    if (change === undefined) yield;
+    else if (change.operation !== 'reordered') found.set(keyOf(change.workspace, change.nodeId), change);
+  }
+  return found;
+}
+
+function keyOf(workspace: string, id: string): string {
+  return `${workspace}\0${id}`;
+}
+
+class ConflictFinder {
+  readonly #target: NodeReader;
+  readonly #own: Changes;
+  readonly #other: Changes;
+  /** By node and locale: an aspect is listed once. */
+  readonly #found = new Map<string, MergeConflict>();
+  /** Nodes that are in conflict themselves; nothing is concluded from where they stand. */
+  readonly #disputed = new Set<string>();
+
+  constructor(target: NodeReader, own: Changes, other: Changes) {
+    this.#target = target;
+    this.#own = own;
+    this.#other = other;
+  }
+
+  get conflicts(): readonly MergeConflict[] {
+    return [...this.#found.values()].sort(byPlace);
+  }
+
+  *find(): Generator<undefined, void> {
+    yield* inSlices(this.#other.values(), (change) => this.#compareAspects(change));
+    yield* inSlices(this.#other.values(), (change) => this.#requireParent(change, this.#own));
+    yield* inSlices(this.#own.values(), (change) => this.#requireParent(change, this.#other));
+    yield* inSlices(this.#other.values(), (change) => this.#requireFreePlace(change));
+    yield* inSlices(this.#other.values(), (change) => this.#requireNoCycle(change));
+  }
+
+  note(conflict: MergeConflict): void {
+    const { node_id: id, translation_locale: locale, workspace } = conflict;
+    const key = `${workspace ?? ''}\0${id}\0${locale ?? ''}`;
+    if (this.#found.has(key)) return;
+    if (this.#found.size === CONFLICTS_MAX) {
+      throw invalid(`The branches have more than ${CONFLICTS_MAX} conflicts`);
+    }
+    this.#found.set(key, conflict);
+    if (workspace !== null && locale === undefined) this.#disputed.add(keyOf(workspace, id));
+  }
+
+  /** What both sides did to the same node. */
+  #compareAspects(theirs: NetChange): void {
+    const { workspace, nodeId } = theirs;
+    const ours = this.#own.get(keyOf(workspace, nodeId));
+    if (ours === undefined) return;
+    const { before } = ours;
+    if (ours.after === undefined || theirs.after === undefined) {
+      if (ours.after === theirs.after) return;
+      const type =
+        theirs.after === undefined ? 'DeletedBySourceModifiedByTarget' : 'ModifiedBySourceDeletedByTarget';
+      this.#noteNode(type, workspace, before, ours.after, theirs.after);
+      return;
+    }
+    if (ours.isNode && theirs.isNode && !sameNode(ours.after, theirs.after)) {
+      const type = before === undefined ? 'BothAdded' : 'BothModified';
+      this.#noteNode(type, workspace, before, ours.after, theirs.after);
+    }
+    const differing = new Set(differingLocales(ours.after, theirs.after));
+    for (const locale of theirs.locales) {
+      if (!differing.has(locale) || !ours.locales.includes(locale)) continue;
+      this.note(localeConflict(workspace, locale, before, ours.after, theirs.after));
+    }
+  }
+
+  /** A node that one side placed somewhere must find its parent there: the opposite side may have deleted it. */
+  #requireParent({ workspace, before, after }: NetChange, opposite: Changes): void {
+    if (after === undefined || after.header.parentId === before?.header.parentId) return;
+    const parent = opposite.get(keyOf(workspace, after.header.parentId));
+    if (parent === undefined || parent.after !== undefined) return;
+    const keeping = opposite === this.#own ? this.#other : this.#own;
+    const kept = keeping.get(keyOf(workspace, parent.nodeId))?.after ?? parent.before;
+    if (opposite === this.#own) {
+      this.#noteNode('ModifiedBySourceDeletedByTarget', workspace, parent.before, undefined, kept);
+    } else this.#noteNode('DeletedBySourceModifiedByTarget', workspace, parent.before, kept, undefined);
+  }
+
+  /** Where the source put a node, the target may have put another one. */
+  #requireFreePlace(theirs: NetChange): void {
+    const { workspace, nodeId, before, after } = theirs;
+    if (after === undefined || !isPlacedAnew(theirs)) return;
+    if (this.#disputed.has(keyOf(workspace, nodeId))) return;
+    const holder = this.#holderOf(workspace, after);
+    if (holder === undefined || holder.header.id === nodeId) return;
+    const place = keyOf(workspace, holder.header.id);
+    const leaving = this.#other.get(place);
+    const leaves = leaving !== undefined && (leaving.after === undefined || isPlacedAnew(leaving));
+    if (leaves || this.#disputed.has(place)) return;
+    const put = this.#own.get(place);
+    if (before !== undefined) {
+      const ours = this.#target.byId(workspace, nodeId);
+      this.#noteNode('BothModified', workspace, before, ours, after);
+    } else if (put?.before !== undefined) {
+      const theirState = leaving?.after ?? put.before;
+      this.#noteNode('BothModified', workspace, put.before, holder, theirState);
+    } else this.#noteNode('BothAdded', workspace, undefined, holder, after);
+  }
+
+  /** What stands on the target where the source has a node. */
+  #holderOf(workspace: string, { header }: NodeRecord): NodeRecord | undefined {
+    const { name, parentId } = header;
+    const parent = parentId === ROOT_ID ? '/' : this.#target.byId(workspace, parentId)?.header.path;
+    return parent === undefined ? undefined : this.#target.byPath(workspace, joinPath(parent, name));
+  }
+
+  /** Going up from a node the source moved, by where it stands once both sides' moves are done, must end at the root. */
+  #requireNoCycle({ workspace, nodeId, before, after }: NetChange): void {
+    if (before === undefined || after === undefined) return;
+    if (before.header.parentId === after.header.parentId) return;
+    const way = new Set<string>();
+    for (let id: string | undefined = nodeId; id !== undefined && id !== ROOT_ID; ) {
+      if (way.has(id)) {
+        // A cycle further up is found from the nodes on it.
+        if (id === nodeId) this.#noteCycle(workspace, way);
+        return;
+      }
+      way.add(id);
+      id = this.#mergedParent(workspace, id);
+    }
+  }
+
+  #mergedParent(workspace: string, id: string): string | undefined {
+    const theirs = this.#other.get(keyOf(workspace, id));
+    const moved = theirs?.after?.header.parentId;
+    if (moved !== undefined && moved !== theirs?.before?.header.parentId) return moved;
+    return this.#target.byId(workspace, id)?.header.parentId;
+  }
+
+  #noteCycle(workspace: string, ids: Iterable<string>): void {
+    for (const id of ids) {
+      const ours = this.#own.get(keyOf(workspace, id));
+      const theirs = this.#other.get(keyOf(workspace, id));
+      if (!isReparented(ours) && !isReparented(theirs)) continue;
+      const before = ours?.before ?? theirs?.before;
+      const present = this.#target.byId(workspace, id);
+      this.#noteNode('BothModified', workspace, before, present, theirs?.after ?? before);
+    }
+  }
+
+  #noteNode(
+    type: ConflictType,
+    workspace: string,
+    base: NodeRecord | undefined,
+    target: NodeRecord | undefined,
+    source: NodeRecord | undefined,
+  ): void {
+    const { id, path } = ((target ?? source) as NodeRecord).header;
+    this.note({
+      node_id: id,
+      workspace,
+      path,
+      conflict_type: type,
+      base_properties: base?.properties ?? null,
+      target_properties: target?.properties ?? null,
+      source_properties: source?.properties ?? null,
+    });
+  }
+}
+
+/** Whether a change gave a node another parent or another name; always for a new one. */
+function isPlacedAnew({ before, after }: NetChange): boolean {
+  if (after === undefined) return false;
+  return before?.header.parentId !== after.header.parentId || before.header.name !== after.header.name;
+}
+
+function isReparented(change: NetChange | undefined): boolean {
+  if (change?.before === undefined || change.after === undefined) return false;
+  return change.before.header.parentId !== change.after.header.parentId;
+}
+
+function localeConflict(
+  workspace: string,
+  locale: string,
+  base: NodeRecord | undefined,
+  target: NodeRecord,
+  source: NodeRecord,
+): MergeConflict {
+  const values = {
+    base: overlayValues(base, locale),
+    target: overlayValues(target, locale),
+    source: overlayValues(source, locale),
+  };
+  return {
+    node_id: target.header.id,
+    workspace,
+    path: target.header.path,
+    conflict_type: conflictType(values),
+    base_properties: values.base,
+    target_properties: values.target,
+    source_properties: values.source,
+    translation_locale: locale,
+  };
+}
+
+/** Translated values by pointer; null where there are none to see, in a locale the node is hidden in as well. */
+function overlayValues(record: NodeRecord | undefined, locale: string): JsonObject | null {
+  const overlay = overlayOf(record?.header.translations ?? null, locale);
+  return overlay?.type === 'properties' ? overlay.data : null;
+}
+
+function conflictType(values: Readonly<Record<'base' | 'target' | 'source', unknown>>): ConflictType {
+  const { base, target, source } = values;
+  if (source === null && target !== null) return 'DeletedBySourceModifiedByTarget';
+  if (source !== null && target === null) return 'ModifiedBySourceDeletedByTarget';
+  return base === null && target !== null ? 'BothAdded' : 'BothModified';
+}
+
+function* definitionConflicts(pair: BranchPair): Generator<undefined, readonly MergeConflict[]> {
+  const own = new Map<string, DefinitionNetChange>();
+  for (const change of pair.definitionChanges('own')) {
+    if (change === undefined) yield;
+    else own.set(keyOf(change.kind, change.name), change);
+  }
+  const found: MergeConflict[] = [];
+  for (const theirs of pair.definitionChanges('other')) {
+    const ours = theirs === undefined ? undefined : own.get(keyOf(theirs.kind, theirs.name));
+    if (theirs === undefined || ours === undefined || sameDefinition(ours.after, theirs.after)) {
+      yield;
+      continue;
+    }
+    const { kind, name } = theirs;
+    found.push({
+      node_id: `${kind}:${name}`,
+      workspace: null,
+      path: `/${kind}/${name}`,
+      conflict_type: 'BothModified',
+      base_properties: definitionJson(ours.before),
+      target_properties: definitionJson(ours.after),
+      source_properties: definitionJson(theirs.after),
+    });
+  }
+  return found;
+}
+
+function definitionJson(stored: DefinitionNetChange['after']): JsonObject | null {
+  return stored === undefined ? null : (stored.definition as unknown as JsonObject);
+}
+
+function byPlace(a: MergeConflict, b: MergeConflict): number {
+  return (
+    compareTexts(a.workspace ?? '', b.workspace ?? '') ||
+    compareTexts(a.path, b.path) ||
+    compareTexts(a.node_id, b.node_id) ||
+    compareTexts(a.translation_locale ?? '', b.translation_locale ?? '')
+  );
+}
+
+function compareTexts(a: string, b: string): number {
+  return a === b ? 0 : a < b ? -1 : 1;
+}
+
+function* inSlices<T>(items: Iterable<T>, handle: (item: T) => void): Generator<undefined, void> {
+  let handled = 0;
+  for (const item of items) {
+    handle(item);
+    handled += 1;
+    if (handled % STEPS_PER_SLICE === 0) yield;
+  }
+}

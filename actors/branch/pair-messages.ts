@@ -1,0 +1,63 @@
+/** What branches of a repository ask each other; nobody else may. @see pair-queries.ts */
+
+/**
+ * A revision and those before it along `parent`, as this branch has them or merged them; for other branches
+ * only. Answer: array of `GraphRecord`, empty when this branch has never had the revision.
+ */
+export interface ReadGraph {
+  readonly type: 'ReadGraph';
+  readonly revision: string;
+}
+
+/** A place in the changes of some revisions. */
+export interface ChangesPlace {
+  /** Index of the revision. */
+  readonly revision: number;
+  /** Stored parts of its changes that have been read. */
+  readonly part: number;
+}
+
+/** What some revisions of this branch changed, in parts; for other branches only. Answer: {@link ChangedPart}. */
+export interface ReadChanged {
+  readonly type: 'ReadChanged';
+  /** Those this branch did not make are passed over. */
+  readonly revisions: readonly string[];
+  readonly from: ChangesPlace;
+}
+
+/** What {@link ReadChanged} answers. */
+export interface ChangedPart {
+  readonly nodes: readonly NodeAddress[];
+  readonly definitions: readonly DefinitionAddress[];
+  /** Where to go on; null at the end. */
+  readonly next: ChangesPlace | null;
+}
+
+/** A node of a branch. */
+export interface NodeAddress {
+  readonly workspace: string;
+  readonly id: string;
+}
+
+/** A schema definition of a branch. */
+export interface DefinitionAddress {
+  readonly kind: 'node_type' | 'archetype' | 'element_type';
+  readonly name: string;
+}
+
+/**
+ * Nodes as of a revision; for other branches only. Answer: array of `NodeRecord` or undefined, or undefined when
+ * this branch does not hold the content of that revision.
+ */
+export interface ReadStates {
+  readonly type: 'ReadStates';
+  readonly at: string;
+  readonly nodes: readonly NodeAddress[];
+}
+
+/** Definitions as of a revision; for other branches only. Answer: as {@link ReadStates}, with stored definitions. */
+export interface ReadDefinitionStates {
+  readonly type: 'ReadDefinitionStates';
+  readonly at: string;
+  readonly definitions: readonly DefinitionAddress[];
+}

@@ -6,6 +6,7 @@ import { outlineEntry } from '#runtime/log/entry-codec.ts';
 import { journalCorrupted } from './journal-errors.ts';
 import type { JournalReport } from './journal-events.ts';
 import {
+  isZero,
   parseSegmentFileName,
   SEGMENT_HEADER_BYTES,
   segmentFileName,
@@ -111,7 +112,7 @@ async function scanSegment(
       const cut = fault === null ? null : await judge(reader, report);
       await settleNewest(files, segment, unflushed.offset, cut !== null);
       cut?.();
-    } else if (fault !== null) {
+    } else if (fault !== null && !(await endsInZeros(reader))) {
       throw journalCorrupted({
         segment: path,
         offset: segment.end,
@@ -123,6 +124,16 @@ async function scanSegment(
   } finally {
     await reader.close();
   }
+}
+
+/**
+ * Whether nothing but space taken ahead follows the last whole record. A segment is cut behind its records before
+ * the next one is made, but when flushing that cut failed, a power cut may bring the zeros back. What should have
+ * been there instead would be missed at once: the next segment says which record it continues.
+ */
+async function endsInZeros(reader: SegmentReader): Promise<boolean> {
+  const rest = await reader.rest();
+  return isZero(rest, 0, rest.length);
 }
 
 function checkContinuity(reader: SegmentReader, before: ScannedSegment | undefined): void {

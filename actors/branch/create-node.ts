@@ -93,18 +93,16 @@ export function requireParent(edit: EditScope, workspace: string, path: string, 
       !edit.turn.caller.policy.unrestricted &&
       !edit.turn.caller.policy.allows('read', { workspace, path, nodeType })
     ) {
-      throw nodeNotFound(path);
+      throw nodeNotFound({ path });
     }
     return { id, path, nodeType };
   }
-  if (!deep) throw nodeNotFound(path);
+  if (!deep) throw nodeNotFound({ path });
   let parent = rootParent;
   for (const segment of pathSegments(path)) {
-    const here = joinPath(parent.path, segment);
-    const existing = edit.head.byPath(workspace, here);
-    const made =
-      existing ??
-      addNode(edit, workspace, parent, { name: sanitizeName(segment), nodeType: FOLDER, properties: {} });
+    const name = sanitizeName(segment);
+    const existing = edit.head.byPath(workspace, joinPath(parent.path, name));
+    const made = existing ?? addNode(edit, workspace, parent, { name, nodeType: FOLDER, properties: {} });
     parent = { id: made.header.id, path: made.header.path, nodeType: made.header.nodeType };
   }
   return parent;

@@ -9,6 +9,7 @@ import { sanitizeName } from '#runtime/content/path.ts';
 import {
   fillDefaults,
   requireArchetype,
+  requireInstantiable,
   stripDerived,
   validateProperties,
 } from '#runtime/content/validate-node.ts';
@@ -113,6 +114,7 @@ export function validateNode(
     if (!isKnown(context, node.nodeType)) errors.push(`NodeType '${node.nodeType}' not found`);
     return { valid: false, errors };
   }
+  check(() => requireInstantiable(type));
   check(() => requireAllowedInWorkspace(workspace, node.nodeType, false));
   const archetypeName = node.archetype ?? null;
   const archetype =

@@ -7,6 +7,7 @@ import { formatRevision } from '#runtime/content/revision.ts';
 import type { ResolvedSource } from '#runtime/content/schema-resolver.ts';
 import type { ResolvedNodeType } from '#runtime/content/type-resolver.ts';
 import type { Workspace } from '#runtime/content/workspace-definition.ts';
+import { requireInstantiable } from '#runtime/content/validate-node.ts';
 import { invalid, nodeNotFound, ServiceError } from '#runtime/errors/service-error.ts';
 import { type AuditAction, writeAuditEntry } from '#runtime/tree/audit-store.ts';
 import type { HeadNodeReader } from '#runtime/tree/node-reader.ts';
@@ -66,8 +67,7 @@ export class EditScope {
   requireType(workspace: string, name: string): ResolvedNodeType {
     const type = this.schema(workspace).nodeType(name);
     if (type === undefined) throw invalid(`NodeType '${name}' not found`, { field: 'node_type' });
-    if (type.nodeType.is_mixin === true)
-      throw invalid(`'${name}' is a mixin and cannot be the type of a node`, { field: 'node_type' });
+    requireInstantiable(type);
     return type;
   }
 
@@ -81,19 +81,23 @@ export class EditScope {
       'path' in place ? this.head.byPath(workspace, place.path) : this.head.byId(workspace, place.id);
     if (record === undefined) {
       this.workspace(workspace);
-      throw nodeNotFound('path' in place ? place.path : place.id);
+      throw nodeNotFound(place);
     }
-    this.authorize(workspace, operation, record.header);
+    this.authorize(workspace, operation, record.header, place);
     return record;
   }
 
-  /** @throws {ServiceError} `NODE_NOT_FOUND`, `PERMISSION_DENIED` */
-  authorize(workspace: string, operation: Operation, header: Pick<NodeHeader, 'path' | 'nodeType'>): void {
-    authorize(this.turn.caller.policy, operation, {
-      workspace,
-      path: header.path,
-      nodeType: header.nodeType,
-    });
+  /**
+   * @param named as the caller named the node; default: by its path
+   * @throws {ServiceError} `NODE_NOT_FOUND`, `PERMISSION_DENIED`
+   */
+  authorize(
+    workspace: string,
+    operation: Operation,
+    { path, nodeType }: Pick<NodeHeader, 'path' | 'nodeType'>,
+    named: NodePlace = { path },
+  ): void {
+    authorize(this.turn.caller.policy, operation, { workspace, path, nodeType }, named);
   }
 
   /**

@@ -44,11 +44,10 @@ export function requireKnownNode(
   const past: Past = { view, tree: readerAt(view, at), moment, intervals };
   const id = 'id' in place ? place.id : lastIdAt(past, workspace, place.path);
   const header = id === undefined ? undefined : lastHeader(past, workspace, id);
-  const named = 'id' in place ? place.id : place.path;
-  if (header === undefined) throw nodeNotFound(named);
+  if (header === undefined) throw nodeNotFound(place);
   const { path, nodeType } = header;
   // The refusal names what the caller asked for, not where the node has gone.
-  if (!context.caller.policy.allows('read', { workspace, path, nodeType })) throw nodeNotFound(named);
+  if (!context.caller.policy.allows('read', { workspace, path, nodeType })) throw nodeNotFound(place);
   return header;
 }
 

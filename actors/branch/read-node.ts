@@ -51,10 +51,10 @@ export function requireReadable(
   const record = 'path' in place ? reader.byPath(workspace, place.path) : reader.byId(workspace, place.id);
   if (record === undefined) {
     state.workspace(workspace);
-    throw nodeNotFound('path' in place ? place.path : place.id);
+    throw nodeNotFound(place);
   }
   const { path, nodeType } = record.header;
-  authorize(context.caller.policy, 'read', { workspace, path, nodeType });
+  authorize(context.caller.policy, 'read', { workspace, path, nodeType }, place);
   return record;
 }
 
@@ -76,7 +76,7 @@ export function readNode(state: BranchState, context: QueryContext, query: ReadN
   const hasChildren = reader.hasChildren(workspace, record.header.id);
   if (query.lang === undefined) return new JsonText(renderNode(record, { workspace, hasChildren, type }));
   const properties = localizedProperties(record, localeChain(state, query.lang));
-  if (properties === 'hidden') throw nodeNotFound(record.header.path);
+  if (properties === 'hidden') throw nodeNotFound(query.place);
   const shown = properties === undefined ? {} : { properties };
   return new JsonText(renderNode(record, { workspace, hasChildren, type, ...shown }));
 }
@@ -108,7 +108,7 @@ export function readProperty(
   const record = requireReadable(state, context, reader, query.workspace, query.place);
   const localized =
     query.lang === undefined ? undefined : localizedProperties(record, localeChain(state, query.lang));
-  if (localized === 'hidden') throw nodeNotFound(record.header.path);
+  if (localized === 'hidden') throw nodeNotFound(query.place);
   const type = schemaAt(state, context.view, query.workspace, query.at).nodeType(record.header.nodeType);
   const properties = localized ?? record.properties;
   const [first] = query.property;

@@ -34,7 +34,7 @@ export function requireParent(
   const record = requireReadable(state, context, reader, workspace, place);
   const { id, path } = record.header;
   if (lang !== undefined && localizedProperties(record, localeChain(state, lang)) === 'hidden') {
-    throw nodeNotFound(path);
+    throw nodeNotFound(place);
   }
   return { id, path };
 }

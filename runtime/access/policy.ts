@@ -48,12 +48,18 @@ export function policyFor(principal: Principal, tenant: string): Policy {
  * Refuses what the policy does not allow. A node that may not be read is the same answer as a missing one; a
  * write to a readable node is refused openly.
  *
+ * @param named as the caller named the node, for the answer; default: by its path
  * @throws {ServiceError} `NODE_NOT_FOUND`, `PERMISSION_DENIED`
  * @see Supplement 1.5
  */
-export function authorize(policy: Policy, operation: Operation, subject: Subject): void {
+export function authorize(
+  policy: Policy,
+  operation: Operation,
+  subject: Subject,
+  named: Parameters<typeof nodeNotFound>[0] = subject,
+): void {
   if (policy.unrestricted) return;
-  if (operation !== 'create' && !policy.allows('read', subject)) throw nodeNotFound(subject.path);
+  if (operation !== 'create' && !policy.allows('read', subject)) throw nodeNotFound(named);
   if (!policy.allows(operation, subject)) {
     throw new ServiceError(
       'PERMISSION_DENIED',

@@ -130,6 +130,12 @@ export function requireArchetype(
   return archetype;
 }
 
+/** Refuses a mixin, which other types are made of and no node is of. @throws {ServiceError} `VALIDATION_FAILED` */
+export function requireInstantiable({ name, nodeType }: ResolvedNodeType): void {
+  if (nodeType.is_mixin !== true) return;
+  throw invalid(`'${name}' is a mixin and cannot be the type of a node`, { field: 'node_type' });
+}
+
 /** The one pass over the properties. It allocates one `Validation` and nothing else while all is well. */
 function collectIssues(
   type: ResolvedNodeType,

@@ -41,9 +41,10 @@ export function invalid(message: string, facts: ErrorFacts = {}): ServiceError {
 /**
  * The one answer for a node that is missing or that the caller may not read: both must look the same.
  *
- * @param place the path, or `id` of the node, as the caller wrote it
+ * @param place as the caller named the node: where a node asked for by its id stands is not for everybody to know
  * @see Content, Query, Functions and Versioning Interface: Conventions
  */
-export function nodeNotFound(place: string): ServiceError {
-  return new ServiceError('NODE_NOT_FOUND', `Node at path '${place}' not found`);
+export function nodeNotFound(place: { readonly path: string } | { readonly id: string }): ServiceError {
+  const named = 'path' in place ? `at path '${place.path}'` : `with id '${place.id}'`;
+  return new ServiceError('NODE_NOT_FOUND', `Node ${named} not found`);
 }

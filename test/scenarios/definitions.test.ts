@@ -429,6 +429,15 @@ describe('validating', () => {
     expect(errors.join()).toContain('no:Such');
   });
 
+  it('refuses a mixin as a type, as a write does', async () => {
+    const space = await client.workspace();
+    const node = { name: 'n', node_type: 'check:Mixin', properties: {} };
+    await client.schema('POST', 'mixins', { node_type: { name: 'check:Mixin', is_mixin: true } });
+    const written = await space.post('/', node);
+    expect(written.status).toBe(400);
+    expect(await validate(space.name, node)).toEqual({ valid: false, errors: [written.json.message] });
+  });
+
   it('needs the parts of its body [HTTP-003]', async () => {
     const answer = await client.schema('POST', 'nodetypes/validate', { node: { name: 'n' } });
     expect(answer.status).toBe(422);

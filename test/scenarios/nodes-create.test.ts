@@ -260,6 +260,15 @@ describe('creating a node under a parent', () => {
     }
   });
 
+  it('makes missing parents once, also where their names are cleaned', async () => {
+    const space = await client.workspace();
+    for (const name of ['first', 'second']) {
+      const made = expectStatus(await space.post('/New%20Folder/Q%201?deep=true', page(name)), 201);
+      expect(made.json.node.path).toBe(`/new-folder/q-1/${name}`);
+    }
+    expect(await space.names('/')).toEqual(['new-folder']);
+  });
+
   it('takes the body wrapped in node, with commit beside it [NODE-028]', async () => {
     const space = await client.workspace();
     const wrapped = await space.post('/', { node: page('wrapped'), commit: { message: 'w', actor: 'bob' } });

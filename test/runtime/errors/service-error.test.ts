@@ -25,9 +25,10 @@ describe('ServiceError', () => {
   });
 
   it('describes an unreadable node with the words for a missing one', () => {
-    expect(nodeNotFound('/a')).toMatchObject({
+    expect(nodeNotFound({ path: '/a' })).toMatchObject({
       code: 'NODE_NOT_FOUND',
       message: "Node at path '/a' not found",
     });
+    expect(nodeNotFound({ id: 'n-1' }).message).toBe("Node with id 'n-1' not found");
   });
 });

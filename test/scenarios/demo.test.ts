@@ -90,7 +90,7 @@ describe('the demo', () => {
     expect(wrong).toMatchObject({ code: 1, output: expect.stringContaining('does not take this password') });
   });
 
-  it('imports a folder, and shows queries and the tree', async () => {
+  it('imports a folder, and shows queries and the tree [DEMO-003]', async () => {
     const { code, output } = await startDemo(server.url, {}, folder).ended;
     expect(output).toContain(`${DOCUMENTS + FOLDERS} nodes created, 0 updated, 0 already up to date`);
     expect(output).toContain('2 files skipped');
@@ -210,7 +210,7 @@ describe('an interrupted demo', () => {
     for (const [path, { hash }] of found) expect(hash, path).toMatch(/^[0-9a-f]{32}$/);
   });
 
-  it('is made whole by running again: every node once, none written twice', async () => {
+  it('is made whole by running again: every node once, none written twice [DEMO-004]', async () => {
     const { code, output } = await startDemo(server.url, {}, folder).ended;
     expect(code).toBe(0);
     expect(output).toContain(', 0 updated, ');

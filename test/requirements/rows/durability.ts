@@ -52,6 +52,6 @@ export const durabilityRows: readonly Requirement[] = [
   { id: 'EASY-013', document: 'goals', section: 'Easy to get wrong', status: 'verified', theme: 'rest-content', behaviour: 'New built-in types and workspaces reach repositories that exist already' },
   { id: 'DEMO-001', document: 'goals', section: 'Delivery', status: 'verified', theme: 'rest-content', behaviour: 'The README\'s two commands work on a fresh clone' },
   { id: 'DEMO-002', document: 'goals', section: 'Delivery', status: 'verified', theme: 'rest-content', behaviour: 'The README\'s tour runs as pasted, line by line, and gives what it shows' },
-  { id: 'DEMO-003', document: 'goals', section: 'Delivery', status: 'planned', theme: 'rest-content', behaviour: '`npm run demo` imports a real tree of several thousand files through REST into a workspace with its own node types' },
-  { id: 'DEMO-004', document: 'goals', section: 'Delivery', status: 'planned', theme: 'rest-content', behaviour: 'Interrupting the demo and running it again does no harm: no node is doubled' },
+  { id: 'DEMO-003', document: 'goals', section: 'Delivery', status: 'verified', theme: 'rest-content', behaviour: '`npm run demo` imports a real tree of several thousand files through REST into a workspace with its own node types' },
+  { id: 'DEMO-004', document: 'goals', section: 'Delivery', status: 'verified', theme: 'rest-content', behaviour: 'Interrupting the demo and running it again does no harm: no node is doubled' },
 ];

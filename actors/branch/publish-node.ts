@@ -7,7 +7,7 @@ import type { PublishNode, Written } from './messages.ts';
 import { isDeclined } from './type-flag.ts';
 
 /** Note of the manual version that publishing takes. */
-export const PUBLISH_NOTE = 'pre-publish';
+const PUBLISH_NOTE = 'pre-publish';
 
 /**
  * Publishes or unpublishes a node, alone or with its subtree.

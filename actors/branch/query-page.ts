@@ -29,7 +29,7 @@ function wholeNumber(field: 'limit' | 'offset', value: unknown): number | undefi
  *
  * @see Content, Query, Functions and Versioning Interface: Query
  */
-export function pageText({ limit, offset }: QueryWindow, total: number): string {
+function pageText({ limit, offset }: QueryWindow, total: number): string {
   const end = limit === null ? total : offset + limit;
   const nextOffset = limit !== null && limit > 0 && end < total ? end : null;
   return JSON.stringify({ total, limit, offset, nextOffset });

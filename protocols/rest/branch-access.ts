@@ -5,7 +5,7 @@ import { compareRevisions, formatRevision, parseRevision, type Revision } from '
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { HttpReply, ParameterDocs, ReplyHeaders } from '#protocols/http/route.ts';
 import type { BranchUse } from './ports.ts';
-import type { FoundBranch } from './repository-directory.ts';
+import type { FoundBranch, FoundRepository } from './repository-directory.ts';
 import { deliveryOf, type RestContext, type RestRequest } from './rest-context.ts';
 import { afterwards, type Soon } from './soon.ts';
 
@@ -48,6 +48,11 @@ function lookUp(context: RestContext, request: RestRequest, use: BranchUse): Soo
     request.segment('branch', slashAllowed),
     use,
   );
+}
+
+/** The repository of an address, `{repo}` of the route, in the caller's tenant. @throws {ServiceError} `REPOSITORY_NOT_FOUND` */
+export function repositoryOf(context: RestContext, request: RestRequest): Soon<FoundRepository> {
+  return context.directory.repository(request.principal.tenant, request.segment('repo'));
 }
 
 /** Makes a reply of an answer of the branch. */

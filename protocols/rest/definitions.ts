@@ -384,7 +384,7 @@ function validateRoute(context: RestContext, family: Family): RestRoute {
  *
  * @throws {ServiceError} `UNPROCESSABLE_BODY`
  */
-export function parseValidateBody(body: unknown): ValidateNode {
+function parseValidateBody(body: unknown): ValidateNode {
   const fields = bodyFields(body);
   const node = fields.fields('node');
   const archetype = node.optionalString('archetype');

@@ -63,7 +63,7 @@ async function createNode({ context, request, branch, workspace, address }: Node
  *
  * @param isEnvelope `{node, revision, committed: true}` instead of the bare node
  */
-export function nodeWrittenReply(status: number, written: NodeWritten, isEnvelope: boolean): HttpReply {
+function nodeWrittenReply(status: number, written: NodeWritten, isEnvelope: boolean): HttpReply {
   const { node, revision } = written;
   const raw = isEnvelope ? `{"node":${node},"revision":"${revision}","committed":true}` : node;
   return { status, headers: revisionHeaders(written), raw };

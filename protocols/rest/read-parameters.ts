@@ -6,7 +6,7 @@ import type { ParameterDocs, QueryParameters } from '#protocols/http/route.ts';
 export const PAGE_LIMIT_MAX = 1_000;
 
 /** Items of a listing page when nothing is said. */
-export const PAGE_LIMIT_DEFAULT = 100;
+const PAGE_LIMIT_DEFAULT = 100;
 
 /** Levels that `level` may ask for. */
 export const LEVEL_MAX = 10;

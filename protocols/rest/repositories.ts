@@ -1,5 +1,4 @@
 import type {
-  ReadRepository,
   RepositoryState,
   UpdateRepository,
   UpdateTranslationConfig,
@@ -9,16 +8,15 @@ import { actorId } from '#runtime/actor/actor-id.ts';
 import { translationConfigJson } from '#runtime/content/translation-config.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { bodyFields } from '#protocols/http/body-fields.ts';
+import { repositoryOf } from './branch-access.ts';
 import type { Provisioning } from './ports.ts';
-import { repositoryInfo, type RepositoryInfo, repositoryInfoSchema } from './repository-info.ts';
 import {
-  callerOf,
-  deliveryOf,
-  readerOf,
-  type RestContext,
-  type RestRequest,
-  type RestRoute,
-} from './rest-context.ts';
+  readRepositoryState,
+  repositoryInfo,
+  type RepositoryInfo,
+  repositoryInfoSchema,
+} from './repository-info.ts';
+import { callerOf, deliveryOf, type RestContext, type RestRequest, type RestRoute } from './rest-context.ts';
 
 /** What the repository routes work with. */
 export interface RepositoriesContext extends RestContext {
@@ -56,9 +54,8 @@ export function repositoryRoutes(context: RepositoriesContext): readonly RestRou
 }
 
 async function stateOf(context: RestContext, request: RestRequest, name: string): Promise<RepositoryState> {
-  const { actor } = await context.directory.repository(request.principal.tenant, name);
-  const query: ReadRepository = { type: 'ReadRepository' };
-  return (await context.router.query(actor, query, readerOf(request))) as RepositoryState;
+  const repository = await context.directory.repository(request.principal.tenant, name);
+  return await readRepositoryState(context, request, repository);
 }
 
 function listRoute(context: RepositoriesContext): RestRoute {
@@ -216,7 +213,7 @@ function updateRoute(context: RepositoriesContext): RestRoute {
         ...(defaultBranch === undefined ? {} : { defaultBranch }),
         ...(supportedLanguages === undefined ? {} : { supportedLanguages }),
       };
-      const { actor } = await context.directory.repository(request.principal.tenant, request.segment('repo'));
+      const { actor } = await repositoryOf(context, request);
       await context.router.command(actor, command, deliveryOf(request));
       return { status: 204 };
     },
@@ -289,7 +286,7 @@ function patchLanguagesRoute(context: RepositoriesContext): RestRoute {
       },
     },
     async handler(request) {
-      const { actor } = await context.directory.repository(request.principal.tenant, request.segment('repo'));
+      const { actor } = await repositoryOf(context, request);
       const command: UpdateTranslationConfig = { type: 'UpdateTranslationConfig', patch: request.body };
       await context.router.command(actor, command, deliveryOf(request));
       return { status: 204 };

@@ -1,5 +1,7 @@
-import type { RepositoryState } from '#actors/repository/messages.ts';
+import type { ReadRepository, RepositoryState } from '#actors/repository/messages.ts';
 import { translationConfigJson } from '#runtime/content/translation-config.ts';
+import type { FoundRepository } from './repository-directory.ts';
+import { readerOf, type RestContext, type RestRequest } from './rest-context.ts';
 
 /** A repository on the wire. @see Supplement 1.1 */
 export interface RepositoryInfo {
@@ -15,6 +17,16 @@ export interface RepositoryInfo {
     readonly supported_languages: readonly string[];
     readonly locale_fallback_chains: Readonly<Record<string, readonly string[]>>;
   };
+}
+
+/** Asks a repository for its settings and branches. @throws {ServiceError} `UNAUTHORIZED`, `FORBIDDEN` */
+export async function readRepositoryState(
+  { router }: RestContext,
+  request: RestRequest,
+  repository: FoundRepository,
+): Promise<RepositoryState> {
+  const query: ReadRepository = { type: 'ReadRepository' };
+  return (await router.query(repository.actor, query, readerOf(request))) as RepositoryState;
 }
 
 /** What the answers of the repository routes are made of. */

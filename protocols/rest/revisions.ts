@@ -1,12 +1,12 @@
 import type { ListRevisions, ReadRevision, ReadRevisionChanges } from '#actors/branch/messages.ts';
-import type { ReadRepository, RepositoryState } from '#actors/repository/messages.ts';
 import { compareRevisions, parseRevision } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { HttpReply, ParameterDocs } from '#protocols/http/route.ts';
-import { askBranch, replyOf } from './branch-access.ts';
+import { askBranch, replyOf, repositoryOf } from './branch-access.ts';
 import { contentList, contentSchema } from './content-schemas.ts';
 import { clampedInteger } from './read-parameters.ts';
 import type { FoundBranch, FoundRepository } from './repository-directory.ts';
+import { readRepositoryState } from './repository-info.ts';
 import { callerOf, type RestContext, type RestRequest, type RestRoute } from './rest-context.ts';
 
 /** Records of a list: most, and when nothing is said. */
@@ -33,23 +33,10 @@ export function revisionRoutes(context: RestContext): readonly RestRoute[] {
   return [listRoute(context), readRoute(context), changesRoute(context)];
 }
 
-function repositoryOf(context: RestContext, request: RestRequest) {
-  return context.directory.repository(request.principal.tenant, request.segment('repo'));
-}
-
 /** The branch of `?branch=`, or undefined when the caller names none. */
 function askedBranch(request: RestRequest): string | undefined {
   const name = request.query.get('branch');
   return name === '' ? undefined : name;
-}
-
-async function stateOf(
-  { router }: RestContext,
-  request: RestRequest,
-  repository: FoundRepository,
-): Promise<RepositoryState> {
-  const query: ReadRepository = { type: 'ReadRepository' };
-  return (await router.query(repository.actor, query, callerOf(request))) as RepositoryState;
 }
 
 function listRoute(context: RestContext): RestRoute {
@@ -91,7 +78,8 @@ async function listRevisions(context: RestContext, request: RestRequest): Promis
     includeSystem: request.query.flag('includeSystem') === true,
   };
   const repository = await repositoryOf(context, request);
-  const name = askedBranch(request) ?? (await stateOf(context, request, repository)).defaultBranch;
+  const name =
+    askedBranch(request) ?? (await readRepositoryState(context, request, repository)).defaultBranch;
   const branch = await context.directory.branchOf(repository, name, 'read');
   return await askBranch<unknown>(context, request, branch, query, callerOf(request), replyOf);
 }
@@ -161,7 +149,7 @@ async function candidates(
 ): Promise<readonly string[]> {
   const asked = askedBranch(request);
   if (asked !== undefined) return [asked];
-  const { branches, defaultBranch } = await stateOf(context, request, repository);
+  const { branches, defaultBranch } = await readRepositoryState(context, request, repository);
   return [defaultBranch, ...branches.filter((name) => name !== defaultBranch)];
 }
 

@@ -4,11 +4,11 @@ import type {
   BuiltInUpdate,
   InstallBuiltInWorkspaces,
   ListBuiltInUpdates,
-  ReadRepository,
-  RepositoryState,
 } from '#actors/repository/messages.ts';
 import { bodyFields } from '#protocols/http/body-fields.ts';
+import { repositoryOf } from './branch-access.ts';
 import type { FoundRepository } from './repository-directory.ts';
+import { readRepositoryState } from './repository-info.ts';
 import { callerOf, deliveryOf, type RestContext, type RestRequest, type RestRoute } from './rest-context.ts';
 
 /** A shipped resource that is newer than the repository's. */
@@ -48,10 +48,6 @@ export function systemUpdateRoutes(context: RestContext): readonly RestRoute[] {
   return [listRoute(context), applyRoute(context)];
 }
 
-function repositoryOf(context: RestContext, request: RestRequest) {
-  return context.directory.repository(request.principal.tenant, request.segment('repo'));
-}
-
 async function pendingUpdates(
   context: RestContext,
   request: RestRequest,
@@ -72,8 +68,7 @@ async function pendingUpdates(
       is_breaking: isChanged,
     };
   });
-  const read: ReadRepository = { type: 'ReadRepository' };
-  const { branches } = (await ask(repository.actor, read)) as RepositoryState;
+  const { branches } = await readRepositoryState(context, request, repository);
   for (const name of branches) {
     const { actor } = await context.directory.branchOf(repository, name, 'read');
     const state: ReadBranchState = { type: 'ReadBranchState' };

@@ -124,7 +124,7 @@ function isFromThisMachine(request: RestRequest): boolean {
 }
 
 /** Whether an address is one of the loopback interface, IPv4 inside IPv6 included. */
-export function isLoopbackAddress(address: string): boolean {
+function isLoopbackAddress(address: string): boolean {
   const mapped = /^(?:::ffff:|0000:0000:0000:0000:0000:ffff:)(.+)$/i.exec(address)?.[1] ?? address;
   return (
     /^127\.\d+\.\d+\.\d+$/.test(mapped) ||

@@ -10,6 +10,7 @@ import type {
 import { requireWorkspaceName } from '#runtime/content/names.ts';
 import type { Workspace } from '#runtime/content/workspace-definition.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
+import { repositoryOf } from './branch-access.ts';
 import { deliveryOf, readerOf, type RestContext, type RestRequest, type RestRoute } from './rest-context.ts';
 
 const tag = 'Workspaces';
@@ -64,10 +65,6 @@ export function workspaceRoutes(context: RestContext): readonly RestRoute[] {
     readConfigRoute(context),
     putConfigRoute(context),
   ];
-}
-
-function repositoryOf(context: RestContext, request: RestRequest) {
-  return context.directory.repository(request.principal.tenant, request.segment('repo'));
 }
 
 async function readWorkspace(context: RestContext, request: RestRequest): Promise<Workspace> {

@@ -32,10 +32,11 @@ import { listConflicts } from './list-conflicts.ts';
 import { createVersion, restoreVersion } from './manual-versions.ts';
 import type { BranchCommand, BranchQuery } from './messages.ts';
 import { becomeFork, moveHead } from './move-head.ts';
+import { mergeBranch } from './merge-branch.ts';
 import { moveNode, renameNode } from './move-node.ts';
 import { publishNode } from './publish-node.ts';
 import { readAudit } from './read-audit.ts';
-import { readChanged, readDefinitionStates, readGraph, readStates } from './pair-queries.ts';
+import { readChanged, readDefinitionStates, readGraph, readRecordPart, readStates } from './pair-queries.ts';
 import { readHistory } from './read-history.ts';
 import { readNode, readProperty } from './read-node.ts';
 import { readRelations } from './read-relations.ts';
@@ -71,6 +72,7 @@ const commands: CommandHandlers = {
   PublishDefinition: publishDefinition,
   MoveHead: moveHead,
   BecomeFork: becomeFork,
+  MergeBranch: mergeBranch,
   InstallBuiltIns: installBuiltIns,
   InstallWorkspace: installWorkspace,
   CreateNode: createNode,
@@ -118,6 +120,7 @@ const queries: QueryHandlers = {
   ListConflicts: listConflicts,
   ReadGraph: readGraph,
   ReadChanged: readChanged,
+  ReadRecordPart: readRecordPart,
   ReadStates: readStates,
   ReadDefinitionStates: readDefinitionStates,
 };

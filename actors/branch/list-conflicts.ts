@@ -7,7 +7,7 @@ import { PastNodeReader } from '#runtime/tree/past-node-reader.ts';
 import { BranchPair } from './branch-pair.ts';
 import type { BranchState } from './branch-state.ts';
 import { settle } from './long-answer.ts';
-import { findConflicts } from './merge-conflicts.ts';
+import { findConflicts, gatherSides } from './merge-conflicts.ts';
 import type { ConflictList, ListConflicts } from './messages.ts';
 
 /**
@@ -33,7 +33,7 @@ function* found(
 ): Generator<undefined, ConflictList> {
   const pair = yield* BranchPair.meet(state, reader, source, { own: at, other: sourceAt });
   const target = at === undefined ? new HeadNodeReader(reader) : new PastNodeReader(reader, at);
-  const conflicts = yield* findConflicts(pair, target);
+  const conflicts = yield* findConflicts(pair, yield* gatherSides(pair), target);
   return {
     target_head: formatRevision(pair.heads.own),
     source_head: formatRevision(pair.heads.other),

@@ -16,7 +16,37 @@ export const CONFLICTS_MAX = 10_000;
 /** Steps of work between two rests. */
 const STEPS_PER_SLICE = 64;
 
-type Changes = ReadonlyMap<string, NetChange>;
+/** Changed nodes by {@link nodeKeyOf}. */
+export type Changes = ReadonlyMap<string, NetChange>;
+
+/** What both sides of a merge did to nodes; a new place among the same siblings is kept apart. */
+export interface MergeSides {
+  readonly own: Changes;
+  readonly other: Changes;
+  /** Nodes the source only reordered. */
+  readonly reordered: readonly NetChange[];
+}
+
+/**
+ * Gathers what both sides did.
+ *
+ * @throws {ServiceError} `VALIDATION_FAILED` when there are too many changes
+ */
+export function* gatherSides(pair: BranchPair): Generator<undefined, MergeSides> {
+  const own = yield* gathered(pair, 'own', []);
+  const reordered: NetChange[] = [];
+  return { own, other: yield* gathered(pair, 'other', reordered), reordered };
+}
+
+function* gathered(pair: BranchPair, side: Side, reordered: NetChange[]): Generator<undefined, Changes> {
+  const found = new Map<string, NetChange>();
+  for (const change of pair.changes(side)) {
+    if (change === undefined) yield;
+    else if (change.operation === 'reordered') reordered.push(change);
+    else found.set(nodeKeyOf(change.workspace, change.nodeId), change);
+  }
+  return found;
+}
 
 /**
  * Everything that keeps the source of a merge, `other` of the pair, from being merged into the target, `own`.
@@ -29,31 +59,22 @@ type Changes = ReadonlyMap<string, NetChange>;
  *
  * @param target its tree, in the state the pair was met in
  * @returns by workspace, path and locale; yields wherever the work may rest
- * @throws {ServiceError} `VALIDATION_FAILED` when there are more than {@link CONFLICTS_MAX}, or too many changes
+ * @throws {ServiceError} `VALIDATION_FAILED` when there are more than {@link CONFLICTS_MAX}
  * @see Supplement 8.3
  */
 export function* findConflicts(
   pair: BranchPair,
+  { own, other }: MergeSides,
   target: NodeReader,
 ): Generator<undefined, readonly MergeConflict[]> {
-  const own = yield* gathered(pair, 'own');
-  const other = yield* gathered(pair, 'other');
   const finder = new ConflictFinder(target, own, other);
   yield* finder.find();
   for (const conflict of yield* definitionConflicts(pair)) finder.note(conflict);
   return finder.conflicts;
 }
 
-function* gathered(pair: BranchPair, side: Side): Generator<undefined, Changes> {
-  const found = new Map<string, NetChange>();
-  for (const change of pair.changes(side)) {
-    if (change === undefined) yield;
-    else if (change.operation !== 'reordered') found.set(keyOf(change.workspace, change.nodeId), change);
-  }
-  return found;
-}
-
-function keyOf(workspace: string, id: string): string {
+/** Names a node across workspaces. */
+export function nodeKeyOf(workspace: string, id: string): string {
   return `${workspace}\0${id}`;
 }
 
@@ -92,13 +113,13 @@ class ConflictFinder {
       throw invalid(`The branches have more than ${CONFLICTS_MAX} conflicts`);
     }
     this.#found.set(key, conflict);
-    if (workspace !== null && locale === undefined) this.#disputed.add(keyOf(workspace, id));
+    if (workspace !== null && locale === undefined) this.#disputed.add(nodeKeyOf(workspace, id));
   }
 
   /** What both sides did to the same node. */
   #compareAspects(theirs: NetChange): void {
     const { workspace, nodeId } = theirs;
-    const ours = this.#own.get(keyOf(workspace, nodeId));
+    const ours = this.#own.get(nodeKeyOf(workspace, nodeId));
     if (ours === undefined) return;
     const { before } = ours;
     if (ours.after === undefined || theirs.after === undefined) {
@@ -122,10 +143,10 @@ class ConflictFinder {
   /** A node that one side placed somewhere must find its parent there: the opposite side may have deleted it. */
   #requireParent({ workspace, before, after }: NetChange, opposite: Changes): void {
     if (after === undefined || after.header.parentId === before?.header.parentId) return;
-    const parent = opposite.get(keyOf(workspace, after.header.parentId));
+    const parent = opposite.get(nodeKeyOf(workspace, after.header.parentId));
     if (parent === undefined || parent.after !== undefined) return;
     const keeping = opposite === this.#own ? this.#other : this.#own;
-    const kept = keeping.get(keyOf(workspace, parent.nodeId))?.after ?? parent.before;
+    const kept = keeping.get(nodeKeyOf(workspace, parent.nodeId))?.after ?? parent.before;
     if (opposite === this.#own) {
       this.#noteNode('ModifiedBySourceDeletedByTarget', workspace, parent.before, undefined, kept);
     } else this.#noteNode('DeletedBySourceModifiedByTarget', workspace, parent.before, kept, undefined);
@@ -135,10 +156,10 @@ class ConflictFinder {
   #requireFreePlace(theirs: NetChange): void {
     const { workspace, nodeId, before, after } = theirs;
     if (after === undefined || !isPlacedAnew(theirs)) return;
-    if (this.#disputed.has(keyOf(workspace, nodeId))) return;
+    if (this.#disputed.has(nodeKeyOf(workspace, nodeId))) return;
     const holder = this.#holderOf(workspace, after);
     if (holder === undefined || holder.header.id === nodeId) return;
-    const place = keyOf(workspace, holder.header.id);
+    const place = nodeKeyOf(workspace, holder.header.id);
     const leaving = this.#other.get(place);
     const leaves = leaving !== undefined && (leaving.after === undefined || isPlacedAnew(leaving));
     if (leaves || this.#disputed.has(place)) return;
@@ -176,7 +197,7 @@ class ConflictFinder {
   }
 
   #mergedParent(workspace: string, id: string): string | undefined {
-    const theirs = this.#other.get(keyOf(workspace, id));
+    const theirs = this.#other.get(nodeKeyOf(workspace, id));
     const moved = theirs?.after?.header.parentId;
     if (moved !== undefined && moved !== theirs?.before?.header.parentId) return moved;
     return this.#target.byId(workspace, id)?.header.parentId;
@@ -184,8 +205,8 @@ class ConflictFinder {
 
   #noteCycle(workspace: string, ids: Iterable<string>): void {
     for (const id of ids) {
-      const ours = this.#own.get(keyOf(workspace, id));
-      const theirs = this.#other.get(keyOf(workspace, id));
+      const ours = this.#own.get(nodeKeyOf(workspace, id));
+      const theirs = this.#other.get(nodeKeyOf(workspace, id));
       if (!isReparented(ours) && !isReparented(theirs)) continue;
       const before = ours?.before ?? theirs?.before;
       const present = this.#target.byId(workspace, id);
@@ -265,11 +286,11 @@ function* definitionConflicts(pair: BranchPair): Generator<undefined, readonly M
   const own = new Map<string, DefinitionNetChange>();
   for (const change of pair.definitionChanges('own')) {
     if (change === undefined) yield;
-    else own.set(keyOf(change.kind, change.name), change);
+    else own.set(nodeKeyOf(change.kind, change.name), change);
   }
   const found: MergeConflict[] = [];
   for (const theirs of pair.definitionChanges('other')) {
-    const ours = theirs === undefined ? undefined : own.get(keyOf(theirs.kind, theirs.name));
+    const ours = theirs === undefined ? undefined : own.get(nodeKeyOf(theirs.kind, theirs.name));
     if (theirs === undefined || ours === undefined || sameDefinition(ours.after, theirs.after)) {
       yield;
       continue;

@@ -1,7 +1,13 @@
 import type { JsonObject, JsonValue } from '#runtime/content/json-value.ts';
 import type { JsonText } from '#runtime/content/json-text.ts';
 import type { Revision } from '#runtime/content/revision.ts';
-import type { ReadChanged, ReadDefinitionStates, ReadGraph, ReadStates } from './pair-messages.ts';
+import type {
+  ReadChanged,
+  ReadDefinitionStates,
+  ReadGraph,
+  ReadRecordPart,
+  ReadStates,
+} from './pair-messages.ts';
 
 /**
  * Everything a branch actor can be told and asked. Protocols build these and never see the actor's inside.
@@ -262,6 +268,19 @@ export interface BecomeFork {
   readonly revision?: string;
 }
 
+/** Merges another branch into this one. Who knows checks whether it is protected. Result: {@link MergeResult}. */
+export interface MergeBranch {
+  readonly type: 'MergeBranch';
+  /** Actor of the other branch, of the same repository. */
+  readonly source: string;
+  /** Its name. */
+  readonly sourceName: string;
+  readonly strategy: 'ThreeWay' | 'FastForward';
+  readonly commit?: CommitInfo;
+  /** Reports, and writes nothing. */
+  readonly dryRun: boolean;
+}
+
 /** Every command of a branch. */
 export type BranchCommand =
   | CreateNode
@@ -286,6 +305,7 @@ export type BranchCommand =
   | PublishDefinition
   | MoveHead
   | BecomeFork
+  | MergeBranch
   | InstallBuiltIns
   | InstallWorkspace;
 
@@ -303,6 +323,23 @@ export interface HeadMoved {
 /** Where a fork stands. */
 export interface ForkMade {
   readonly head: string;
+}
+
+/** What a merge did. */
+export interface MergeResult {
+  /** False when there are conflicts; nothing was written then. */
+  readonly success: boolean;
+  /** Milliseconds of the head. */
+  readonly revision: number;
+  /** Where the target stands now. */
+  readonly head: string;
+  readonly conflicts: readonly MergeConflict[];
+  readonly fast_forward: boolean;
+  /** Nodes the merge commit changed. */
+  readonly nodes_changed: number;
+  /** Where the two stood. */
+  readonly target_head: string;
+  readonly source_head: string;
 }
 
 /** A node as it is after a write. */
@@ -523,12 +560,7 @@ export interface DiffBranch extends ReadMoment {
   readonly baseAt?: Revision;
 }
 
-/**
- * What would stop a merge of another branch into this one; writes nothing. For administrators. Answer:
- * {@link ConflictList}.
- *
- * @see Supplement 8.3
- */
+/** What would stop a merge of another branch into this one. For administrators. Answer: {@link ConflictList}. */
 export interface ListConflicts extends ReadMoment {
   readonly type: 'ListConflicts';
   /** Actor of the branch that would be merged, of the same repository. */
@@ -632,6 +664,7 @@ export type BranchQuery =
   | ListConflicts
   | ReadGraph
   | ReadChanged
+  | ReadRecordPart
   | ReadStates
   | ReadDefinitionStates
   | ListDefinitions

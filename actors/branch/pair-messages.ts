@@ -1,3 +1,5 @@
+import type { NodeChange, RevisionRecord } from '#runtime/tree/revision-store.ts';
+
 /** What branches of a repository ask each other; nobody else may. @see pair-queries.ts */
 
 /**
@@ -60,4 +62,21 @@ export interface ReadDefinitionStates {
   readonly type: 'ReadDefinitionStates';
   readonly at: string;
   readonly definitions: readonly DefinitionAddress[];
+}
+
+/**
+ * The record of a revision this branch has, with a part of its node changes; for other branches only. Answer:
+ * {@link RecordPart}, or undefined when this branch has no such revision.
+ */
+export interface ReadRecordPart {
+  readonly type: 'ReadRecordPart';
+  readonly revision: string;
+  readonly part: number;
+}
+
+/** What {@link ReadRecordPart} answers. */
+export interface RecordPart {
+  readonly record: RevisionRecord;
+  /** Undefined behind the last part. */
+  readonly changes: readonly NodeChange[] | undefined;
 }

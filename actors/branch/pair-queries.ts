@@ -18,7 +18,9 @@ import type {
   ReadChanged,
   ReadDefinitionStates,
   ReadGraph,
+  ReadRecordPart,
   ReadStates,
+  RecordPart,
 } from './pair-messages.ts';
 
 /** What one branch tells another one of the same repository. Every answer is bounded and comes at once. */
@@ -53,6 +55,18 @@ export function readChanged(_state: BranchState, context: QueryContext, query: R
   requireEngine(context);
   requireAtMost(query.revisions, CHANGED_REVISIONS_MAX);
   return changedPart(context.view, query.revisions, query.from);
+}
+
+/** @see pair-messages.ts, ReadRecordPart */
+export function readRecordPart(
+  _state: BranchState,
+  context: QueryContext,
+  query: ReadRecordPart,
+): RecordPart | undefined {
+  requireEngine(context);
+  const record = readRevision(context.view, parseRevision(query.revision));
+  if (record === undefined) return undefined;
+  return { record, changes: readChangePart(context.view, record, query.part) };
 }
 
 /** @see pair-messages.ts, ReadStates */

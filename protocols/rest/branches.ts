@@ -87,8 +87,8 @@ async function entriesOf(
   return (await router.query(repository.actor, query, callerOf(request))) as readonly BranchEntry[];
 }
 
-/** @throws {ServiceError} `BRANCH_NOT_FOUND` */
-async function requireEntry(
+/** The branch an address names; tags are none. @throws {ServiceError} `BRANCH_NOT_FOUND` */
+export async function requireEntry(
   context: RestContext,
   request: RestRequest,
   repository: FoundRepository,

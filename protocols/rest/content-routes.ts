@@ -1,13 +1,14 @@
 import { compareRoutes } from './compare.ts';
 import { definitionRoutes } from './definitions.ts';
 import { historyRoutes } from './history.ts';
+import { mergeRoutes } from './merge.ts';
 import { nodeRoutes } from './nodes.ts';
 import { queryRoutes } from './queries.ts';
 import type { RestContext, RestRoute } from './rest-context.ts';
 import { revisionRoutes } from './revisions.ts';
 
 /**
- * Every route of content: nodes, queries, schema, history, revisions, differences. Their description refers to
+ * Every route of content: nodes, queries, schema, history, revisions, differences, merges. Their description refers to
  * `contentSchemas`.
  *
  * @see Content, Query, Functions and Versioning Interface: Endpoints
@@ -20,5 +21,6 @@ export function contentRoutes(context: RestContext): readonly RestRoute[] {
     ...historyRoutes(context),
     ...revisionRoutes(context),
     ...compareRoutes(context),
+    ...mergeRoutes(context),
   ];
 }

@@ -320,6 +320,20 @@ export const contentSchemas: Readonly<Record<string, JsonSchema>> = {
       conflicts: listOf(ref('MergeConflict')),
     },
   },
+  MergeResult: {
+    type: 'object',
+    required: ['success', 'revision', 'head', 'conflicts', 'fast_forward', 'nodes_changed'],
+    properties: {
+      success: { type: 'boolean', description: 'False when there are conflicts; nothing was written then.' },
+      revision: { type: 'integer', description: 'Millisecond part of `head`.' },
+      head: { ...revision, description: 'Where the branch stands now.' },
+      conflicts: listOf(ref('MergeConflict')),
+      fast_forward: { type: 'boolean' },
+      nodes_changed: { type: 'integer', minimum: 0, description: 'Nodes the merge commit changed.' },
+      target_head: { ...revision, description: 'Where the branch stood.' },
+      source_head: revision,
+    },
+  },
   HistoryEntry: {
     type: 'object',
     properties: {

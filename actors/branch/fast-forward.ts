@@ -1,0 +1,208 @@
+import { assert } from '#runtime/base/assert.ts';
+import type { ActorEvent, Caller, Turn } from '#runtime/commit/behaviour.ts';
+import { compareRevisions, formatRevision, parseRevision, type Revision } from '#runtime/content/revision.ts';
+import { invalid } from '#runtime/errors/service-error.ts';
+import type { Range, Row } from '#runtime/shard/shard.ts';
+import { writeMergedRevisions } from '#runtime/tree/ancestry-store.ts';
+import { type NodeRecord, withHeader } from '#runtime/tree/node-record.ts';
+import {
+  type NodeChange,
+  readBranchHead,
+  type RevisionRecord,
+  writeRevision,
+} from '#runtime/tree/revision-store.ts';
+import { readDefinition, removeDefinition, writeDefinition } from '#runtime/tree/schema-store.ts';
+import { TreeWriter } from '#runtime/tree/tree-writer.ts';
+import { BranchPair } from './branch-pair.ts';
+import { SLICE_NODES } from './delete-node.ts';
+import type { EditScope } from './edit-scope.ts';
+import type { MergeBranch } from './messages.ts';
+import { nodeKeyOf } from './merge-conflicts.ts';
+import type { DefinitionAddress, NodeAddress, RecordPart } from './pair-messages.ts';
+import { STATES_MAX } from './pair-queries.ts';
+
+/**
+ * Takes the source's revisions over, each with its own number, time and message, so that the target stands where the
+ * source does and every one of them can be read here. Cost follows what they changed.
+ *
+ * Where the source came to contain the target by a merge of its own, that merge commit is the first one taken over:
+ * here it continues the target, and what it had been made of on the source is its merge parent.
+ *
+ * @param pair target and source; the source has something the target lacks
+ * @throws {ServiceError} `VALIDATION_FAILED` when the target has revisions of its own, those behind a head that was
+ *   moved back included; `COMMIT_TOO_LARGE`
+ * @see Content, Query, Functions and Versioning Interface: Merge rules
+ */
+export function* fastForward(
+  edit: EditScope,
+  pair: BranchPair,
+  { dryRun, source }: MergeBranch,
+): Generator<undefined, void> {
+  const { turn } = edit;
+  const way = wayOf(pair);
+  const { tip } = readBranchHead(turn);
+  const [first] = way;
+  if (pair.divergence.left.length > 0 || first === undefined || compareRevisions(first, tip) <= 0) {
+    throw invalid('Fast-forward merge not possible: branches have diverged');
+  }
+  if (dryRun) return;
+  let changed = 0;
+  for (const revision of way) {
+    const step = yield* BranchPair.meet(edit.state, turn, source, { other: revision });
+    changed += yield* replay(edit, step, recordOf(edit, source, revision));
+    edit.checkSize(changed);
+    edit.state.commandSchemas.forget();
+  }
+  writeMergedRevisions(turn, pair.divergence.right, source);
+  turn.emit({ type: 'HeadMoved' });
+}
+
+/** The source's revisions that contain the target's head, along `parent` and oldest first. */
+function wayOf({ divergence, heads }: BranchPair): readonly Revision[] {
+  const start = formatRevision(heads.own);
+  const isEmpty = heads.own.ms === 0 && heads.own.counter === 0;
+  const byName = new Map(divergence.right.map((record) => [record.revision, record]));
+  const containing = new Set<string | null>([start]);
+  for (const { mergeParent, parent, revision } of [...divergence.right].reverse()) {
+    const isFirst = isEmpty && parent === null;
+    if (isFirst || containing.has(parent) || containing.has(mergeParent)) containing.add(revision);
+  }
+  const way: Revision[] = [];
+  for (let next: string | null = formatRevision(heads.other); next !== null && next !== start; ) {
+    const record = byName.get(next);
+    if (record === undefined || !containing.has(next)) break;
+    way.push(parseRevision(next));
+    next = record.parent;
+  }
+  return way.reverse();
+}
+
+interface SourceRecord {
+  readonly record: RevisionRecord;
+  readonly changes: readonly NodeChange[];
+}
+
+function recordOf(edit: EditScope, source: string, revision: Revision): SourceRecord {
+  const changes: NodeChange[] = [];
+  for (let part = 0; ; part++) {
+    const query = { type: 'ReadRecordPart', revision: formatRevision(revision), part } as const;
+    const answer = edit.state.askBranch(source, query) as RecordPart | undefined;
+    assert(answer !== undefined, 'a branch has the revisions that lead to its head');
+    if (answer.changes === undefined) return { record: answer.record, changes };
+    changes.push(...answer.changes);
+  }
+}
+
+/** Writes one revision of the source again. @returns the number of nodes it changed */
+function* replay(
+  edit: EditScope,
+  step: BranchPair,
+  { changes, record }: SourceRecord,
+): Generator<undefined, number> {
+  const turn = new ReplayTurn(edit.turn, parseRevision(record.revision), Date.parse(record.timestamp));
+  const writer = new TreeWriter(turn, (name) => edit.schema(name));
+  const { definitions, nodes } = yield* touched(step, changes, record);
+  edit.checkSize(nodes.length);
+  const put: { workspace: string; record: NodeRecord }[] = [];
+  for (let start = 0; start < nodes.length; start += STATES_MAX) {
+    const batch = nodes.slice(start, start + STATES_MAX);
+    const after = step.states('other', batch);
+    for (const [index, { id, workspace }] of batch.entries()) {
+      const present = writer.head.byId(workspace, id);
+      if (present !== undefined) writer.remove(workspace, present);
+      const state = after[index];
+      if (state !== undefined) put.push({ workspace, record: state });
+    }
+    yield;
+  }
+  for (const address of definitions) {
+    const { kind, name } = address;
+    const [after] = step.definitions('other', [address]);
+    if (after !== undefined) writeDefinition(turn, kind, after.definition as never);
+    else if (readDefinition(turn, kind, name) !== undefined) removeDefinition(turn, kind, name);
+  }
+  edit.state.commandSchemas.forget();
+  yield* writer.reindex();
+  let written = 0;
+  for (const { workspace, record: state } of put) {
+    writer.add(workspace, withHeader(state, { ...state.header, revision: record.revision }));
+    written += 1;
+    if (written % SLICE_NODES === 0) yield;
+  }
+  const head = formatRevision(readBranchHead(turn).head);
+  // One of the two is what it continues here.
+  const mergeParent = [record.parent, record.mergeParent].find((one) => one !== null && one !== head) ?? null;
+  const facts = { actor: record.actor, message: record.message, isSystem: record.isSystem };
+  writeRevision(
+    turn,
+    { ...facts, ...(mergeParent === null ? {} : { mergeParent }) },
+    changes,
+    record.definitions,
+  );
+  return nodes.length;
+}
+
+/** What differs from where the target stands, and what the revision wrote besides: stamps and versions move on too. */
+function* touched(
+  step: BranchPair,
+  changes: readonly NodeChange[],
+  record: RevisionRecord,
+): Generator<undefined, { nodes: readonly NodeAddress[]; definitions: readonly DefinitionAddress[] }> {
+  const nodes = new Map<string, NodeAddress>();
+  for (const { node_id: id, workspace } of changes) nodes.set(nodeKeyOf(workspace, id), { workspace, id });
+  for (const change of step.changes('other')) {
+    if (change === undefined) yield;
+    else {
+      const { nodeId: id, workspace } = change;
+      nodes.set(nodeKeyOf(workspace, id), { workspace, id });
+    }
+  }
+  const definitions = new Map<string, DefinitionAddress>();
+  for (const { kind, name } of record.definitions) definitions.set(nodeKeyOf(kind, name), { kind, name });
+  for (const change of step.definitionChanges('other')) {
+    if (change === undefined) yield;
+    else definitions.set(nodeKeyOf(change.kind, change.name), { kind: change.kind, name: change.name });
+  }
+  return { nodes: [...nodes.values()], definitions: [...definitions.values()] };
+}
+
+/** A turn that writes under a revision that was made elsewhere before. */
+class ReplayTurn implements Turn {
+  readonly revision: Revision;
+  readonly wallMs: number;
+  readonly #turn: Turn;
+
+  constructor(turn: Turn, revision: Revision, wallMs: number) {
+    this.#turn = turn;
+    this.revision = revision;
+    this.wallMs = wallMs;
+  }
+
+  get caller(): Caller {
+    return this.#turn.caller;
+  }
+
+  get(table: number, key: string): Uint8Array | undefined {
+    return this.#turn.get(table, key);
+  }
+
+  range(table: number, range: Range): Iterable<Row> {
+    return this.#turn.range(table, range);
+  }
+
+  put(table: number, key: string, value: Uint8Array): void {
+    this.#turn.put(table, key, value);
+  }
+
+  remove(table: number, key: string): void {
+    this.#turn.remove(table, key);
+  }
+
+  newId(): string {
+    return this.#turn.newId();
+  }
+
+  emit(event: ActorEvent): void {
+    this.#turn.emit(event);
+  }
+}

@@ -1,0 +1,64 @@
+import { requireAdministrator } from '#runtime/access/policy.ts';
+import { formatRevision } from '#runtime/content/revision.ts';
+import { writeMergedRevisions } from '#runtime/tree/ancestry-store.ts';
+import { writeRevision } from '#runtime/tree/revision-store.ts';
+import { BranchPair } from './branch-pair.ts';
+import type { EditScope } from './edit-scope.ts';
+import { fastForward } from './fast-forward.ts';
+import { findConflicts, gatherSides } from './merge-conflicts.ts';
+import type { MergeBranch, MergeConflict, MergeResult } from './messages.ts';
+import { MergeWriter } from './merge-writer.ts';
+
+/**
+ * Brings what another branch changed since the two last met to this one, as one merge commit, also where this one has
+ * no revisions of its own; or takes the other's revisions over as they are (`FastForward`). With conflicts nothing is
+ * written. The source is only read.
+ *
+ * @throws {ServiceError} `UNAUTHORIZED`, `FORBIDDEN`; `NOT_FOUND` for a missing source; `COMMIT_TOO_LARGE`;
+ *   `VALIDATION_FAILED` for a fast-forward of branches that have diverged, when they are too far apart, and when what
+ *   both sides made would not be a valid tree together
+ * @see messages.ts, MergeBranch; Content, Query, Functions and Versioning Interface: Merge rules; Supplement 8.3
+ */
+export function* mergeBranch(edit: EditScope, command: MergeBranch): Generator<undefined, MergeResult> {
+  const { caller } = edit.turn;
+  requireAdministrator(caller.policy, caller.principal);
+  const pair = yield* BranchPair.meet(edit.state, edit.turn, command.source);
+  if (pair.divergence.right.length === 0) return resultOf(pair, {});
+  if (command.strategy === 'FastForward') {
+    yield* fastForward(edit, pair, command);
+    const reached = command.dryRun ? {} : { head: formatRevision(pair.heads.other) };
+    return resultOf(pair, { ...reached, fast_forward: true });
+  }
+  const sides = yield* gatherSides(pair);
+  const conflicts: readonly MergeConflict[] = yield* findConflicts(pair, sides, edit.head);
+  if (conflicts.length > 0) return resultOf(pair, { success: false, conflicts });
+  const writer = new MergeWriter(edit, pair, sides, command.sourceName);
+  yield* writer.plan();
+  if (command.dryRun) return resultOf(pair, { nodes_changed: writer.changes.length });
+  yield* writer.write();
+  const facts = {
+    actor: command.commit?.actor ?? edit.who,
+    message: command.commit?.message ?? `Merge branch '${command.sourceName}' into '${edit.state.name}'`,
+    isSystem: false,
+    mergeParent: formatRevision(pair.heads.other),
+  };
+  writeRevision(edit.turn, facts, writer.changes, writer.definitions);
+  writeMergedRevisions(edit.turn, pair.divergence.right, command.source);
+  edit.turn.emit({ type: 'RevisionCommitted' });
+  return resultOf(pair, { head: edit.revision, nodes_changed: writer.changes.length });
+}
+
+function resultOf({ heads }: BranchPair, facts: Partial<MergeResult>): MergeResult {
+  const head = facts.head ?? formatRevision(heads.own);
+  return {
+    success: true,
+    revision: Number(head.slice(0, head.indexOf('-'))),
+    head,
+    conflicts: [],
+    fast_forward: false,
+    nodes_changed: 0,
+    target_head: formatRevision(heads.own),
+    source_head: formatRevision(heads.other),
+    ...facts,
+  };
+}

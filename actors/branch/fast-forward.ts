@@ -6,6 +6,7 @@ import type { Range, Row } from '#runtime/shard/shard.ts';
 import { writeMergedRevisions } from '#runtime/tree/ancestry-store.ts';
 import { type NodeRecord, withHeader } from '#runtime/tree/node-record.ts';
 import {
+  type DefinitionChange,
   type NodeChange,
   readBranchHead,
   type RevisionRecord,
@@ -94,14 +95,17 @@ function recordOf(edit: EditScope, source: string, revision: Revision): SourceRe
 }
 
 /** Writes one revision of the source again. @returns the number of nodes it changed */
-function* replay(
-  edit: EditScope,
-  step: BranchPair,
-  { changes, record }: SourceRecord,
-): Generator<undefined, number> {
+function* replay(edit: EditScope, step: BranchPair, source: SourceRecord): Generator<undefined, number> {
+  const { record } = source;
+  const start = formatRevision(step.heads.own);
+  // A merge of the source changed something else there than here, where it continues the other side.
+  const isContinued = record.parent === start || record.parent === null;
+  const { changes, definitions } = isContinued
+    ? { ...source, definitions: record.definitions }
+    : yield* netChanges(step);
   const turn = new ReplayTurn(edit.turn, parseRevision(record.revision), Date.parse(record.timestamp));
   const writer = new TreeWriter(turn, (name) => edit.schema(name));
-  const { definitions, nodes } = yield* touched(step, changes, record);
+  const { addresses, nodes } = yield* touched(step, changes, definitions);
   edit.checkSize(nodes.length);
   const put: { workspace: string; record: NodeRecord }[] = [];
   for (let start = 0; start < nodes.length; start += STATES_MAX) {
@@ -115,7 +119,7 @@ function* replay(
     }
     yield;
   }
-  for (const address of definitions) {
+  for (const address of addresses) {
     const { kind, name } = address;
     const [after] = step.definitions('other', [address]);
     if (after !== undefined) writeDefinition(turn, kind, after.definition as never);
@@ -129,25 +133,42 @@ function* replay(
     written += 1;
     if (written % SLICE_NODES === 0) yield;
   }
-  const head = formatRevision(readBranchHead(turn).head);
   // One of the two is what it continues here.
-  const mergeParent = [record.parent, record.mergeParent].find((one) => one !== null && one !== head) ?? null;
+  const mergeParent =
+    [record.parent, record.mergeParent].find((one) => one !== null && one !== start) ?? null;
   const facts = { actor: record.actor, message: record.message, isSystem: record.isSystem };
-  writeRevision(
-    turn,
-    { ...facts, ...(mergeParent === null ? {} : { mergeParent }) },
-    changes,
-    record.definitions,
-  );
+  writeRevision(turn, { ...facts, ...(mergeParent === null ? {} : { mergeParent }) }, changes, definitions);
   return nodes.length;
+}
+
+/** What differs between the target and the source. */
+function* netChanges(
+  step: BranchPair,
+): Generator<undefined, { changes: readonly NodeChange[]; definitions: readonly DefinitionChange[] }> {
+  const changes: NodeChange[] = [];
+  for (const change of step.changes('other')) {
+    if (change === undefined) {
+      yield;
+      continue;
+    }
+    const { after, before, nodeId, operation, workspace } = change;
+    const { nodeType, path } = ((after ?? before) as NodeRecord).header;
+    changes.push({ node_id: nodeId, workspace, operation, path, node_type: nodeType });
+  }
+  const definitions: DefinitionChange[] = [];
+  for (const change of step.definitionChanges('other')) {
+    if (change === undefined) yield;
+    else definitions.push({ kind: change.kind, name: change.name, operation: change.operation });
+  }
+  return { changes, definitions };
 }
 
 /** What differs from where the target stands, and what the revision wrote besides: stamps and versions move on too. */
 function* touched(
   step: BranchPair,
   changes: readonly NodeChange[],
-  record: RevisionRecord,
-): Generator<undefined, { nodes: readonly NodeAddress[]; definitions: readonly DefinitionAddress[] }> {
+  written: readonly DefinitionChange[],
+): Generator<undefined, { nodes: readonly NodeAddress[]; addresses: readonly DefinitionAddress[] }> {
   const nodes = new Map<string, NodeAddress>();
   for (const { node_id: id, workspace } of changes) nodes.set(nodeKeyOf(workspace, id), { workspace, id });
   for (const change of step.changes('other')) {
@@ -158,12 +179,12 @@ function* touched(
     }
   }
   const definitions = new Map<string, DefinitionAddress>();
-  for (const { kind, name } of record.definitions) definitions.set(nodeKeyOf(kind, name), { kind, name });
+  for (const { kind, name } of written) definitions.set(nodeKeyOf(kind, name), { kind, name });
   for (const change of step.definitionChanges('other')) {
     if (change === undefined) yield;
     else definitions.set(nodeKeyOf(change.kind, change.name), { kind: change.kind, name: change.name });
   }
-  return { nodes: [...nodes.values()], definitions: [...definitions.values()] };
+  return { nodes: [...nodes.values()], addresses: [...definitions.values()] };
 }
 
 /** A turn that writes under a revision that was made elsewhere before. */

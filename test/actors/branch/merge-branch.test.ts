@@ -168,6 +168,7 @@ describe('a merge', () => {
       message: 'Fast-forward merge not possible: branches have diverged',
     });
     const start = await family.head(target);
+    const before = await shown(target);
     const merged = (await merge(source, target)).head;
     await family.create(source, '/later', '', 'later');
     const done = await merge(target, source, 'FastForward');
@@ -176,6 +177,8 @@ describe('a merge', () => {
     expect(await shown(target, merged)).toEqual(await shown(source, merged));
     const forward = await shown(target);
     await family.command(target, { type: 'MoveHead', revision: start });
+    expect(await shown(target)).toEqual(before);
+    expect(await shown(target, start)).toEqual(before);
     await family.command(target, { type: 'MoveHead', revision: done.head });
     expect(await shown(target)).toEqual(forward);
     expect(await family.compare(target, source)).toMatchObject({ ahead: 0, behind: 0 });

@@ -11,6 +11,7 @@ import { creates } from './creates.bench.ts';
 import { growth } from './growth.bench.ts';
 import { listings } from './listings.bench.ts';
 import { reads } from './reads.bench.ts';
+import { Disturbance } from './support/disturbance.ts';
 import { describeMachine } from './support/machine.ts';
 import { requiredProgram, versionOf } from './support/programs.ts';
 import type { Plan, Question } from './support/question.ts';
@@ -23,7 +24,7 @@ const page = join(import.meta.dirname, '..', 'docs', 'benchmarks.md');
 /** In this order: creates make the shared store grow, so they come last of those that share it. */
 const questions: readonly Question[] = [reads, listings, updates, creates, growth];
 
-const fullPlan: Plan = {
+const fullPlan: Omit<Plan, 'disturbance'> = {
   rounds: 5,
   seconds: 2,
   articles: 100_000,
@@ -31,8 +32,11 @@ const fullPlan: Plan = {
   connections: [1, 8, 64],
 };
 
+/** Somebody's test run is over after that. */
+const PATIENCE_SECONDS = 60;
+
 /** Shows that everything works. Its numbers mean nothing. */
-const quickPlan: Plan = {
+const quickPlan: Omit<Plan, 'disturbance'> = {
   rounds: 1,
   seconds: 1,
   articles: 2_000,
@@ -47,6 +51,7 @@ Questions: ${questions.map(({ name }) => name).join(', ')}; all of them by defau
   --quick            a small store and one short round: shows that everything works, writes nothing
   --rounds <n>       measurements of each figure, default ${fullPlan.rounds}
   --seconds <n>      length of one measurement, default ${fullPlan.seconds}
+  --patience <s>     seconds a question may wait, and measure again, while others use the machine, default ${PATIENCE_SECONDS}
   --print-only       leaves docs/benchmarks.md as it is
   --profile <dir>    writes a processor profile of every member there; slows it down, so nothing is written
   --folder <dir>     where the stores are made, default ${tmpdir()}; it has to be on a local disk
@@ -57,7 +62,9 @@ as root on Debian it installs what is missing.`;
 
 interface Arguments {
   readonly selected: readonly Question[];
-  readonly plan: Plan;
+  readonly plan: Omit<Plan, 'disturbance'>;
+  /** Time each question may wait for others to finish, milliseconds. */
+  readonly patienceMs: number;
   readonly folder: string;
   readonly profileDir: string | undefined;
   readonly writes: boolean;
@@ -71,6 +78,7 @@ function readArguments(): Arguments | undefined {
       quick: { type: 'boolean', default: false },
       rounds: { type: 'string' },
       seconds: { type: 'string' },
+      patience: { type: 'string' },
       'print-only': { type: 'boolean', default: false },
       profile: { type: 'string' },
       folder: { type: 'string', default: tmpdir() },
@@ -88,6 +96,7 @@ function readArguments(): Arguments | undefined {
       rounds: positive('rounds', values.rounds) ?? plan.rounds,
       seconds: positive('seconds', values.seconds) ?? plan.seconds,
     },
+    patienceMs: values.quick ? 0 : (positive('patience', values.patience) ?? PATIENCE_SECONDS) * 1000,
     folder: values.folder,
     profileDir: values.profile,
     writes: !values.quick && !values['print-only'] && values.profile === undefined,
@@ -130,8 +139,9 @@ async function main(): Promise<void> {
       const machine = describeMachine();
       const date = new Date().toISOString().slice(0, 10);
       progress(`${question.name}: load average ${machine.loadAverage}`);
-      const answer = await question.measure(given.plan, stage);
-      const measured = `Measured ${date} by \`${given.command}\`: median of ${given.plan.rounds} runs of ${given.plan.seconds} s, lowest and highest in brackets. ${machine.text}; ${versions}; load average at the start ${machine.loadAverage}.`;
+      const disturbance = new Disturbance(given.patienceMs);
+      const answer = await question.measure({ ...given.plan, disturbance }, stage);
+      const measured = `Measured ${date} by \`${given.command}\`: median of ${given.plan.rounds} runs of ${given.plan.seconds} s, lowest and highest in brackets. ${machine.text}; ${versions}; load average at the start ${machine.loadAverage}; ${disturbance.report} runs were taken while other programs worked on the machine.`;
       const section = `${toMarkdown(answer)}\n\n${measured}`;
       console.log(`\n## ${question.title}\n\n${section}\n`);
       if (given.writes) writeSection(question.name, section);

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { execFileSync } from 'node:child_process';
 
 /** Ticks of processor time per second, as the kernel counts them for programs. */
-const TICKS_PER_SECOND = Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }));
+export const ticksPerSecond = Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }));
 
 /** Resident memory of a process, in bytes. */
 export interface Memory {
@@ -40,7 +40,7 @@ export function processorSecondsOf(pid: number): number {
     for (const stat of stats) if (wanted.has(stat.parent)) wanted.add(stat.pid);
   }
   const ticks = stats.filter((stat) => wanted.has(stat.pid)).reduce((sum, stat) => sum + stat.ticks, 0);
-  return ticks / TICKS_PER_SECOND;
+  return ticks / ticksPerSecond;
 }
 
 interface Stat {

@@ -1,3 +1,4 @@
+import { type Disturbance, look } from './disturbance.ts';
 import { processorSecondsOf } from './process-stat.ts';
 
 /** What a load generator saw. */
@@ -27,11 +28,12 @@ export interface Contender {
 export interface Effort {
   readonly rounds: number;
   readonly seconds: number;
+  readonly disturbance: Disturbance;
 }
 
 /**
  * Measures the contenders in turn, round by round, each round beginning with another one: what disturbs the
- * machine for a while disturbs all of them.
+ * machine for a while disturbs all of them. What others disturbed is measured again.
  *
  * @returns the samples of each, in the order of the contenders
  */
@@ -40,13 +42,26 @@ export async function alternate(effort: Effort, contenders: readonly Contender[]
   for (let round = 0; round < effort.rounds; round++) {
     for (let turn = 0; turn < contenders.length; turn++) {
       const number = (round + turn) % contenders.length;
-      (samples[number] as Sample[]).push(await sample(contenders[number] as Contender, effort.seconds));
+      (samples[number] as Sample[]).push(await undisturbed(effort, contenders[number] as Contender));
     }
   }
   return samples;
 }
 
 const SETTLE_MS = 100;
+
+/** Measures again when others worked meanwhile, as long as there is patience. */
+async function undisturbed({ seconds, disturbance }: Effort, contender: Contender): Promise<Sample> {
+  for (;;) {
+    await disturbance.quiet();
+    const before = look();
+    const taken = await sample(contender, seconds);
+    const isDisturbed = disturbance.since(before);
+    if (isDisturbed && disturbance.isPatient) continue;
+    disturbance.keep(isDisturbed);
+    return taken;
+  }
+}
 
 async function sample(contender: Contender, seconds: number): Promise<Sample> {
   const before = processorSecondsOf(contender.pid);

@@ -18,7 +18,12 @@ const ownVariable =
 function newcomersEnvironment(): NodeJS.ProcessEnv {
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !ownVariable.test(name)));
   const path = (process.env.PATH ?? '').split(delimiter);
-  return { ...env, PATH: path.filter((folder) => !folder.includes('node_modules')).join(delimiter) };
+  // What has been fetched once need not be asked for again; a machine that has nothing fetches all of it.
+  return {
+    ...env,
+    npm_config_prefer_offline: 'true',
+    PATH: path.filter((folder) => !folder.includes('node_modules')).join(delimiter),
+  };
 }
 
 function freePort(): Promise<number> {
@@ -31,6 +36,9 @@ function freePort(): Promise<number> {
     });
   });
 }
+
+/** Time an installation may take, in milliseconds: packages come over a network nobody here is in charge of. */
+const INSTALL_MS_MAX = 600_000;
 
 describe('a fresh clone', () => {
   const folder = mkdtempSync(join(tmpdir(), 'grove-clone-'));
@@ -47,7 +55,7 @@ describe('a fresh clone', () => {
   beforeAll(() => {
     execFileSync(requiredProgram('git'), ['clone', '--quiet', checkout, clone], { env });
     npm('ci');
-  });
+  }, INSTALL_MS_MAX);
 
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 

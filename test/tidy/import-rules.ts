@@ -11,7 +11,10 @@ import {
 /** Folders that `#` names lead to. */
 const hashFolders = new Set<string>([...productFolders, 'test']);
 
-/** Where the one door of a dependency is; a dependency that is not here has the door it is first used by. */
+/**
+ * Where the one door of a dependency is, a second-level folder or a whole top folder; a dependency that is not
+ * here has the door it is first used by.
+ */
 export const doors: Readonly<Record<string, string>> = {
   lmdb: 'runtime/shard',
   'uWebSockets.js': 'protocols/http',
@@ -21,6 +24,9 @@ export const doors: Readonly<Record<string, string>> = {
   argon2: 'runtime/access',
   'smol-toml': 'runtime/config',
   chevrotain: 'runtime/sql-syntax',
+  '@nats-io/transport-node': 'cluster',
+  '@nats-io/jetstream': 'cluster',
+  '@nats-io/obj': 'cluster',
 };
 
 /** Modules that open sockets; `runtime` declares a port for what it needs of them. */
@@ -134,7 +140,7 @@ export interface Manifest {
   readonly devDependencies?: Readonly<Record<string, string>>;
 }
 
-/** Declared packages only, each imported by one second-level folder of the product. */
+/** Declared packages only, each imported through its door. */
 export function checkDoors(files: readonly SourceFile[], manifest: Manifest): Violation[] {
   const firstUse = new Map<string, string>();
   const product = new Set(Object.keys(manifest.dependencies ?? {}));
@@ -152,7 +158,7 @@ export function checkDoors(files: readonly SourceFile[], manifest: Manifest): Vi
       const area = areaOf(file.path);
       const door = doors[name] ?? firstUse.get(name) ?? area;
       firstUse.set(name, door);
-      if (door === area) return [];
+      if (door === area || door === topOf(file.path)) return [];
       return [
         violation(file, found, 'one door', `${name} is used through ${door} only; call what it exports`),
       ];

@@ -123,6 +123,16 @@ describe('doors', () => {
     expect(told(checkDoors(files, manifest))).toEqual(['runtime/commit/a.ts:1: one door']);
   });
 
+  it('lets a door be a whole top folder', () => {
+    const nats = { dependencies: { '@nats-io/jetstream': '1' } };
+    const files = [
+      importing('cluster/nats/a.ts', '@nats-io/jetstream'),
+      importing('cluster/fanout/a.ts', '@nats-io/jetstream'),
+      importing('runtime/commit/a.ts', '@nats-io/jetstream'),
+    ];
+    expect(told(checkDoors(files, nats))).toEqual(['runtime/commit/a.ts:1: one door']);
+  });
+
   it('refuses a second door for a dependency that has none named', () => {
     const files = [importing('runtime/a/b.ts', 'yaml'), importing('runtime/c/d.ts', 'yaml')];
     expect(told(checkDoors(files, manifest))).toEqual(['runtime/c/d.ts:1: one door']);

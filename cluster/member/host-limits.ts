@@ -1,11 +1,18 @@
 import type { HostLimits } from '#runtime/actor/actor-host.ts';
 import type { Limits } from '#runtime/config/options.ts';
 
-/** Unapplied bytes that are worth a shard transaction at once. Smaller ones cost a flush for less. */
-const APPLY_BYTES = 1024 * 1024;
+/**
+ * Unapplied bytes that are worth a shard transaction at once. LMDB copies every page it touches, so the more a
+ * transaction brings, the less each change costs. Measured with creates at random places among 100,000 nodes:
+ * 1 MiB 125 µs of processor a create, 16 MiB 77, 32 MiB 74.
+ */
+const APPLY_BYTES = 16 * 1024 * 1024;
 
-/** Time after which less is applied too, in milliseconds: range reads look into what waits. */
-const APPLY_DELAY_MS = 50;
+/**
+ * Time after which less is applied too, in milliseconds. It bounds what a restart has to replay and what a fork
+ * has to wait for.
+ */
+const APPLY_DELAY_MS = 1000;
 
 const MS_PER_HOUR = 3_600_000;
 

@@ -27,6 +27,11 @@ export class PriorityQueue<T> {
     items[at] = item;
   }
 
+  /** The first item, which stays; undefined when there is none. */
+  peek(): T | undefined {
+    return this.#items[0];
+  }
+
   /** Takes the first item out; undefined when there is none. */
   pop(): T | undefined {
     const items = this.#items;

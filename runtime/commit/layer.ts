@@ -21,9 +21,6 @@ interface LayerTable {
   unsorted: string[];
 }
 
-/** Called with the key and what was there before, so that a failed command can be undone. */
-export type BeforeChange = (table: number, key: string, before: Change | undefined) => void;
-
 /** Bytes one entry is counted with besides its key and value. */
 const ENTRY_OVERHEAD_BYTES = 48;
 
@@ -51,7 +48,8 @@ export class Layer {
     return this.#tables[table]?.values.get(key);
   }
 
-  set(table: number, key: string, value: Change): void {
+  /** @returns what {@link get} answered before */
+  set(table: number, key: string, value: Change): Change | undefined {
     let slot = this.#tables[table];
     if (slot === undefined) {
       slot = { values: new Map(), sorted: undefined, unsorted: [] };
@@ -62,6 +60,7 @@ export class Layer {
     if (before === undefined) slot.unsorted.push(key);
     this.#bytes += sizeOf(key, value) - (before === undefined ? 0 : sizeOf(key, before));
     this.#count += 1;
+    return before;
   }
 
   /** Takes back one change: `before` is what {@link get} answered before it. The newest change goes first. */
@@ -95,7 +94,17 @@ export class Layer {
     });
   }
 
-  /** Every change, as effects for the log and the shard. */
+  /** One more than the highest table this layer has changes of. */
+  get tables(): number {
+    return this.#tables.length;
+  }
+
+  /** The keys it knows of a table, in the order of their first change. */
+  keys(table: number): Iterable<string> {
+    return this.#tables[table]?.values.keys() ?? [];
+  }
+
+  /** Every change, as effects for the log. */
   writes(): Write[] {
     const writes: Write[] = [];
     this.#tables.forEach((slot, table) => {

@@ -8,6 +8,7 @@ import type { Shard, ShardPosition, ShardSnapshot } from '#runtime/shard/shard.t
 import { crashPoint } from './crash-point.ts';
 import { Layer } from './layer.ts';
 import { LayeredReader } from './layered-reader.ts';
+import { sortedChanges } from './sorted-changes.ts';
 
 /** When durable changes are applied to the shard. */
 export interface ApplyLimits {
@@ -22,6 +23,9 @@ const WRITES_PER_TRANSACTION = 4000;
 
 /** A batch above this many changes becomes a layer of its own instead of being copied into the newest one. */
 const ABSORB_CHANGES_MAX = 2000;
+
+/** Changes above which a layer takes no further batch: the first range read after it has to sort its keys. */
+const LAYER_CHANGES_MAX = 32_000;
 
 /** Layers above which an application starts at once, because every read looks into each of them. */
 const LAYERS_MAX = 12;
@@ -123,7 +127,7 @@ export class ShardWriter {
   /** Takes over a batch that is durable in the log. */
   accept(batch: Layer, sequence: number, revision: Revision): void {
     const newest = this.#durable[0];
-    if (newest !== undefined && !this.#sealed && batch.count <= ABSORB_CHANGES_MAX) newest.absorb(batch);
+    if (newest !== undefined && !this.#sealed && canAbsorb(newest, batch)) newest.absorb(batch);
     else this.#durable = [batch, ...this.#durable];
     this.#sealed = false;
     this.#sequence = sequence;
@@ -274,18 +278,27 @@ export class ShardWriter {
 
   /** Only the last part carries the new position; without a change there still is a part for that. */
   async #applyParts(position: ShardPosition, flushes: Promise<void>[]): Promise<void> {
-    const writes: Write[] = [];
-    for (const layer of this.#applying.toReversed()) for (const write of layer.writes()) writes.push(write);
-    let start = 0;
-    do {
-      const end = start + WRITES_PER_TRANSACTION;
-      const reached = end >= writes.length ? position : this.#shard.position;
-      const applied = this.#shard.apply(writes.slice(start, end), reached);
-      flushes.push(applied.flushed);
-      await applied.committed;
-      crashPoint('mid-apply');
-      start = end;
-    } while (start < writes.length);
+    let waiting: readonly Write[] | undefined;
+    for (const part of sortedChanges(this.#applying, WRITES_PER_TRANSACTION)) {
+      if (part.length === 0) {
+        await new Promise<void>((resolve) => this.#clock.soon(resolve));
+        continue;
+      }
+      if (waiting !== undefined) await this.#applyPart(waiting, this.#shard.position, flushes);
+      waiting = part;
+    }
+    await this.#applyPart(waiting ?? [], position, flushes);
+  }
+
+  async #applyPart(
+    writes: readonly Write[],
+    reached: ShardPosition,
+    flushes: Promise<void>[],
+  ): Promise<void> {
+    const applied = this.#shard.apply(writes, reached);
+    flushes.push(applied.flushed);
+    await applied.committed;
+    crashPoint('mid-apply');
   }
 
   /**
@@ -316,4 +329,8 @@ export class ShardWriter {
       this.#onFailure(failedAgain);
     }
   }
+}
+
+function canAbsorb(layer: Layer, batch: Layer): boolean {
+  return batch.count <= ABSORB_CHANGES_MAX && layer.count + batch.count <= LAYER_CHANGES_MAX;
 }

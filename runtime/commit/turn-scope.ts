@@ -97,7 +97,7 @@ export class TurnScope implements Turn {
     // Found out later, by the shard, such a key would keep it from ever applying the log again.
     assert(key !== '' && key.length <= KEY_BYTES_MAX, `a key of ${key.length} bytes in table ${table}`);
     if (this.#layer.bytes > COMMIT_BYTES_MAX) throw tooLarge();
-    this.#undo.push({ table, key, before: this.#layer.get(table, key) });
-    this.#layer.set(table, key, value);
+    const before = this.#layer.set(table, key, value);
+    this.#undo.push({ table, key, before });
   }
 }

@@ -1,0 +1,63 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { type Change, Layer } from '#runtime/commit/layer.ts';
+import { sortedChanges } from '#runtime/commit/sorted-changes.ts';
+import type { Write } from '#runtime/log/log-entry.ts';
+
+type Row = readonly [table: number, key: string, value: number | null];
+
+const rows = fc.array(
+  fc.tuple(
+    fc.integer({ min: 0, max: 4 }),
+    fc.string({
+      unit: fc.integer({ min: 0, max: 255 }).map((code) => String.fromCharCode(code)),
+      minLength: 1,
+      maxLength: 3,
+    }),
+    fc.option(fc.integer({ min: 0, max: 255 })),
+  ),
+  { maxLength: 60 },
+);
+
+function layerOf(changes: readonly Row[]): Layer {
+  const layer = new Layer();
+  for (const [table, key, value] of changes)
+    layer.set(table, key, value === null ? null : Uint8Array.of(value));
+  return layer;
+}
+
+/** What the stack shows of each key, in order; the newest layer comes first. */
+function expected(stack: readonly (readonly Row[])[]): Write[] {
+  const newest = new Map<string, Write>();
+  for (const changes of stack.toReversed())
+    for (const [table, key, value] of changes) {
+      const shown: Change = value === null ? null : Uint8Array.of(value);
+      newest.set(`${table}:${key}`, { table, key, value: shown });
+    }
+  return [...newest.values()].sort((a, b) => a.table - b.table || (a.key < b.key ? -1 : 1));
+}
+
+describe('the changes of a stack of layers', () => {
+  it('come in the order of table and key, each key once with its newest change', () => {
+    fc.assert(
+      fc.property(fc.array(rows, { maxLength: 4 }), fc.integer({ min: 1, max: 9 }), (stack, partMax) => {
+        const parts = [...sortedChanges(stack.map(layerOf), partMax)].filter((part) => part.length > 0);
+        expect(parts.flat()).toEqual(expected(stack));
+        for (const part of parts.slice(0, -1)) expect(part.length).toBe(partMax);
+      }),
+    );
+  });
+
+  it('are sorted in bounded pieces, with a pause after each', () => {
+    const layer = new Layer();
+    for (let index = 0; index < 20_000; index++)
+      layer.set(3, `key-${(index * 7919) % 20_000}`, Uint8Array.of(1));
+    const parts = [...sortedChanges([layer], 4000)];
+    const keys = parts.flat().map(({ key }) => key);
+    expect(keys).toEqual([...layer.keys(3)].sort());
+    expect(parts.filter((part) => part.length === 0).length).toBeGreaterThanOrEqual(4);
+    expect(parts.filter((part) => part.length > 0).map((part) => part.length)).toEqual([
+      4000, 4000, 4000, 4000, 4000,
+    ]);
+  });
+});

@@ -1,0 +1,354 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll } from 'vitest';
+import { requiredProgram } from './required-program.ts';
+
+/** Time within which servers have to find each other and elect a leader, in milliseconds. */
+const READY_MS_MAX = 40_000;
+
+/** Time between two looks at a monitoring page, in milliseconds. */
+const POLL_MS = 50;
+
+/** Log lines of one server that are kept for a failing test. */
+const LOG_LINES_MAX = 400;
+
+/** Ports are taken from below the range that outgoing connections use, so that no client sits on one. */
+const PORT_MIN = 12_000;
+const PORT_MAX = 32_000;
+
+/** Who may log in to the test servers; without a name a client is `grove`. */
+export const natsUsers = {
+  /** The account with JetStream that everything runs in. */
+  grove: { user: 'grove', pass: 'grove' },
+  /** The system account: monitoring requests and events of the servers. */
+  system: { user: 'system', pass: 'system' },
+} as const;
+
+/** How the servers are started. */
+export interface NatsClusterOptions {
+  /** Lines for the `jetstream` block of the configuration (`sync_interval: always`). */
+  readonly jetStream?: readonly string[];
+  /** Lines for the top of the configuration. */
+  readonly server?: readonly string[];
+}
+
+interface Ports {
+  readonly client: number;
+  readonly monitor: number;
+  readonly route: number;
+}
+
+/** What a server says of JetStream on its monitoring page; only what tests look at. */
+interface JetStreamPage {
+  readonly meta_cluster?: {
+    readonly leader?: string;
+    readonly cluster_size?: number;
+    readonly replicas?: readonly { readonly current?: boolean; readonly offline?: boolean }[];
+  };
+}
+
+/** One real nats-server; it keeps its name, ports and store over restarts. */
+export class NatsServer {
+  readonly name: string;
+  readonly #ports: Ports;
+  readonly #configuration: string;
+  #child: ChildProcess | undefined;
+  #exited: Promise<void> = Promise.resolve();
+  #isPaused = false;
+  #lines: string[] = [];
+
+  constructor(name: string, ports: Ports, configuration: string) {
+    this.name = name;
+    this.#ports = ports;
+    this.#configuration = configuration;
+  }
+
+  /** Address clients connect to. */
+  get url(): string {
+    return `nats://127.0.0.1:${this.#ports.client}`;
+  }
+
+  /** Port clients connect to. */
+  get port(): number {
+    return this.#ports.client;
+  }
+
+  /** Address of the monitoring pages. */
+  get monitorUrl(): string {
+    return `http://127.0.0.1:${this.#ports.monitor}`;
+  }
+
+  /** Whether its process exists and is not paused. */
+  get isRunning(): boolean {
+    return this.#child !== undefined && !this.#isPaused;
+  }
+
+  /** The newest lines it logged. */
+  get log(): string {
+    return this.#lines.join('\n');
+  }
+
+  /** Starts the process; it serves some time later. */
+  start(): void {
+    if (this.#child !== undefined) throw new Error(`${this.name} runs already`);
+    const [program, ...args] = [...dyingWithParent(), natsServerProgram(), '-c', this.#configuration];
+    const child = spawn(program as string, args, { stdio: ['ignore', 'ignore', 'pipe'] });
+    this.#child = child;
+    this.#isPaused = false;
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => this.#keep(text));
+    this.#exited = new Promise((resolve) => {
+      child.once('error', (error) => this.#keep(`cannot be started: ${error.message}`));
+      child.once('close', (code, signal) => {
+        this.#keep(`-- process of ${this.name} ended with ${code ?? signal}`);
+        if (this.#child === child) this.#child = undefined;
+        resolve();
+      });
+    });
+  }
+
+  /** Kills it without warning, paused or not, and waits until it is gone. */
+  async kill(): Promise<void> {
+    this.#child?.kill('SIGKILL');
+    await this.#exited;
+  }
+
+  /** Stops it in its own way and waits until it is gone. */
+  async stop(): Promise<void> {
+    this.resume();
+    this.#child?.kill('SIGTERM');
+    await this.#exited;
+  }
+
+  /** Lets the process stand still, as a stalled machine would: its connections stay open. */
+  pause(): void {
+    this.#child?.kill('SIGSTOP');
+    this.#isPaused = true;
+  }
+
+  /** Lets a paused process go on. */
+  resume(): void {
+    if (this.#isPaused) this.#child?.kill('SIGCONT');
+    this.#isPaused = false;
+  }
+
+  /** Kills it and starts it again over the same store. */
+  async restart(): Promise<void> {
+    await this.kill();
+    this.start();
+  }
+
+  /** A monitoring page as JSON, undefined while it does not answer. */
+  async page(path: string): Promise<unknown> {
+    if (!this.isRunning) return undefined;
+    try {
+      const answer = await fetch(`${this.monitorUrl}${path}`, { signal: AbortSignal.timeout(2000) });
+      return await answer.json();
+    } catch {
+      return undefined;
+    }
+  }
+
+  #keep(text: string): void {
+    this.#lines.push(...text.split('\n').filter((line) => line !== ''));
+    if (this.#lines.length > LOG_LINES_MAX) this.#lines = this.#lines.slice(-LOG_LINES_MAX);
+  }
+}
+
+/** One nats-server, or a cluster of three, with JetStream in folders of its own. */
+export class NatsCluster {
+  readonly servers: readonly NatsServer[];
+  readonly #folder: string;
+
+  constructor(servers: readonly NatsServer[], folder: string) {
+    this.servers = servers;
+    this.#folder = folder;
+  }
+
+  /** Addresses of all servers, for a client that may connect to any. */
+  get urls(): string[] {
+    return this.servers.map(({ url }) => url);
+  }
+
+  /** Addresses of the monitoring pages of all servers. */
+  get monitorUrls(): string[] {
+    return this.servers.map(({ monitorUrl }) => monitorUrl);
+  }
+
+  /** The server of a name, as JetStream tells it in its answers. */
+  server(name: string): NatsServer {
+    const found = this.servers.find((server) => server.name === name);
+    if (found === undefined) throw new Error(`no server ${name}`);
+    return found;
+  }
+
+  /**
+   * Waits until every running server agrees on a leader of JetStream and every running one is up to date.
+   *
+   * @throws {Error} with the logs of all servers when that takes too long
+   */
+  async ready(): Promise<void> {
+    const deadline = performance.now() + READY_MS_MAX;
+    while (!(await this.#isReady())) {
+      if (performance.now() > deadline)
+        throw new Error(`the nats-servers found no leader in ${READY_MS_MAX} ms:\n${this.logs()}`);
+      await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+    }
+  }
+
+  /** What the servers logged last, one after the other. */
+  logs(): string {
+    return this.servers.map(({ name, log }) => `== nats-server ${name}\n${log}`).join('\n');
+  }
+
+  /** Kills what still runs and removes the stores. */
+  async close(): Promise<void> {
+    await Promise.all(this.servers.map((server) => server.kill()));
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  async #isReady(): Promise<boolean> {
+    const running = this.servers.filter(({ isRunning }) => isRunning);
+    const pages = await Promise.all(running.map((server) => server.page('/jsz')));
+    if (pages.some((page) => page === undefined)) return false;
+    if (this.servers.length === 1) return true;
+    const metas = (pages as JetStreamPage[]).map((page) => page.meta_cluster);
+    const leaders = new Set(metas.map((meta) => meta?.leader ?? ''));
+    if (leaders.size !== 1 || leaders.has('')) return false;
+    if (metas.some((meta) => meta?.cluster_size !== this.servers.length)) return false;
+    // Only the leader knows of the others.
+    const others = metas.flatMap((meta) => meta?.replicas ?? []);
+    return others.filter(({ current, offline }) => current && offline !== true).length >= running.length - 1;
+  }
+}
+
+/**
+ * Starts one nats-server or three that form a cluster, and waits until JetStream is ready. The program is the one
+ * `NATS_SERVER_BIN` names, else the one on the PATH, else it is installed.
+ *
+ * @throws {Error} when there is no nats-server, or with the logs when they do not get ready
+ */
+export async function startNatsCluster(count: 1 | 3, options: NatsClusterOptions = {}): Promise<NatsCluster> {
+  const folder = mkdtempSync(join(tmpdir(), 'grove-nats-'));
+  const ports = await freePorts(count);
+  const routes = ports.map(({ route }) => `nats-route://127.0.0.1:${route}`);
+  const servers = ports.map((own, index) => {
+    const name = `n${index + 1}`;
+    const file = join(folder, `${name}.conf`);
+    const store = join(folder, name);
+    mkdirSync(store);
+    writeFileSync(file, configurationOf(name, own, count === 1 ? [] : routes, store, options));
+    return new NatsServer(name, own, file);
+  });
+  const cluster = new NatsCluster(servers, folder);
+  for (const server of servers) server.start();
+  try {
+    await cluster.ready();
+  } catch (error) {
+    await cluster.close();
+    throw error;
+  }
+  return cluster;
+}
+
+/**
+ * A cluster for all suites of a test file: started before the first test, removed after the last one. What the
+ * servers logged is printed when a test fails.
+ *
+ * @returns the cluster, once tests run
+ */
+export function sharedNatsCluster(count: 1 | 3, options: NatsClusterOptions = {}): () => NatsCluster {
+  let cluster: NatsCluster | undefined;
+  beforeAll(async () => {
+    cluster = await startNatsCluster(count, options);
+  });
+  afterEach(({ task }) => {
+    if (task.result?.state === 'fail' && cluster !== undefined) console.error(cluster.logs());
+  });
+  afterAll(async () => {
+    await cluster?.close();
+  });
+  return () => {
+    if (cluster === undefined) throw new Error('the cluster is started before the first test, not earlier');
+    return cluster;
+  };
+}
+
+function configurationOf(
+  name: string,
+  { client, monitor, route }: Ports,
+  routes: readonly string[],
+  store: string,
+  options: NatsClusterOptions,
+): string {
+  const { grove, system } = natsUsers;
+  const lines = [
+    `server_name: ${name}`,
+    `listen: "127.0.0.1:${client}"`,
+    `http: "127.0.0.1:${monitor}"`,
+    'jetstream {',
+    `  store_dir: "${store}"`,
+    // Streams reserve what they may grow to; nothing is taken before it is written.
+    '  max_memory_store: 1GB',
+    '  max_file_store: 1TB',
+    ...(options.jetStream ?? []),
+    '}',
+    'accounts {',
+    `  GROVE { jetstream: enabled, users: [{user: ${grove.user}, password: ${grove.pass}}] }`,
+    `  SYSTEM { users: [{user: ${system.user}, password: ${system.pass}}] }`,
+    '}',
+    'system_account: SYSTEM',
+    `no_auth_user: ${grove.user}`,
+    ...(options.server ?? []),
+  ];
+  if (routes.length > 0) {
+    lines.push(
+      'cluster {',
+      '  name: grove-test',
+      `  listen: "127.0.0.1:${route}"`,
+      `  routes: [${routes.join(', ')}]`,
+      '}',
+    );
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+let program: string | undefined;
+
+function natsServerProgram(): string {
+  program ??= process.env.NATS_SERVER_BIN ?? requiredProgram('nats-server');
+  return program;
+}
+
+/** On Linux a server dies with the test process, however that ends; else one that is killed would leave them. */
+function dyingWithParent(): string[] {
+  return process.platform === 'linux'
+    ? [requiredProgram('setpriv', 'util-linux'), '--pdeathsig', 'KILL']
+    : [];
+}
+
+async function freePorts(count: number): Promise<Ports[]> {
+  const taken = new Set<number>();
+  const next = async (): Promise<number> => {
+    for (;;) {
+      const port = PORT_MIN + Math.floor(Math.random() * (PORT_MAX - PORT_MIN));
+      if (taken.has(port) || !(await isFree(port))) continue;
+      taken.add(port);
+      return port;
+    }
+  };
+  const ports: Ports[] = [];
+  while (ports.length < count)
+    ports.push({ client: await next(), monitor: await next(), route: await next() });
+  return ports;
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', () => resolve(false));
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
+  });
+}

@@ -27,7 +27,7 @@ describe('one nats-server for tests', () => {
   it('answers nothing while it is paused, and goes on afterwards', async () => {
     const [server] = cluster().servers;
     const connection = await connect({ servers: cluster().urls, timeout: 2000 });
-    server?.pause();
+    await server?.pause();
     await expect(connection.request('$JS.API.INFO', '', { timeout: 200 })).rejects.toThrow(/timeout/);
     server?.resume();
     expect((await connection.request('$JS.API.INFO')).json()).toHaveProperty('streams');

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -123,9 +123,13 @@ export class NatsServer {
   }
 
   /** Lets the process stand still, as a stalled machine would: its connections stay open. */
-  pause(): void {
-    this.#child?.kill('SIGSTOP');
+  async pause(): Promise<void> {
+    const pid = this.#child?.pid;
+    if (pid === undefined) throw new Error(`${this.name} does not run`);
     this.#isPaused = true;
+    process.kill(pid, 'SIGSTOP');
+    // The signal reaches one thread after the other, and the last one can still answer something.
+    while (!isStopped(pid)) await new Promise((resolve) => setImmediate(resolve));
   }
 
   /** Lets a paused process go on. */
@@ -320,6 +324,17 @@ let program: string | undefined;
 function natsServerProgram(): string {
   program ??= process.env.NATS_SERVER_BIN ?? requiredProgram('nats-server');
   return program;
+}
+
+/** Whether every thread of a process stands still. */
+function isStopped(pid: number): boolean {
+  const states = execFileSync(requiredProgram('ps', 'procps'), ['-L', '-o', 'state=', '-p', String(pid)], {
+    encoding: 'utf8',
+  });
+  return states
+    .trim()
+    .split('\n')
+    .every((state) => state.trim().startsWith('T'));
 }
 
 /** On Linux a server dies with the test process, however that ends; else one that is killed would leave them. */

@@ -1,6 +1,6 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { createConnection, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll } from 'vitest';
@@ -144,6 +144,19 @@ export class NatsServer {
     this.start();
   }
 
+  /** Whether it takes connections; its monitoring page is there somewhat earlier. */
+  accepts(): Promise<boolean> {
+    return new Promise((resolve) => {
+      const socket = createConnection(this.port, '127.0.0.1');
+      socket.once('error', () => resolve(false));
+      // The first thing a server says.
+      socket.once('data', () => {
+        socket.destroy();
+        resolve(true);
+      });
+    });
+  }
+
   /** A monitoring page as JSON, undefined while it does not answer. */
   async page(path: string): Promise<unknown> {
     if (!this.isRunning) return undefined;
@@ -217,6 +230,7 @@ export class NatsCluster {
     const running = this.servers.filter(({ isRunning }) => isRunning);
     const pages = await Promise.all(running.map((server) => server.page('/jsz')));
     if (pages.some((page) => page === undefined)) return false;
+    if (!(await Promise.all(running.map((server) => server.accepts()))).every(Boolean)) return false;
     if (this.servers.length === 1) return true;
     const metas = (pages as JetStreamPage[]).map((page) => page.meta_cluster);
     const leaders = new Set(metas.map((meta) => meta?.leader ?? ''));

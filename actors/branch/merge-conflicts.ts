@@ -1,17 +1,12 @@
 import { ROOT_ID } from '#runtime/content/content-node.ts';
-import type { JsonObject } from '#runtime/content/json-value.ts';
 import { joinPath } from '#runtime/content/path.ts';
-import { overlayOf } from '#runtime/content/translation.ts';
-import { invalid } from '#runtime/errors/service-error.ts';
 import { differingLocales, type NetChange, sameDefinition, sameNode } from '#runtime/tree/net-change.ts';
 import type { DefinitionNetChange } from '#runtime/tree/net-change.ts';
 import type { NodeReader } from '#runtime/tree/node-reader.ts';
 import type { NodeRecord } from '#runtime/tree/node-record.ts';
 import type { BranchPair, Side } from './branch-pair.ts';
+import { definitionConflict, FoundConflicts, localeConflict, nodeConflict } from './conflict-entries.ts';
 import type { ConflictType, MergeConflict } from './messages.ts';
-
-/** Conflicts of one merge that are listed; branches with more are not merged in one go. */
-export const CONFLICTS_MAX = 10_000;
 
 /** Steps of work between two rests. */
 const STEPS_PER_SLICE = 64;
@@ -59,7 +54,7 @@ function* gathered(pair: BranchPair, side: Side, reordered: NetChange[]): Genera
  *
  * @param target its tree, in the state the pair was met in
  * @returns by workspace, path and locale; yields wherever the work may rest
- * @throws {ServiceError} `VALIDATION_FAILED` when there are more than {@link CONFLICTS_MAX}
+ * @throws {ServiceError} `VALIDATION_FAILED` when there are more than `CONFLICTS_MAX`
  * @see Supplement 8.3
  */
 export function* findConflicts(
@@ -82,8 +77,7 @@ class ConflictFinder {
   readonly #target: NodeReader;
   readonly #own: Changes;
   readonly #other: Changes;
-  /** By node and locale: an aspect is listed once. */
-  readonly #found = new Map<string, MergeConflict>();
+  readonly #found = new FoundConflicts();
   /** Nodes that are in conflict themselves; nothing is concluded from where they stand. */
   readonly #disputed = new Set<string>();
 
@@ -94,7 +88,7 @@ class ConflictFinder {
   }
 
   get conflicts(): readonly MergeConflict[] {
-    return [...this.#found.values()].sort(byPlace);
+    return this.#found.sorted;
   }
 
   *find(): Generator<undefined, void> {
@@ -106,13 +100,8 @@ class ConflictFinder {
   }
 
   note(conflict: MergeConflict): void {
+    this.#found.note(conflict);
     const { node_id: id, translation_locale: locale, workspace } = conflict;
-    const key = `${workspace ?? ''}\0${id}\0${locale ?? ''}`;
-    if (this.#found.has(key)) return;
-    if (this.#found.size === CONFLICTS_MAX) {
-      throw invalid(`The branches have more than ${CONFLICTS_MAX} conflicts`);
-    }
-    this.#found.set(key, conflict);
     if (workspace !== null && locale === undefined) this.#disputed.add(nodeKeyOf(workspace, id));
   }
 
@@ -136,7 +125,8 @@ class ConflictFinder {
     const differing = new Set(differingLocales(ours.after, theirs.after));
     for (const locale of theirs.locales) {
       if (!differing.has(locale) || !ours.locales.includes(locale)) continue;
-      this.note(localeConflict(workspace, locale, before, ours.after, theirs.after));
+      const states = { base: before, target: ours.after, source: theirs.after };
+      this.note(localeConflict(workspace, locale, states));
     }
   }
 
@@ -221,16 +211,7 @@ class ConflictFinder {
     target: NodeRecord | undefined,
     source: NodeRecord | undefined,
   ): void {
-    const { id, path } = ((target ?? source) as NodeRecord).header;
-    this.note({
-      node_id: id,
-      workspace,
-      path,
-      conflict_type: type,
-      base_properties: base?.properties ?? null,
-      target_properties: target?.properties ?? null,
-      source_properties: source?.properties ?? null,
-    });
+    this.note(nodeConflict(type, workspace, { base, target, source }));
   }
 }
 
@@ -243,43 +224,6 @@ function isPlacedAnew({ before, after }: NetChange): boolean {
 function isReparented(change: NetChange | undefined): boolean {
   if (change?.before === undefined || change.after === undefined) return false;
   return change.before.header.parentId !== change.after.header.parentId;
-}
-
-function localeConflict(
-  workspace: string,
-  locale: string,
-  base: NodeRecord | undefined,
-  target: NodeRecord,
-  source: NodeRecord,
-): MergeConflict {
-  const values = {
-    base: overlayValues(base, locale),
-    target: overlayValues(target, locale),
-    source: overlayValues(source, locale),
-  };
-  return {
-    node_id: target.header.id,
-    workspace,
-    path: target.header.path,
-    conflict_type: conflictType(values),
-    base_properties: values.base,
-    target_properties: values.target,
-    source_properties: values.source,
-    translation_locale: locale,
-  };
-}
-
-/** Translated values by pointer; null where there are none to see, in a locale the node is hidden in as well. */
-function overlayValues(record: NodeRecord | undefined, locale: string): JsonObject | null {
-  const overlay = overlayOf(record?.header.translations ?? null, locale);
-  return overlay?.type === 'properties' ? overlay.data : null;
-}
-
-function conflictType(values: Readonly<Record<'base' | 'target' | 'source', unknown>>): ConflictType {
-  const { base, target, source } = values;
-  if (source === null && target !== null) return 'DeletedBySourceModifiedByTarget';
-  if (source !== null && target === null) return 'ModifiedBySourceDeletedByTarget';
-  return base === null && target !== null ? 'BothAdded' : 'BothModified';
 }
 
 function* definitionConflicts(pair: BranchPair): Generator<undefined, readonly MergeConflict[]> {
@@ -295,35 +239,10 @@ function* definitionConflicts(pair: BranchPair): Generator<undefined, readonly M
       yield;
       continue;
     }
-    const { kind, name } = theirs;
-    found.push({
-      node_id: `${kind}:${name}`,
-      workspace: null,
-      path: `/${kind}/${name}`,
-      conflict_type: 'BothModified',
-      base_properties: definitionJson(ours.before),
-      target_properties: definitionJson(ours.after),
-      source_properties: definitionJson(theirs.after),
-    });
+    const states = { base: ours.before, target: ours.after, source: theirs.after };
+    found.push(definitionConflict(theirs.kind, theirs.name, states));
   }
   return found;
-}
-
-function definitionJson(stored: DefinitionNetChange['after']): JsonObject | null {
-  return stored === undefined ? null : (stored.definition as unknown as JsonObject);
-}
-
-function byPlace(a: MergeConflict, b: MergeConflict): number {
-  return (
-    compareTexts(a.workspace ?? '', b.workspace ?? '') ||
-    compareTexts(a.path, b.path) ||
-    compareTexts(a.node_id, b.node_id) ||
-    compareTexts(a.translation_locale ?? '', b.translation_locale ?? '')
-  );
-}
-
-function compareTexts(a: string, b: string): number {
-  return a === b ? 0 : a < b ? -1 : 1;
 }
 
 function* inSlices<T>(items: Iterable<T>, handle: (item: T) => void): Generator<undefined, void> {

@@ -1,0 +1,243 @@
+import { ROOT_ID } from '#runtime/content/content-node.ts';
+import type { JsonObject } from '#runtime/content/json-value.ts';
+import { orderKeyBetween } from '#runtime/content/order-key.ts';
+import { joinPath } from '#runtime/content/path.ts';
+import { requireArchetype, validateProperties, validationFailed } from '#runtime/content/validate-node.ts';
+import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
+import { BranchTable, childKey } from '#runtime/shard/key-layout.ts';
+import type { DefinitionNetChange } from '#runtime/tree/net-change.ts';
+import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import type { DefinitionChange, NodeChange } from '#runtime/tree/revision-store.ts';
+import { removeDefinition, writeDefinition } from '#runtime/tree/schema-store.ts';
+import { requireAllowed, rootParent } from './create-node.ts';
+import { SLICE_NODES } from './delete-node.ts';
+import type { EditScope } from './edit-scope.ts';
+
+/** One node that is written; `present` undefined: it is new here, `content` undefined: it goes. */
+export interface PlannedWrite {
+  readonly workspace: string;
+  readonly id: string;
+  readonly present: NodeRecord | undefined;
+  /** Its content as it will be, but for path and place. */
+  readonly content: NodeRecord | undefined;
+  readonly translations: JsonObject | null;
+  readonly operation: NodeChange['operation'];
+  readonly changedLocale: string | null;
+  /** Whether it gets the order key of `content`, or one right behind it. */
+  readonly isPlaced: boolean;
+  /** Whether it only goes along with a node above it: version and stamps stay. */
+  readonly isFollower?: boolean;
+}
+
+/** What the writes belong to, in words. */
+export interface WritesPurpose {
+  /** As in "The merge would …". */
+  readonly noun: 'merge' | 'revert';
+  /** For audit entries. */
+  readonly details: JsonObject;
+}
+
+/**
+ * Many nodes and definitions that become what they are to be in one step. First everything is planned, then
+ * written: all that changes is taken out of the tree before anything is put in, so nodes may trade places, paths
+ * and unique values. The plan must be free of conflicts.
+ */
+export class PlannedWrites {
+  /** By node, in the order they were planned. */
+  readonly #nodes = new Map<string, PlannedWrite>();
+  readonly #definitions: DefinitionNetChange[] = [];
+  readonly #paths = new Map<string, string>();
+  readonly #edit: EditScope;
+  readonly #purpose: WritesPurpose;
+
+  constructor(edit: EditScope, purpose: WritesPurpose) {
+    this.#edit = edit;
+    this.#purpose = purpose;
+  }
+
+  get nodes(): readonly PlannedWrite[] {
+    return [...this.#nodes.values()];
+  }
+
+  /** Number of nodes that are written. */
+  get size(): number {
+    return this.#nodes.size;
+  }
+
+  /** What the revision says it changed. */
+  get changes(): readonly NodeChange[] {
+    return this.nodes.map(({ changedLocale, content, id, operation, present, workspace }) => {
+      const { nodeType, path } = (content ?? (present as NodeRecord)).header;
+      return {
+        node_id: id,
+        workspace,
+        operation,
+        path: content === undefined ? path : this.#pathOf(workspace, id),
+        node_type: nodeType,
+        ...(changedLocale === null ? {} : { translation_locale: changedLocale }),
+      };
+    });
+  }
+
+  /** As {@link PlannedWrites.changes}, of definitions. */
+  get definitions(): readonly DefinitionChange[] {
+    return this.#definitions.map(({ kind, name, operation }) => ({ kind, name, operation }));
+  }
+
+  set(write: PlannedWrite): void {
+    this.#nodes.set(keyOf(write.workspace, write.id), write);
+  }
+
+  setDefinition(change: DefinitionNetChange): void {
+    this.#definitions.push(change);
+  }
+
+  /** Takes a node that nobody else changes along to where it will stand. Everything above it must be planned. */
+  follow(workspace: string, present: NodeRecord): void {
+    const { id, path, translations } = present.header;
+    if (this.#nodes.has(keyOf(workspace, id)) || this.#pathOf(workspace, id) === path) return;
+    this.set({
+      workspace,
+      id,
+      present,
+      content: present,
+      translations,
+      operation: 'modified',
+      changedLocale: null,
+      isPlaced: false,
+      isFollower: true,
+    });
+  }
+
+  /** @throws {ServiceError} `VALIDATION_FAILED`, naming the node, for a unique value that is taken or a path too long */
+  *write(): Generator<undefined, void> {
+    const { turn, writer, state } = this.#edit;
+    const { nodes } = this;
+    // Where a node goes is worked out while everything still stands where it stood.
+    for (const { content, id, workspace } of nodes) if (content !== undefined) this.#pathOf(workspace, id);
+    yield* inSlices(nodes, ({ present, workspace, content }) => {
+      if (present === undefined) return;
+      writer.remove(workspace, present);
+      if (content === undefined) this.#edit.audit(workspace, present, 'Delete', this.#purpose.details);
+    });
+    for (const { after, kind, name } of this.#definitions) {
+      if (after === undefined) removeDefinition(turn, kind, name);
+      else writeDefinition(turn, kind, after.definition as never);
+    }
+    state.commandSchemas.forget();
+    if (this.#definitions.length > 0) yield* writer.reindex();
+    // Nodes that keep their place go first, so that the others find it taken.
+    const kept = nodes.filter(({ content, isPlaced }) => content !== undefined && !isPlaced);
+    const placed = nodes.filter(({ content, isPlaced }) => content !== undefined && isPlaced);
+    yield* inSlices([...kept, ...placed.sort(byOrderKey)], (write) => this.#put(write));
+  }
+
+  /**
+   * Holds nodes against the schema as it is now. To be called after {@link PlannedWrites.write}.
+   *
+   * @throws {ServiceError} `VALIDATION_FAILED`, naming the node that is not valid
+   */
+  *requireValid(
+    nodes: Iterable<{ readonly workspace: string; readonly id: string }>,
+  ): Generator<undefined, void> {
+    yield* inSlices(nodes, ({ id, workspace }) => {
+      const record = this.#edit.head.byId(workspace, id);
+      if (record === undefined) return;
+      try {
+        requireValidNode(this.#edit, workspace, record);
+      } catch (error) {
+        throw this.#naming(record.header.path, error);
+      }
+    });
+  }
+
+  /** Where a node stands once everything is written. */
+  #pathOf(workspace: string, id: string): string {
+    if (id === ROOT_ID) return '/';
+    const key = keyOf(workspace, id);
+    const known = this.#paths.get(key);
+    if (known !== undefined) return known;
+    const record = this.#nodes.get(key)?.content ?? this.#edit.head.byId(workspace, id);
+    if (record === undefined) {
+      throw invalid(`The ${this.#purpose.noun} would leave nodes below '${id}', which is not there`);
+    }
+    const { name, parentId } = record.header;
+    const path = joinPath(this.#pathOf(workspace, parentId), name);
+    this.#paths.set(key, path);
+    return path;
+  }
+
+  #put(write: PlannedWrite): void {
+    const { changedLocale, id, isFollower, operation, present, translations, workspace } = write;
+    const content = write.content as NodeRecord;
+    const { parentId } = content.header;
+    const path = this.#pathOf(workspace, id);
+    const orderKey = write.isPlaced
+      ? this.#freeOrderKey(workspace, parentId, content.header.orderKey)
+      : (present as NodeRecord).header.orderKey;
+    const version = Math.max(content.header.version, present?.header.version ?? 0) + 1;
+    const change = { path, orderKey, translations, operation, changedLocale };
+    const next =
+      isFollower === true
+        ? this.#edit.carried(content, change)
+        : this.#edit.next(content, { ...change, version });
+    try {
+      this.#edit.writer.add(workspace, next);
+    } catch (error) {
+      throw this.#naming(path, error);
+    }
+    const action = present === undefined ? 'Create' : 'Update';
+    this.#edit.audit(workspace, next, action, this.#purpose.details);
+  }
+
+  /** The wanted key, or one right behind it. */
+  #freeOrderKey(workspace: string, parentId: string, wanted: string): string {
+    const { head, turn } = this.#edit;
+    if (turn.get(BranchTable.children, childKey(workspace, parentId, wanted)) === undefined) return wanted;
+    for (const { orderKey } of head.children(workspace, parentId, { after: wanted })) {
+      return orderKeyBetween(wanted, orderKey);
+    }
+    return orderKeyBetween(wanted, null);
+  }
+
+  /** The same error, saying which node of the new tree it is about. */
+  #naming(path: string, error: unknown): unknown {
+    if (!(error instanceof ServiceError) || error.code !== 'VALIDATION_FAILED') return error;
+    return invalid(`The ${this.#purpose.noun} would make '${path}' invalid: ${error.message}`, {
+      ...(error.field === undefined ? {} : { field: error.field }),
+      details: { ...error.details, path },
+      cause: error,
+    });
+  }
+}
+
+/** @throws {ServiceError} `VALIDATION_FAILED` */
+function requireValidNode(edit: EditScope, workspace: string, { header, properties }: NodeRecord): void {
+  const { archetype: archetypeName, nodeType, parentId } = header;
+  const type = edit.requireType(workspace, nodeType);
+  const schema = edit.schema(workspace);
+  const archetype = archetypeName === null ? null : requireArchetype(archetypeName, type, schema);
+  const issues = validateProperties(type, archetype, properties, schema);
+  if (issues.length > 0) throw validationFailed(issues);
+  const parent = parentId === ROOT_ID ? undefined : edit.head.byId(workspace, parentId)?.header;
+  requireAllowed(edit, workspace, parent ?? rootParent, nodeType);
+}
+
+function keyOf(workspace: string, id: string): string {
+  return `${workspace}\0${id}`;
+}
+
+function byOrderKey(a: PlannedWrite, b: PlannedWrite): number {
+  const first = (a.content as NodeRecord).header.orderKey;
+  const second = (b.content as NodeRecord).header.orderKey;
+  return first === second ? 0 : first < second ? -1 : 1;
+}
+
+function* inSlices<T>(items: Iterable<T>, handle: (item: T) => void): Generator<undefined, void> {
+  let handled = 0;
+  for (const item of items) {
+    handle(item);
+    handled += 1;
+    if (handled % SLICE_NODES === 0) yield;
+  }
+}

@@ -28,7 +28,10 @@ export interface Parent {
 export function createNode(edit: EditScope, command: CreateNode): NodeWritten {
   const record = insertNode(edit, command.workspace, command.parentPath, command.node, command.deep);
   const revision = edit.finish(command.commit, `Created node: ${record.header.id}`) as string;
-  return { node: edit.render(command.workspace, record), nodeId: record.header.id, revision };
+  // Looking for children that cannot be there would cost as much as storing the node's path.
+  const isLeaf = edit.requireType(command.workspace, record.header.nodeType).initialStructure === null;
+  const node = edit.render(command.workspace, record, isLeaf ? false : undefined);
+  return { node, nodeId: record.header.id, revision };
 }
 
 /**
@@ -86,9 +89,10 @@ export const rootParent: Parent = { id: ROOT_ID, path: '/', nodeType: undefined 
  */
 export function requireParent(edit: EditScope, workspace: string, path: string, deep = false): Parent {
   if (path === '/') return rootParent;
-  const record = edit.head.byPath(workspace, path);
-  if (record !== undefined) {
-    const { id, nodeType } = record.header;
+  const id = edit.head.idAt(workspace, path);
+  // Its type is all that is wanted of it; what was read is good only until the next read.
+  const nodeType = id === undefined ? undefined : edit.head.glance(workspace, id)?.nodeType;
+  if (id !== undefined && nodeType !== undefined) {
     if (
       !edit.turn.caller.policy.unrestricted &&
       !edit.turn.caller.policy.allows('read', { workspace, path, nodeType })

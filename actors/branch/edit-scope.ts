@@ -181,11 +181,15 @@ export class EditScope {
     });
   }
 
-  /** The node object of a record as JSON text. */
-  render(workspace: string, record: NodeRecord): string {
+  /** The node object of a record as JSON text. @param hasChildren looked up by default */
+  render(
+    workspace: string,
+    record: NodeRecord,
+    hasChildren: boolean = this.head.hasChildren(workspace, record.header.id),
+  ): string {
     return renderNode(record, {
       workspace,
-      hasChildren: this.head.hasChildren(workspace, record.header.id),
+      hasChildren,
       type: this.schema(workspace).nodeType(record.header.nodeType),
     });
   }

@@ -59,7 +59,8 @@ interface OpenActor {
   readonly behaviour: ActorBehaviour;
   readonly loop: CommitLoop;
   readonly writer: ShardWriter;
-  usedMs: number;
+  /** Number of its last use, see {@link ActorHost.#uses}. */
+  used: number;
   /** Reads under way that span several turns of the event loop. */
   reads: number;
   /** Whether it is settled at present in order to be closed. */
@@ -78,6 +79,10 @@ export class ActorHost implements Router, ActorLifecycle {
   readonly #kinds: ReadonlyMap<string, ActorKind>;
   readonly #hybridClock: HybridClock;
   readonly #open = new Map<ActorId, OpenActor>();
+  /** Uses of all actors so far: their order says who was unused for longest, without asking for the time. */
+  #uses = 0;
+  /** What {@link ActorHost.#uses} was at each of the last checks for idle actors, oldest first. */
+  readonly #usesAt: { readonly atMs: number; readonly uses: number }[] = [];
   /** Owners that are being removed: nothing under them is answered any more. */
   readonly #destroying = new Map<string, Promise<void>>();
   /** Who asks when one actor asks another: the engine itself. */
@@ -246,7 +251,7 @@ export class ActorHost implements Router, ActorLifecycle {
   #actor(actor: ActorId): OpenActor {
     const open = this.#open.get(actor);
     if (open !== undefined) {
-      open.usedMs = this.#environment.clock.monotonicMs();
+      open.used = ++this.#uses;
       return open;
     }
     if (this.#state === 'closed') throw new ServiceError('SHUTTING_DOWN');
@@ -289,8 +294,8 @@ export class ActorHost implements Router, ActorLifecycle {
       behaviour,
       writer,
     );
-    const usedMs = clock.monotonicMs();
-    const open: OpenActor = { id: actor, behaviour, loop, writer, usedMs, reads: 0, isClosing: false };
+    const used = ++this.#uses;
+    const open: OpenActor = { id: actor, behaviour, loop, writer, used, reads: 0, isClosing: false };
     this.#makeRoom();
     this.#open.set(actor, open);
     return open;
@@ -328,7 +333,7 @@ export class ActorHost implements Router, ActorLifecycle {
     if (staying <= this.#environment.limits.openActorsMax) return;
     let oldest: OpenActor | undefined;
     for (const open of this.#open.values()) {
-      if (isIdle(open) && !open.isClosing && open.usedMs < (oldest?.usedMs ?? Number.POSITIVE_INFINITY))
+      if (isIdle(open) && !open.isClosing && open.used < (oldest?.used ?? Number.POSITIVE_INFINITY))
         oldest = open;
     }
     if (oldest !== undefined) void this.#closeUnused(oldest);
@@ -336,14 +341,23 @@ export class ActorHost implements Router, ActorLifecycle {
 
   #scheduleIdleCheck(): void {
     const { clock, limits } = this.#environment;
+    this.#usesAt.push({ atMs: clock.monotonicMs(), uses: this.#uses });
     clock.after(Math.max(limits.idleCloseMs / 4, 50), () => {
       if (this.#state !== 'running') return;
-      const before = clock.monotonicMs() - limits.idleCloseMs;
+      const lastUnused = this.#usesBefore(clock.monotonicMs() - limits.idleCloseMs);
       for (const open of this.#open.values())
-        if (open.usedMs < before && isIdle(open) && !open.isClosing) void this.#closeUnused(open);
+        if (open.used <= lastUnused && isIdle(open) && !open.isClosing) void this.#closeUnused(open);
       this.#makeRoom();
       this.#scheduleIdleCheck();
     });
+  }
+
+  /** The last use that certainly lies before a moment; what is older than the check that says so is forgotten. */
+  #usesBefore(ms: number): number {
+    const since = this.#usesAt.findLastIndex(({ atMs }) => atMs <= ms);
+    if (since < 0) return 0;
+    this.#usesAt.splice(0, since);
+    return this.#usesAt[0]?.uses ?? 0;
   }
 
   /**
@@ -352,12 +366,12 @@ export class ActorHost implements Router, ActorLifecycle {
    * changes that cannot be applied stays open, because only the log has them besides.
    */
   async #closeUnused(open: OpenActor): Promise<void> {
-    const { usedMs } = open;
+    const { used } = open;
     open.isClosing = true;
     await open.writer.settle();
     open.isClosing = false;
     if (this.#state === 'closed' || this.#isDestroying(open.id)) return;
-    if (open.usedMs !== usedMs || !isIdle(open) || !open.writer.isSettled) return;
+    if (open.used !== used || !isIdle(open) || !open.writer.isSettled) return;
     this.#open.delete(open.id);
     void open.writer.close();
   }

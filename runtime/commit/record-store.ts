@@ -61,6 +61,8 @@ export class RecordCache {
   #stamp = '';
   #generation = Number.NaN;
   #kept = new Map<string, unknown>();
+  /** Records by table and by their name, where it has one part: looking them up must not make new texts. */
+  #records: (Map<string, unknown> | undefined)[] = [];
   #reader: TableReader | undefined;
 
   /** Looks at the state a reader shows; drops what was kept of another one. */
@@ -74,17 +76,23 @@ export class RecordCache {
     if (stamp !== this.#stamp) {
       this.#stamp = stamp;
       this.#kept = new Map();
+      this.#records = [];
     }
     return this;
   }
 
-  /** A record; the same object until the state changes. Names that do not exist are not remembered. */
-  record<T>(table: number, ...name: readonly string[]): T | undefined {
-    const key = `${table}\u0000${keyOf(name)}`;
-    const kept = this.#kept.get(key);
+  /**
+   * A record by its name of one part; the same object until the state changes. Names that do not exist are not
+   * remembered.
+   */
+  record<T>(table: number, name: string): T | undefined {
+    const kept = this.#records[table]?.get(name);
     if (kept !== undefined) return kept as T;
-    const record = readRecord<T>(this.#reader as TableReader, table, ...name);
-    if (record !== undefined) this.#kept.set(key, record);
+    const record = readRecord<T>(this.#reader as TableReader, table, name);
+    if (record === undefined) return undefined;
+    const records = this.#records[table] ?? new Map<string, unknown>();
+    this.#records[table] = records;
+    records.set(name, record);
     return record;
   }
 

@@ -63,6 +63,10 @@ export class TurnScope implements Turn {
     return this.#reader.get(table, key);
   }
 
+  peek(table: number, key: string): Uint8Array | undefined {
+    return this.#reader.peek === undefined ? this.#reader.get(table, key) : this.#reader.peek(table, key);
+  }
+
   range(table: number, range: Range): Iterable<Row> {
     return this.#reader.range(table, range);
   }

@@ -62,19 +62,26 @@ export interface BranchHead {
 
 const HEAD_KEY = 'head';
 
+/** What rows say that were written a moment ago: while they wait to be applied, a read gets the same bytes again. */
+const standings = new WeakMap<Uint8Array, BranchHead>();
+
 /** Reads where the branch stands; an empty branch stands at `0-0`. */
 export function readBranchHead(reader: TableReader): BranchHead {
   const bytes = reader.get(CommonTable.meta, HEAD_KEY);
   if (bytes === undefined) return { head: revisionZero, revisions: 0, systemRevisions: 0, tip: revisionZero };
+  const known = standings.get(bytes);
+  if (known !== undefined) return known;
   const [head, revisions, systemRevisions, tip] = decodeJsonRow(bytes) as [string, number, number, string?];
   // Rows of the first builds have no tip: a head could not be moved then.
   return { head: parseRevision(head), revisions, systemRevisions, tip: parseRevision(tip ?? head) };
 }
 
 /** Stores where a branch stands. */
-export function writeBranchHead(turn: Turn, { head, revisions, systemRevisions, tip }: BranchHead): void {
-  const row = [formatRevision(head), revisions, systemRevisions, formatRevision(tip)];
-  turn.put(CommonTable.meta, HEAD_KEY, encodeJsonRow(row));
+export function writeBranchHead(turn: Turn, standing: BranchHead): void {
+  const { head, revisions, systemRevisions, tip } = standing;
+  const bytes = encodeJsonRow([formatRevision(head), revisions, systemRevisions, formatRevision(tip)]);
+  standings.set(bytes, Object.freeze({ head, revisions, systemRevisions, tip }));
+  turn.put(CommonTable.meta, HEAD_KEY, bytes);
 }
 
 /** What the writer of a revision gives. */

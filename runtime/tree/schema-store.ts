@@ -190,14 +190,15 @@ export interface SchemaMoment {
 export class SchemaCache {
   readonly #resolvers = new Map<string, ResolvedSource>();
   #reader: TableReader | undefined;
-  #generation = Number.NaN;
+  /** Of the reader given last; a command's has none: what it shows of the schema changes with {@link forget} only. */
+  #generation: number | undefined;
   #stamp = '';
 
   /** The schema as a reader shows it. Use it within the same turn of the event loop. */
   get(reader: TableReader, moment: SchemaMoment = {}): ResolvedSource {
     if (reader !== this.#reader || reader.generation !== this.#generation) {
       this.#reader = reader;
-      this.#generation = reader.generation ?? Number.NaN;
+      this.#generation = reader.generation;
       this.#stamp = schemaStamp(reader);
     }
     const at = moment.at === undefined ? '' : formatRevision(moment.at);

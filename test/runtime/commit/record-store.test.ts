@@ -35,7 +35,8 @@ const recordsKind: ActorKind = {
       query({ name }: { readonly name: readonly string[] }, { view }) {
         const records = cache.at(view);
         return {
-          cached: records.record(table, ...name),
+          cached:
+            name.length === 1 ? records.record(table, name[0] as string) : readRecord(view, table, ...name),
           read: readRecord(view, table, ...name),
           cachedList: records.derived('all', (reader) => listRecords(reader, table)),
           list: listRecords(view, table),

@@ -3,7 +3,7 @@ import { overlayOf } from '#runtime/content/translation.ts';
 import { invalid } from '#runtime/errors/service-error.ts';
 import type { NodeRecord } from '#runtime/tree/node-record.ts';
 import type { StoredDefinition, StoredKind } from '#runtime/tree/schema-store.ts';
-import type { ConflictType, MergeConflict } from './messages.ts';
+import type { ConflictType, MergeConflict } from './merge-messages.ts';
 
 /** Conflicts of one merge or revert that are listed; with more it is not done in one go. */
 export const CONFLICTS_MAX = 10_000;

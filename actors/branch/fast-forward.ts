@@ -17,7 +17,7 @@ import { TreeWriter } from '#runtime/tree/tree-writer.ts';
 import { BranchPair } from './branch-pair.ts';
 import { SLICE_NODES } from './delete-node.ts';
 import type { EditScope } from './edit-scope.ts';
-import type { MergeBranch } from './messages.ts';
+import type { MergeBranch } from './merge-messages.ts';
 import { nodeKeyOf } from './merge-conflicts.ts';
 import type { DefinitionAddress, NodeAddress, RecordPart } from './pair-messages.ts';
 import { STATES_MAX } from './pair-queries.ts';

@@ -8,13 +8,13 @@ import { BranchPair } from './branch-pair.ts';
 import type { BranchState } from './branch-state.ts';
 import { settle } from './long-answer.ts';
 import { findConflicts, gatherSides } from './merge-conflicts.ts';
-import type { ConflictList, ListConflicts } from './messages.ts';
+import type { ConflictList, ListConflicts } from './merge-messages.ts';
 
 /**
  * What would stop a merge of another branch into this one.
  *
  * @throws {ServiceError} `UNAUTHORIZED`, `FORBIDDEN`; `VALIDATION_FAILED` when they are too far apart
- * @see messages.ts, ListConflicts; Supplement 8.3
+ * @see merge-messages.ts, ListConflicts; Supplement 8.3
  */
 export function listConflicts(
   state: BranchState,

@@ -6,7 +6,7 @@ import { BranchPair } from './branch-pair.ts';
 import type { EditScope } from './edit-scope.ts';
 import { fastForward } from './fast-forward.ts';
 import { findConflicts, gatherSides } from './merge-conflicts.ts';
-import type { MergeBranch, MergeConflict, MergeResult } from './messages.ts';
+import type { MergeBranch, MergeConflict, MergeResult } from './merge-messages.ts';
 import { MergeWriter } from './merge-writer.ts';
 
 /**
@@ -17,7 +17,7 @@ import { MergeWriter } from './merge-writer.ts';
  * @throws {ServiceError} `UNAUTHORIZED`, `FORBIDDEN`; `NOT_FOUND` for a missing source; `COMMIT_TOO_LARGE`;
  *   `VALIDATION_FAILED` for a fast-forward of branches that have diverged, when they are too far apart, and when what
  *   both sides made would not be a valid tree together
- * @see messages.ts, MergeBranch; Content, Query, Functions and Versioning Interface: Merge rules; Supplement 8.3
+ * @see merge-messages.ts, MergeBranch; Content, Query, Functions and Versioning Interface: Merge rules; Supplement 8.3
  */
 export function* mergeBranch(edit: EditScope, command: MergeBranch): Generator<undefined, MergeResult> {
   const { caller } = edit.turn;

@@ -6,7 +6,7 @@ import type { NodeReader } from '#runtime/tree/node-reader.ts';
 import type { NodeRecord } from '#runtime/tree/node-record.ts';
 import type { BranchPair, Side } from './branch-pair.ts';
 import { definitionConflict, FoundConflicts, localeConflict, nodeConflict } from './conflict-entries.ts';
-import type { ConflictType, MergeConflict } from './messages.ts';
+import type { ConflictType, MergeConflict } from './merge-messages.ts';
 
 /** Steps of work between two rests. */
 const STEPS_PER_SLICE = 64;

@@ -1,6 +1,7 @@
 import type { JsonObject, JsonValue } from '#runtime/content/json-value.ts';
 import type { JsonText } from '#runtime/content/json-text.ts';
 import type { Revision } from '#runtime/content/revision.ts';
+import type { ListConflicts, MergeBranch } from './merge-messages.ts';
 import type {
   ReadChanged,
   ReadDefinitionStates,
@@ -268,19 +269,6 @@ export interface BecomeFork {
   readonly revision?: string;
 }
 
-/** Merges another branch into this one. Who knows checks whether it is protected. Result: {@link MergeResult}. */
-export interface MergeBranch {
-  readonly type: 'MergeBranch';
-  /** Actor of the other branch, of the same repository. */
-  readonly source: string;
-  /** Its name. */
-  readonly sourceName: string;
-  readonly strategy: 'ThreeWay' | 'FastForward';
-  readonly commit?: CommitInfo;
-  /** Reports, and writes nothing. */
-  readonly dryRun: boolean;
-}
-
 /** Every command of a branch. */
 export type BranchCommand =
   | CreateNode
@@ -323,23 +311,6 @@ export interface HeadMoved {
 /** Where a fork stands. */
 export interface ForkMade {
   readonly head: string;
-}
-
-/** What a merge did. */
-export interface MergeResult {
-  /** False when there are conflicts; nothing was written then. */
-  readonly success: boolean;
-  /** Milliseconds of the head. */
-  readonly revision: number;
-  /** Where the target stands now. */
-  readonly head: string;
-  readonly conflicts: readonly MergeConflict[];
-  readonly fast_forward: boolean;
-  /** Nodes the merge commit changed. */
-  readonly nodes_changed: number;
-  /** Where the two stood. */
-  readonly target_head: string;
-  readonly source_head: string;
 }
 
 /** A node as it is after a write. */
@@ -558,48 +529,6 @@ export interface DiffBranch extends ReadMoment {
   readonly base: string;
   /** Absent: the head of the other branch. */
   readonly baseAt?: Revision;
-}
-
-/** What would stop a merge of another branch into this one. For administrators. Answer: {@link ConflictList}. */
-export interface ListConflicts extends ReadMoment {
-  readonly type: 'ListConflicts';
-  /** Actor of the branch that would be merged, of the same repository. */
-  readonly source: string;
-  /** Absent: the head of the source. */
-  readonly sourceAt?: Revision;
-}
-
-/** How two branches disagree. */
-export type ConflictType =
-  | 'BothModified'
-  | 'BothAdded'
-  | 'DeletedBySourceModifiedByTarget'
-  | 'ModifiedBySourceDeletedByTarget';
-
-/** One thing two branches disagree about: a node, one locale of it, or a schema definition. */
-export interface MergeConflict {
-  /** Of a definition: kind and name, `node_type:site:Page`. */
-  readonly node_id: string;
-  /** Null for a definition. */
-  readonly workspace: string | null;
-  /** On the target; on the source for a node the target does not have. Of a definition `/{kind}/{name}`. */
-  readonly path: string;
-  readonly conflict_type: ConflictType;
-  /** Properties when the two last met, or the definition; of a locale the values by pointer. Null: not there. */
-  readonly base_properties: JsonObject | null;
-  readonly target_properties: JsonObject | null;
-  readonly source_properties: JsonObject | null;
-  /** Present when the two disagree about one locale only. */
-  readonly translation_locale?: string;
-}
-
-/** What {@link ListConflicts} answers, with the heads it was found out at. */
-export interface ConflictList {
-  readonly target_head: string;
-  readonly source_head: string;
-  readonly common_ancestor: string;
-  /** By workspace, path and locale. */
-  readonly conflicts: readonly MergeConflict[];
 }
 
 /** Definitions of a kind, sorted by name. Answer: array. */

@@ -1,4 +1,5 @@
-import type { CompareBranch, DiffBranch, ListConflicts } from '#actors/branch/messages.ts';
+import type { ListConflicts } from '#actors/branch/merge-messages.ts';
+import type { CompareBranch, DiffBranch } from '#actors/branch/messages.ts';
 import type { HttpReply } from '#protocols/http/route.ts';
 import { askBranch, branchOf, minRevisionParameter, replyOf } from './branch-access.ts';
 import { contentSchema } from './content-schemas.ts';

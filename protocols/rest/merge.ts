@@ -1,4 +1,4 @@
-import type { MergeBranch, MergeResult } from '#actors/branch/messages.ts';
+import type { MergeBranch, MergeResult } from '#actors/branch/merge-messages.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import { bodyFields } from '#protocols/http/body-fields.ts';
 import { revisionHeaders, sendCommand } from './branch-access.ts';

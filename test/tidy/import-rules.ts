@@ -65,16 +65,16 @@ function directionRemedy(path: string, target: string): string | undefined {
   if (from === 'test' || area === 'cluster/member' || areaOf(target) === area) return undefined;
   if (to === 'test') return `nothing outside of test imports test (${target})`;
   if (to === 'cluster' && from !== 'cluster') return `nothing imports cluster (${target}); declare a port`;
-  const isMessages = /^actors\/[^/]+\/messages\.ts$/.test(target);
+  const isMessages = /^actors\/[^/]+\/(?:[a-z-]+-)?messages\.ts$/.test(target);
   switch (from) {
     case 'runtime':
       return to === 'runtime' ? undefined : `runtime imports nothing of ours outside runtime (${target})`;
     case 'actors':
       if (to === 'runtime' || isMessages) return undefined;
-      return `actors import runtime and other actors' messages.ts only (${target})`;
+      return `actors import runtime and other actors' messages only (${target})`;
     case 'protocols':
       if (to === 'runtime' || to === 'protocols' || isMessages) return undefined;
-      return `protocols import runtime, protocols and actors/*/messages.ts only (${target})`;
+      return `protocols import runtime, protocols and actors' messages only (${target})`;
     case 'cluster':
       if (to === 'runtime' || areaOf(target) !== 'cluster/member') {
         return to === 'runtime' || to === 'cluster' ? undefined : `cluster imports runtime only (${target})`;

@@ -75,6 +75,7 @@ describe('direction', () => {
     ['actors/branch/a.ts', '#actors/tenant/messages.ts'],
     ['protocols/rest/a.ts', '#protocols/http/a.ts'],
     ['protocols/rest/a.ts', '#actors/branch/messages.ts'],
+    ['protocols/rest/a.ts', '#actors/branch/merge-messages.ts'],
     ['protocols/http/a.ts', 'node:net'],
     ['cluster/lease/a.ts', '#cluster/nats/a.ts'],
     ['cluster/member/a.ts', '#actors/branch/branch-actor.ts'],

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { BranchCommand, ConflictList, MergeConflict } from '#actors/branch/messages.ts';
+import type { ConflictList, MergeConflict } from '#actors/branch/merge-messages.ts';
+import type { BranchCommand } from '#actors/branch/messages.ts';
 import { BranchFamily, WORKSPACE } from '#test/support/branch-family.ts';
 import { callers } from '#test/support/host-fixture.ts';
 

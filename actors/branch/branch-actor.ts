@@ -37,6 +37,7 @@ import { moveNode, renameNode } from './move-node.ts';
 import { publishNode } from './publish-node.ts';
 import { readAudit } from './read-audit.ts';
 import { readChanged, readDefinitionStates, readGraph, readRecordPart, readStates } from './pair-queries.ts';
+import { readEventsAfter } from './read-events.ts';
 import { readHistory } from './read-history.ts';
 import { readNode, readProperty } from './read-node.ts';
 import { readRelations } from './read-relations.ts';
@@ -123,6 +124,7 @@ const queries: QueryHandlers = {
   ReadRecordPart: readRecordPart,
   ReadStates: readStates,
   ReadDefinitionStates: readDefinitionStates,
+  ReadEventsAfter: readEventsAfter,
 };
 
 /** The actor of one branch: all its content, schema, revisions and indexes. @see invariants.md */

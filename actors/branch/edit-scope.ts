@@ -213,7 +213,6 @@ export class EditScope {
       changes,
       this.#definitions,
     );
-    this.turn.emit({ type: 'RevisionCommitted' });
     return this.revision;
   }
 }

@@ -55,7 +55,7 @@ export function* fastForward(
     edit.state.commandSchemas.forget();
   }
   writeMergedRevisions(turn, pair.divergence.right, source);
-  turn.emit({ type: 'HeadMoved' });
+  turn.emit({ type: 'RevisionsAdopted' });
 }
 
 /** The source's revisions that contain the target's head, along `parent` and oldest first. */

@@ -44,7 +44,6 @@ export function* mergeBranch(edit: EditScope, command: MergeBranch): Generator<u
   };
   writeRevision(edit.turn, facts, writer.changes, writer.definitions);
   writeMergedRevisions(edit.turn, pair.divergence.right, command.source);
-  edit.turn.emit({ type: 'RevisionCommitted' });
   return resultOf(pair, { head: edit.revision, nodes_changed: writer.changes.length });
 }
 

@@ -2,13 +2,7 @@ import type { JsonObject, JsonValue } from '#runtime/content/json-value.ts';
 import type { JsonText } from '#runtime/content/json-text.ts';
 import type { Revision } from '#runtime/content/revision.ts';
 import type { ListConflicts, MergeBranch } from './merge-messages.ts';
-import type {
-  ReadChanged,
-  ReadDefinitionStates,
-  ReadGraph,
-  ReadRecordPart,
-  ReadStates,
-} from './pair-messages.ts';
+import type { EngineQuery } from './pair-messages.ts';
 
 /**
  * Everything a branch actor can be told and asked. Protocols build these and never see the actor's inside.
@@ -591,11 +585,7 @@ export type BranchQuery =
   | CompareBranch
   | DiffBranch
   | ListConflicts
-  | ReadGraph
-  | ReadChanged
-  | ReadRecordPart
-  | ReadStates
-  | ReadDefinitionStates
+  | EngineQuery
   | ListDefinitions
   | ReadDefinition
   | ResolveDefinition

@@ -10,6 +10,7 @@ import {
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { BranchTable, revisionKey } from '#runtime/shard/key-layout.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
+import type { HeadMovedAway } from '#runtime/tree/branch-events.ts';
 import { HeadRestorer, type NodeMove } from '#runtime/tree/head-restorer.ts';
 import { Lineage, readLineage, successor, writeLineage } from '#runtime/tree/lineage.ts';
 import { PastNodeReader } from '#runtime/tree/past-node-reader.ts';
@@ -49,8 +50,10 @@ export function* moveHead(edit: EditScope, command: MoveHead): Generator<undefin
   const target = parseRevision(command.revision);
   requireRevision(edit.turn, target);
   yield* restore(edit, target);
-  edit.turn.emit({ type: 'HeadMoved' });
-  return { revision: formatRevision(target), previous: formatRevision(head) };
+  const moved = { revision: formatRevision(target), previous: formatRevision(head) };
+  const event: HeadMovedAway = { type: 'HeadMoved', ...moved };
+  edit.turn.emit(event);
+  return moved;
 }
 
 /**

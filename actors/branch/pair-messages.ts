@@ -1,3 +1,4 @@
+import type { ReadEventsAfter } from '#runtime/bus/history-messages.ts';
 import type { NodeChange, RevisionRecord } from '#runtime/tree/revision-store.ts';
 
 /** What branches of a repository ask each other; nobody else may. @see pair-queries.ts */
@@ -80,3 +81,12 @@ export interface RecordPart {
   /** Undefined behind the last part. */
   readonly changes: readonly NodeChange[] | undefined;
 }
+
+/** Every query of a branch that only the engine may ask. */
+export type EngineQuery =
+  | ReadGraph
+  | ReadChanged
+  | ReadRecordPart
+  | ReadStates
+  | ReadDefinitionStates
+  | ReadEventsAfter;

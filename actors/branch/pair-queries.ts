@@ -147,7 +147,7 @@ function holds(reader: TableReader, at: Revision): boolean {
 }
 
 /** Branches say everything to each other; what a person may see of it is decided by the one that was asked. */
-function requireEngine({ caller }: QueryContext): void {
+export function requireEngine({ caller }: QueryContext): void {
   if (caller.principal.kind !== 'system') throw new ServiceError('FORBIDDEN');
 }
 

@@ -10,6 +10,9 @@ import type { HttpRouteMetrics, Metrics } from '#runtime/telemetry/metrics.ts';
 
 const MS_PER_SECOND = 1000;
 
+/** Events after which a branch may have other definitions than those that were shipped to it. */
+const movesHead: ReadonlySet<string> = new Set(['HeadMoved', 'RevisionsAdopted']);
+
 /**
  * Counts batches and logs what an operator has to know of the actors.
  *
@@ -31,7 +34,7 @@ export function hostObserver(
     },
     events(actor, happened) {
       events.add(happened.length);
-      if (happened.some(({ type }) => type === 'HeadMoved')) onHeadMoved(actor);
+      if (happened.some(({ type }) => movesHead.has(type))) onHeadMoved(actor);
     },
     stopped: (actor, error) => log.error('writes of an actor stopped', { actor, error }),
     applyFailed(actor, error) {

@@ -11,6 +11,7 @@ import { CommonTable, type Turn } from '#runtime/commit/behaviour.ts';
 import { BranchTable, revisionChangesKey, revisionKey } from '#runtime/shard/key-layout.ts';
 import { decodeJsonRow, encodeJsonRow } from '#runtime/shard/json-row.ts';
 import type { Range, TableReader } from '#runtime/shard/shard.ts';
+import { revisionCommitted } from './branch-events.ts';
 import { Lineage, readLineage, writeLineage } from './lineage.ts';
 
 /** One node a revision touched. `locale` when only the overlay of that locale was written. */
@@ -92,7 +93,11 @@ export interface RevisionFacts {
   readonly mergeParent?: string;
 }
 
-/** Writes the record of the turn's revision and moves the head to it. */
+/**
+ * Writes the record of the turn's revision, moves the head to it and tells subscribers.
+ *
+ * @param changes not to be changed any more
+ */
 export function writeRevision(
   turn: Turn,
   facts: RevisionFacts,
@@ -105,10 +110,11 @@ export function writeRevision(
     const { lines, inherited } = readLineage(turn);
     writeLineage(turn, new Lineage([...lines, { start: turn.revision, parent: head }], inherited));
   }
+  const previous = formatRevision(head);
   const inline = changes.length <= INLINE_CHANGES_MAX;
   const record: RevisionRecord = {
     revision: formatRevision(turn.revision),
-    parent: revisions === 0 ? null : formatRevision(head),
+    parent: revisions === 0 ? null : previous,
     mergeParent: facts.mergeParent ?? null,
     timestamp: new Date(turn.wallMs).toISOString(),
     actor: facts.actor,
@@ -132,6 +138,7 @@ export function writeRevision(
     systemRevisions: systemRevisions + (facts.isSystem ? 1 : 0),
     tip: turn.revision,
   });
+  turn.emit(revisionCommitted(record, previous, changes));
 }
 
 /** The record of a revision; undefined when this branch has no such revision. */

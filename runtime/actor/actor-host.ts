@@ -5,7 +5,13 @@ import { dirname, join } from 'node:path';
 import { assert } from '#runtime/base/assert.ts';
 import type { Clock } from '#runtime/base/clock.ts';
 import type { Random } from '#runtime/base/random.ts';
-import type { ActorBehaviour, ActorEvent, ActorKind, Caller } from '#runtime/commit/behaviour.ts';
+import type {
+  ActorBehaviour,
+  ActorContext,
+  ActorEvent,
+  ActorKind,
+  Caller,
+} from '#runtime/commit/behaviour.ts';
 import { commonTableNames } from '#runtime/commit/behaviour.ts';
 import { type CommitLimits, CommitLoop, type CommitObserver } from '#runtime/commit/commit-loop.ts';
 import { crashPoint } from '#runtime/commit/crash-point.ts';
@@ -85,6 +91,7 @@ export class ActorHost implements Router, ActorLifecycle {
   readonly #usesAt: { readonly atMs: number; readonly uses: number }[] = [];
   /** Owners that are being removed: nothing under them is answered any more. */
   readonly #destroying = new Map<string, Promise<void>>();
+  readonly #servingSinceMs: number;
   /** Who asks when one actor asks another: the engine itself. */
   readonly #engine: Caller = engineCaller('');
   /** `draining`: no new commands; `closed`: nothing is opened any more. */
@@ -94,6 +101,7 @@ export class ActorHost implements Router, ActorLifecycle {
     this.#environment = environment;
     this.#kinds = new Map(environment.kinds.map((kind) => [kind.kind, kind]));
     this.#hybridClock = new HybridClock(environment.clock, environment.log.lastClock);
+    this.#servingSinceMs = environment.clock.monotonicMs();
   }
 
   /** How many actors are open. */
@@ -198,6 +206,11 @@ export class ActorHost implements Router, ActorLifecycle {
     return this.#answer(actor, query, caller);
   }
 
+  /** Gives up the replies that wait for later commands: the process is going to stop. */
+  endWaits(): void {
+    for (const { behaviour } of this.#open.values()) behaviour.endWaits?.(new ServiceError('SHUTTING_DOWN'));
+  }
+
   /**
    * Answers every queued command, applies everything, closes all shards. Commands are refused from now on,
    * queries as soon as their actor is closed.
@@ -211,7 +224,7 @@ export class ActorHost implements Router, ActorLifecycle {
   }
 
   async #destroy(owner: string): Promise<void> {
-    const isOwned = (actor: ActorId): boolean => actor.startsWith(`${owner}/`);
+    const isOwned = (actor: ActorId): boolean => isUnder(actor, owner);
     // In a later turn, when the owner is on the list and nothing under it is opened any more.
     await null;
     const owned = [...this.#open.values()].filter(({ id }) => isOwned(id));
@@ -244,7 +257,7 @@ export class ActorHost implements Router, ActorLifecycle {
 
   #isDestroying(actor: ActorId): boolean {
     if (this.#destroying.size === 0) return false;
-    for (const owner of this.#destroying.keys()) if (actor.startsWith(`${owner}/`)) return true;
+    for (const owner of this.#destroying.keys()) if (isUnder(actor, owner)) return true;
     return false;
   }
 
@@ -262,10 +275,7 @@ export class ActorHost implements Router, ActorLifecycle {
   #openActor(actor: ActorId): OpenActor {
     const { log, clock, random, limits, observer } = this.#environment;
     const kind = this.#kindOf(actor);
-    const behaviour = kind.create({
-      id: actor,
-      ask: (other, query) => this.#answer(other, query, this.#engine),
-    });
+    const behaviour = kind.create(this.#contextOf(actor));
     const writer = new ShardWriter(
       actor,
       () => this.#openShard(actor),
@@ -299,6 +309,22 @@ export class ActorHost implements Router, ActorLifecycle {
     this.#makeRoom();
     this.#open.set(actor, open);
     return open;
+  }
+
+  #contextOf(actor: ActorId): ActorContext {
+    return {
+      id: actor,
+      ask: (other, query) => this.#answer(other, query, this.#engine),
+      clock: this.#environment.clock,
+      servingSinceMs: this.#servingSinceMs,
+      submit: (command) => {
+        const open = this.#open.get(actor);
+        if (open === undefined || this.#state === 'closed') {
+          return Promise.reject(new ServiceError('SHUTTING_DOWN'));
+        }
+        return open.loop.submit(command, this.#engine);
+      },
+    };
   }
 
   /** @throws {ServiceError} `DATA_CORRUPTED` when the shard has records the log has lost */
@@ -373,24 +399,38 @@ export class ActorHost implements Router, ActorLifecycle {
     if (this.#state === 'closed' || this.#isDestroying(open.id)) return;
     if (open.used !== used || !isIdle(open) || !open.writer.isSettled) return;
     this.#open.delete(open.id);
+    open.behaviour.close?.();
     void open.writer.close();
   }
 
   async #settleAndClose(open: OpenActor): Promise<void> {
+    quiet(open, new ServiceError('SHUTTING_DOWN'));
     await open.writer.settle();
     this.#open.delete(open.id);
     await open.writer.close();
   }
 
   async #abandon(open: OpenActor): Promise<void> {
+    quiet(open, new ServiceError('NOT_FOUND'));
     await open.writer.abandon();
     this.#open.delete(open.id);
   }
 }
 
 /** Whether an actor may be closed at this moment. One that stopped writing must not start again by being reopened. */
-function isIdle({ loop, reads }: OpenActor): boolean {
-  return loop.idle && !loop.isStopped && reads === 0;
+function isIdle({ behaviour, loop, reads }: OpenActor): boolean {
+  return loop.idle && !loop.isStopped && reads === 0 && behaviour.mustStayOpen !== true;
+}
+
+/** Nobody waits for it any more, and it does nothing by itself. */
+function quiet({ behaviour }: OpenActor, reason: ServiceError): void {
+  behaviour.endWaits?.(reason);
+  behaviour.close?.();
+}
+
+/** Whether an actor goes with an owner: it is the owner, or its id begins with it. */
+function isUnder(actor: ActorId, owner: string): boolean {
+  return actor === owner || actor.startsWith(`${owner}/`);
 }
 
 /** A folder name for a copy under way: ids may be longer than a name may be. */

@@ -43,8 +43,8 @@ export interface ActorLifecycle {
    */
   fork(source: ActorId, target: ActorId): Promise<void>;
   /**
-   * Removes every actor whose id begins with `owner` (`{tenant}/{repository}`): answers what they have queued,
-   * closes them, and removes them from disk. From then on they do not exist. No error when there is none.
+   * Removes every actor whose id begins with `owner` (`{tenant}/{repository}`), or the one actor of that id:
+   * answers what they have queued, closes them, and removes them from disk. From then on they do not exist. No error when there is none.
    */
   destroyUnder(owner: string): Promise<void>;
   /** The parts that follow `owner` in the ids of existing actors, decoded, each once. */

@@ -1,6 +1,8 @@
 import type { Policy } from '#runtime/access/policy.ts';
 import type { Principal } from '#runtime/access/principal.ts';
+import type { Clock } from '#runtime/base/clock.ts';
 import type { Revision } from '#runtime/content/revision.ts';
+import type { ServiceError } from '#runtime/errors/service-error.ts';
 import type { ShardSnapshot, TableReader } from '#runtime/shard/shard.ts';
 
 /**
@@ -80,13 +82,25 @@ export interface QueryContext {
 /**
  * The domain side of an actor. Commands run one at a time. A command is a plain function, or a generator that
  * yields now and then when it may be long: the loop then gives the event loop back between slices while other
- * commands of this actor wait and reads go on.
+ * commands of this actor wait and reads go on. A command that cannot be answered before a later one returns an
+ * `OwedReply`.
  */
 export interface ActorBehaviour {
   execute(command: never, turn: Turn): unknown;
   query(query: never, context: QueryContext): unknown;
   /** Called when writes were thrown away, so that state remembered from them is dropped too. */
   forget?(): void;
+  /**
+   * Called when it is known what became of everything executed so far: it is durable, or it was thrown away and
+   * `forget` was called. No answer of it has reached anybody yet.
+   */
+  batchEnded?(): void;
+  /** Whether it must stay open although nobody asks for it: it has a timer to keep or replies to give. */
+  readonly mustStayOpen?: boolean;
+  /** Gives up every reply that waits for a later command: the process stops, or the actor goes. */
+  endWaits?(reason: ServiceError): void;
+  /** Called before the actor is closed: nothing may happen by itself any more. */
+  close?(): void;
 }
 
 /** What an actor may use of its surroundings. */
@@ -99,6 +113,18 @@ export interface ActorContext {
    * @throws {ServiceError} `NOT_FOUND` when that actor does not exist
    */
   ask(actor: string, query: unknown): unknown;
+  readonly clock: Clock;
+  /**
+   * Since when this process alone decides for the actor, on the monotonic clock. What an earlier process promised
+   * to keep for a while was promised before that.
+   */
+  readonly servingSinceMs: number;
+  /**
+   * Sends a command to itself, as the engine: how an actor acts when a time has come. Not within a turn.
+   *
+   * @throws {ServiceError} what the command throws, what the mailbox refuses; `SHUTTING_DOWN` when it is closed
+   */
+  submit(command: unknown): Promise<unknown>;
 }
 
 /** A kind of actor: its tables and how one is made. */

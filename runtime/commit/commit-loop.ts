@@ -12,6 +12,7 @@ import type { HybridClock } from './hybrid-clock.ts';
 import { type IdempotencyLimits, isLasting, remember, replayed } from './idempotency.ts';
 import { Layer } from './layer.ts';
 import { LayeredReader } from './layered-reader.ts';
+import { failOwed, OwedReply, settleOwed } from './owed-reply.ts';
 import type { ShardWriter } from './shard-writer.ts';
 import { TurnScope } from './turn-scope.ts';
 
@@ -79,7 +80,8 @@ interface HeldReply {
  * 3. One batch is one log entry. The next batch is not appended before this one's outcome is known, so an
  *    entry never builds on one that was refused.
  * 4. No reply, no error answer and no event leaves before the batch it was derived from is durable
- *    (output gate), and replies leave in the order the commands ran.
+ *    (output gate), and replies leave in the order the commands ran. An owed reply leaves with the batch of the
+ *    command that answers it.
  * 5. Readers outside see durable changes only; a change moves from the batch to the durable layers, to the
  *    shard, and is never invisible in between.
  * 6. After a failed append the batch is thrown away. What the log refuses for now (no space, too much
@@ -100,6 +102,8 @@ export class CommitLoop {
   #busy = false;
   #stopped: ServiceError | undefined;
   #idleWaiters: (() => void)[] = [];
+  /** Work that waits for a moment between two batches. */
+  #between: (() => Promise<void>)[] = [];
 
   constructor(environment: CommitEnvironment, behaviour: ActorBehaviour, writer: ShardWriter) {
     this.#environment = environment;
@@ -129,7 +133,7 @@ export class CommitLoop {
 
   /** Whether nothing is queued or under way. */
   get idle(): boolean {
-    return !this.#busy && this.#mailbox.length === 0;
+    return !this.#busy && this.#mailbox.length === 0 && this.#between.length === 0;
   }
 
   /** Whether it takes no command any more, see invariant 6. */
@@ -155,6 +159,19 @@ export class CommitLoop {
     });
   }
 
+  /**
+   * Does something while no batch is under way: everything earlier has been accepted, and the next batch begins
+   * when it has resolved. For what has to stand at one place between the batches in the log; be quick.
+   *
+   * @throws what `work` throws
+   */
+  between<T>(work: () => Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.#between.push(() => work().then(resolve, reject));
+      this.#wake();
+    });
+  }
+
   /** Resolves when every queued command has its answer. */
   drained(): Promise<void> {
     if (this.idle) return Promise.resolve();
@@ -172,6 +189,10 @@ export class CommitLoop {
     return undefined;
   }
 
+  get #hasNothingToDo(): boolean {
+    return this.#mailbox.length === 0 && this.#between.length === 0;
+  }
+
   #wake(): void {
     if (this.#busy) return;
     this.#busy = true;
@@ -180,7 +201,9 @@ export class CommitLoop {
   }
 
   async #run(): Promise<void> {
-    while (this.#mailbox.length > 0) {
+    while (!this.#hasNothingToDo) {
+      for (const work of this.#between.splice(0)) await work();
+      if (this.#mailbox.length === 0) continue;
       const startedMs = this.#environment.clock.monotonicMs();
       const layer = new Layer();
       this.#batch = layer;
@@ -191,12 +214,15 @@ export class CommitLoop {
         if (layer.count > 0) await this.#makeDurable(layer);
         this.#batch = undefined;
         this.#release(held);
-        if (events.length > 0) this.#environment.observer.events(events);
+        const told = settleOwed(events);
+        if (told.length > 0) this.#environment.observer.events(told);
         const elapsedMs = this.#environment.clock.monotonicMs() - startedMs;
         this.#environment.observer.batchDurable(held.length, layer.bytes, elapsedMs);
       } catch (error) {
         this.#throwAway(held, error);
+        failOwed(events, error);
       }
+      this.#behaviour.batchEnded?.();
       // Everything that arrived meanwhile is the next batch; let arrivals in first.
       if (this.#mailbox.length > 0)
         await new Promise<void>((resolve) => this.#environment.clock.soon(resolve));
@@ -267,9 +293,9 @@ export class CommitLoop {
 
   #finish(envelope: Envelope, turn: TurnScope, result: unknown, events: ActorEvent[]): HeldReply {
     assert(!(result instanceof Promise), 'a command waits for nothing; long ones are generators');
-    if (envelope.idempotency !== undefined) {
-      remember(turn, envelope.idempotency, { result }, this.#environment.limits.idempotency);
-    }
+    const limits = this.#environment.limits.idempotency;
+    if (result instanceof OwedReply) result.bind(envelope.caller, envelope.idempotency, limits);
+    else if (envelope.idempotency !== undefined) remember(turn, envelope.idempotency, { result }, limits);
     for (const event of turn.events) events.push(event);
     return { envelope, result, error: undefined };
   }
@@ -301,11 +327,16 @@ export class CommitLoop {
 
   /** Opens the output gate: answers leave in the order their commands ran. */
   #release(held: readonly HeldReply[]): void {
-    for (const { envelope, result, error } of held) {
-      if (envelope.idempotency !== undefined) this.#runningKeys.delete(runningKey(envelope));
-      if (error !== undefined) envelope.reject(error);
-      else envelope.resolve(result);
+    for (const reply of held) {
+      if (!(reply.result instanceof OwedReply)) this.#answer(reply);
+      else void reply.result.outcome.then((outcome) => this.#answer({ ...reply, ...outcome }));
     }
+  }
+
+  #answer({ envelope, result, error }: HeldReply): void {
+    if (envelope.idempotency !== undefined) this.#runningKeys.delete(runningKey(envelope));
+    if (error !== undefined) envelope.reject(error);
+    else envelope.resolve(result);
   }
 
   /** A batch that could not be made durable: nothing of it may be seen or answered as done. */
@@ -318,6 +349,7 @@ export class CommitLoop {
       this.#stopped = error;
       this.#environment.observer.stopped(cause);
     }
+    for (const { result } of held) if (result instanceof OwedReply) result.fail(error);
     this.#release(held.map(({ envelope }) => ({ envelope, result: undefined, error })));
   }
 }

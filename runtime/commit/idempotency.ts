@@ -74,6 +74,7 @@ export function isLasting(error: unknown): error is ServiceError {
 /**
  * Keeps the outcome of a keyed command, in the same turn as its effects, and sweeps expired ones.
  *
+ * @param caller who sent the key; default: whose turn it is
  * @throws {ServiceError} `RATE_LIMITED` when the table is full: an entry is never dropped early
  */
 export function remember(
@@ -81,6 +82,7 @@ export function remember(
   key: IdempotencyKey,
   outcome: { result: unknown } | { error: ServiceError },
   limits: IdempotencyLimits,
+  caller: Caller = turn.caller,
 ): void {
   const swept = sweep(turn, limits);
   const count = readCount(turn) - swept;
@@ -90,7 +92,7 @@ export function remember(
       'Too many idempotency keys are kept for this branch; wait until old ones expire',
     );
   }
-  const row = rowKey(turn.caller, key.key);
+  const row = rowKey(caller, key.key);
   const stored: Outcome =
     'error' in outcome
       ? {

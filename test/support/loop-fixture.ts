@@ -64,6 +64,8 @@ export class LoopFixture {
   readonly applyFailures: unknown[] = [];
   /** How often the behaviour was told to forget. */
   forgotten = 0;
+  /** How often the behaviour was told that a batch has ended. */
+  batchesEnded = 0;
   /** How the next steps of the shard fail; undefined: they do not. */
   shardFailure: (step: MemoryShardStep) => ServiceError | undefined = () => undefined;
   /** How the next opening of the shard fails. */
@@ -86,6 +88,9 @@ export class LoopFixture {
       query: () => undefined,
       forget: () => {
         this.forgotten += 1;
+      },
+      batchEnded: () => {
+        this.batchesEnded += 1;
       },
     };
     const limits: CommitLimits = {

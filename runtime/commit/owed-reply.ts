@@ -1,0 +1,111 @@
+import { assert } from '#runtime/base/assert.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import type { ActorEvent, Caller, IdempotencyKey, Turn } from './behaviour.ts';
+import { type IdempotencyLimits, remember } from './idempotency.ts';
+
+/** What became of an owed reply; `error` is undefined exactly when it was answered. */
+export interface OwedOutcome {
+  readonly result: unknown;
+  readonly error: unknown;
+}
+
+/** The request an owed reply belongs to. */
+interface Request {
+  readonly caller: Caller;
+  readonly idempotency: IdempotencyKey | undefined;
+  readonly limits: IdempotencyLimits;
+}
+
+/** Tells the commit loop that an owed reply was answered in a batch. It is told to nobody else. */
+class OwedAnswer implements ActorEvent {
+  readonly type = 'OwedAnswer';
+  readonly owed: OwedReply;
+  readonly result: unknown;
+
+  constructor(owed: OwedReply, result: unknown) {
+    this.owed = owed;
+    this.result = result;
+  }
+}
+
+/**
+ * The reply of a command that has to wait for a later command of its actor, as an acquire waits for a release. A
+ * command returns one in place of its result; the later command answers it.
+ *
+ * - The answer leaves with the batch of the command that gave it, behind the same output gate.
+ * - The outcome is kept under the idempotency key in the turn of the answer. Until then a repetition of the
+ *   request is told that it still runs.
+ * - It lives in memory: whoever keeps it answers or fails it before the actor closes.
+ */
+export class OwedReply {
+  /** Resolves when the answer is durable, or when it was given up. */
+  readonly outcome: Promise<OwedOutcome>;
+  #settle: (outcome: OwedOutcome) => void = () => {};
+  #isOpen = true;
+  #request: Request | undefined;
+
+  constructor() {
+    this.outcome = new Promise((resolve) => {
+      this.#settle = resolve;
+    });
+  }
+
+  /** Whether it may still be answered. */
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
+  /** For the commit loop: whose reply it is. */
+  bind(caller: Caller, idempotency: IdempotencyKey | undefined, limits: IdempotencyLimits): void {
+    assert(this.#request === undefined, 'an owed reply is the result of one command');
+    this.#request = { caller, idempotency, limits };
+  }
+
+  /**
+   * Answers it, once the present batch is durable. Call it before the turn changes anything.
+   *
+   * @returns false when it cannot be answered any more: it was given up, or its outcome could not be kept
+   */
+  answer(turn: Turn, result: unknown): boolean {
+    if (!this.#isOpen || this.#request === undefined) return false;
+    const { caller, idempotency, limits } = this.#request;
+    if (idempotency !== undefined) {
+      try {
+        remember(turn, idempotency, { result }, limits, caller);
+      } catch (error) {
+        if (!(error instanceof ServiceError)) throw error;
+        this.fail(error);
+        return false;
+      }
+    }
+    this.#isOpen = false;
+    turn.emit(new OwedAnswer(this, result));
+    return true;
+  }
+
+  /** Gives it up: whoever waits gets the error, unless it was settled before. */
+  fail(error: unknown): void {
+    this.#isOpen = false;
+    this.#settle({ result: undefined, error });
+  }
+
+  /** For the commit loop: the batch of the answer is durable. */
+  settle(result: unknown): void {
+    this.#settle({ result, error: undefined });
+  }
+}
+
+/** Lets the answers of a durable batch leave. @returns the events that are left for others */
+export function settleOwed(events: readonly ActorEvent[]): readonly ActorEvent[] {
+  if (!events.some((event) => event instanceof OwedAnswer)) return events;
+  return events.filter((event) => {
+    if (!(event instanceof OwedAnswer)) return true;
+    event.owed.settle(event.result);
+    return false;
+  });
+}
+
+/** Gives up the answers of a batch that was thrown away. */
+export function failOwed(events: readonly ActorEvent[], error: unknown): void {
+  for (const event of events) if (event instanceof OwedAnswer) event.owed.fail(error);
+}

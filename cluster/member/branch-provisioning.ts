@@ -175,7 +175,7 @@ export class MemberBranches implements BranchProvisioning {
     at: Revision | undefined,
   ): Promise<string | null> {
     if (source === undefined) {
-      this.#lifecycle.create(actor);
+      await this.#lifecycle.create(actor);
       return at === undefined ? null : formatRevision(at);
     }
     try {

@@ -99,7 +99,7 @@ export class MemberProvisioning implements Provisioning {
    */
   async bootstrap(firstAdmin: () => Promise<FirstAdmin>): Promise<boolean> {
     const actor = tenantActor(SYSTEM_TENANT);
-    this.#lifecycle.create(actor);
+    await this.#lifecycle.create(actor);
     const caller = engineCaller(SYSTEM_TENANT);
     const query: ListTenants = { type: 'ListTenants', tenantId: SYSTEM_TENANT };
     const known = (await this.#router.query(actor, query, caller)) as readonly TenantEntry[];
@@ -159,7 +159,7 @@ export class MemberProvisioning implements Provisioning {
     const caller = engineCaller(tenantId);
     const bootstrap: BootstrapTenant = { type: 'BootstrapTenant', tenantId, admin };
     const complete: CompleteTenant = { type: 'CompleteTenant', tenantId };
-    this.#lifecycle.create(actor);
+    await this.#lifecycle.create(actor);
     await this.#router.command(actor, bootstrap, { caller });
     await this.#router.command(tenantActor(SYSTEM_TENANT), complete, { caller: engineCaller(SYSTEM_TENANT) });
   }
@@ -182,8 +182,8 @@ export class MemberProvisioning implements Provisioning {
     const repositoryActor = `${owner}/repository`;
     const branchPart = encodeURIComponent(partOf(defaultBranch, branchUid));
     const branchActor = `${owner}/${branchPart}/branch`;
-    this.#lifecycle.create(repositoryActor);
-    this.#lifecycle.create(branchActor);
+    await this.#lifecycle.create(repositoryActor);
+    await this.#lifecycle.create(branchActor);
     const delivery: Delivery = { caller: engineCaller(tenant) };
     const initialize: InitializeRepository = {
       type: 'InitializeRepository',

@@ -1,7 +1,3 @@
-import { createHash } from 'node:crypto';
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, readdirSync, renameSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
 import { assert } from '#runtime/base/assert.ts';
 import type { Clock } from '#runtime/base/clock.ts';
 import type { Random } from '#runtime/base/random.ts';
@@ -16,12 +12,15 @@ import { commonTableNames } from '#runtime/commit/behaviour.ts';
 import { type CommitLimits, CommitLoop, type CommitObserver } from '#runtime/commit/commit-loop.ts';
 import { crashPoint } from '#runtime/commit/crash-point.ts';
 import { HybridClock } from '#runtime/commit/hybrid-clock.ts';
+import type { ReplicaStore } from '#runtime/commit/replica.ts';
 import { replayLog } from '#runtime/commit/replay.ts';
 import { type ApplyLimits, ShardWriter } from '#runtime/commit/shard-writer.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
+import { lifecycleEntry } from '#runtime/log/lifecycle-entry.ts';
 import type { Log } from '#runtime/log/ports.ts';
 import { LmdbShard } from '#runtime/shard/lmdb-shard.ts';
 import type { Shard } from '#runtime/shard/shard.ts';
+import { ActorFolders } from './actor-folders.ts';
 import { actorKindOf } from './actor-id.ts';
 import { engineCaller } from './engine-caller.ts';
 import { QueryScope } from './query-scope.ts';
@@ -57,9 +56,6 @@ export interface HostEnvironment {
   readonly observer: HostObserver;
 }
 
-/** Folder for what is being removed; no actor id begins like this. */
-const REMOVED = '.removed';
-
 interface OpenActor {
   readonly id: ActorId;
   readonly behaviour: ActorBehaviour;
@@ -82,6 +78,7 @@ interface OpenActor {
  */
 export class ActorHost implements Router, ActorLifecycle {
   readonly #environment: HostEnvironment;
+  readonly #folders: ActorFolders;
   readonly #kinds: ReadonlyMap<string, ActorKind>;
   readonly #hybridClock: HybridClock;
   readonly #open = new Map<ActorId, OpenActor>();
@@ -99,6 +96,7 @@ export class ActorHost implements Router, ActorLifecycle {
 
   constructor(environment: HostEnvironment) {
     this.#environment = environment;
+    this.#folders = new ActorFolders(environment.folder);
     this.#kinds = new Map(environment.kinds.map((kind) => [kind.kind, kind]));
     this.#hybridClock = new HybridClock(environment.clock, environment.log.lastClock);
     this.#servingSinceMs = environment.clock.monotonicMs();
@@ -123,25 +121,36 @@ export class ActorHost implements Router, ActorLifecycle {
    * @throws {ServiceError} `DATA_CORRUPTED`; `STORAGE_FULL`, because what was acknowledged could not be shown
    */
   async recover(): Promise<void> {
-    const { log, folder } = this.#environment;
-    await rm(join(folder, REMOVED), { recursive: true, force: true });
-    await replayLog(log, (actor) => (this.exists(actor) ? this.#openShard(actor) : undefined));
+    const { log, clock } = this.#environment;
+    const folders = this.#folders;
+    await folders.sweep();
+    const store: ReplicaStore = {
+      exists: (actor) => folders.exists(actor),
+      open: (actor) => this.#openShard(actor),
+      create: (actor) => folders.create(actor),
+      adopt: async (actor, copy) => {
+        await copy(await folders.prepare(actor));
+        folders.adopt(actor);
+      },
+      remove: (owner) => folders.remove(owner),
+    };
+    await replayLog(log, store, clock);
     this.#scheduleIdleCheck();
   }
 
   exists(actor: ActorId): boolean {
-    return !this.#isDestroying(actor) && existsSync(this.#folderOf(actor));
+    return !this.#isDestroying(actor) && this.#folders.exists(actor);
   }
 
-  create(actor: ActorId): void {
-    if (this.#state === 'closed') throw new ServiceError('SHUTTING_DOWN');
-    const folder = this.#folderOf(actor);
-    if (existsSync(folder)) return;
+  async create(actor: ActorId): Promise<void> {
+    if (this.#state !== 'running') throw new ServiceError('SHUTTING_DOWN');
+    if (this.#folders.exists(actor)) return;
     crashPoint('before-shard-create');
-    // The folder is what existing means: without its name on disk a power cut would take an actor away whose
-    // writes were acknowledged.
-    makeFolderDurable(folder);
-    void this.#actor(actor);
+    const { log } = this.#environment;
+    // Who follows the log makes the actor at this place.
+    const sequence = await log.append(lifecycleEntry(actor, { kind: 'create' }, this.#hybridClock.last));
+    this.#folders.create(actor);
+    log.released(actor, sequence);
   }
 
   async fork(source: ActorId, target: ActorId): Promise<void> {
@@ -149,46 +158,44 @@ export class ActorHost implements Router, ActorLifecycle {
     if (this.#state !== 'running') throw new ServiceError('SHUTTING_DOWN');
     if (this.exists(target)) throw new ServiceError('ALREADY_EXISTS');
     const open = this.#actor(source);
-    const folder = this.#folderOf(target);
-    // Under the name of something removed, so that a start sweeps what a crash leaves half done.
-    const unfinished = join(this.#environment.folder, REMOVED, unfinishedName(target));
+    const { log } = this.#environment;
     const requireSource = (): void => {
       if (this.#open.get(source) !== open || this.#isDestroying(source) || this.#isDestroying(target))
         throw new ServiceError('NOT_FOUND');
+      // Removed meanwhile: a copy in the place of what is gone would be found by nobody.
+      if (this.#folders.exists(target)) throw new ServiceError('ALREADY_EXISTS');
     };
     open.reads += 1;
     try {
-      await rm(unfinished, { recursive: true, force: true });
-      requireSource();
-      await open.writer.copyTo(unfinished);
-      // Removed meanwhile: a copy in the place of what is gone would be found by nobody.
-      requireSource();
-      if (this.exists(target)) throw new ServiceError('ALREADY_EXISTS');
-    } catch (error) {
-      // The space may be what was wanting.
-      await rm(unfinished, { recursive: true, force: true });
-      throw error;
+      const folder = await this.#folders.prepare(target);
+      const { sequence, copied } = await open.loop.between(async () => {
+        requireSource();
+        const entry = lifecycleEntry(target, { kind: 'fork', source }, this.#hybridClock.last);
+        const appended = await log.append(entry);
+        const finish = (): void => {
+          requireSource();
+          this.#folders.adopt(target);
+        };
+        return { sequence: appended, copied: open.writer.copyTo(folder, finish) };
+      });
+      await copied.catch((error: unknown) => this.#takeBack(target, error));
+      log.released(target, sequence);
     } finally {
       open.reads -= 1;
     }
-    crashPoint('mid-fork');
-    makeFolderDurable(dirname(folder));
-    renameSync(unfinished, folder);
-    flushFolder(dirname(folder));
   }
 
   destroyUnder(owner: string): Promise<void> {
     const running = this.#destroying.get(owner);
     if (running !== undefined) return running;
-    if (!existsSync(this.#folderOf(owner))) return Promise.resolve();
+    if (!this.#folders.exists(owner)) return Promise.resolve();
     const destroyed = this.#destroy(owner).finally(() => this.#destroying.delete(owner));
     this.#destroying.set(owner, destroyed);
     return destroyed;
   }
 
   namesUnder(owner: string): readonly string[] {
-    const folder = this.#folderOf(owner);
-    return existsSync(folder) ? readdirSync(folder).map(decodeURIComponent) : [];
+    return this.#folders.namesUnder(owner);
   }
 
   command(actor: ActorId, command: unknown, delivery: Delivery): Promise<unknown> {
@@ -230,16 +237,20 @@ export class ActorHost implements Router, ActorLifecycle {
     const owned = [...this.#open.values()].filter(({ id }) => isOwned(id));
     await Promise.all(owned.map(({ loop }) => loop.drained()));
     await Promise.all(owned.map((open) => this.#abandon(open)));
-    const removed = join(this.#environment.folder, REMOVED, encodeURIComponent(owner));
-    mkdirSync(dirname(removed), { recursive: true, mode: 0o700 });
-    const folder = this.#folderOf(owner);
-    renameSync(folder, removed);
-    // Else a power cut could bring it back.
-    flushFolder(dirname(folder));
-    crashPoint('before-branch-removal');
-    await rm(removed, { recursive: true, force: true });
     const { log } = this.#environment;
+    const sequence = await log.append(lifecycleEntry(owner, { kind: 'destroy' }, this.#hybridClock.last));
+    await this.#folders.remove(owner);
+    log.released(owner, sequence);
     for (const actor of log.pending().keys()) if (isOwned(actor)) log.released(actor, log.lastSequence);
+  }
+
+  /** A fork that failed after the log had it: whoever follows has made it and must hear that it is gone. */
+  async #takeBack(target: ActorId, cause: unknown): Promise<never> {
+    const { log } = this.#environment;
+    await this.#folders.discard(target);
+    const sequence = await log.append(lifecycleEntry(target, { kind: 'destroy' }, this.#hybridClock.last));
+    log.released(target, sequence);
+    throw cause;
   }
 
   #answer(actor: ActorId, query: unknown, caller: Caller): unknown {
@@ -330,7 +341,10 @@ export class ActorHost implements Router, ActorLifecycle {
   /** @throws {ServiceError} `DATA_CORRUPTED` when the shard has records the log has lost */
   #openShard(actor: ActorId): Shard {
     crashPoint('in-open');
-    const shard = new LmdbShard(this.#folderOf(actor), [...commonTableNames, ...this.#kindOf(actor).tables]);
+    const shard = new LmdbShard(this.#folders.of(actor), [
+      ...commonTableNames,
+      ...this.#kindOf(actor).tables,
+    ]);
     const { sequence } = shard.position;
     const { lastSequence } = this.#environment.log;
     if (sequence <= lastSequence) return shard;
@@ -346,10 +360,6 @@ export class ActorHost implements Router, ActorLifecycle {
     const kind = this.#kinds.get(actorKindOf(actor));
     assert(kind !== undefined, `no actor kind for ${actor}`);
     return kind;
-  }
-
-  #folderOf(actor: ActorId): string {
-    return join(this.#environment.folder, ...actor.split('/'));
   }
 
   /** Starts closing the actors that were not used for longest, so that one more can be opened. */
@@ -431,28 +441,4 @@ function quiet({ behaviour }: OpenActor, reason: ServiceError): void {
 /** Whether an actor goes with an owner: it is the owner, or its id begins with it. */
 function isUnder(actor: ActorId, owner: string): boolean {
   return actor === owner || actor.startsWith(`${owner}/`);
-}
-
-/** A folder name for a copy under way: ids may be longer than a name may be. */
-function unfinishedName(actor: ActorId): string {
-  return createHash('sha256').update(actor).digest('hex').slice(0, 32);
-}
-
-/** Makes a folder and those above it, and brings their names to the disk. */
-function makeFolderDurable(folder: string): void {
-  if (existsSync(folder)) return;
-  const parent = dirname(folder);
-  makeFolderDurable(parent);
-  mkdirSync(folder, { mode: 0o700 });
-  flushFolder(parent);
-}
-
-/** Brings the names in a folder to the disk. */
-function flushFolder(folder: string): void {
-  const descriptor = openSync(folder, 'r');
-  try {
-    fsyncSync(descriptor);
-  } finally {
-    closeSync(descriptor);
-  }
 }

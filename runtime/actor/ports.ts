@@ -32,8 +32,12 @@ export interface Router {
 export interface ActorLifecycle {
   /** Whether the actor has been created and not destroyed. */
   exists(actor: ActorId): boolean;
-  /** Makes an empty actor, on disk when it returns. Making one that exists changes nothing. */
-  create(actor: ActorId): void;
+  /**
+   * Makes an empty actor, on disk when it resolves. Making one that exists changes nothing.
+   *
+   * @throws {ServiceError} `STORAGE_FULL`, `WRITES_STOPPED`, `SHUTTING_DOWN`
+   */
+  create(actor: ActorId): Promise<void>;
   /**
    * Makes a new actor of the same kind with the state another one has at some moment during the call, on disk
    * when it resolves. The source goes on serving. The new actor has everything of the source, also what belongs

@@ -133,7 +133,7 @@ export class CommitLoop {
 
   /** Whether nothing is queued or under way. */
   get idle(): boolean {
-    return !this.#busy && this.#mailbox.length === 0 && this.#between.length === 0;
+    return !this.#busy && this.#hasNothingToDo;
   }
 
   /** Whether it takes no command any more, see invariant 6. */

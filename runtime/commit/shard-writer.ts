@@ -3,12 +3,11 @@ import type { Clock, Timer } from '#runtime/base/clock.ts';
 import type { Revision } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { Log } from '#runtime/log/ports.ts';
-import type { Write } from '#runtime/log/log-entry.ts';
-import type { Shard, ShardPosition, ShardSnapshot } from '#runtime/shard/shard.ts';
+import type { Shard, ShardSnapshot } from '#runtime/shard/shard.ts';
+import { applyLayers } from './apply-layers.ts';
 import { crashPoint } from './crash-point.ts';
 import { Layer } from './layer.ts';
 import { LayeredReader } from './layered-reader.ts';
-import { sortedChanges } from './sorted-changes.ts';
 
 /** When durable changes are applied to the shard. */
 export interface ApplyLimits {
@@ -17,9 +16,6 @@ export interface ApplyLimits {
   /** Time after which fewer bytes are applied too, in milliseconds. */
   readonly applyDelayMs: number;
 }
-
-/** Writes of one LMDB transaction: enqueuing them holds the event loop for two to four milliseconds. */
-const WRITES_PER_TRANSACTION = 4000;
 
 /** A batch above this many changes becomes a layer of its own instead of being copied into the newest one. */
 const ABSORB_CHANGES_MAX = 2000;
@@ -32,6 +28,14 @@ const LAYERS_MAX = 12;
 
 /** Waiting time before a failed application is tried again, in milliseconds. */
 const RETRY_DELAY_MS = 500;
+
+/** A moment between two batches. */
+interface Cut {
+  /** What had been accepted and not begun to be applied. */
+  readonly layers: readonly Layer[];
+  readonly sequence: number;
+  readonly revision: Revision;
+}
 
 /**
  * Takes durable batches and brings them to the shard in larger, later transactions. Until an application is
@@ -168,32 +172,32 @@ export class ShardWriter {
   }
 
   /**
-   * Copies the shard into a new folder, with everything accepted up to some moment during the call and nothing
-   * half applied. Batches go on being accepted meanwhile; they stay in layers until the copy is done.
+   * Copies the shard into a new folder, with exactly what has been accepted when this is called. Batches go on being
+   * accepted meanwhile; nothing of them is applied before `finish` has resolved, so that whoever has to make the
+   * copy again finds the shard as it was.
    *
+   * @param finish what makes the copy count
    * @throws {ServiceError} `STORAGE_FULL`, `WRITES_STOPPED`, `SHUTTING_DOWN` when it is closed or being closed
    */
-  async copyTo(folder: string): Promise<void> {
-    while (this.#running !== undefined) await this.#running;
-    if (this.#isClosing) throw new ServiceError('SHUTTING_DOWN');
-    const copied = this.#applyAndCopy(folder);
+  copyTo(folder: string, finish: () => void | Promise<void>): Promise<void> {
+    if (this.#isClosing) return Promise.reject(new ServiceError('SHUTTING_DOWN'));
+    const cut: Cut = { layers: this.#durable, sequence: this.#sequence, revision: this.#revision };
+    this.#sealed = true;
+    const copied = (this.#running ?? Promise.resolve()).then(() => this.#copyAt(cut, folder, finish));
     // To everybody else this is an application under way.
-    this.#running = copied
-      .catch(() => {})
-      .finally(() => {
-        this.#running = undefined;
-        this.#schedule();
-      });
-    await copied;
+    this.#hold(copied.catch(() => {}));
+    return copied;
   }
 
-  async #applyAndCopy(folder: string): Promise<void> {
+  async #copyAt(cut: Cut, folder: string, finish: () => void | Promise<void>): Promise<void> {
+    if (this.#isClosing) throw new ServiceError('SHUTTING_DOWN');
     this.#timer?.cancel();
     this.#timer = undefined;
-    await this.#apply();
+    await this.#apply(cut);
     if (this.#failures > 0) throw new ServiceError('STORAGE_FULL');
     assert(this.#shard.copyTo !== undefined, 'this kind of shard can be copied');
     await this.#shard.copyTo(folder);
+    await finish();
   }
 
   /**
@@ -241,29 +245,41 @@ export class ShardWriter {
   #start(): Promise<void> {
     this.#timer?.cancel();
     this.#timer = undefined;
-    this.#running = this.#apply().finally(() => {
+    return this.#hold(this.#apply());
+  }
+
+  /** Lets nothing else be applied until `work`, which never rejects, is done. */
+  #hold(work: Promise<void>): Promise<void> {
+    const running = work.finally(() => {
+      // Something else may have been put behind it.
+      if (this.#running !== running) return;
       this.#running = undefined;
       this.#schedule();
     });
-    return this.#running;
+    this.#running = running;
+    return running;
   }
 
-  async #apply(): Promise<void> {
+  /** @param cut where to end; by default with everything accepted */
+  async #apply(cut?: Cut): Promise<void> {
+    const { layers, sequence, revision } = cut ?? {
+      layers: this.#durable,
+      sequence: this.#sequence,
+      revision: this.#revision,
+    };
+    const taken = this.#durable.filter((layer) => layers.includes(layer));
     // After a failure the same layers are tried again, with what was accepted since.
-    this.#applying = [...this.#durable, ...this.#applying];
-    this.#durable = [];
-    this.#sealed = false;
+    this.#applying = [...taken, ...this.#applying];
+    this.#durable = this.#durable.filter((layer) => !layers.includes(layer));
+    if (this.#durable.length === 0) this.#sealed = false;
     this.#restack();
-    const position = { sequence: this.#sequence, clock: this.#revision };
-    const flushes: Promise<void>[] = [];
+    const position = { sequence, clock: revision };
     try {
       // Else a power cut could leave the shard ahead of its log.
       await this.#log.flush();
       crashPoint('before-apply');
-      await this.#applyParts(position, flushes);
-      // Of every part: a later flush that works does not make up for an earlier one that failed. Until all of it
-      // is on disk the layers stay.
-      await Promise.all(flushes);
+      // Until all of it is on disk the layers stay.
+      await applyLayers(this.#shard, this.#applying, position, this.#clock);
       crashPoint('after-apply');
       this.#applying = [];
       this.#restack();
@@ -271,34 +287,8 @@ export class ShardWriter {
       this.#flushed = position.sequence;
       this.#log.released(this.#actor, position.sequence);
     } catch (cause) {
-      await Promise.allSettled(flushes);
       this.#recover(cause);
     }
-  }
-
-  /** Only the last part carries the new position; without a change there still is a part for that. */
-  async #applyParts(position: ShardPosition, flushes: Promise<void>[]): Promise<void> {
-    let waiting: readonly Write[] | undefined;
-    for (const part of sortedChanges(this.#applying, WRITES_PER_TRANSACTION)) {
-      if (part.length === 0) {
-        await new Promise<void>((resolve) => this.#clock.soon(resolve));
-        continue;
-      }
-      if (waiting !== undefined) await this.#applyPart(waiting, this.#shard.position, flushes);
-      waiting = part;
-    }
-    await this.#applyPart(waiting ?? [], position, flushes);
-  }
-
-  async #applyPart(
-    writes: readonly Write[],
-    reached: ShardPosition,
-    flushes: Promise<void>[],
-  ): Promise<void> {
-    const applied = this.#shard.apply(writes, reached);
-    flushes.push(applied.flushed);
-    await applied.committed;
-    crashPoint('mid-apply');
   }
 
   /**

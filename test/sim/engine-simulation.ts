@@ -352,7 +352,11 @@ class World {
       return shard;
     };
     this.#shardFailures = 0;
-    await replayLog(log, openShard);
+    const never = (): never => {
+      throw new Error('the actors of the simulation are there for ever');
+    };
+    const store = { exists: () => true, open: openShard, create: never, adopt: never, remove: never };
+    await replayLog(log, store, life.clock);
     const hybridClock = new HybridClock(life.clock, log.lastClock);
     for (const actor of ACTORS) this.#openActor(life, actor, log, hybridClock, openShard);
     this.#note('started', log.lastSequence);

@@ -81,7 +81,7 @@ export class BranchFamily {
   static async open(): Promise<BranchFamily> {
     const fixture = await HostFixture.open([repositoryActor, mergingBranch]);
     const family = new BranchFamily(fixture);
-    fixture.host.create(repository);
+    await fixture.host.create(repository);
     await fixture.command(repository, {
       type: 'InitializeRepository',
       repositoryId: 'site',
@@ -95,7 +95,7 @@ export class BranchFamily {
     await fixture.command(repository, { type: 'PutWorkspace', name: WORKSPACE, definition } as {
       type: string;
     });
-    family.createEmpty('main');
+    await family.createEmpty('main');
     await family.command('main', { type: 'InstallBuiltIns' });
     return family;
   }
@@ -110,8 +110,8 @@ export class BranchFamily {
   }
 
   /** Makes a branch without content. */
-  createEmpty(branch: string): void {
-    this.fixture.host.create(this.actor(branch));
+  async createEmpty(branch: string): Promise<void> {
+    await this.fixture.host.create(this.actor(branch));
   }
 
   /** Makes a branch of another one, at its head or at an earlier revision. */

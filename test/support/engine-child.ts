@@ -103,7 +103,7 @@ async function writeWide(): Promise<void> {
 
 async function destroyAnother(): Promise<void> {
   const owner = actorId(TENANT, `old~${round}`);
-  engine.host.create(`${owner}/repository`);
+  await engine.host.create(`${owner}/repository`);
   await engine.host.fork(BRANCH, `${owner}/copy~1/branch`);
   say('destroying', join(folder, 'actors', ...owner.split('/')));
   await engine.host.destroyUnder(owner);

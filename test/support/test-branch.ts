@@ -39,8 +39,8 @@ export class TestBranch {
   /** Makes what is missing; interrupted at any point it can be called again. */
   async prepare(): Promise<this> {
     const { host } = this.engine;
-    host.create(REPOSITORY);
-    host.create(BRANCH);
+    await host.create(REPOSITORY);
+    await host.create(BRANCH);
     const toRepository = (command: unknown) => host.command(REPOSITORY, command, { caller: engineUser });
     await toRepository({
       type: 'InitializeRepository',

@@ -42,7 +42,7 @@ describe('comparing branches', () => {
   it('answers the ancestor 0-0 for branches that share nothing, an empty one among them', async () => {
     names += 1;
     const empty = `empty-${names}`;
-    family.createEmpty(empty);
+    await family.createEmpty(empty);
     const { behind } = await family.compare(empty, 'main');
     expect(behind).toBeGreaterThan(0);
     expect(await family.compare(empty, 'main')).toEqual({ ahead: 0, behind, common_ancestor: '0-0' });

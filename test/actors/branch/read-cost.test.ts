@@ -145,8 +145,8 @@ describe('what a read at the head costs', () => {
   beforeAll(async () => {
     const kinds = [repositoryActor, branchActor({ commitNodesMax: 1_000 })];
     fixture = await HostFixture.open(kinds.map((kind) => counted(kind, () => cost)));
-    fixture.host.create(repository);
-    fixture.host.create(branch);
+    await fixture.host.create(repository);
+    await fixture.host.create(branch);
     await fixture.command(repository, {
       type: 'InitializeRepository',
       repositoryId: 'site',

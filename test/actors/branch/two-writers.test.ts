@@ -109,7 +109,7 @@ describe('two writers', () => {
     });
     for (const repository of ['one', 'two']) {
       const actor = actorId('default', `${repository}~1`, 'repository');
-      fixture.host.create(actor);
+      await fixture.host.create(actor);
       await fixture.command(actor, {
         type: 'InitializeRepository',
         repositoryId: repository,
@@ -123,7 +123,7 @@ describe('two writers', () => {
       await fixture.command(actor, { type: 'PutWorkspace', name: workspace, definition } as { type: string });
     }
     for (const branch of [held, ...others]) {
-      fixture.host.create(branch);
+      await fixture.host.create(branch);
       await fixture.command(branch, { type: 'InstallBuiltIns' });
     }
   });

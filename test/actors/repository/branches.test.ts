@@ -17,7 +17,7 @@ let fixture: HostFixture;
 
 beforeEach(async () => {
   fixture = await HostFixture.open([repositoryActor]);
-  fixture.host.create(actor);
+  await fixture.host.create(actor);
   await send({
     type: 'InitializeRepository',
     repositoryId: 'blog',

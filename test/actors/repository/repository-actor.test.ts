@@ -42,7 +42,7 @@ let fixture: HostFixture;
 
 beforeEach(async () => {
   fixture = await HostFixture.open([agingKind]);
-  fixture.host.create(actor);
+  await fixture.host.create(actor);
   await send({
     type: 'InitializeRepository',
     repositoryId: 'blog',

@@ -20,7 +20,7 @@ let fixture: HostFixture;
 
 beforeAll(async () => {
   fixture = await HostFixture.open();
-  fixture.host.create(actor);
+  await fixture.host.create(actor);
   await fixture.command(actor, { type: 'BootstrapTenant', tenantId: 'default', admin } as never);
 });
 

@@ -48,9 +48,9 @@ function notes(name: string, owner = 'site~1'): string {
   return actorId('acme', owner, name, 'notes');
 }
 
-function make(...names: readonly string[]): string[] {
+async function make(...names: readonly string[]): Promise<string[]> {
   const actors = names.map((name) => notes(name));
-  for (const actor of actors) engine.host.create(actor);
+  for (const actor of actors) await engine.host.create(actor);
   return actors;
 }
 
@@ -92,9 +92,9 @@ describe('an actor', () => {
   });
 
   it('is created once; creating it again changes nothing', async () => {
-    const [actor = ''] = make('a');
+    const [actor = ''] = await make('a');
     await write(actor, 'k', '1');
-    engine.host.create(actor);
+    await engine.host.create(actor);
     expect(read(actor, 'k')).toBe('1');
     expect(engine.host.exists(actor)).toBe(true);
     expect(engine.host.namesUnder('acme/site~1')).toEqual(['a']);
@@ -105,7 +105,7 @@ describe('an actor', () => {
   it('does not wait for the commands of another one [ROB-013]', async () => {
     await engine.close();
     engine = await Engine.open(folder, { kinds: [noteActor] });
-    const [busy = '', other = ''] = make('busy', 'other');
+    const [busy = '', other = ''] = await make('busy', 'other');
     const gate = { isOpen: false };
     const slow = send(busy, { type: 'WriteAfter', gate, key: 'k' });
     const behind = write(busy, 'k2', 'behind');
@@ -119,7 +119,7 @@ describe('an actor', () => {
 
 describe('an idle actor', () => {
   it('is closed after a while and opened again by the next message, with everything [DUR-020]', async () => {
-    const [actor = ''] = make('a');
+    const [actor = ''] = await make('a');
     await write(actor, 'k', '1');
     await waitUntil(() => engine.host.openActors === 0);
     expect(read(actor, 'k')).toBe('1');
@@ -130,7 +130,7 @@ describe('an idle actor', () => {
   });
 
   it('loses no command and no answer when it is closed and opened all the time [DUR-020]', async () => {
-    const actors = make('a', 'b', 'c');
+    const actors = await make('a', 'b', 'c');
     const expected = new Map(actors.map((actor) => [actor, {} as Record<string, string>]));
     const answers: Promise<unknown>[] = [];
     const acknowledged: number[] = [];
@@ -160,7 +160,7 @@ describe('an idle actor', () => {
   });
 
   it('stays open while a long read goes on, which ends well', async () => {
-    const [actor = ''] = make('a');
+    const [actor = ''] = await make('a');
     await write(actor, 'k', '1');
     const { promise, resolve } = Promise.withResolvers<void>();
     const answer = readAll(actor, promise);
@@ -175,7 +175,7 @@ describe('an idle actor', () => {
   });
 
   it('stays open while its changes cannot be applied, because only the log has them', async () => {
-    const [actor = ''] = make('a');
+    const [actor = ''] = await make('a');
     engine.journal.flush = () => Promise.reject(new ServiceError('STORAGE_FULL'));
     await write(actor, 'k', '1');
     for (let round = 0; round < 60; round += 1) {
@@ -191,7 +191,7 @@ describe('an idle actor', () => {
   });
 
   it('answers another actor at once, whether it is open, being closed or closed', async () => {
-    const [asking = '', asked = ''] = make('asking', 'asked');
+    const [asking = '', asked = ''] = await make('asking', 'asked');
     await write(asked, 'k', 'text');
     for (let round = 0; round < 200; round += 1) {
       clock.advance(round % 6 === 0 ? 1010 : 260);
@@ -208,7 +208,7 @@ describe('the bound on open actors', () => {
   it('closes those unused for longest, and every one answers all the same', async () => {
     await engine.close();
     engine = await open({ openActorsMax: 4 });
-    const actors = make(...Array.from({ length: 30 }, (_, number) => `a${number}`));
+    const actors = await make(...Array.from({ length: 30 }, (_, number) => `a${number}`));
     const expected = new Map(actors.map((actor) => [actor, {} as Record<string, string>]));
     let most = 0;
     for (let round = 0; round < 40; round += 1) {
@@ -230,7 +230,7 @@ describe('the bound on open actors', () => {
   it('leaves room for one at least, the one that is asked and the one that asks', async () => {
     await engine.close();
     engine = await open({ openActorsMax: 1 });
-    const [one = '', two = ''] = make('one', 'two');
+    const [one = '', two = ''] = await make('one', 'two');
     await write(two, 'k', 'text');
     for (let round = 0; round < 20; round += 1) {
       expect(await send(one, { type: 'CopyFrom', actor: two, key: 'k' })).toBe('text');
@@ -242,9 +242,9 @@ describe('the bound on open actors', () => {
 
 describe('removing actors', () => {
   it('answers what they have queued, then they do not exist, and others do', async () => {
-    const [a = '', b = ''] = make('a', 'b');
+    const [a = '', b = ''] = await make('a', 'b');
     const other = notes('a', 'site~10');
-    engine.host.create(other);
+    await engine.host.create(other);
     await write(other, 'k', 'kept');
     await write(b, 'k', '1');
     const queued = Array.from({ length: 50 }, (_, number) => write(a, `k${number}`, 'x'));
@@ -267,7 +267,7 @@ describe('removing actors', () => {
   });
 
   it('goes on while a long read of them is under way, and ends that with an error', async () => {
-    const [actor = ''] = make('a');
+    const [actor = ''] = await make('a');
     await write(actor, 'k', '1');
     const { promise, resolve } = Promise.withResolvers<void>();
     const answer = readAll(actor, promise);
@@ -277,14 +277,42 @@ describe('removing actors', () => {
   });
 
   it('does not bring back what a log still has of them', async () => {
-    const [actor = ''] = make('a');
+    const [actor = ''] = await make('a');
     engine.journal.flush = () => Promise.reject(new ServiceError('STORAGE_FULL'));
     await write(actor, 'k', '1');
+    await engine.host.destroyUnder('acme/site~1');
     await engine.close();
-    rmSync(join(folder, 'actors', 'acme'), { recursive: true });
     engine = await open();
     expect(engine.host.exists(actor)).toBe(false);
     expect(engine.journal.pending().size).toBe(0);
+  });
+});
+
+describe('a log that has all of an actor', () => {
+  it('brings back one whose folder was lost', async () => {
+    const [actor = ''] = await make('a');
+    await write(actor, 'k', '1');
+    engine.journal.flush = () => Promise.reject(new ServiceError('STORAGE_FULL'));
+    await write(actor, 'k2', '2');
+    await engine.close();
+    rmSync(join(folder, 'actors', 'acme'), { recursive: true });
+    engine = await open();
+    expect(await readAll(actor)).toEqual({ k: '1', k2: '2' });
+    expect(engine.journal.pending().size).toBe(0);
+  });
+
+  it('brings back a fork as its source was at that place, and what came to the fork later', async () => {
+    const [source = ''] = await make('a');
+    const target = notes('fork');
+    await write(source, 'k', '1');
+    await engine.host.fork(source, target);
+    engine.journal.flush = () => Promise.reject(new ServiceError('STORAGE_FULL'));
+    await Promise.all([write(source, 'late', '1'), write(target, 'own', '2')]);
+    await engine.close();
+    rmSync(join(folder, 'actors', ...target.split('/')), { recursive: true });
+    engine = await open();
+    expect(await readAll(target)).toEqual({ k: '1', own: '2' });
+    expect(await readAll(source)).toEqual({ k: '1', late: '1' });
   });
 });
 
@@ -292,7 +320,7 @@ describe('a fork of an actor', () => {
   const target = notes('fork');
 
   it('has what its source had, and each goes its own way, over a restart too', async () => {
-    const [source = ''] = make('a');
+    const [source = ''] = await make('a');
     await write(source, 'k', '1');
     await engine.host.fork(source, target);
     expect(await readAll(target)).toEqual({ k: '1' });
@@ -306,7 +334,7 @@ describe('a fork of an actor', () => {
   });
 
   it('shows one moment of a source that is written to all the while', async () => {
-    const [source = ''] = make('a');
+    const [source = ''] = await make('a');
     for (let round = 0; round < 5; round += 1) {
       const written = [];
       for (let number = 0; number < 40; number += 1)
@@ -328,7 +356,7 @@ describe('a fork of an actor', () => {
   });
 
   it('is refused where something is, of what is not there, and while the host closes', async () => {
-    const [source = '', other = ''] = make('a', 'b');
+    const [source = '', other = ''] = await make('a', 'b');
     await expect(engine.host.fork(source, other)).rejects.toMatchObject({ code: 'ALREADY_EXISTS' });
     await expect(engine.host.fork(notes('nobody'), target)).rejects.toEqual(missing);
     expect(engine.host.exists(target)).toBe(false);
@@ -337,7 +365,7 @@ describe('a fork of an actor', () => {
   });
 
   it('leaves nothing behind when its owner is removed meanwhile', async () => {
-    const [source = ''] = make('a');
+    const [source = ''] = await make('a');
     await write(source, 'k', '1');
     const forked = engine.host.fork(source, target);
     const destroyed = engine.host.destroyUnder('acme/site~1');
@@ -348,7 +376,7 @@ describe('a fork of an actor', () => {
   });
 
   it('leaves nothing behind when its source cannot be applied', async () => {
-    const [source = ''] = make('a');
+    const [source = ''] = await make('a');
     engine.journal.flush = () => Promise.reject(new ServiceError('STORAGE_FULL'));
     await write(source, 'k', '1');
     await expect(engine.host.fork(source, target)).rejects.toMatchObject({ code: 'STORAGE_FULL' });
@@ -359,7 +387,7 @@ describe('a fork of an actor', () => {
   });
 
   it('keeps its source open for as long as it takes', async () => {
-    const [source = ''] = make('a');
+    const [source = ''] = await make('a');
     await write(source, 'k', '1');
     for (let round = 0; round < 10; round += 1) {
       const forked = engine.host.fork(source, notes(`f${round}`));
@@ -375,7 +403,7 @@ describe('a fork of an actor', () => {
 
 describe('closing the host', () => {
   it('answers every command: done and kept, or refused [DUR-020]', async () => {
-    const actors = make('a', 'b', 'c');
+    const actors = await make('a', 'b', 'c');
     const outcomes: Promise<string>[] = [];
     const submit = (number: number): void => {
       const actor = actors[number % 3] as string;
@@ -399,7 +427,7 @@ describe('closing the host', () => {
     expect(answered.slice(0, 100)).toEqual(Array<string>(100).fill('done'));
     expect(new Set(answered.slice(100))).toEqual(new Set(['SHUTTING_DOWN']));
     expect(() => read(actors[0] as string, 'k0')).toThrow(expect.objectContaining({ code: 'SHUTTING_DOWN' }));
-    expect(() => engine.host.create(notes('new'))).toThrow(
+    await expect(engine.host.create(notes('new'))).rejects.toThrow(
       expect.objectContaining({ code: 'SHUTTING_DOWN' }),
     );
     await engine.close();
@@ -409,7 +437,7 @@ describe('closing the host', () => {
   });
 
   it('lets a command that waits in the mailbox ask another actor', async () => {
-    const [asking = '', asked = ''] = make('asking', 'asked');
+    const [asking = '', asked = ''] = await make('asking', 'asked');
     await write(asked, 'k', 'text');
     await waitUntil(() => engine.host.openActors === 0);
     const first = write(asking, 'other', 'x');
@@ -420,7 +448,7 @@ describe('closing the host', () => {
   });
 
   it('ends although nothing can be applied; the log has it all', async () => {
-    const actors = make('a', 'b');
+    const actors = await make('a', 'b');
     engine.journal.flush = () => Promise.reject(new ServiceError('STORAGE_FULL'));
     for (const actor of actors) await write(actor, 'k', actor);
     await engine.close();
@@ -432,7 +460,7 @@ describe('closing the host', () => {
 
 describe('a start', () => {
   it('brings hundreds of actors up to the log', async () => {
-    const actors = make(...Array.from({ length: 300 }, (_, number) => `a${number}`));
+    const actors = await make(...Array.from({ length: 300 }, (_, number) => `a${number}`));
     engine.journal.flush = () => Promise.reject(new ServiceError('STORAGE_FULL'));
     for (let round = 0; round < 4; round += 1)
       await Promise.all(actors.map((actor, index) => write(actor, `k${round}`, `${index}`)));
@@ -450,7 +478,7 @@ describe('a start', () => {
   });
 
   it('refuses a shard that is ahead of its log', async () => {
-    const [actor = ''] = make('a');
+    const [actor = ''] = await make('a');
     await write(actor, 'k', '1');
     await engine.close();
     rmSync(join(folder, 'journal'), { recursive: true });
@@ -464,7 +492,7 @@ describe('a start', () => {
   });
 
   it('fails when the log is damaged, with nothing changed and nothing held', async () => {
-    make('a');
+    await make('a');
     await engine.close();
     const journal = join(folder, 'journal');
     const unreadable = { ...realFileSystem, readdir: () => Promise.reject(new Error('no disk')) };
@@ -476,7 +504,7 @@ describe('a start', () => {
   });
 
   it('gives revisions above all earlier ones although the clock was set back an hour [DUR-013]', async () => {
-    const [actor = '', other = ''] = make('a', 'b');
+    const [actor = '', other = ''] = await make('a', 'b');
     const before = parseRevision((await write(actor, 'k', '1')) as string);
     clock.setWall(clock.wallMs() - 3_600_000);
     const during = parseRevision((await write(other, 'k', '1')) as string);
@@ -492,7 +520,7 @@ describe('a start', () => {
     await engine.close();
     const small = () => Engine.open(folder, { clock, kinds: [noteActor], segmentBytes: 4096 });
     engine = await small();
-    const [actor = ''] = make('a');
+    const [actor = ''] = await make('a');
     let last = parseRevision('0-0');
     for (let number = 0; number < 60; number += 1) {
       last = parseRevision((await write(actor, `k${number}`, 'x'.repeat(300))) as string);

@@ -59,7 +59,7 @@ let fixture: HostFixture;
 
 beforeAll(async () => {
   fixture = await HostFixture.open([recordsKind]);
-  fixture.host.create(actor);
+  await fixture.host.create(actor);
 });
 
 afterAll(() => fixture.close());

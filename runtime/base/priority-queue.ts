@@ -13,6 +13,11 @@ export class PriorityQueue<T> {
     return this.#items.length;
   }
 
+  /** The first item, which stays; undefined when there is none. */
+  get first(): T | undefined {
+    return this.#items[0];
+  }
+
   /** Puts an item in. */
   push(item: T): void {
     const items = this.#items;
@@ -25,11 +30,6 @@ export class PriorityQueue<T> {
       at = above;
     }
     items[at] = item;
-  }
-
-  /** The first item, which stays; undefined when there is none. */
-  peek(): T | undefined {
-    return this.#items[0];
   }
 
   /** Takes the first item out; undefined when there is none. */

@@ -185,7 +185,7 @@ export class ShardWriter {
     this.#sealed = true;
     const copied = (this.#running ?? Promise.resolve()).then(() => this.#copyAt(cut, folder, finish));
     // To everybody else this is an application under way.
-    this.#hold(copied.catch(() => {}));
+    void this.#hold(copied.catch(() => {}));
     return copied;
   }
 

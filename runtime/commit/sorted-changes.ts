@@ -34,7 +34,8 @@ export function* sortedChanges(layers: readonly Layer[], partMax: number): Gener
       yield [];
     }
     for (let run = runs.pop(); run !== undefined; run = runs.pop()) {
-      const next = runs.peek()?.keys[(runs.peek() as Run).at];
+      const after = runs.first;
+      const next = after?.keys[after.at];
       // Everything before the first key of the next run comes from this one.
       for (; run.at < run.keys.length; run.at++) {
         const key = run.keys[run.at] as string;

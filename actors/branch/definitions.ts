@@ -122,7 +122,7 @@ function nameFromPath(kind: DefinitionKind, json: unknown, name: string | undefi
  *
  * @throws {ServiceError} `VALIDATION_FAILED`
  */
-function requireSound(edit: EditScope, kind: StoredKind, definition: Definition): void {
+export function requireSound(edit: EditScope, kind: StoredKind, definition: Definition): void {
   const { turn } = edit;
   const proposed =
     <K extends StoredKind>(family: K) =>

@@ -10,7 +10,7 @@ import type { NodeRecord } from '#runtime/tree/node-record.ts';
 import type { DefinitionChange, NodeChange } from '#runtime/tree/revision-store.ts';
 import { removeDefinition, writeDefinition } from '#runtime/tree/schema-store.ts';
 import { requireAllowed, rootParent } from './create-node.ts';
-import { SLICE_NODES } from './delete-node.ts';
+import { SLICE_NODES, subtree } from './delete-node.ts';
 import type { EditScope } from './edit-scope.ts';
 
 /** One node that is written; `present` undefined: it is new here, `content` undefined: it goes. */
@@ -107,6 +107,30 @@ export class PlannedWrites {
       isPlaced: false,
       isFollower: true,
     });
+  }
+
+  /**
+   * Takes along whatever stands below the nodes that get another path. Everything else must be planned. Cost follows
+   * the subtrees.
+   *
+   * @throws {ServiceError} `COMMIT_TOO_LARGE`, `VALIDATION_FAILED` for a path too long
+   */
+  *followMoved(): Generator<undefined, void> {
+    const moved = this.nodes.filter(({ content, id, present, workspace }) => {
+      return (
+        content !== undefined && present !== undefined && this.#pathOf(workspace, id) !== present.header.path
+      );
+    });
+    const walked = new Set<string>();
+    // Tops first: whatever is below one of them has been walked with it.
+    for (const { id, present, workspace } of moved.sort(byPresentPath)) {
+      if (walked.has(keyOf(workspace, id))) continue;
+      for (const record of yield* subtree(this.#edit, workspace, present as NodeRecord)) {
+        walked.add(keyOf(workspace, record.header.id));
+        this.follow(workspace, record);
+      }
+      this.#edit.checkSize(this.size);
+    }
   }
 
   /** @throws {ServiceError} `VALIDATION_FAILED`, naming the node, for a unique value that is taken or a path too long */
@@ -211,8 +235,16 @@ export class PlannedWrites {
   }
 }
 
-/** @throws {ServiceError} `VALIDATION_FAILED` */
-function requireValidNode(edit: EditScope, workspace: string, { header, properties }: NodeRecord): void {
+/**
+ * Holds a node against the schema: its properties, and whether it may stand where it stands.
+ *
+ * @throws {ServiceError} `VALIDATION_FAILED`
+ */
+export function requireValidNode(
+  edit: EditScope,
+  workspace: string,
+  { header, properties }: NodeRecord,
+): void {
   const { archetype: archetypeName, nodeType, parentId } = header;
   const type = edit.requireType(workspace, nodeType);
   const schema = edit.schema(workspace);
@@ -225,6 +257,11 @@ function requireValidNode(edit: EditScope, workspace: string, { header, properti
 
 function keyOf(workspace: string, id: string): string {
   return `${workspace}\0${id}`;
+}
+
+/** Shorter paths first: a node comes before what is below it. */
+function byPresentPath(a: PlannedWrite, b: PlannedWrite): number {
+  return (a.present as NodeRecord).header.path.length - (b.present as NodeRecord).header.path.length;
 }
 
 function byOrderKey(a: PlannedWrite, b: PlannedWrite): number {

@@ -90,3 +90,22 @@ export function publishedSchemaRecord<R extends SchemaStamps>(previous: R, now: 
 export function unpublishedSchemaRecord<R extends SchemaStamps>(previous: R, now: string): R {
   return Object.freeze({ ...previous, updated_at: now, published_at: null, published_by: null });
 }
+
+/**
+ * The record of an earlier state that comes back, publish state included: its version goes on from the newest.
+ *
+ * @param present what it takes the place of; undefined when there is none
+ * @param now ISO 8601
+ */
+export function restoredSchemaRecord<R extends SchemaStamps>(
+  earlier: R,
+  present: SchemaStamps | undefined,
+  now: string,
+): R {
+  return Object.freeze({
+    ...earlier,
+    version: Math.max(earlier.version, present?.version ?? 0) + 1,
+    updated_at: now,
+    previous_version: (present ?? earlier).id,
+  });
+}

@@ -67,6 +67,20 @@ export function sameContent(a: NodeRecord | undefined, b: NodeRecord | undefined
  * relations in any order, owner, and whether the node is published (not by whom and when).
  */
 export function sameNode(a: NodeRecord, b: NodeRecord): boolean {
+  return a.header.path === b.header.path && sameOwnContent(a, b);
+}
+
+/**
+ * Whether two states of a node differ in their path alone, and that because something above it has another place
+ * or name: the node itself was only taken along.
+ */
+export function isTakenAlong(a: NodeRecord, b: NodeRecord): boolean {
+  const { name, orderKey, parentId, path } = a.header;
+  if (path === b.header.path || parentId !== b.header.parentId || name !== b.header.name) return false;
+  return orderKey === b.header.orderKey && sameOwnContent(a, b) && differingLocales(a, b).length === 0;
+}
+
+function sameOwnContent(a: NodeRecord, b: NodeRecord): boolean {
   return (
     sameHeader(a.header, b.header) &&
     (a.propertiesText === b.propertiesText || jsonEquals(a.properties, b.properties))
@@ -75,7 +89,6 @@ export function sameNode(a: NodeRecord, b: NodeRecord): boolean {
 
 function sameHeader(a: NodeHeader, b: NodeHeader): boolean {
   return (
-    a.path === b.path &&
     a.parentId === b.parentId &&
     a.nodeType === b.nodeType &&
     a.archetype === b.archetype &&

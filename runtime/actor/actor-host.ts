@@ -135,6 +135,7 @@ export class ActorHost implements Router, ActorLifecycle {
       remove: (owner) => folders.remove(owner),
     };
     await replayLog(log, store, clock);
+    await folders.sweep();
     this.#scheduleIdleCheck();
   }
 

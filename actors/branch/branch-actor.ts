@@ -45,6 +45,7 @@ import { readTree } from './read-tree.ts';
 import { readVersions } from './read-versions.ts';
 import { addRelation, removeRelation } from './relations.ts';
 import { reorderNode } from './reorder-node.ts';
+import { revertRevisions } from './revert-revisions.ts';
 import { listRevisions, readRevision, readRevisionChanges } from './revisions.ts';
 import { acknowledgeStaleness, changeLocale, translateNode } from './translate-node.ts';
 import { listTranslations, readStaleness } from './translations-info.ts';
@@ -74,6 +75,7 @@ const commands: CommandHandlers = {
   MoveHead: moveHead,
   BecomeFork: becomeFork,
   MergeBranch: mergeBranch,
+  RevertRevisions: revertRevisions,
   InstallBuiltIns: installBuiltIns,
   InstallWorkspace: installWorkspace,
   CreateNode: createNode,

@@ -3,6 +3,7 @@ import type { JsonText } from '#runtime/content/json-text.ts';
 import type { Revision } from '#runtime/content/revision.ts';
 import type { ListConflicts, MergeBranch } from './merge-messages.ts';
 import type { EngineQuery } from './pair-messages.ts';
+import type { RevertRevisions } from './revert-messages.ts';
 
 /**
  * Everything a branch actor can be told and asked. Protocols build these and never see the actor's inside.
@@ -288,6 +289,7 @@ export type BranchCommand =
   | MoveHead
   | BecomeFork
   | MergeBranch
+  | RevertRevisions
   | InstallBuiltIns
   | InstallWorkspace;
 

@@ -98,6 +98,12 @@ const rows = {
   DATA_CORRUPTED: [500, 'XX001', 'give-up', 'Stored bytes fail their checksum and are not served.'],
   COMMAND_NOT_IMPLEMENTED: [501, '0A000', 'give-up', 'There is no such command.'],
   OVERLOADED: [503, '53300', 'back-off', 'The queue is full; try again shortly.'],
+  SUBSCRIBER_TOO_SLOW: [
+    503,
+    '53400',
+    'retry',
+    'The subscriber fell too far behind; subscribe again from its last revision.',
+  ],
   SHUTTING_DOWN: [503, '57P01', 'back-off', 'This member is stopping; ask another or try again.'],
   NOT_OWNER: [503, '57P03', 'ask-new-owner', 'Another member owns this now; try again.'],
   WRITES_STOPPED: [503, '58030', 'back-off', 'Writes to this branch are stopped after a storage error.'],

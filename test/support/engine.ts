@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { ActorHost, type HostLimits } from '#runtime/actor/actor-host.ts';
+import { ActorHost, type HostLimits, type HostObserver } from '#runtime/actor/actor-host.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
 import { type Clock, systemClock } from '#runtime/base/clock.ts';
 import { type FileSystem, realFileSystem } from '#runtime/base/file-system.ts';
@@ -39,6 +39,8 @@ export interface EngineSetup {
   readonly segmentBytes?: number;
   readonly kinds: readonly ActorKind[];
   readonly limits?: Partial<HostLimits>;
+  /** Told what happened in actors. */
+  readonly events?: HostObserver['events'];
 }
 
 /** A journal and an actor host over a folder, as a member assembles them. */
@@ -63,7 +65,7 @@ export class Engine {
       limits: { ...engineLimits, ...setup.limits },
       observer: {
         batchDurable: () => {},
-        events: () => {},
+        events: setup.events ?? (() => {}),
         stopped: (_actor, cause) => void this.stopped.push(cause),
         applyFailed: (_actor, cause) => void this.applyFailures.push(cause),
       },

@@ -1,0 +1,44 @@
+import type { ActorId } from '#runtime/actor/ports.ts';
+import type { QueueLimits } from '#runtime/base/byte-queue.ts';
+import { BusHub, type HubEnvironment } from '#runtime/bus/bus-hub.ts';
+import type { BranchSubscription, Bus, BusSubscription, SubscribeOptions } from '#runtime/bus/ports.ts';
+import type { BranchEvent, RevisionCommitted } from '#runtime/tree/branch-events.ts';
+import type { NodeChange } from '#runtime/tree/revision-store.ts';
+
+/** The bus of a process that has everything: what happens here is told here. */
+export class LocalBus implements Bus {
+  readonly #hub: BusHub;
+
+  constructor(environment: HubEnvironment) {
+    this.#hub = new BusHub(environment);
+  }
+
+  /** How many subscribe. */
+  get subscriptions(): number {
+    return this.#hub.subscriptions;
+  }
+
+  publish(branch: ActorId, events: readonly BranchEvent[]): void {
+    for (const event of events) this.#hub.receive(branch, event);
+  }
+
+  removed(owner: string): void {
+    this.#hub.removed(owner);
+  }
+
+  subscribe(branch: ActorId, options?: SubscribeOptions): Promise<BranchSubscription> {
+    return this.#hub.subscribe(branch, options);
+  }
+
+  subscribeUnder(owner: string, buffer?: QueueLimits): BusSubscription {
+    return this.#hub.subscribeUnder(owner, buffer);
+  }
+
+  changes(branch: ActorId, event: RevisionCommitted): AsyncIterable<readonly NodeChange[]> {
+    return this.#hub.changes(branch, event);
+  }
+
+  async close(): Promise<void> {
+    this.#hub.close();
+  }
+}

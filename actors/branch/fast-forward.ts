@@ -4,11 +4,13 @@ import { compareRevisions, formatRevision, parseRevision, type Revision } from '
 import { invalid } from '#runtime/errors/service-error.ts';
 import type { Range, Row } from '#runtime/shard/shard.ts';
 import { writeMergedRevisions } from '#runtime/tree/ancestry-store.ts';
+import { readLineage, writeLineage } from '#runtime/tree/lineage.ts';
 import { type NodeRecord, withHeader } from '#runtime/tree/node-record.ts';
 import {
   type DefinitionChange,
   type NodeChange,
   readBranchHead,
+  readRevision,
   type RevisionRecord,
   writeRevision,
 } from '#runtime/tree/revision-store.ts';
@@ -19,6 +21,7 @@ import { SLICE_NODES } from './delete-node.ts';
 import type { EditScope } from './edit-scope.ts';
 import type { MergeBranch } from './merge-messages.ts';
 import { nodeKeyOf } from './merge-conflicts.ts';
+import { restoreHead } from './move-head.ts';
 import type { DefinitionAddress, NodeAddress, RecordPart } from './pair-messages.ts';
 import { STATES_MAX } from './pair-queries.ts';
 
@@ -30,8 +33,8 @@ import { STATES_MAX } from './pair-queries.ts';
  * here it continues the target, and what it had been made of on the source is its merge parent.
  *
  * @param pair target and source; the source has something the target lacks
- * @throws {ServiceError} `VALIDATION_FAILED` when the target has revisions of its own, those behind a head that was
- *   moved back included; `COMMIT_TOO_LARGE`
+ * @throws {ServiceError} `VALIDATION_FAILED` when the target has revisions of its own, also behind a head that was
+ *   moved back, where a revision of the source would have to come before them; `COMMIT_TOO_LARGE`
  * @see Content, Query, Functions and Versioning Interface: Merge rules
  */
 export function* fastForward(
@@ -41,14 +44,20 @@ export function* fastForward(
 ): Generator<undefined, void> {
   const { turn } = edit;
   const way = wayOf(pair);
-  const { tip } = readBranchHead(turn);
-  const [first] = way;
-  if (pair.divergence.left.length > 0 || first === undefined || compareRevisions(first, tip) <= 0) {
+  // What the target has already, behind a head that was moved back, it only goes forward to.
+  const known = way.findLastIndex((revision) => readRevision(turn, revision) !== undefined);
+  const fresh = way.slice(known + 1);
+  const [first] = fresh;
+  const isBetween = first !== undefined && compareRevisions(first, readBranchHead(turn).tip) <= 0;
+  if (pair.divergence.left.length > 0 || way.length === 0 || isBetween) {
     throw invalid('Fast-forward merge not possible: branches have diverged');
   }
   if (dryRun) return;
+  const reached = way[known];
+  if (reached !== undefined) yield* restoreHead(edit, reached);
+  if (first !== undefined) writeLineage(turn, readLineage(turn).entered(first));
   let changed = 0;
-  for (const revision of way) {
+  for (const revision of fresh) {
     const step = yield* BranchPair.meet(edit.state, turn, source, { other: revision });
     changed += yield* replay(edit, step, recordOf(edit, source, revision));
     edit.checkSize(changed);

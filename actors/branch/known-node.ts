@@ -71,7 +71,7 @@ function lastHeader(past: Past, workspace: string, id: string): NodeHeader | und
 function lastValue({ intervals, view }: Past, table: number, range: Range): Uint8Array | undefined {
   for (const { key, value } of view.range(table, range)) {
     if (value.length === 0) continue;
-    if (isWithin(intervals, decodeRevisionDescending(key, key.length - REVISION_BYTES))) return value;
+    if (isWithin(view, intervals, decodeRevisionDescending(key, key.length - REVISION_BYTES))) return value;
   }
   return undefined;
 }

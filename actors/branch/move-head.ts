@@ -49,7 +49,7 @@ export function* moveHead(edit: EditScope, command: MoveHead): Generator<undefin
   const { head } = readBranchHead(edit.turn);
   const target = parseRevision(command.revision);
   requireRevision(edit.turn, target);
-  yield* restore(edit, target);
+  yield* restoreHead(edit, target);
   const moved = { revision: formatRevision(target), previous: formatRevision(head) };
   const event: HeadMovedAway = { type: 'HeadMoved', ...moved };
   edit.turn.emit(event);
@@ -68,7 +68,7 @@ export function* becomeFork(edit: EditScope, command: BecomeFork): Generator<und
   const { head, tip } = readBranchHead(turn);
   const target = command.revision === undefined ? head : parseRevision(command.revision);
   requireRevision(turn, target);
-  yield* restore(edit, target);
+  yield* restoreHead(edit, target);
   yield* forget(edit, [CommonTable.idempotency, CommonTable.idempotencyExpiry], '');
   turn.remove(CommonTable.meta, 'idempotency_count');
   yield* forget(edit, [BranchTable.revisions, BranchTable.revisionChanges], revisionKey(successor(target)));
@@ -100,7 +100,12 @@ function requireRevision(reader: TableReader, revision: Revision): void {
   throw new ServiceError('REVISION_NOT_FOUND', `The branch has no revision '${formatRevision(revision)}'`);
 }
 
-function* restore(edit: EditScope, target: Revision): Generator<undefined, void> {
+/**
+ * Makes the state of a revision of this branch the present one.
+ *
+ * @throws {ServiceError} `COMMIT_TOO_LARGE`
+ */
+export function* restoreHead(edit: EditScope, target: Revision): Generator<undefined, void> {
   const { turn, state } = edit;
   const standing = readBranchHead(turn);
   if (compareRevisions(standing.head, target) === 0) return;

@@ -143,7 +143,7 @@ export function changedPart(
 /** Whether a branch has the content as of a revision: it made it, or inherited it as a fork. */
 function holds(reader: TableReader, at: Revision): boolean {
   if (at.ms === 0 && at.counter === 0) return true;
-  return isWithin(readLineage(reader).intervals(at), at) && readRevision(reader, at) !== undefined;
+  return isWithin(reader, readLineage(reader).intervals(at), at) && readRevision(reader, at) !== undefined;
 }
 
 /** Branches say everything to each other; what a person may see of it is decided by the one that was asked. */

@@ -73,7 +73,7 @@ function* statesOf(
   const rows = rowsInBatches(reader, BranchTable.nodeVersions, range, isPlain ? left : undefined);
   for (const { key, value } of rows) {
     const written = decodeRevisionDescending(key, key.length - REVISION_BYTES);
-    if (!isWithin(intervals, written)) continue;
+    if (!isWithin(reader, intervals, written)) continue;
     const order = present === undefined ? 1 : compareRevisions(written, parseRevision(present.revision));
     if (present !== undefined && order <= 0) {
       if (left <= 0) return;
@@ -100,6 +100,7 @@ function presentState(
   intervals: readonly Interval[],
 ): PastState | undefined {
   const record = new HeadNodeReader(reader).byId(workspace, id);
-  if (record === undefined || !isWithin(intervals, parseRevision(record.header.revision))) return undefined;
+  if (record === undefined || !isWithin(reader, intervals, parseRevision(record.header.revision)))
+    return undefined;
   return { revision: record.header.revision, record };
 }

@@ -79,7 +79,7 @@ function requireRevision(
   if (record === undefined) {
     throw new ServiceError('REVISION_NOT_FOUND', `The branch has no revision '${text}'`, { field });
   }
-  if (!isWithin(line, revision)) {
+  if (!isWithin(turn, line, revision)) {
     throw invalid(`Revision '${text}' does not lead to the head of the branch; there is nothing to undo`, {
       field,
     });

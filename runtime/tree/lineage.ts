@@ -8,6 +8,7 @@ import {
   revisionZero,
 } from '#runtime/content/revision.ts';
 import { decodeJsonRow, encodeJsonRow } from '#runtime/shard/json-row.ts';
+import { BranchTable, revisionKey } from '#runtime/shard/key-layout.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 
 /**
@@ -21,6 +22,8 @@ export interface Line {
   readonly parent: Revision;
   /** Rows of the line up to here belong to somebody else: what a fork's source wrote after the fork. */
   readonly hiddenUpTo?: Revision;
+  /** A fast-forward made some of what is hidden this branch's own: the revisions it has a record of. */
+  readonly isEntered?: true;
 }
 
 /** Revisions up to `upTo` were made on another branch, before a fork. */
@@ -33,10 +36,14 @@ export interface Inherited {
 export interface Interval {
   readonly from: Revision;
   readonly to: Revision;
+  /** Only those belong that the branch has a record of; the others are somebody else's. */
+  readonly isSparse?: true;
 }
 
+type StoredLine = readonly [start: string, parent: string, hiddenUpTo: string | null, isEntered?: true];
+
 interface StoredLineage {
-  readonly lines: readonly (readonly [start: string, parent: string, hiddenUpTo: string | null])[];
+  readonly lines: readonly StoredLine[];
   readonly inherited: readonly (readonly [branch: string, upTo: string])[];
 }
 
@@ -67,8 +74,13 @@ export class Lineage {
     for (let index = this.lines.length - 1; index >= 0; index--) {
       const line = this.lines[index] as Line;
       if (compareRevisions(line.start, to) > 0) continue;
-      const from = line.hiddenUpTo === undefined ? line.start : successor(line.hiddenUpTo);
+      const { hiddenUpTo, start } = line;
+      const from = hiddenUpTo === undefined ? start : successor(hiddenUpTo);
       if (compareRevisions(from, to) <= 0) intervals.push({ from, to });
+      if (hiddenUpTo !== undefined && line.isEntered === true) {
+        const end = compareRevisions(hiddenUpTo, to) < 0 ? hiddenUpTo : to;
+        intervals.push({ from: start, to: end, isSparse: true });
+      }
       to = line.parent;
     }
     intervals.push({ from: revisionZero, to });
@@ -85,16 +97,27 @@ export class Lineage {
     );
   }
 
+  /** The lineage once a revision that it hides has become one of the branch itself. */
+  entered(revision: Revision): Lineage {
+    if (!this.hides(revision)) return this;
+    const lines = this.lines.map((line) =>
+      new Lineage([line], []).hides(revision) ? { ...line, isEntered: true as const } : line,
+    );
+    return new Lineage(lines, this.inherited);
+  }
+
   /** The branch a revision was made on, or undefined when it was made on this one. */
   branchOf(revision: Revision): string | undefined {
     return this.inherited.find(({ upTo }) => compareRevisions(revision, upTo) <= 0)?.branch;
   }
 }
 
-/** Whether a revision is inside one of the intervals. */
-export function isWithin(intervals: readonly Interval[], revision: Revision): boolean {
-  for (const { from, to } of intervals) {
-    if (compareRevisions(revision, from) >= 0) return compareRevisions(revision, to) <= 0;
+/** Whether a revision of a branch is inside one of the intervals. */
+export function isWithin(reader: TableReader, intervals: readonly Interval[], revision: Revision): boolean {
+  for (const { from, to, isSparse } of intervals) {
+    if (compareRevisions(revision, from) < 0) continue;
+    if (compareRevisions(revision, to) > 0) return false;
+    return isSparse !== true || reader.get(BranchTable.revisions, revisionKey(revision)) !== undefined;
   }
   return false;
 }
@@ -112,10 +135,11 @@ export function readLineage(reader: TableReader): Lineage {
   if (bytes === undefined) return straight;
   const { lines, inherited } = decodeJsonRow(bytes) as StoredLineage;
   return new Lineage(
-    lines.map(([start, parent, hiddenUpTo]) => ({
+    lines.map(([start, parent, hiddenUpTo, isEntered]) => ({
       start: parseRevision(start),
       parent: parseRevision(parent),
       ...(hiddenUpTo === null ? {} : { hiddenUpTo: parseRevision(hiddenUpTo) }),
+      ...(isEntered === true ? { isEntered } : {}),
     })),
     inherited.map(([branch, upTo]) => ({ branch, upTo: parseRevision(upTo) })),
   );
@@ -124,11 +148,11 @@ export function readLineage(reader: TableReader): Lineage {
 /** Stores the lineage of a branch. */
 export function writeLineage(turn: Turn, lineage: Lineage): void {
   const stored: StoredLineage = {
-    lines: lineage.lines.map(({ start, parent, hiddenUpTo }) => [
-      formatRevision(start),
-      formatRevision(parent),
-      hiddenUpTo === undefined ? null : formatRevision(hiddenUpTo),
-    ]),
+    lines: lineage.lines.map(({ start, parent, hiddenUpTo, isEntered }): StoredLine => {
+      const hidden = hiddenUpTo === undefined ? null : formatRevision(hiddenUpTo);
+      const line = [formatRevision(start), formatRevision(parent), hidden] as const;
+      return isEntered === true ? [...line, isEntered] : line;
+    }),
     inherited: lineage.inherited.map(({ branch, upTo }) => [branch, formatRevision(upTo)]),
   };
   turn.put(CommonTable.meta, LINEAGE_KEY, encodeJsonRow(stored));
@@ -144,5 +168,5 @@ export function ledgerFilter(reader: TableReader, at: Revision | undefined): (wr
   const lineage = readLineage(reader);
   if (at === undefined) return (written) => !lineage.hides(written);
   const intervals = lineage.intervals(at);
-  return (written) => isWithin(intervals, written);
+  return (written) => isWithin(reader, intervals, written);
 }

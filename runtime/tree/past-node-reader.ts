@@ -184,7 +184,7 @@ export class PastNodeReader implements NodeReader {
   }
 
   #belongs(since: Revision): boolean {
-    return isWithin(this.#intervals, since);
+    return isWithin(this.#reader, this.#intervals, since);
   }
 
   #decides(presentSince: Revision | undefined): boolean {

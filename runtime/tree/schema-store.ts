@@ -75,11 +75,11 @@ export function storedDefinition<K extends StoredKind>(
   if (at === undefined) return present;
   const intervals = readLineage(reader).intervals(at);
   const since = present === undefined ? undefined : parseRevision(present.since);
-  const belongs = since !== undefined && isWithin(intervals, since);
+  const belongs = since !== undefined && isWithin(reader, intervals, since);
   const range = definitionVersionsUpTo(kind, name, at);
   for (const { key, value } of reader.range(BranchTable.definitionVersions, range)) {
     const written = decodeRevisionDescending(key, key.length - REVISION_BYTES);
-    if (!isWithin(intervals, written)) continue;
+    if (!isWithin(reader, intervals, written)) continue;
     // What is present is the newer one, unless the head was moved back behind this version.
     if (belongs && compareRevisions(since, written) >= 0) return present;
     return value.length === 0 ? undefined : parse<K>(value);

@@ -1,0 +1,93 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { MergeResult } from '#actors/branch/merge-messages.ts';
+import { parseRevision } from '#runtime/content/revision.ts';
+import { BranchFamily, WORKSPACE } from '#test/support/branch-family.ts';
+
+const workspace = WORKSPACE;
+
+describe('a fast-forward', () => {
+  let family: BranchFamily;
+  let names = 0;
+
+  beforeAll(async () => {
+    family = await BranchFamily.open();
+  });
+  afterAll(() => family.close());
+
+  /** A new branch with `/a`. */
+  async function source(): Promise<string> {
+    names += 1;
+    const branch = `source-${names}`;
+    await family.fork(branch, 'main');
+    await family.create(branch, '/a', 'first', 'a');
+    return branch;
+  }
+  const forward = (target: string, from: string): Promise<MergeResult> =>
+    family.command(target, {
+      type: 'MergeBranch',
+      source: family.actor(from),
+      sourceName: from,
+      strategy: 'FastForward',
+      dryRun: false,
+    });
+  const tree = (branch: string, at: string): Promise<unknown> =>
+    family.query(branch, {
+      type: 'ReadTree',
+      workspace,
+      place: { path: '/' },
+      levels: 100,
+      form: 'flat',
+      at: parseRevision(at),
+    });
+  const history = (branch: string, id: string): Promise<unknown> =>
+    family.query(branch, { type: 'ReadHistory', workspace, place: { id } });
+  const revisions = (branch: string): Promise<unknown> =>
+    family.query(branch, { type: 'ListRevisions', limit: 100, offset: 0, includeSystem: true });
+  const rewind = (branch: string, revision: string) => family.command(branch, { type: 'MoveHead', revision });
+
+  it('of a fork of an earlier revision shows what the source had written before the fork was made', async () => {
+    const from = await source();
+    const start = await family.head(from);
+    const moments = [start, (await family.update(from, '/a', 'second')).revision as string];
+    // Left behind by the source: nothing of it may be seen on the target.
+    await family.update(from, '/a', 'lost');
+    await rewind(from, moments[1] as string);
+    moments.push((await family.rename(from, '/a', 'b')).revision as string);
+    moments.push(await family.create(from, '/a', 'new', 'other'));
+    const target = `${from}-fork`;
+    await family.fork(target, from, start);
+    expect(await tree(target, moments[3] as string)).toEqual(await tree(from, start));
+    moments.push((await family.update(from, '/b', 'third')).revision as string);
+    expect(await forward(target, from)).toMatchObject({ success: true, head: moments.at(-1) });
+    for (const at of moments) expect(await tree(target, at), at).toEqual(await tree(from, at));
+    for (const id of ['a', 'other']) expect(await history(target, id)).toEqual(await history(from, id));
+    expect(await revisions(target)).toMatchObject({ total: moments.length + 1 });
+    expect(await family.damage(target)).toEqual([]);
+    for (const at of moments) {
+      await rewind(target, at);
+      expect(await tree(target, at), at).toEqual(await tree(from, at));
+      expect(await family.damage(target)).toEqual([]);
+    }
+    const fork = `${from}-fork-of-fork`;
+    await family.fork(fork, target, moments[2] as string);
+    expect(await tree(fork, moments[2] as string)).toEqual(await tree(from, moments[2] as string));
+    expect(await forward(fork, target)).toMatchObject({ success: true, fast_forward: true });
+    for (const at of moments) expect(await tree(fork, at), at).toEqual(await tree(from, at));
+  });
+
+  it('goes forward to revisions that the target has behind a head that was moved back', async () => {
+    const from = await source();
+    const target = `${from}-fork`;
+    const start = await family.head(from);
+    await family.update(from, '/a', 'second');
+    await family.fork(target, from);
+    await rewind(target, start);
+    expect(await forward(target, from)).toMatchObject({ success: true, fast_forward: true });
+    expect(await family.head(target)).toBe(await family.head(from));
+    await rewind(target, start);
+    const head = (await family.update(from, '/a', 'third')).revision as string;
+    expect(await forward(target, from)).toMatchObject({ success: true, head });
+    expect(await tree(target, head)).toEqual(await tree(from, head));
+    expect(await family.damage(target)).toEqual([]);
+  });
+});

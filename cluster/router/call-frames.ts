@@ -1,0 +1,128 @@
+import { JsonText } from '#runtime/content/json-text.ts';
+import type { Principal } from '#runtime/access/principal.ts';
+import type { ErrorCode } from '#runtime/errors/error-registry.ts';
+import { errorRegistry } from '#runtime/errors/error-registry.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import type { IdempotencyKey } from '#runtime/commit/behaviour.ts';
+import { decodeMessage, encodeMessage } from './message-codec.ts';
+
+/** Version of the calls between members; one that is higher is refused, so that a rolling upgrade is noticed. */
+export const CALL_VERSION = 1;
+
+/** What is asked of the owner of an actor. */
+export type CallKind = 'command' | 'query' | 'create' | 'fork' | 'destroy';
+
+/** A call as it travels. */
+export interface Call {
+  readonly version: number;
+  readonly kind: CallKind;
+  /** The actor; for `destroy` the owner of those that are removed. */
+  readonly actor: string;
+  /** Command or query; the source of a fork. */
+  readonly message: unknown;
+  readonly principal: Principal;
+  readonly idempotency?: IdempotencyKey;
+  /** How long the caller still waits, in milliseconds; absent: until it says that it does not. */
+  readonly waitMs?: number;
+}
+
+/** Encodes a call. */
+export function encodeCall(call: Call): Uint8Array {
+  return Buffer.from(encodeMessage(call));
+}
+
+/** Decodes a call. @throws {Error} when it is none, or of a newer version */
+export function decodeCall(bytes: Uint8Array): Call {
+  const call = decodeMessage(
+    Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString(),
+  ) as Call;
+  if (call.version !== CALL_VERSION) throw new Error(`a call of version ${call.version}`);
+  return call;
+}
+
+/** One piece of an answer. */
+export const FrameKind = {
+  /** The owner has the call and works on it; repeated while it does. */
+  working: 0,
+  /** Part of the message of the answer. */
+  value: 1,
+  /** Part of an answer that is ready JSON text. */
+  text: 2,
+  /** A piece of a streamed answer. */
+  chunk: 3,
+  /** The answer is an error, or the stream ends with one. */
+  error: 4,
+  /** Nothing was done: this member does not own the actor. */
+  elsewhere: 5,
+} as const;
+
+/** See {@link FrameKind}. */
+export type FrameKind = (typeof FrameKind)[keyof typeof FrameKind];
+
+/** A decoded frame. */
+export interface Frame {
+  readonly kind: FrameKind;
+  /** Whether nothing follows it. */
+  readonly isLast: boolean;
+  readonly body: Buffer;
+}
+
+const HEAD_BYTES = 2;
+
+/** Largest body of a frame in bytes: NATS takes a mebibyte at most. */
+export const FRAME_BODY_BYTES_MAX = 512 * 1024;
+
+/** Encodes a frame. */
+export function encodeFrame(
+  kind: FrameKind,
+  isLast: boolean,
+  body: Uint8Array = new Uint8Array(0),
+): Uint8Array {
+  const bytes = Buffer.allocUnsafe(HEAD_BYTES + body.length);
+  bytes[0] = kind;
+  bytes[1] = isLast ? 1 : 0;
+  bytes.set(body, HEAD_BYTES);
+  return bytes;
+}
+
+/** Decodes a frame. */
+export function decodeFrame(bytes: Uint8Array): Frame {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  return { kind: buffer[0] as FrameKind, isLast: buffer[1] === 1, body: buffer.subarray(HEAD_BYTES) };
+}
+
+/** The frames of an answer that is there as a whole. */
+export function* answerFrames(answer: unknown): Generator<Uint8Array, void> {
+  const isText = answer instanceof JsonText;
+  const body = Buffer.from(isText ? answer.text : encodeMessage(answer));
+  const kind = isText ? FrameKind.text : FrameKind.value;
+  let start = 0;
+  do {
+    const end = Math.min(start + FRAME_BODY_BYTES_MAX, body.length);
+    yield encodeFrame(kind, end === body.length, body.subarray(start, end));
+    start = end;
+  } while (start < body.length);
+}
+
+/** The frame of an error. Only what a caller is meant to see travels. */
+export function errorFrame(error: unknown): Uint8Array {
+  const shown = error instanceof ServiceError ? error : new ServiceError('INTERNAL_SERVER_ERROR');
+  const { code, message, field, details } = shown;
+  return encodeFrame(FrameKind.error, true, Buffer.from(encodeMessage({ code, message, field, details })));
+}
+
+/** The error of {@link errorFrame}. */
+export function errorOf(body: Buffer): ServiceError {
+  const { code, message, field, details } = decodeMessage(body.toString()) as {
+    readonly code: string;
+    readonly message: string;
+    readonly field?: string;
+    readonly details?: Record<string, unknown>;
+  };
+  // A newer member may know errors this one does not.
+  const known: ErrorCode = Object.hasOwn(errorRegistry, code) ? (code as ErrorCode) : 'INTERNAL_SERVER_ERROR';
+  return new ServiceError(known, message, {
+    ...(field === undefined ? {} : { field }),
+    ...(details === undefined ? {} : { details }),
+  });
+}

@@ -1,0 +1,242 @@
+import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node';
+import { policyFor } from '#runtime/access/policy.ts';
+import type { Clock, Timer } from '#runtime/base/clock.ts';
+import type { Caller } from '#runtime/commit/behaviour.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import {
+  answerFrames,
+  type Call,
+  decodeCall,
+  encodeFrame,
+  errorFrame,
+  FRAME_BODY_BYTES_MAX,
+  FrameKind,
+} from './call-frames.ts';
+
+/** Between two signs that a call is still being worked on, in milliseconds. */
+export const WORKING_MS = 1000;
+
+/** Frames of one answer that may be under way without having been taken. */
+export const WINDOW_FRAMES = 16;
+
+/** A call is taken back by its caller. */
+export const CANCEL = '-';
+
+/** One frame has been taken. */
+export const TAKEN = '+';
+
+/** Does what a call asks; throws `NOT_OWNER` when nothing was done because the actor is elsewhere. */
+export type CallHandler = (call: Call, caller: Caller) => unknown;
+
+/** An answer that is told piece by piece. */
+interface Streamed {
+  readonly chunks: AsyncIterable<string>;
+}
+
+/** A call whose answer is not over. */
+class RunningCall {
+  readonly #server: CallServer;
+  readonly #replyTo: string;
+  /** Where the caller sends what it has to say about this call. */
+  readonly control: string;
+  readonly #controller = new AbortController();
+  #timer: Timer | undefined;
+  #credit = WINDOW_FRAMES;
+  #wake: (() => void) | undefined;
+
+  constructor(server: CallServer, replyTo: string, control: string) {
+    this.#server = server;
+    this.#replyTo = replyTo;
+    this.control = control;
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** What the caller says. */
+  told(text: string): void {
+    if (text === TAKEN) this.#credit += 1;
+    else this.cancel(new ServiceError('REQUEST_CANCELLED'));
+    this.#wake?.();
+  }
+
+  cancel(reason: ServiceError): void {
+    this.#controller.abort(reason);
+    this.#wake?.();
+  }
+
+  /** Says from time to time that it is being worked on. */
+  keepSaying(): void {
+    this.#server.send(this.#replyTo, encodeFrame(FrameKind.working, false), this.control);
+    this.#timer = this.#server.clock.after(WORKING_MS, () => this.keepSaying());
+  }
+
+  /** Sends one frame when there is room for it. */
+  async send(frame: Uint8Array): Promise<void> {
+    while (this.#credit <= 0 && !this.signal.aborted) {
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+    if (this.signal.aborted) throw this.signal.reason;
+    this.#credit -= 1;
+    this.#server.send(this.#replyTo, frame, this.control);
+  }
+
+  end(): void {
+    this.#timer?.cancel();
+  }
+}
+
+/**
+ * Answers the calls of other members for the partitions this one owns. Whoever owns a partition listens on its
+ * subject, so a call finds its way without anybody being asked, and one that nobody listens to was not delivered.
+ */
+export class CallServer {
+  readonly clock: Clock;
+  readonly #connection: NatsConnection;
+  readonly #subjectOf: (partition: number) => string;
+  readonly #handle: CallHandler;
+  readonly #served = new Map<number, Subscription>();
+  readonly #running = new Map<string, RunningCall>();
+  readonly #inbox: string;
+  readonly #control: Subscription;
+  #count = 0;
+
+  /**
+   * @param subjectOf where calls for a partition arrive
+   * @param inbox a subject of this member alone
+   */
+  constructor(
+    connection: NatsConnection,
+    inbox: string,
+    subjectOf: (partition: number) => string,
+    clock: Clock,
+    handle: CallHandler,
+  ) {
+    this.#connection = connection;
+    this.#subjectOf = subjectOf;
+    this.clock = clock;
+    this.#handle = handle;
+    this.#inbox = inbox;
+    this.#control = connection.subscribe(`${this.#inbox}.*`, {
+      callback: (error, message) => {
+        if (error === null) this.#running.get(message.subject)?.told(message.string());
+      },
+    });
+  }
+
+  /** Calls whose answers are not over. */
+  get runningCount(): number {
+    return this.#running.size;
+  }
+
+  /** Begins to take calls for a partition; resolves when the servers know. */
+  async serve(partition: number): Promise<void> {
+    if (this.#served.has(partition)) return;
+    const subscription = this.#connection.subscribe(this.#subjectOf(partition), {
+      callback: (error, message) => {
+        if (error === null) this.#take(message);
+      },
+    });
+    this.#served.set(partition, subscription);
+    await this.#connection.flush();
+  }
+
+  /** Takes no more calls for a partition. What is under way goes on. */
+  stop(partition: number): void {
+    this.#served.get(partition)?.unsubscribe();
+    this.#served.delete(partition);
+  }
+
+  /** Takes nothing more and ends what is under way with `SHUTTING_DOWN`. */
+  close(): void {
+    for (const partition of [...this.#served.keys()]) this.stop(partition);
+    this.#control.unsubscribe();
+    for (const running of this.#running.values()) running.cancel(new ServiceError('SHUTTING_DOWN'));
+  }
+
+  /** Publishes a frame. */
+  send(to: string, frame: Uint8Array, control: string): void {
+    if (!this.#connection.isClosed()) this.#connection.publish(to, frame, { reply: control });
+  }
+
+  #take(message: Msg): void {
+    const { reply } = message;
+    if (reply === undefined) return;
+    const control = `${this.#inbox}.${(this.#count++).toString(36)}`;
+    const running = new RunningCall(this, reply, control);
+    let answer: unknown;
+    try {
+      const call = decodeCall(message.data);
+      answer = this.#handle(call, this.#callerOf(call, running));
+    } catch (error) {
+      this.send(reply, failureFrame(error), control);
+      return;
+    }
+    if (!(answer instanceof Promise) && !isStreamed(answer) && !isLong(answer)) {
+      for (const frame of answerFrames(answer)) this.send(reply, frame, control);
+      return;
+    }
+    this.#running.set(control, running);
+    running.keepSaying();
+    void this.#finish(running, reply, answer);
+  }
+
+  async #finish(running: RunningCall, reply: string, pending: unknown): Promise<void> {
+    try {
+      const answer = await pending;
+      if (isStreamed(answer)) await sendStream(running, answer);
+      else for (const frame of answerFrames(answer)) await running.send(frame);
+    } catch (error) {
+      this.send(reply, failureFrame(error), running.control);
+    } finally {
+      running.end();
+      this.#running.delete(running.control);
+    }
+  }
+
+  #callerOf(call: Call, running: RunningCall): Caller {
+    const { principal, waitMs } = call;
+    const policy = policyFor(principal, principal.tenant);
+    const { signal } = running;
+    if (waitMs === undefined) return { principal, policy, signal };
+    return { principal, policy, signal, deadlineMs: this.clock.monotonicMs() + waitMs };
+  }
+}
+
+async function sendStream(running: RunningCall, { chunks }: Streamed): Promise<void> {
+  // Says at once that it is a stream: the first piece may take its time.
+  await running.send(encodeFrame(FrameKind.chunk, false));
+  for await (const chunk of chunks) {
+    const bytes = Buffer.from(chunk);
+    for (let start = 0; start < bytes.length; start += FRAME_BODY_BYTES_MAX) {
+      await running.send(
+        encodeFrame(FrameKind.chunk, false, bytes.subarray(start, start + FRAME_BODY_BYTES_MAX)),
+      );
+    }
+  }
+  await running.send(encodeFrame(FrameKind.chunk, true));
+}
+
+function failureFrame(error: unknown): Uint8Array {
+  if (error instanceof ServiceError && error.code === 'NOT_OWNER')
+    return encodeFrame(FrameKind.elsewhere, true);
+  return errorFrame(error);
+}
+
+function isStreamed(answer: unknown): answer is Streamed {
+  return typeof answer === 'object' && answer !== null && 'chunks' in answer;
+}
+
+/** Whether an answer that is there may need several frames: it is sent as the caller takes them. */
+function isLong(answer: unknown): boolean {
+  return (
+    typeof answer === 'object' &&
+    answer !== null &&
+    'text' in answer &&
+    typeof answer.text === 'string' &&
+    answer.text.length > FRAME_BODY_BYTES_MAX
+  );
+}

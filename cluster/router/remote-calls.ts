@@ -1,0 +1,302 @@
+import { createInbox, type Msg, type NatsConnection, type Subscription } from '@nats-io/transport-node';
+import type { Clock, Timer } from '#runtime/base/clock.ts';
+import { JsonText } from '#runtime/content/json-text.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import { type Call, decodeFrame, encodeCall, errorOf, type Frame, FrameKind } from './call-frames.ts';
+import { CANCEL, TAKEN, WORKING_MS } from './call-server.ts';
+import { decodeMessage } from './message-codec.ts';
+
+/** Silence after which a call counts as lost, in milliseconds: its owner says every second that it works. */
+export const SILENCE_MS = 3 * WORKING_MS;
+
+/** Between two looks at the calls under way, in milliseconds. */
+const SWEEP_MS = 250;
+
+/** Status by which a NATS server says that nobody listens. */
+const NO_RESPONDERS = 503;
+
+/** What became of a call that was not refused. */
+export type CallOutcome =
+  | { readonly kind: 'answered'; readonly answer: unknown }
+  /** Nothing was done: nobody owns the partition now, or the member asked does not. */
+  | { readonly kind: 'elsewhere' }
+  /** Nothing is heard of it: it may have been done or not. */
+  | { readonly kind: 'lost' };
+
+class PendingCall {
+  readonly #calls: RemoteCalls;
+  readonly #resolve: (outcome: CallOutcome) => void;
+  readonly #reject: (error: unknown) => void;
+  readonly #signal: AbortSignal | undefined;
+  readonly deadlineMs: number;
+  readonly #parts: Buffer[] = [];
+  #stream: FrameStream | undefined;
+  #control: string | undefined;
+  heardMs: number;
+
+  constructor(
+    calls: RemoteCalls,
+    deadlineMs: number,
+    nowMs: number,
+    signal: AbortSignal | undefined,
+    resolve: (outcome: CallOutcome) => void,
+    reject: (error: unknown) => void,
+  ) {
+    this.#calls = calls;
+    this.deadlineMs = deadlineMs;
+    this.heardMs = nowMs;
+    this.#signal = signal;
+    this.#resolve = resolve;
+    this.#reject = reject;
+    signal?.addEventListener('abort', this.#onAbort, { once: true });
+  }
+
+  /** @returns whether the call is over */
+  take(frame: Frame, control: string | undefined, nowMs: number): boolean {
+    this.heardMs = nowMs;
+    this.#control = control;
+    switch (frame.kind) {
+      case FrameKind.working:
+        return false;
+      case FrameKind.elsewhere:
+        return this.#settle({ kind: 'elsewhere' });
+      case FrameKind.error:
+        return this.#fail(errorOf(frame.body));
+      case FrameKind.value:
+      case FrameKind.text:
+        return this.#takePart(frame);
+      case FrameKind.chunk:
+        return this.#takeChunk(frame);
+      default:
+        return this.#fail(new ServiceError('INTERNAL_SERVER_ERROR'));
+    }
+  }
+
+  /** Nothing was heard for too long. */
+  lose(): void {
+    if (this.#stream === undefined) this.#settle({ kind: 'lost' });
+    else this.#fail(new ServiceError('NOT_OWNER', 'The member that told the answer is gone; ask again'));
+  }
+
+  /** Nobody listens where it was sent. */
+  undelivered(): void {
+    this.#settle({ kind: 'elsewhere' });
+  }
+
+  expire(): void {
+    this.#cancel();
+    this.#fail(new ServiceError('DEADLINE_EXCEEDED'));
+  }
+
+  fail(error: ServiceError): void {
+    this.#fail(error);
+  }
+
+  readonly #onAbort = (): void => {
+    this.#cancel();
+    this.#calls.forget(this);
+    this.#fail(this.#signal?.reason ?? new ServiceError('REQUEST_CANCELLED'));
+  };
+
+  #takePart({ kind, isLast, body }: Frame): boolean {
+    this.#parts.push(Buffer.from(body));
+    if (!isLast) {
+      this.#taken();
+      return false;
+    }
+    const text = (
+      this.#parts.length === 1 ? (this.#parts[0] as Buffer) : Buffer.concat(this.#parts)
+    ).toString();
+    const answer = kind === FrameKind.text ? new JsonText(text) : decodeMessage(text);
+    return this.#settle({ kind: 'answered', answer });
+  }
+
+  #takeChunk({ isLast, body }: Frame): boolean {
+    if (this.#stream === undefined) {
+      this.#stream = new FrameStream(
+        () => this.#taken(),
+        () => {
+          this.#cancel();
+          this.#calls.forget(this);
+        },
+      );
+      this.#resolve({ kind: 'answered', answer: { chunks: this.#stream } });
+    }
+    this.#stream.push(Buffer.from(body));
+    if (!isLast) return false;
+    this.#stream.end();
+    this.#over();
+    return true;
+  }
+
+  #taken(): void {
+    if (this.#control !== undefined) this.#calls.tell(this.#control, TAKEN);
+  }
+
+  #cancel(): void {
+    if (this.#control !== undefined) this.#calls.tell(this.#control, CANCEL);
+  }
+
+  #settle(outcome: CallOutcome): true {
+    this.#over();
+    this.#resolve(outcome);
+    return true;
+  }
+
+  #fail(error: unknown): true {
+    this.#over();
+    if (this.#stream === undefined) this.#reject(error);
+    else this.#stream.fail(error);
+    return true;
+  }
+
+  #over(): void {
+    this.#signal?.removeEventListener('abort', this.#onAbort);
+  }
+}
+
+/** The pieces of a streamed answer. There are never more than the window of the sender lets through. */
+class FrameStream implements AsyncIterableIterator<string> {
+  readonly #onTaken: () => void;
+  readonly #onReturn: () => void;
+  readonly #decoder = new TextDecoder();
+  #pieces: Buffer[] = [];
+  #isEnded = false;
+  #error: unknown;
+  #wake: (() => void) | undefined;
+
+  constructor(onTaken: () => void, onReturn: () => void) {
+    this.#onTaken = onTaken;
+    this.#onReturn = onReturn;
+  }
+
+  push(piece: Buffer): void {
+    this.#pieces.push(piece);
+    this.#wake?.();
+  }
+
+  end(): void {
+    this.#isEnded = true;
+    this.#wake?.();
+  }
+
+  fail(error: unknown): void {
+    this.#error = error;
+    this.end();
+  }
+
+  async next(): Promise<IteratorResult<string>> {
+    for (;;) {
+      const piece = this.#pieces.shift();
+      if (piece !== undefined) {
+        this.#onTaken();
+        // A piece may end inside a character.
+        const value = this.#decoder.decode(piece, { stream: true });
+        if (value !== '') return { done: false, value };
+        continue;
+      }
+      if (this.#error !== undefined) throw this.#error;
+      if (this.#isEnded) return { done: true, value: undefined };
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+  }
+
+  return(): Promise<IteratorResult<string>> {
+    if (!this.#isEnded) this.#onReturn();
+    this.#isEnded = true;
+    this.#pieces = [];
+    return Promise.resolve({ done: true, value: undefined });
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+}
+
+/** Calls to the owners of partitions on other members. One subscription takes the answers of all of them. */
+export class RemoteCalls {
+  readonly #connection: NatsConnection;
+  readonly #clock: Clock;
+  readonly #inbox = createInbox();
+  readonly #subscription: Subscription;
+  readonly #pending = new Map<string, PendingCall>();
+  #count = 0;
+  #sweep: Timer | undefined;
+
+  constructor(connection: NatsConnection, clock: Clock) {
+    this.#connection = connection;
+    this.#clock = clock;
+    this.#subscription = connection.subscribe(`${this.#inbox}.*`, {
+      callback: (error, message) => {
+        if (error === null) this.#take(message);
+      },
+    });
+  }
+
+  /**
+   * Asks whoever listens on a subject.
+   *
+   * @param deadlineMs when the caller stops waiting, on the monotonic clock
+   * @throws {ServiceError} what the owner answers; `DEADLINE_EXCEEDED`, `REQUEST_CANCELLED`
+   */
+  call(subject: string, call: Call, deadlineMs: number, signal?: AbortSignal): Promise<CallOutcome> {
+    return new Promise((resolve, reject) => {
+      if (signal?.aborted === true) return reject(signal.reason);
+      const reply = `${this.#inbox}.${(this.#count++).toString(36)}`;
+      const nowMs = this.#clock.monotonicMs();
+      this.#pending.set(reply, new PendingCall(this, deadlineMs, nowMs, signal, resolve, reject));
+      this.#schedule();
+      this.#connection.publish(subject, encodeCall(call), { reply });
+    });
+  }
+
+  /** Says something about a call to its owner. */
+  tell(control: string, text: string): void {
+    if (!this.#connection.isClosed()) this.#connection.publish(control, text);
+  }
+
+  /** Takes a call off the list: nobody waits for it any more. */
+  forget(call: PendingCall): void {
+    for (const [reply, pending] of this.#pending) if (pending === call) this.#pending.delete(reply);
+  }
+
+  /** Ends every call with `SHUTTING_DOWN`. */
+  close(): void {
+    this.#sweep?.cancel();
+    this.#subscription.unsubscribe();
+    const pending = [...this.#pending.values()];
+    this.#pending.clear();
+    for (const call of pending) call.fail(new ServiceError('SHUTTING_DOWN'));
+  }
+
+  #take(message: Msg): void {
+    const pending = this.#pending.get(message.subject);
+    if (pending === undefined) return;
+    if (message.data.length === 0 && message.headers?.code === NO_RESPONDERS) {
+      this.#pending.delete(message.subject);
+      pending.undelivered();
+      return;
+    }
+    const isOver = pending.take(decodeFrame(message.data), message.reply, this.#clock.monotonicMs());
+    if (isOver) this.#pending.delete(message.subject);
+  }
+
+  #schedule(): void {
+    this.#sweep ??= this.#clock.after(SWEEP_MS, () => {
+      this.#sweep = undefined;
+      const nowMs = this.#clock.monotonicMs();
+      for (const [reply, call] of [...this.#pending]) {
+        if (nowMs > call.deadlineMs) {
+          this.#pending.delete(reply);
+          call.expire();
+        } else if (nowMs - call.heardMs > SILENCE_MS) {
+          this.#pending.delete(reply);
+          call.lose();
+        }
+      }
+      if (this.#pending.size > 0) this.#schedule();
+    });
+  }
+}

@@ -1,0 +1,51 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { decodeMessage, encodeMessage } from '#cluster/router/message-codec.ts';
+import { JsonText } from '#runtime/content/json-text.ts';
+
+const keys = fc.oneof(
+  fc.string({ maxLength: 4 }),
+  fc.constantFrom('__proto__', 'toJSON', '\u0000text', '\u0000bytes', '\u0000entries', '\u0000', '\ud800'),
+);
+const values = fc.letrec((tie) => ({
+  value: fc.oneof(
+    { depthSize: 'small' },
+    fc.constant(null),
+    fc.boolean(),
+    fc.double({ noNaN: true, noDefaultInfinity: true }).map((number) => number + 0),
+    fc.string({ unit: 'binary' }),
+    fc.constantFrom('\ud800', '\u0000text', '\\u0000'),
+    fc.uint8Array({ maxLength: 8 }).map((bytes) => new Uint8Array(bytes)),
+    fc.string().map((text) => new JsonText(JSON.stringify(text))),
+    fc.array(tie('value'), { maxLength: 4 }),
+    fc.array(fc.tuple(keys, tie('value')), { maxLength: 4 }).map(objectOf),
+  ),
+})).value;
+
+function objectOf(entries: readonly (readonly [string, unknown])[]): object {
+  const object = {};
+  for (const [key, value] of entries)
+    Object.defineProperty(object, key, { value, enumerable: true, writable: true, configurable: true });
+  return object;
+}
+
+describe('a message between members', () => {
+  it('arrives as it was sent', () => {
+    fc.assert(
+      fc.property(values, (value) => {
+        const arrived = decodeMessage(encodeMessage(value));
+        expect(arrived).toEqual(value);
+        expect(JSON.stringify(arrived)).toBe(JSON.stringify(value));
+      }),
+    );
+  });
+
+  it('may be nothing, and keeps dangerous keys as keys', () => {
+    expect(decodeMessage(encodeMessage(undefined))).toBeUndefined();
+    const arrived = decodeMessage(
+      encodeMessage(JSON.parse('{"__proto__":{"polluted":1},"\\u0000text":"x"}')),
+    );
+    expect(Object.keys(arrived as object)).toEqual(['__proto__', '\u0000text']);
+    expect((arrived as { polluted?: number }).polluted).toBeUndefined();
+  });
+});

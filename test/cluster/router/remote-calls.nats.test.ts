@@ -1,0 +1,192 @@
+import { connect, type NatsConnection } from '@nats-io/transport-node';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type Call, CALL_VERSION } from '#cluster/router/call-frames.ts';
+import { type CallHandler, CallServer } from '#cluster/router/call-server.ts';
+import { type CallOutcome, RemoteCalls } from '#cluster/router/remote-calls.ts';
+import { systemClock } from '#runtime/base/clock.ts';
+import { JsonText } from '#runtime/content/json-text.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import { sharedNatsCluster } from '#test/support/nats-cluster.ts';
+
+const nats = sharedNatsCluster(1);
+const subjectOf = (partition: number): string => `test.p.${partition}.call`;
+
+let owner: NatsConnection;
+let caller: NatsConnection;
+let calls: RemoteCalls;
+let server: CallServer;
+let handle: CallHandler;
+
+beforeAll(async () => {
+  [owner, caller] = await Promise.all([connect({ servers: nats().urls }), connect({ servers: nats().urls })]);
+});
+
+afterAll(async () => {
+  await Promise.all([owner.close(), caller.close()]);
+});
+
+beforeEach(async () => {
+  calls = new RemoteCalls(caller, systemClock);
+  server = new CallServer(owner, `test.m.${Date.now().toString(36)}`, subjectOf, systemClock, (call, who) =>
+    handle(call, who),
+  );
+  await server.serve(1);
+  await caller.flush();
+});
+
+afterEach(() => {
+  calls.close();
+  server.close();
+});
+
+const principal = { kind: 'admin', tenant: 'acme', userId: 'u1', username: 'ann' } as never;
+
+function callOf(message: unknown): Call {
+  return {
+    version: CALL_VERSION,
+    kind: 'query',
+    actor: 'acme/site~1/repository',
+    message,
+    principal,
+    waitMs: 20_000,
+  };
+}
+
+function ask(message: unknown, options: { partition?: number; waitMs?: number; signal?: AbortSignal } = {}) {
+  const { partition = 1, waitMs = 20_000, signal } = options;
+  const deadlineMs = systemClock.monotonicMs() + waitMs;
+  return calls.call(subjectOf(partition), callOf(message), deadlineMs, signal);
+}
+
+async function answerTo(message: unknown): Promise<unknown> {
+  const outcome = (await ask(message)) as Extract<CallOutcome, { kind: 'answered' }>;
+  expect(outcome.kind).toBe('answered');
+  return outcome.answer;
+}
+
+describe('a call to the owner of a partition', () => {
+  it('brings the message and who asks, and brings the answer back', async () => {
+    handle = (call, who) => ({ message: call.message, actor: call.actor, who: who.principal });
+    expect(await answerTo({ type: 'Read', at: [1, null] })).toEqual({
+      message: { type: 'Read', at: [1, null] },
+      actor: 'acme/site~1/repository',
+      who: principal,
+    });
+  });
+
+  it('may be answered with nothing, with ready text, later, and with many megabytes', async () => {
+    const large = JSON.stringify('ü'.repeat(5_000_000));
+    handle = ({ message }) => {
+      if (message === 'nothing') return undefined;
+      if (message === 'text') return new JsonText('{"a":1}');
+      if (message === 'later') return Promise.resolve({ items: new JsonText('[1]'), next: null });
+      return new JsonText(large);
+    };
+    expect(await answerTo('nothing')).toBeUndefined();
+    expect(await answerTo('text')).toEqual(new JsonText('{"a":1}'));
+    expect(await answerTo('later')).toEqual({ items: new JsonText('[1]'), next: null });
+    expect((await answerTo('large')) as JsonText).toEqual(new JsonText(large));
+  });
+
+  it('brings an error back with its code, field and details, and nothing of what is inside', async () => {
+    handle = ({ message }) => {
+      if (message === 'inside') throw new Error('secret path /etc');
+      throw new ServiceError('VALIDATION_FAILED', 'Too long', { field: 'name', details: { max: 3 } });
+    };
+    await expect(ask('bad')).rejects.toMatchObject({
+      code: 'VALIDATION_FAILED',
+      message: 'Too long',
+      field: 'name',
+      details: { max: 3 },
+    });
+    await expect(ask('inside')).rejects.toMatchObject({ code: 'INTERNAL_SERVER_ERROR' });
+    await expect(ask('inside')).rejects.not.toMatchObject({ message: expect.stringContaining('secret') });
+  });
+
+  it('says that nothing was done where nobody owns the partition, or the one asked does not', async () => {
+    expect(await ask('x', { partition: 2 })).toEqual({ kind: 'elsewhere' });
+    handle = () => {
+      throw new ServiceError('NOT_OWNER');
+    };
+    expect(await ask('x')).toEqual({ kind: 'elsewhere' });
+    server.stop(1);
+    await owner.flush();
+    expect(await ask('x')).toEqual({ kind: 'elsewhere' });
+  });
+
+  it('streams as the caller takes, and stops when the caller has enough', async () => {
+    let told = 0;
+    let isClosed = false;
+    async function* chunks(): AsyncGenerator<string> {
+      try {
+        for (; ; told++) yield `${told} ü `.padEnd(20_000, 'x');
+      } finally {
+        isClosed = true;
+      }
+    }
+    handle = () => ({ chunks: chunks() });
+    const { chunks: stream } = (await answerTo('all')) as { chunks: AsyncIterable<string> };
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(told).toBeLessThan(40);
+    let text = '';
+    for await (const chunk of stream) {
+      text += chunk;
+      if (text.length > 2_000_000) break;
+    }
+    expect(text.slice(20_000 * 60, 20_000 * 60 + 4)).toBe('60 ü');
+    for (let wait = 0; !isClosed && wait < 500; wait++)
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    expect([isClosed, server.runningCount]).toEqual([true, 0]);
+  });
+
+  it('ends a stream with the error it ended with', async () => {
+    async function* chunks(): AsyncGenerator<string> {
+      yield 'first';
+      throw new ServiceError('DATA_CORRUPTED');
+    }
+    handle = () => ({ chunks: chunks() });
+    const { chunks: stream } = (await answerTo('all')) as { chunks: AsyncIterable<string> };
+    const seen: string[] = [];
+    const read = async (): Promise<void> => {
+      for await (const chunk of stream) seen.push(chunk);
+    };
+    await expect(read()).rejects.toMatchObject({ code: 'DATA_CORRUPTED' });
+    expect(seen).toEqual(['first']);
+  });
+
+  it('is given up by its caller and by its deadline, and the owner hears of both', async () => {
+    const aborted: unknown[] = [];
+    handle = (_call, { signal }) =>
+      new Promise((_resolve, reject) => {
+        signal?.addEventListener('abort', () => {
+          aborted.push((signal.reason as ServiceError).code);
+          reject(signal.reason);
+        });
+      });
+    const controller = new AbortController();
+    const given = ask('x', { signal: controller.signal });
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    controller.abort(new ServiceError('REQUEST_CANCELLED'));
+    await expect(given).rejects.toMatchObject({ code: 'REQUEST_CANCELLED' });
+    await expect(ask('x', { waitMs: 100 })).rejects.toMatchObject({ code: 'DEADLINE_EXCEEDED' });
+    for (let wait = 0; aborted.length < 2 && wait < 500; wait++)
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    expect(aborted).toEqual(['REQUEST_CANCELLED', 'REQUEST_CANCELLED']);
+  });
+
+  it('waits as long as the owner says that it works, and is lost when the owner falls silent', async () => {
+    const { promise, resolve } = Promise.withResolvers<string>();
+    handle = () => promise;
+    const slow = ask('slow');
+    const lost = ask('lost');
+    await new Promise((wait) => setTimeout(wait, 4000));
+    resolve('done');
+    expect(await slow).toEqual({ kind: 'answered', answer: 'done' });
+    await lost;
+    // Takes the call and never says anything.
+    const silent = owner.subscribe(subjectOf(7), { callback: () => {} });
+    await owner.flush();
+    expect(await ask('x', { partition: 7 })).toEqual({ kind: 'lost' });
+    silent.unsubscribe();
+  }, 20_000);
+});

@@ -45,6 +45,7 @@ import { readTree } from './read-tree.ts';
 import { readVersions } from './read-versions.ts';
 import { addRelation, removeRelation } from './relations.ts';
 import { reorderNode } from './reorder-node.ts';
+import { resolveMerge } from './resolve-merge.ts';
 import { revertRevisions } from './revert-revisions.ts';
 import { listRevisions, readRevision, readRevisionChanges } from './revisions.ts';
 import { acknowledgeStaleness, changeLocale, translateNode } from './translate-node.ts';
@@ -75,6 +76,7 @@ const commands: CommandHandlers = {
   MoveHead: moveHead,
   BecomeFork: becomeFork,
   MergeBranch: mergeBranch,
+  ResolveMerge: resolveMerge,
   RevertRevisions: revertRevisions,
   InstallBuiltIns: installBuiltIns,
   InstallWorkspace: installWorkspace,

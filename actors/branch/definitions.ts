@@ -104,6 +104,28 @@ export function* putDefinition(
   return { revision, created: previous === undefined, definition: definition as unknown as JsonObject };
 }
 
+/**
+ * The record of a definition that a caller gives.
+ *
+ * @param json as the body of a write has it
+ * @param previous the record it takes the place of
+ * @throws {ServiceError} `VALIDATION_FAILED`, `UNPROCESSABLE_BODY`
+ */
+export function manualDefinition(
+  edit: EditScope,
+  family: StoredKind,
+  json: JsonObject,
+  previous: Definition | undefined,
+): Definition {
+  const isMixin = family === 'node_type' && json.is_mixin === true;
+  const given = parseDefinition(isMixin ? 'mixin' : family, json);
+  const record =
+    previous === undefined
+      ? newSchemaRecord(given, edit.turn.newId(), edit.now)
+      : replacedSchemaRecord(previous, given, edit.now);
+  return record as Definition;
+}
+
 /** The name in the path wins for node types; for archetypes and element types another name is refused. */
 function nameFromPath(kind: DefinitionKind, json: unknown, name: string | undefined): unknown {
   if (name === undefined || typeof json !== 'object' || json === null || Array.isArray(json)) return json;

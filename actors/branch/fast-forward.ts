@@ -228,6 +228,10 @@ class ReplayTurn implements Turn {
     this.#turn.remove(table, key);
   }
 
+  undo(): void {
+    this.#turn.undo();
+  }
+
   newId(): string {
     return this.#turn.newId();
   }

@@ -23,19 +23,36 @@ export function* mergeBranch(edit: EditScope, command: MergeBranch): Generator<u
   const { caller } = edit.turn;
   requireAdministrator(caller.policy, caller.principal);
   const pair = yield* BranchPair.meet(edit.state, edit.turn, command.source);
-  if (pair.divergence.right.length === 0) return resultOf(pair, {});
+  if (pair.divergence.right.length === 0) return mergeResult(pair, {});
   if (command.strategy === 'FastForward') {
     yield* fastForward(edit, pair, command);
     const reached = command.dryRun ? {} : { head: formatRevision(pair.heads.other) };
-    return resultOf(pair, { ...reached, fast_forward: true });
+    return mergeResult(pair, { ...reached, fast_forward: true });
   }
   const sides = yield* gatherSides(pair);
   const conflicts: readonly MergeConflict[] = yield* findConflicts(pair, sides, edit.head);
-  if (conflicts.length > 0) return resultOf(pair, { success: false, conflicts });
-  const writer = new MergeWriter(edit, pair, sides, command.sourceName);
+  if (conflicts.length > 0) return mergeResult(pair, { success: false, conflicts });
+  return yield* commitMerge(edit, pair, new MergeWriter(edit, pair, sides, command.sourceName), command);
+}
+
+/**
+ * Writes a merge commit; a dry run takes it back.
+ *
+ * @throws {ServiceError} `COMMIT_TOO_LARGE`; `VALIDATION_FAILED` when what comes out would not be a valid tree
+ */
+export function* commitMerge(
+  edit: EditScope,
+  pair: BranchPair,
+  writer: MergeWriter,
+  command: Pick<MergeBranch, 'commit' | 'dryRun' | 'source' | 'sourceName'>,
+): Generator<undefined, MergeResult> {
   yield* writer.plan();
-  if (command.dryRun) return resultOf(pair, { nodes_changed: writer.changes.length });
   yield* writer.write();
+  if (command.dryRun) {
+    edit.turn.undo();
+    edit.state.commandSchemas.forget();
+    return mergeResult(pair, { nodes_changed: writer.changes.length });
+  }
   const facts = {
     actor: command.commit?.actor ?? edit.who,
     message: command.commit?.message ?? `Merge branch '${command.sourceName}' into '${edit.state.name}'`,
@@ -44,10 +61,11 @@ export function* mergeBranch(edit: EditScope, command: MergeBranch): Generator<u
   };
   writeRevision(edit.turn, facts, writer.changes, writer.definitions);
   writeMergedRevisions(edit.turn, pair.divergence.right, command.source);
-  return resultOf(pair, { head: edit.revision, nodes_changed: writer.changes.length });
+  return mergeResult(pair, { head: edit.revision, nodes_changed: writer.changes.length });
 }
 
-function resultOf({ heads }: BranchPair, facts: Partial<MergeResult>): MergeResult {
+/** The answer to a merge. @param facts what differs from a merge that had nothing to do */
+export function mergeResult({ heads }: BranchPair, facts: Partial<MergeResult>): MergeResult {
   const head = facts.head ?? formatRevision(heads.own);
   return {
     success: true,

@@ -7,6 +7,7 @@ import type { NodeRecord } from '#runtime/tree/node-record.ts';
 import type { BranchPair, Side } from './branch-pair.ts';
 import { definitionConflict, FoundConflicts, localeConflict, nodeConflict } from './conflict-entries.ts';
 import type { ConflictType, MergeConflict } from './merge-messages.ts';
+import type { NodeAddress } from './pair-messages.ts';
 
 /** Steps of work between two rests. */
 const STEPS_PER_SLICE = 64;
@@ -59,13 +60,29 @@ function* gathered(pair: BranchPair, side: Side, reordered: NetChange[]): Genera
  */
 export function* findConflicts(
   pair: BranchPair,
-  { own, other }: MergeSides,
+  sides: MergeSides,
   target: NodeReader,
 ): Generator<undefined, readonly MergeConflict[]> {
+  return (yield* findDisputes(pair, sides, target)).conflicts;
+}
+
+/** Conflicts, and what they are about besides the nodes they name. */
+export interface Disputes {
+  readonly conflicts: readonly MergeConflict[];
+  /** By {@link nodeKeyOf} of a node in conflict: nodes that the other side has at a place of its. */
+  readonly rivals: ReadonlyMap<string, readonly NodeAddress[]>;
+}
+
+/** As {@link findConflicts}, with what settling them takes. */
+export function* findDisputes(
+  pair: BranchPair,
+  { own, other }: MergeSides,
+  target: NodeReader,
+): Generator<undefined, Disputes> {
   const finder = new ConflictFinder(target, own, other);
   yield* finder.find();
   for (const conflict of yield* definitionConflicts(pair)) finder.note(conflict);
-  return finder.conflicts;
+  return finder;
 }
 
 /** Names a node across workspaces. */
@@ -73,7 +90,8 @@ export function nodeKeyOf(workspace: string, id: string): string {
   return `${workspace}\0${id}`;
 }
 
-class ConflictFinder {
+class ConflictFinder implements Disputes {
+  readonly rivals = new Map<string, NodeAddress[]>();
   readonly #target: NodeReader;
   readonly #own: Changes;
   readonly #other: Changes;
@@ -154,6 +172,8 @@ class ConflictFinder {
     const leaves = leaving !== undefined && (leaving.after === undefined || isPlacedAnew(leaving));
     if (leaves || this.#disputed.has(place)) return;
     const put = this.#own.get(place);
+    const [named, rival] = before === undefined ? [holder.header.id, nodeId] : [nodeId, holder.header.id];
+    this.#noteRival(nodeKeyOf(workspace, named), { workspace, id: rival });
     if (before !== undefined) {
       const ours = this.#target.byId(workspace, nodeId);
       this.#noteNode('BothModified', workspace, before, ours, after);
@@ -161,6 +181,12 @@ class ConflictFinder {
       const theirState = leaving?.after ?? put.before;
       this.#noteNode('BothModified', workspace, put.before, holder, theirState);
     } else this.#noteNode('BothAdded', workspace, undefined, holder, after);
+  }
+
+  #noteRival(key: string, rival: NodeAddress): void {
+    const known = this.rivals.get(key);
+    if (known === undefined) this.rivals.set(key, [rival]);
+    else known.push(rival);
   }
 
   /** What stands on the target where the source has a node. */

@@ -21,6 +21,43 @@ export interface MergeBranch {
   readonly dryRun: boolean;
 }
 
+/** How one conflict is settled. */
+export interface MergeResolution {
+  /** As the conflict names it. */
+  readonly nodeId: string;
+  /** Null: a definition. Absent: the conflict of this id; there must be no two. */
+  readonly workspace?: string | null;
+  /** Present for a conflict about one locale. */
+  readonly locale?: string;
+  /** The target's state, the source's state, or properties of the caller's. */
+  readonly type: ResolutionType;
+  /** For `manual`: properties, values of the locale by pointer, or the definition. Null: it is not to be there. */
+  readonly properties?: JsonObject | null;
+}
+
+/** How a conflict can be settled. */
+export type ResolutionType = 'keep-ours' | 'keep-theirs' | 'manual';
+
+/**
+ * Merges another branch into this one where they are in conflict, each conflict settled by a resolution. Who knows
+ * checks whether this branch is protected. Result: {@link MergeResult}; conflicts without a resolution are in it,
+ * and then nothing was written.
+ */
+export interface ResolveMerge {
+  readonly type: 'ResolveMerge';
+  /** Actor of the other branch, of the same repository. */
+  readonly source: string;
+  /** Its name. */
+  readonly sourceName: string;
+  readonly resolutions: readonly MergeResolution[];
+  /** Heads the resolutions were made for; absent: whatever they are now. */
+  readonly expectedSourceHead?: string;
+  readonly expectedTargetHead?: string;
+  readonly commit?: CommitInfo;
+  /** Reports, and writes nothing. */
+  readonly dryRun: boolean;
+}
+
 /** What a merge did. */
 export interface MergeResult {
   /** False when there are conflicts; nothing was written then. */

@@ -1,28 +1,42 @@
-import { overlayOf, withOverlay } from '#runtime/content/translation.ts';
-import { type NetChange, sameDefinition } from '#runtime/tree/net-change.ts';
+import { type DefinitionNetChange, type NetChange, sameDefinition } from '#runtime/tree/net-change.ts';
 import { type NodeRecord, withHeader } from '#runtime/tree/node-record.ts';
 import type { DefinitionChange, NodeChange } from '#runtime/tree/revision-store.ts';
 import type { BranchPair } from './branch-pair.ts';
+import { isBelow, keepWhatStays, mergedTranslations, planDecided, retypedNodes } from './decided-writes.ts';
+import { manualDefinition, requireSound } from './definitions.ts';
 import { SLICE_NODES } from './delete-node.ts';
 import type { EditScope } from './edit-scope.ts';
 import { type MergeSides, nodeKeyOf } from './merge-conflicts.ts';
+import type { DefinitionDecision, MergeDecisions } from './merge-decisions.ts';
+import type { NodeAddress } from './pair-messages.ts';
 import { PlannedWrites } from './planned-writes.ts';
 
 /**
- * Writes what the source of a merge changed into the target. There must be no conflicts. Nodes that only the target
- * has below a moved one follow it.
+ * Writes what the source of a merge changed into the target. There must be no conflicts, or decisions about all of
+ * them. Nodes that only the target has below a moved one follow it.
  */
 export class MergeWriter {
   readonly #edit: EditScope;
   readonly #pair: BranchPair;
   readonly #sides: MergeSides;
   readonly #writes: PlannedWrites;
+  readonly #decisions: MergeDecisions | undefined;
+  /** Definitions a resolution gave. */
+  readonly #manual: DefinitionNetChange[] = [];
   #ownDefinitionsChanged = false;
+  #otherDefinitionsCome = false;
 
-  constructor(edit: EditScope, pair: BranchPair, sides: MergeSides, sourceName: string) {
+  constructor(
+    edit: EditScope,
+    pair: BranchPair,
+    sides: MergeSides,
+    sourceName: string,
+    decisions?: MergeDecisions,
+  ) {
     this.#edit = edit;
     this.#pair = pair;
     this.#sides = sides;
+    this.#decisions = decisions;
     this.#writes = new PlannedWrites(edit, { noun: 'merge', details: { merged_from: sourceName } });
   }
 
@@ -46,31 +60,90 @@ export class MergeWriter {
         yield;
         continue;
       }
-      const { kind, name } = change;
-      const [present] = this.#pair.definitions('own', [{ kind, name }]);
-      if (!sameDefinition(present, change.after)) this.#writes.setDefinition(change);
+      this.#planDefinition(change);
     }
     yield* inSlices([...this.#sides.other.values(), ...this.#sides.reordered], (change) =>
       this.#planNode(change),
     );
-    yield* inSlices(this.#sides.own.values(), ({ after, workspace }) => {
-      if (after !== undefined) this.#writes.follow(workspace, after);
+    yield* this.#planDecided();
+    yield* inSlices(this.#sides.own.values(), ({ after, nodeId, workspace }) => {
+      const isGone = this.#decisions?.tree.has({ workspace, id: nodeId }) === false;
+      if (after !== undefined && !isGone) this.#writes.follow(workspace, after);
     });
+    if (this.#decisions !== undefined) {
+      // Otherwise whatever moves is a change of the side that moved it.
+      yield* inSlices(this.#writes.nodes, (write) => keepWhatStays(this.#writes, write));
+      yield* this.#writes.followMoved();
+    }
     this.#edit.checkSize(this.#writes.size);
   }
 
   /** @throws {ServiceError} `VALIDATION_FAILED`, naming the node that would not be valid */
   *write(): Generator<undefined, void> {
     yield* this.#writes.write();
+    for (const { after, kind } of this.#manual) {
+      if (after !== undefined) requireSound(this.#edit, kind, after.definition);
+    }
+    const own = [...this.#sides.own.values()].map(({ nodeId: id, workspace }) => ({ id, workspace }));
     // Definitions one side changed are held against the nodes the other one changed.
-    if (this.#ownDefinitionsChanged) yield* this.#writes.requireValid(this.#writes.nodes);
-    if (this.definitions.length === 0) return;
-    const own = [...this.#sides.own.values()];
-    yield* this.#writes.requireValid(own.map(({ nodeId: id, workspace }) => ({ id, workspace })));
+    const brought = this.#ownDefinitionsChanged ? this.#writes.nodes : this.#decided;
+    yield* this.#writes.requireValid(brought);
+    if (this.#otherDefinitionsCome) yield* this.#writes.requireValid(own);
+    // So are types of nodes one side changed against what the other one has below them.
+    const retyped = retypedNodes(this.#writes, this.#sides);
+    if (retyped.size === 0) return;
+    const below = [...this.#writes.nodes, ...own].filter(({ id, workspace }) =>
+      isBelow(retyped, workspace, this.#edit.head.byId(workspace, id)),
+    );
+    yield* this.#writes.requireValid(below);
+  }
+
+  /** Nodes that become something else by a decision. */
+  get #decided(): readonly NodeAddress[] {
+    return [...(this.#decisions?.tree.decisions ?? [])].filter(({ id, workspace }) => {
+      return this.#writes.of(workspace, id)?.isFollower !== true;
+    });
+  }
+
+  #planDefinition(change: DefinitionNetChange): void {
+    const { kind, name } = change;
+    const decided = this.#decisions?.definitions.get(nodeKeyOf(kind, name));
+    const [present] = this.#pair.definitions('own', [{ kind, name }]);
+    const after = decided === undefined ? change.after : this.#decidedDefinition(change, present, decided);
+    const isSame = sameDefinition(present, after);
+    if (!isSame) this.#otherDefinitionsCome = true;
+    // What was decided is written also where nothing changes, see planDecided.
+    if (isSame && decided === undefined) return;
+    const operation = after === undefined ? 'deleted' : present === undefined ? 'added' : 'modified';
+    const planned: DefinitionNetChange = { ...change, after, operation };
+    this.#writes.setDefinition(planned);
+    if (decided?.choice === 'manual') this.#manual.push(planned);
+  }
+
+  #decidedDefinition(
+    { after: theirs, kind, name }: DefinitionNetChange,
+    present: DefinitionNetChange['after'],
+    { choice, values }: DefinitionDecision,
+  ): DefinitionNetChange['after'] {
+    if (choice === 'ours') return present;
+    if (choice === 'theirs') return theirs;
+    if (values === null) return undefined;
+    const previous = (present ?? theirs)?.definition;
+    const definition = manualDefinition(this.#edit, kind, { ...values, name }, previous);
+    return { since: this.#edit.revision, definition };
+  }
+
+  *#planDecided(): Generator<undefined, void> {
+    const decisions = this.#decisions;
+    if (decisions === undefined) return;
+    yield* inSlices(decisions.tree.decisions, (decision) =>
+      planDecided(this.#edit, this.#sides, decisions, this.#writes, decision),
+    );
   }
 
   #planNode(theirs: NetChange): void {
     const { after, nodeId: id, workspace } = theirs;
+    if (this.#decisions?.tree.decisionOf({ workspace, id }) !== undefined) return;
     const present = this.#edit.head.byId(workspace, id);
     const ours = this.#sides.own.get(nodeKeyOf(workspace, id));
     if (after === undefined) {
@@ -88,16 +161,13 @@ export class MergeWriter {
       return;
     }
     const takesNode = theirs.isNode && ours?.isNode !== true;
-    const locales = theirs.locales.filter((locale) => ours === undefined || !ours.locales.includes(locale));
+    const merged = mergedTranslations({ workspace, id }, this.#sides, present, this.#decisions);
+    const locales = merged.changed;
     const content = takesNode ? after : present;
     const isMoved = content.header.parentId !== present.header.parentId;
     const isReordered = theirs.isReordered && !isMoved && !this.#isReorderedHere(theirs, present);
-    if (!takesNode && locales.length === 0 && !isReordered) return;
-    let { translations } = present.header;
-    for (const locale of locales) {
-      translations = withOverlay(translations, locale, overlayOf(after.header.translations, locale) ?? null);
-    }
     const isModified = takesNode || locales.length > 0;
+    if (!isModified && !isReordered && !merged.isDecided) return;
     this.#writes.set({
       workspace,
       id,
@@ -106,10 +176,12 @@ export class MergeWriter {
         isReordered && !takesNode
           ? withHeader(present, { ...present.header, orderKey: after.header.orderKey })
           : content,
-      translations,
-      operation: isModified ? 'modified' : 'reordered',
+      translations: merged.translations,
+      operation: isReordered && !isModified ? 'reordered' : 'modified',
       changedLocale: !takesNode && locales.length === 1 ? (locales[0] as string) : null,
       isPlaced: isMoved || isReordered,
+      isFollower: !isModified && !isReordered,
+      ...(merged.given.size === 0 ? {} : { given: { translations: merged.given } }),
     });
   }
 

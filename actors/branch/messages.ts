@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from '#runtime/content/json-value.ts';
 import type { JsonText } from '#runtime/content/json-text.ts';
 import type { Revision } from '#runtime/content/revision.ts';
-import type { ListConflicts, MergeBranch } from './merge-messages.ts';
+import type { ListConflicts, MergeBranch, ResolveMerge } from './merge-messages.ts';
 import type { EngineQuery } from './pair-messages.ts';
 import type { RevertRevisions } from './revert-messages.ts';
 
@@ -289,6 +289,7 @@ export type BranchCommand =
   | MoveHead
   | BecomeFork
   | MergeBranch
+  | ResolveMerge
   | RevertRevisions
   | InstallBuiltIns
   | InstallWorkspace;

@@ -1,17 +1,20 @@
 import { ROOT_ID } from '#runtime/content/content-node.ts';
-import type { JsonObject } from '#runtime/content/json-value.ts';
+import { type JsonObject, jsonEquals } from '#runtime/content/json-value.ts';
 import { orderKeyBetween } from '#runtime/content/order-key.ts';
 import { joinPath } from '#runtime/content/path.ts';
+import { overlayOf, storedTranslations, withOverlay } from '#runtime/content/translation.ts';
 import { requireArchetype, validateProperties, validationFailed } from '#runtime/content/validate-node.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import { BranchTable, childKey } from '#runtime/shard/key-layout.ts';
 import type { DefinitionNetChange } from '#runtime/tree/net-change.ts';
-import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import { makeNodeRecord, type NodeRecord } from '#runtime/tree/node-record.ts';
 import type { DefinitionChange, NodeChange } from '#runtime/tree/revision-store.ts';
 import { removeDefinition, writeDefinition } from '#runtime/tree/schema-store.ts';
 import { requireAllowed, rootParent } from './create-node.ts';
 import { SLICE_NODES, subtree } from './delete-node.ts';
 import type { EditScope } from './edit-scope.ts';
+import { resolveReferences } from './resolve-references.ts';
+import { changedNode } from './update-node.ts';
 
 /** One node that is written; `present` undefined: it is new here, `content` undefined: it goes. */
 export interface PlannedWrite {
@@ -25,8 +28,19 @@ export interface PlannedWrite {
   readonly changedLocale: string | null;
   /** Whether it gets the order key of `content`, or one right behind it. */
   readonly isPlaced: boolean;
-  /** Whether it only goes along with a node above it: version and stamps stay. */
+  /** Whether it only goes along with a node above it, or stays as it is: version and stamps stay. */
   readonly isFollower?: boolean;
+  /** What somebody gives instead of what `content` has. */
+  readonly given?: GivenContent;
+  /** What the revision calls a node that neither is here nor comes. */
+  readonly named?: NodeRecord;
+}
+
+/** Content as a caller gives it. It is checked when it is written, against the schema of then. */
+export interface GivenContent {
+  readonly properties?: JsonObject;
+  /** By locale, as the field `translations` of a node has it. */
+  readonly translations?: ReadonlyMap<string, JsonObject>;
 }
 
 /** What the writes belong to, in words. */
@@ -66,13 +80,13 @@ export class PlannedWrites {
 
   /** What the revision says it changed. */
   get changes(): readonly NodeChange[] {
-    return this.nodes.map(({ changedLocale, content, id, operation, present, workspace }) => {
-      const { nodeType, path } = (content ?? (present as NodeRecord)).header;
+    return this.nodes.map(({ changedLocale, content, id, named, operation, present, workspace }) => {
+      const { nodeType, path } = (content ?? present ?? (named as NodeRecord)).header;
       return {
         node_id: id,
         workspace,
         operation,
-        path: content === undefined ? path : this.#pathOf(workspace, id),
+        path: content === undefined ? path : this.pathOf(workspace, id),
         node_type: nodeType,
         ...(changedLocale === null ? {} : { translation_locale: changedLocale }),
       };
@@ -82,6 +96,11 @@ export class PlannedWrites {
   /** As {@link PlannedWrites.changes}, of definitions. */
   get definitions(): readonly DefinitionChange[] {
     return this.#definitions.map(({ kind, name, operation }) => ({ kind, name, operation }));
+  }
+
+  /** The write of a node, if there is one. */
+  of(workspace: string, id: string): PlannedWrite | undefined {
+    return this.#nodes.get(keyOf(workspace, id));
   }
 
   set(write: PlannedWrite): void {
@@ -95,7 +114,7 @@ export class PlannedWrites {
   /** Takes a node that nobody else changes along to where it will stand. Everything above it must be planned. */
   follow(workspace: string, present: NodeRecord): void {
     const { id, path, translations } = present.header;
-    if (this.#nodes.has(keyOf(workspace, id)) || this.#pathOf(workspace, id) === path) return;
+    if (this.#nodes.has(keyOf(workspace, id)) || this.pathOf(workspace, id) === path) return;
     this.set({
       workspace,
       id,
@@ -118,7 +137,7 @@ export class PlannedWrites {
   *followMoved(): Generator<undefined, void> {
     const moved = this.nodes.filter(({ content, id, present, workspace }) => {
       return (
-        content !== undefined && present !== undefined && this.#pathOf(workspace, id) !== present.header.path
+        content !== undefined && present !== undefined && this.pathOf(workspace, id) !== present.header.path
       );
     });
     const walked = new Set<string>();
@@ -133,12 +152,15 @@ export class PlannedWrites {
     }
   }
 
-  /** @throws {ServiceError} `VALIDATION_FAILED`, naming the node, for a unique value that is taken or a path too long */
+  /**
+   * @throws {ServiceError} `VALIDATION_FAILED`, naming the node, for a unique value that is taken, a path too long,
+   *   given content that is not valid, and when what comes out would be no tree
+   */
   *write(): Generator<undefined, void> {
     const { turn, writer, state } = this.#edit;
     const { nodes } = this;
     // Where a node goes is worked out while everything still stands where it stood.
-    for (const { content, id, workspace } of nodes) if (content !== undefined) this.#pathOf(workspace, id);
+    for (const { content, id, workspace } of nodes) if (content !== undefined) this.pathOf(workspace, id);
     yield* inSlices(nodes, ({ present, workspace, content }) => {
       if (present === undefined) return;
       writer.remove(workspace, present);
@@ -154,6 +176,10 @@ export class PlannedWrites {
     const kept = nodes.filter(({ content, isPlaced }) => content !== undefined && !isPlaced);
     const placed = nodes.filter(({ content, isPlaced }) => content !== undefined && isPlaced);
     yield* inSlices([...kept, ...placed.sort(byOrderKey)], (write) => this.#put(write));
+    // Given references may name what has only now come.
+    const given = nodes.filter((write) => write.given?.properties !== undefined);
+    yield* inSlices(given, (write) => this.#resolveReferences(write));
+    yield* inSlices(nodes, (write) => this.#requireNothingBelow(write));
   }
 
   /**
@@ -175,8 +201,8 @@ export class PlannedWrites {
     });
   }
 
-  /** Where a node stands once everything is written. */
-  #pathOf(workspace: string, id: string): string {
+  /** Where a node stands once everything is written. @throws {ServiceError} `VALIDATION_FAILED` when it is nowhere */
+  pathOf(workspace: string, id: string): string {
     if (id === ROOT_ID) return '/';
     const key = keyOf(workspace, id);
     const known = this.#paths.get(key);
@@ -186,32 +212,48 @@ export class PlannedWrites {
       throw invalid(`The ${this.#purpose.noun} would leave nodes below '${id}', which is not there`);
     }
     const { name, parentId } = record.header;
-    const path = joinPath(this.#pathOf(workspace, parentId), name);
+    const path = joinPath(this.pathOf(workspace, parentId), name);
     this.#paths.set(key, path);
     return path;
   }
 
   #put(write: PlannedWrite): void {
-    const { changedLocale, id, isFollower, operation, present, translations, workspace } = write;
+    const { changedLocale, id, isFollower, operation, present, workspace } = write;
     const content = write.content as NodeRecord;
     const { parentId } = content.header;
-    const path = this.#pathOf(workspace, id);
+    const path = this.pathOf(workspace, id);
     const orderKey = write.isPlaced
       ? this.#freeOrderKey(workspace, parentId, content.header.orderKey)
       : (present as NodeRecord).header.orderKey;
     const version = Math.max(content.header.version, present?.header.version ?? 0) + 1;
-    const change = { path, orderKey, translations, operation, changedLocale };
-    const next =
-      isFollower === true
-        ? this.#edit.carried(content, change)
-        : this.#edit.next(content, { ...change, version });
+    let next: NodeRecord;
     try {
+      if (this.#edit.head.idAt(workspace, path) !== undefined) throw invalid('there is another node');
+      const { properties, translations } = givenContent(this.#edit, write, content);
+      const change = { path, orderKey, translations, operation, changedLocale };
+      next =
+        isFollower === true
+          ? this.#edit.carried(content, change)
+          : this.#edit.next(content, { ...change, version }, properties);
       this.#edit.writer.add(workspace, next);
     } catch (error) {
       throw this.#naming(path, error);
     }
     const action = present === undefined ? 'Create' : 'Update';
     this.#edit.audit(workspace, next, action, this.#purpose.details);
+  }
+
+  #resolveReferences({ id, workspace }: PlannedWrite): void {
+    const { head, writer } = this.#edit;
+    const record = head.byId(workspace, id) as NodeRecord;
+    const resolved = resolveReferences(this.#edit, workspace, record.properties);
+    if (jsonEquals(resolved, record.properties)) return;
+    writer.replace(workspace, record, makeNodeRecord(record.header, resolved));
+  }
+
+  #requireNothingBelow({ content, id, workspace }: PlannedWrite): void {
+    if (content !== undefined || !this.#edit.head.hasChildren(workspace, id)) return;
+    throw invalid(`The ${this.#purpose.noun} would leave nodes below '${id}', which is not there`);
   }
 
   /** The wanted key, or one right behind it. */
@@ -233,6 +275,32 @@ export class PlannedWrites {
       cause: error,
     });
   }
+}
+
+/**
+ * The properties and translations a node gets.
+ *
+ * @returns properties undefined: those it has
+ * @throws {ServiceError} `VALIDATION_FAILED` when given ones are not valid
+ */
+function givenContent(
+  edit: EditScope,
+  { given, translations: planned, workspace }: PlannedWrite,
+  content: NodeRecord,
+): { properties: JsonObject | undefined; translations: JsonObject | null } {
+  if (given?.properties === undefined && given?.translations === undefined) {
+    return { properties: undefined, translations: planned };
+  }
+  const { archetype, nodeType } = content.header;
+  const valid = changedNode(edit, workspace, content, given.properties ?? content.properties, archetype, {});
+  const type = edit.requireType(workspace, nodeType);
+  let translations = planned;
+  for (const [locale, values] of given.translations ?? []) {
+    const field = { [locale]: values };
+    const stored = storedTranslations(valid.properties, field, edit.now, type, content.header.translations);
+    translations = withOverlay(translations, locale, overlayOf(stored, locale) ?? null);
+  }
+  return { properties: given.properties === undefined ? undefined : valid.properties, translations };
 }
 
 /**

@@ -53,6 +53,8 @@ export interface Turn extends TableReader {
    */
   put(table: number, key: string, value: Uint8Array): void;
   remove(table: number, key: string): void;
+  /** Takes back everything this command has written and told so far: a dry run does what it would do, and then this. */
+  undo(): void;
   /** A new id that sorts near those made at about the same time. */
   newId(): string;
   /** Tells subscribers what happened, once it is durable. */

@@ -87,7 +87,6 @@ export class TurnScope implements Turn {
     this.events.push(event);
   }
 
-  /** Takes every write of this command back, newest first. */
   undo(): void {
     for (let index = this.#undo.length - 1; index >= 0; index--) {
       const { table, key, before } = this.#undo[index] as Undo;

@@ -77,6 +77,35 @@ describe('POST merge', () => {
     expect(await client.headOf('main')).toBe(targetHead);
   });
 
+  it('merges edits of different nodes, and names a node both edited with its three states [MERGE-007]', async () => {
+    const main = await client.workspace();
+    for (const name of ['mine', 'yours']) expectStatus(await main.post('', folder(name, 'base')), 201);
+    await client.branch('disjoint', { upstream_branch: 'main' });
+    expectStatus(await main.put('/mine', title('ours')), 200);
+    const sourceHead = revisionOf(await main.on('disjoint').put('/yours', title('theirs')));
+    const done = await merged('main', { source_branch: 'disjoint' });
+    expect(done).toMatchObject({ success: true, nodes_changed: 1 });
+    const record = expectStatus(await client.managed('GET', `/revisions/${done.head}`), 200).json;
+    expect(record.merge_parent).toBe(sourceHead);
+    for (const [path, expected] of [
+      ['/mine', 'ours'],
+      ['/yours', 'theirs'],
+    ] as const) {
+      expect(expectStatus(await main.get(path), 200).json.properties.title).toBe(expected);
+    }
+    expectStatus(await main.put('/yours', title('ours')), 200);
+    expectStatus(await main.on('disjoint').put('/yours', title('theirs again')), 200);
+    expect((await merged('main', { source_branch: 'disjoint' })).conflicts).toMatchObject([
+      {
+        path: '/yours',
+        conflict_type: 'BothModified',
+        base_properties: { title: 'theirs' },
+        target_properties: { title: 'ours' },
+        source_properties: { title: 'theirs again' },
+      },
+    ]);
+  });
+
   it('fast-forwards in any spelling, and refuses diverged branches [MERGE-008, MERGE-015]', async () => {
     const main = await client.workspace();
     expectStatus(await main.post('', folder('one')), 201);
@@ -110,9 +139,14 @@ describe('POST merge', () => {
     const revision = await client.headOf('main');
     expect((await client.managed('PUT', '/branches/guarded/head', { revision })).status).toBe(403);
     expect((await client.managed('DELETE', '/branches/guarded')).status).toBe(403);
+    expectStatus(await client.managed('POST', '/tags', { name: 'marked', revision }), 201);
     for (const [target, source] of [
       ['never', 'main'],
       ['main', 'never'],
+      // A merge commit names the head of a branch; neither a tag nor a revision has one.
+      ['main', 'marked'],
+      ['main', revision],
+      ['marked', 'main'],
     ] as const) {
       const answer = await merge(target, { source_branch: source });
       expect([answer.status, answer.json.code]).toEqual([404, 'BRANCH_NOT_FOUND']);

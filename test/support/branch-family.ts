@@ -21,6 +21,7 @@ import type { TableReader } from '#runtime/shard/shard.ts';
 import { writeMergedRevisions } from '#runtime/tree/ancestry-store.ts';
 import type { NetChange } from '#runtime/tree/net-change.ts';
 import { writeRevision } from '#runtime/tree/revision-store.ts';
+import { findDamage } from './branch-checker.ts';
 import { callers, HostFixture } from './host-fixture.ts';
 
 /** The workspace of a family; it takes everything. */
@@ -53,6 +54,11 @@ interface BringOver {
 interface ReadPair {
   readonly type: 'ReadPair';
   readonly other: string;
+}
+
+/** Asks for everything about the tables that does not agree. Answer: one sentence each. */
+interface ReadDamage {
+  readonly type: 'ReadDamage';
 }
 
 /** What one side of a pair did, by id and by name. */
@@ -91,10 +97,7 @@ export class BranchFamily {
       defaultLanguage: 'en',
       supportedLanguages: ['en', 'de', 'fr'],
     } as { type: string });
-    const definition = { allowed_node_types: [], allowed_root_node_types: [] };
-    await fixture.command(repository, { type: 'PutWorkspace', name: WORKSPACE, definition } as {
-      type: string;
-    });
+    await family.putWorkspace(WORKSPACE);
     await family.createEmpty('main');
     await family.command('main', { type: 'InstallBuiltIns' });
     return family;
@@ -107,6 +110,12 @@ export class BranchFamily {
   /** Actor of a branch. */
   actor(branch: string): string {
     return actorId('default', 'site~1', `${branch}~1`, 'branch');
+  }
+
+  /** Makes a workspace that takes everything. */
+  async putWorkspace(name: string): Promise<void> {
+    const definition = { allowed_node_types: [], allowed_root_node_types: [] };
+    await this.fixture.command(repository, { type: 'PutWorkspace', name, definition } as { type: string });
   }
 
   /** Makes a branch without content. */
@@ -132,7 +141,7 @@ export class BranchFamily {
 
   async query<Answer>(
     branch: string,
-    query: BranchQuery | ReadPair,
+    query: BranchQuery | ReadPair | ReadDamage,
     caller: Caller = callers.admin,
   ): Promise<Answer> {
     const answer: unknown = await this.fixture.query(this.actor(branch), query, caller);
@@ -158,6 +167,11 @@ export class BranchFamily {
   /** What both sides did since they met, as a merge would see it. */
   pair(own: string, other: string): Promise<PairChanges> {
     return this.query(own, { type: 'ReadPair', other: this.actor(other) });
+  }
+
+  /** What does not agree in the tables of a branch. */
+  damage(branch: string): Promise<readonly string[]> {
+    return this.query(branch, { type: 'ReadDamage' });
   }
 
   /** Writes a merge commit. @returns null when the source has nothing the target lacks */
@@ -210,7 +224,8 @@ const mergingBranch: ActorKind = {
         if (command.type === 'BringOver') return bringOver(new EditScope(turn, state), command);
         return inner.execute(command as never, turn);
       },
-      query(query: BranchQuery | ReadPair, context) {
+      query(query: BranchQuery | ReadPair | ReadDamage, context) {
+        if (query.type === 'ReadDamage') return findDamage(context.view);
         if (query.type !== 'ReadPair') return inner.query(query as never, context);
         return settle(context, (reader) => pairChanges(state, reader, query.other));
       },

@@ -1,0 +1,322 @@
+import { ROOT_ID } from '#runtime/content/content-node.ts';
+import type { JsonObject } from '#runtime/content/json-value.ts';
+import { pathDepth } from '#runtime/content/path.ts';
+import { invalid, type ServiceError } from '#runtime/errors/service-error.ts';
+import type { NodeReader } from '#runtime/tree/node-reader.ts';
+import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import { nodeConflict } from './conflict-entries.ts';
+import { SLICE_NODES } from './delete-node.ts';
+import { type Changes, type Disputes, type MergeSides, nodeKeyOf } from './merge-conflicts.ts';
+import type { MergeConflict, MergeResolution } from './merge-messages.ts';
+import { MergedTree, type NodeDecision } from './merged-tree.ts';
+import type { DefinitionAddress, NodeAddress } from './pair-messages.ts';
+import { Resolutions } from './resolutions.ts';
+
+/** What was decided about a locale of a node, or about a definition. `values`: those of a manual resolution. */
+export interface AspectDecision {
+  readonly choice: 'ours' | 'theirs' | 'manual';
+  readonly values: JsonObject | null;
+}
+
+/** What was decided about a definition. */
+export interface DefinitionDecision extends DefinitionAddress, AspectDecision {}
+
+/** Everything that was decided about a merge. */
+export interface MergeDecisions {
+  /** Where nodes stand, with what was decided about them. */
+  readonly tree: MergedTree;
+  /** By {@link localeKeyOf}. */
+  readonly locales: ReadonlyMap<string, AspectDecision>;
+  /** By kind and name, as `nodeKeyOf` joins them. */
+  readonly definitions: ReadonlyMap<string, DefinitionDecision>;
+  /** Conflicts that nothing was decided about; nothing can be written then. */
+  readonly open: readonly MergeConflict[];
+}
+
+/** Names a locale of a node across workspaces. */
+export function localeKeyOf({ id, workspace }: NodeAddress, locale: string): string {
+  return `${nodeKeyOf(workspace, id)}\0${locale}`;
+}
+
+/** What decisions are made of. */
+export interface MergeQuestion {
+  readonly sides: MergeSides;
+  readonly disputes: Disputes;
+  /** The target's tree, in the state the sides were gathered in. */
+  readonly target: NodeReader;
+  readonly resolutions: readonly MergeResolution[];
+  /** @throws {ServiceError} when more nodes than this are too many for one commit */
+  checkSize(nodes: number): void;
+}
+
+/**
+ * Settles conflicts by resolutions, and with them everything that follows.
+ *
+ * - A resolution is about the node itself, one of its locales, or a definition. `keep-ours` leaves what the target
+ *   has, `keep-theirs` takes what the source has, its place included. `manual` gives the target's node other
+ *   properties, or the source's where the target has none; with null it goes, and what the target has below it.
+ * - Where one side deleted a node and the other one is kept, what was deleted below it is kept with it, unless the
+ *   keeping side had changed that: it is in conflict itself. A node that is kept keeps the nodes above it, too.
+ * - What the losing side put below a node that goes gets the state of the winning side: a new node goes as well, one
+ *   that was moved there stays where the winner has it.
+ * - Of two nodes at one place the one that is not named by the conflict goes the way of the one that is. Where a
+ *   resolution puts a node where another one is that no conflict was about so far, that is a conflict of its own.
+ *
+ * @returns yields wherever the work may rest
+ * @throws {ServiceError} `VALIDATION_FAILED` for a resolution without a conflict, and for resolutions that cannot
+ *   all be followed: a node kept below one that goes, two nodes at one place, nodes above each other
+ * @see Supplement 8.3
+ */
+export function* settleConflicts(question: MergeQuestion): Generator<undefined, MergeDecisions> {
+  const settler = new Settler(question);
+  for (const conflict of question.disputes.conflicts) settler.ask(conflict);
+  if (settler.open.length === 0) yield* settler.settle();
+  settler.resolutions.requireAllTaken();
+  return settler;
+}
+
+class Settler implements MergeDecisions {
+  readonly tree: MergedTree;
+  readonly locales = new Map<string, AspectDecision>();
+  readonly definitions = new Map<string, DefinitionDecision>();
+  readonly open: MergeConflict[] = [];
+  readonly resolutions: Resolutions;
+  readonly #question: MergeQuestion;
+  /** Nodes that go whose children have not been looked at. */
+  readonly #going: NodeAddress[] = [];
+  #gone = 0;
+
+  constructor(question: MergeQuestion) {
+    this.#question = question;
+    this.tree = new MergedTree(question.sides, question.target);
+    this.resolutions = new Resolutions(question.resolutions);
+  }
+
+  /** Looks for the resolution of a conflict. @returns whether there was one */
+  ask(conflict: MergeConflict): boolean {
+    const resolution = this.resolutions.take(conflict);
+    if (resolution === undefined) {
+      this.open.push(conflict);
+      return false;
+    }
+    const { node_id: id, translation_locale: locale, workspace } = conflict;
+    if (workspace === null) this.#decideDefinition(id, resolution);
+    else if (locale !== undefined)
+      this.locales.set(localeKeyOf({ workspace, id }, locale), aspect(resolution));
+    else this.#decideNode({ workspace, id }, resolution);
+    return true;
+  }
+
+  *settle(): Generator<undefined, void> {
+    const { other, own } = this.#question.sides;
+    yield* this.#keepWhatWasBelow('ours', other);
+    yield* this.#keepWhatWasBelow('theirs', own);
+    const nodes = topFirst(other, own);
+    // Every round decides about another node at least, so there is an end.
+    for (;;) {
+      yield* this.#removeBelow();
+      let isSettled = true;
+      yield* inSlices(nodes, (node) => {
+        if (this.#attach(node)) isSettled = false;
+      });
+      if (isSettled && this.#going.length === 0) isSettled = yield* this.#clearPlaces(nodes);
+      if (this.open.length > 0) return;
+      if (isSettled) break;
+    }
+    yield* this.#requireNoCycle(nodes);
+  }
+
+  #decideDefinition(id: string, resolution: MergeResolution): void {
+    const colon = id.indexOf(':');
+    const address = { kind: id.slice(0, colon) as DefinitionAddress['kind'], name: id.slice(colon + 1) };
+    this.definitions.set(nodeKeyOf(address.kind, address.name), { ...address, ...aspect(resolution) });
+  }
+
+  #decideNode(node: NodeAddress, { properties, type }: MergeResolution): void {
+    const isOurs = type === 'keep-ours' || (type === 'manual' && this.tree.targetState(node) !== undefined);
+    const choice = type === 'manual' && properties == null ? 'gone' : isOurs ? 'ours' : 'theirs';
+    const isGiven = choice !== 'gone' && type === 'manual' && properties != null;
+    this.#decide({ ...node, choice, origin: 'given', ...(isGiven ? { properties } : {}) });
+    const way = choice === 'theirs' ? 'theirs' : 'ours';
+    for (const rival of this.#question.disputes.rivals.get(nodeKeyOf(node.workspace, node.id)) ?? []) {
+      if (this.tree.decisionOf(rival) !== undefined || this.tree.sideOf(rival) === way) continue;
+      this.#decide({ ...rival, choice: way, origin: 'follows' });
+    }
+  }
+
+  #decide(decision: NodeDecision): void {
+    this.tree.decide(decision);
+    if (decision.choice === 'gone') this.#going.push(decision);
+  }
+
+  /** Nodes that the loser deleted together with one that is kept, and that the keeping side has as they were. */
+  *#keepWhatWasBelow(winner: 'ours' | 'theirs', losing: Changes): Generator<undefined, void> {
+    const { tree } = this;
+    const stateOf = (node: NodeAddress): NodeRecord | undefined =>
+      winner === 'ours' ? tree.targetState(node) : tree.sourceState(node);
+    yield* inSlices(losing.values(), (change) => {
+      const below: NodeAddress[] = [];
+      let node: NodeAddress = { workspace: change.workspace, id: change.nodeId };
+      while (node.id !== ROOT_ID) {
+        const deleted = losing.get(nodeKeyOf(node.workspace, node.id));
+        const state = stateOf(node);
+        if (deleted === undefined || deleted.after !== undefined || state === undefined) return;
+        const decided = tree.decisionOf(node);
+        if (decided !== undefined) {
+          if (decided.choice !== winner) return;
+          break;
+        }
+        below.push(node);
+        node = { workspace: node.workspace, id: state.header.parentId };
+      }
+      if (node.id === ROOT_ID) return;
+      for (const kept of below) this.#decide({ ...kept, choice: winner, origin: 'follows' });
+    });
+  }
+
+  /** What the target has below a node that goes, goes. */
+  *#removeBelow(): Generator<undefined, void> {
+    const { target } = this.#question;
+    for (let node = this.#going.pop(); node !== undefined; node = this.#going.pop()) {
+      const { id: parentId, workspace } = node;
+      for (const { id } of [...target.children(workspace, parentId)]) {
+        const child = { workspace, id };
+        const state = this.tree.stateOf(child);
+        if (state === undefined || state.header.parentId !== parentId) continue;
+        if (this.tree.decisionOf(child)?.origin === 'given') throw this.#keptBelow(child, node);
+        this.#decide({ ...child, choice: 'gone', origin: 'removed' });
+      }
+      this.#gone += 1;
+      this.#question.checkSize(this.#gone + this.#going.length);
+      if (this.#gone % SLICE_NODES === 0) yield;
+    }
+  }
+
+  /** Sees to it that a node that is there stands below one that is there. @returns whether that took a decision */
+  #attach(node: NodeAddress): boolean {
+    const { tree } = this;
+    const state = tree.stateOf(node);
+    if (state === undefined) return false;
+    const parent = { workspace: node.workspace, id: state.header.parentId };
+    if (tree.has(parent)) return false;
+    const decided = tree.decisionOf(node);
+    const above = tree.decisionOf(parent);
+    if (above === undefined) {
+      // The side that has the node where it is has its parent there, too; the other one deleted it.
+      if (decided === undefined) throw this.#keptBelow(node, parent);
+      this.#decide({ ...parent, choice: tree.sideOf(node), origin: 'follows' });
+      return true;
+    }
+    if (decided?.origin === 'given') throw this.#keptBelow(node, parent);
+    if (above.choice !== 'gone') {
+      if (decided?.origin === 'follows') throw this.#keptBelow(node, parent);
+      const choice = decided === undefined ? above.choice : 'gone';
+      this.#decide({ ...node, choice, origin: decided === undefined ? 'follows' : 'removed' });
+      return true;
+    }
+    const isFromSource = tree.sideOf(node) === 'theirs';
+    if (isFromSource && decided !== undefined) throw this.#keptBelow(node, parent);
+    const home = tree.targetState(node);
+    const staysAway = isFromSource && home?.header.parentId !== parent.id;
+    this.#decide({ ...node, choice: staysAway ? 'ours' : 'gone', origin: 'removed' });
+    return true;
+  }
+
+  /** Sees to it that no two nodes stand at one place. @returns whether that took no decision */
+  *#clearPlaces(nodes: readonly NodeAddress[]): Generator<undefined, boolean> {
+    const holders = new Map<string, NodeAddress>();
+    let isSettled = true;
+    yield* inSlices(nodes, (node) => {
+      const header = this.tree.stateOf(node)?.header;
+      if (header === undefined) return;
+      const place = `${node.workspace}\0${header.parentId}\0${header.name}`;
+      const holder = holders.get(place);
+      if (holder === undefined) holders.set(place, node);
+      else if (this.#clear(node, holder)) isSettled = false;
+    });
+    return isSettled;
+  }
+
+  /** One of two nodes at a place has to give way. @returns whether it was decided how */
+  #clear(node: NodeAddress, other: NodeAddress): boolean {
+    const isFirst = this.tree.decisionOf(node) === undefined;
+    const [named, holder] = isFirst ? [node, other] : [other, node];
+    const held = this.tree.stateOf(holder) as NodeRecord;
+    if (this.tree.decisionOf(named) !== undefined) {
+      throw unfit(`'${named.id}' and '${holder.id}' would both be at '${held.header.path}'`);
+    }
+    return this.ask(this.#placeConflict(named, held));
+  }
+
+  #placeConflict(node: NodeAddress, holder: NodeRecord): MergeConflict {
+    const { tree } = this;
+    const { other, own } = this.#question.sides;
+    const key = nodeKeyOf(node.workspace, node.id);
+    const base = (own.get(key) ?? other.get(key))?.before;
+    const target = tree.targetState(node);
+    const source = tree.sourceState(node);
+    // Of a new node, the side that does not have it has the other one there.
+    const states =
+      base === undefined
+        ? { base, target: target ?? holder, source: source ?? holder }
+        : { base, target, source };
+    const type = base === undefined ? 'BothAdded' : 'BothModified';
+    return { ...nodeConflict(type, node.workspace, states), node_id: node.id };
+  }
+
+  /** Going up from any node must end at the root. */
+  *#requireNoCycle(nodes: readonly NodeAddress[]): Generator<undefined, void> {
+    const sound = new Set<string>();
+    yield* inSlices(nodes, (node) => {
+      const way = new Set<string>();
+      let place: NodeAddress = node;
+      while (place.id !== ROOT_ID) {
+        const key = nodeKeyOf(place.workspace, place.id);
+        if (sound.has(key)) break;
+        const state = this.tree.stateOf(place);
+        if (state === undefined) break;
+        if (way.has(key)) throw unfit(`'${state.header.path}' would be above itself`);
+        way.add(key);
+        place = { workspace: place.workspace, id: state.header.parentId };
+      }
+      for (const key of way) sound.add(key);
+    });
+  }
+
+  #keptBelow(node: NodeAddress, parent: NodeAddress): ServiceError {
+    const pathOf = (one: NodeAddress): string =>
+      (this.tree.stateOf(one) ?? this.tree.targetState(one) ?? this.tree.sourceState(one))?.header.path ??
+      one.id;
+    return unfit(`'${pathOf(node)}' would be kept below '${pathOf(parent)}', which goes`);
+  }
+}
+
+function aspect({ properties, type }: MergeResolution): AspectDecision {
+  if (type === 'manual') return { choice: 'manual', values: properties ?? null };
+  return { choice: type === 'keep-ours' ? 'ours' : 'theirs', values: null };
+}
+
+function unfit(why: string): ServiceError {
+  return invalid(`The resolutions do not fit together: ${why}`, { field: 'resolutions' });
+}
+
+/** Every node either side changed, those nearer to the root first. */
+function topFirst(...sides: readonly Changes[]): readonly NodeAddress[] {
+  const found = new Map<string, { readonly depth: number; readonly node: NodeAddress }>();
+  for (const changes of sides) {
+    for (const [key, { after, before, nodeId, workspace }] of changes) {
+      const { path } = ((after ?? before) as NodeRecord).header;
+      if (!found.has(key)) found.set(key, { depth: pathDepth(path), node: { workspace, id: nodeId } });
+    }
+  }
+  return [...found.values()].sort((a, b) => a.depth - b.depth).map(({ node }) => node);
+}
+
+function* inSlices<T>(items: Iterable<T>, handle: (item: T) => void): Generator<undefined, void> {
+  let handled = 0;
+  for (const item of items) {
+    handle(item);
+    handled += 1;
+    if (handled % SLICE_NODES === 0) yield;
+  }
+}

@@ -267,8 +267,8 @@ export class BranchFixture {
 
   /** Makes the actors and what a test starts with. */
   async fill(setup: BranchSetup): Promise<void> {
-    this.#running.create(repository);
-    this.#running.create(branch);
+    await this.#running.create(repository);
+    await this.#running.create(branch);
     await this.repositoryCommand({
       type: 'InitializeRepository',
       repositoryId: 'site',

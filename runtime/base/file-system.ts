@@ -11,6 +11,14 @@ export interface VolumeSpace {
   readonly totalBytes: number;
 }
 
+/** What a folder says of a file. */
+export interface FileFacts {
+  /** In bytes. */
+  readonly size: number;
+  /** When its content changed last, in milliseconds since the Unix epoch. */
+  readonly modifiedMs: number;
+}
+
 /** An open file. Operations of one file may overlap; the caller orders those that must not. */
 export interface OpenFile {
   /**
@@ -43,6 +51,8 @@ export interface FileSystem {
   readdir(path: string): Promise<string[]>;
   /** Makes a folder and those above it; no error when it is there. New ones are on the disk afterwards. */
   makeDirectory(path: string): Promise<void>;
+  /** @returns what there is to know of a file without opening it */
+  stat(path: string): Promise<FileFacts>;
   unlink(path: string): Promise<void>;
   /** Replaces what is at `to` in one step. */
   rename(from: string, to: string): Promise<void>;
@@ -145,6 +155,10 @@ export const realFileSystem: FileSystem = {
       folder = dirname(folder);
       await syncDirectory(folder);
     }
+  },
+  async stat(path) {
+    const { mtimeMs: modifiedMs, size } = await called<fs.Stats>((callback) => fs.stat(path, callback));
+    return { size, modifiedMs };
   },
   unlink: (path) => fs.promises.unlink(path),
   rename: (from, to) => fs.promises.rename(from, to),

@@ -1,5 +1,5 @@
 import { dirname } from 'node:path';
-import type { FileSystem, OpenFile, OpenMode, VolumeSpace } from '#runtime/base/file-system.ts';
+import type { FileFacts, FileSystem, OpenFile, OpenMode, VolumeSpace } from '#runtime/base/file-system.ts';
 
 /** Operations that can be made to fail. */
 export type FileOperation =
@@ -219,6 +219,11 @@ export class FaultyFileSystem implements FileSystem {
   }
 
   async makeDirectory(): Promise<void> {}
+
+  /** There is no time here: everything is as old as can be. */
+  async stat(path: string): Promise<FileFacts> {
+    return { size: this.#inode(path, 'stat').live.length, modifiedMs: 0 };
+  }
 
   async unlink(path: string): Promise<void> {
     await this.#begin('unlink', path);

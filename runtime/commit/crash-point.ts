@@ -33,6 +33,12 @@ export const crashPointNames = [
   'before-branch-register',
   /** A branch is unregistered and its folder still stands. */
   'before-branch-removal',
+  /** A job is committed with what enqueued it, the queue does not have it yet. */
+  'before-job-relay',
+  /** The queue has a job, and the outbox it came from still has it too. */
+  'after-job-relay',
+  /** A job has done all of its work, the queue does not know. */
+  'before-job-complete',
   /** Every shard is past a journal segment that still exists. */
   'before-segment-removal',
   /** A journal segment is gone, the next one is the first. */

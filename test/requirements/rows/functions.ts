@@ -41,7 +41,12 @@ export const functionsRows: readonly Requirement[] = [
   { id: 'JOB-002', document: 5, section: 'Jobs', status: 'planned', theme: 'functions', behaviour: '`/management/events/jobs` sends the existing jobs first, then `job-update` on change; an identity token answers 403', covers: ['5/103'] },
   { id: 'JOB-003', document: 5, section: 'Jobs', status: 'planned', theme: 'functions', behaviour: '`GET /management/jobs` and `DELETE /management/jobs/{id}` need an admin token and answer `{success, data, error}`' },
   { id: 'JOB-004', document: 5, section: 'Jobs', status: 'planned', theme: 'functions', behaviour: 'An unknown job answers 404' },
-  { id: 'JOB-005', document: 5, section: 'Jobs', status: 'planned', theme: 'functions', behaviour: 'An enqueue is part of its commit: a job of a rolled-back write never runs' },
+  { id: 'JOB-005', document: 5, section: 'Jobs', status: 'verified', theme: 'functions', behaviour: 'An enqueue is part of its commit: a job of a rolled-back write never runs' },
+  { id: 'JOB-006', document: 'design', section: 'Jobs', status: 'verified', theme: 'functions', behaviour: 'A job that is enqueued twice under one id runs once, also when the first is done already' },
+  { id: 'JOB-007', document: 5, section: 'Jobs', status: 'verified', theme: 'functions', behaviour: 'While a job with a key is active, another one with the same key is not made: the active one stands for it' },
+  { id: 'JOB-008', document: 5, section: 'Jobs', status: 'verified', theme: 'functions', behaviour: 'A failed job is tried again at most 3 times after growing waits, then it is a dead letter: `Failed`, and kept' },
+  { id: 'JOB-009', document: 5, section: 'Jobs', status: 'verified', theme: 'functions', behaviour: 'A job nothing is heard of is given to another worker, and what the first one answers late changes nothing' },
+  { id: 'JOB-010', document: 'design', section: 'Jobs', status: 'verified', theme: 'functions', behaviour: 'Jobs survive a restart: what waited waits, what ran is run again, what is final stays so' },
   { id: 'FN-035', document: 2, section: 'Triggers', status: 'planned', theme: 'functions', behaviour: 'GET, POST, PUT and DELETE of `/api/triggers/{repo}/{trigger_name}` and `/api/webhooks/{repo}/{webhook_id}`, with an optional path suffix, call the function of an HTTP trigger' },
   { id: 'FN-036', document: 2, section: 'Triggers', status: 'planned', theme: 'functions', behaviour: 'A package install writes its content as revisions' },
 ];

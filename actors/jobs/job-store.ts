@@ -1,0 +1,181 @@
+import { CommonTable, type Turn } from '#runtime/commit/behaviour.ts';
+import { isActive, type JobPriority, jobPriorities, type JobState } from '#runtime/jobs/job.ts';
+import { decodeJsonRow, encodeJsonRow } from '#runtime/shard/json-row.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
+import type { QueueStanding } from './messages.ts';
+import {
+  agendaId,
+  agendaKey,
+  agendaTime,
+  agendaUpTo,
+  allJobs,
+  coalescingKey,
+  JobsTable,
+  type JobRow,
+} from './jobs-tables.ts';
+
+/** Numbers that are kept because counting anew would cost every row. */
+export interface JobTotals {
+  readonly active: number;
+  readonly final: number;
+  readonly dispatched: Readonly<Record<JobPriority, number>>;
+}
+
+const TOTALS_KEY = 'totals';
+
+const noTotals: JobTotals = { active: 0, final: 0, dispatched: { high: 0, normal: 0, low: 0 } };
+
+/** The totals of a queue. */
+export function readTotals(reader: TableReader): JobTotals {
+  const bytes = reader.get(CommonTable.meta, TOTALS_KEY);
+  return bytes === undefined ? noTotals : (decodeJsonRow(bytes) as JobTotals);
+}
+
+/** Counts one more attempt that was handed out. */
+export function countDispatch(turn: Turn, priority: JobPriority): void {
+  const totals = readTotals(turn);
+  const dispatched = { ...totals.dispatched, [priority]: totals.dispatched[priority] + 1 };
+  turn.put(CommonTable.meta, TOTALS_KEY, encodeJsonRow({ ...totals, dispatched }));
+}
+
+/** A job by its id. */
+export function readJob(reader: TableReader, id: string): JobRow | undefined {
+  // LMDB takes no empty key, and nobody's id is as long as a key may be.
+  if (id === '' || id.length > 100) return undefined;
+  const bytes = reader.get(JobsTable.jobs, id);
+  return bytes === undefined ? undefined : (decodeJsonRow(bytes) as JobRow);
+}
+
+/** The active job that has a coalescing key. */
+export function readActive(reader: TableReader, key: string): JobRow | undefined {
+  const bytes = reader.get(JobsTable.keys, coalescingKey(key));
+  return bytes === undefined ? undefined : readJob(reader, Buffer.from(bytes).toString('latin1'));
+}
+
+/**
+ * Stores a job with everything that points to it.
+ *
+ * @param before as it was; undefined for a new one
+ */
+export function storeJob(turn: Turn, before: JobRow | undefined, job: JobRow): void {
+  if (before !== undefined) turn.remove(JobsTable.agenda, agendaKey(before));
+  turn.put(JobsTable.agenda, agendaKey(job), Buffer.from(job.type, 'utf8'));
+  turn.put(JobsTable.jobs, job.id, encodeJsonRow(job));
+  setKey(turn, job);
+  recount(turn, before?.state, job.state);
+}
+
+/** Removes a job with everything that points to it. */
+export function dropJob(turn: Turn, job: JobRow): void {
+  turn.remove(JobsTable.agenda, agendaKey(job));
+  turn.remove(JobsTable.jobs, job.id);
+  recount(turn, job.state, undefined);
+}
+
+/** Jobs of one sort up to a time, the earliest first, at most `most` of them. */
+export function dueJobs(
+  reader: TableReader,
+  entry: 'leased' | 'final',
+  upToMs: number | undefined,
+  most: number,
+): JobRow[] {
+  const jobs: JobRow[] = [];
+  for (const { key } of reader.range(JobsTable.agenda, agendaUpTo(entry, upToMs))) {
+    jobs.push(readJob(reader, agendaId(key)) as JobRow);
+    if (jobs.length === most) break;
+  }
+  return jobs;
+}
+
+/**
+ * The first waiting job of a priority that is due and of one of the types. Cost follows the waiting jobs before it,
+ * which are none unless nobody here handles their types.
+ */
+export function firstDue(
+  reader: TableReader,
+  priority: JobPriority,
+  types: ReadonlySet<string>,
+  nowMs: number,
+): JobRow | undefined {
+  for (const { key, value } of reader.range(JobsTable.agenda, agendaUpTo('scheduled', nowMs, priority))) {
+    if (types.has(Buffer.from(value).toString('utf8'))) return readJob(reader, agendaId(key));
+  }
+  return undefined;
+}
+
+/** Where the queue stands. @param types those that matter to the one who asks; default: all */
+export function standingOf(reader: TableReader, types?: ReadonlySet<string>): QueueStanding {
+  let dueMs = earliest(reader, 'leased');
+  for (const priority of jobPriorities) {
+    for (const { key, value } of reader.range(
+      JobsTable.agenda,
+      agendaUpTo('scheduled', undefined, priority),
+    )) {
+      if (types !== undefined && !types.has(Buffer.from(value).toString('utf8'))) continue;
+      const at = agendaTime(key);
+      if (dueMs === null || at < dueMs) dueMs = at;
+      break;
+    }
+  }
+  return { dueMs, cleanMs: earliest(reader, 'final') };
+}
+
+/** How many active jobs there are, by priority and by type. Cost follows their number. */
+export function countActive(reader: TableReader): {
+  readonly scheduled: Record<JobPriority, number>;
+  readonly types: Record<string, { scheduled: number; running: number }>;
+} {
+  const scheduled = { high: 0, normal: 0, low: 0 };
+  const types = new Map<string, { scheduled: number; running: number }>();
+  const note = (value: Uint8Array, state: 'scheduled' | 'running'): void => {
+    const type = Buffer.from(value).toString('utf8');
+    const counts = types.get(type) ?? { scheduled: 0, running: 0 };
+    counts[state] += 1;
+    types.set(type, counts);
+  };
+  for (const priority of jobPriorities) {
+    for (const { value } of reader.range(JobsTable.agenda, agendaUpTo('scheduled', undefined, priority))) {
+      scheduled[priority] += 1;
+      note(value, 'scheduled');
+    }
+  }
+  for (const { value } of reader.range(JobsTable.agenda, agendaUpTo('leased'))) note(value, 'running');
+  return { scheduled, types: Object.fromEntries(types) };
+}
+
+/** Jobs newest first. */
+export function newestJobs(reader: TableReader, limit: number, offset: number): JobRow[] {
+  const jobs: JobRow[] = [];
+  let passed = 0;
+  if (limit <= 0) return jobs;
+  for (const { value } of reader.range(JobsTable.jobs, { ...allJobs, reverse: true })) {
+    passed += 1;
+    if (passed <= offset) continue;
+    jobs.push(decodeJsonRow(value) as JobRow);
+    if (jobs.length === limit) break;
+  }
+  return jobs;
+}
+
+function earliest(reader: TableReader, entry: 'leased' | 'final'): number | null {
+  for (const { key } of reader.range(JobsTable.agenda, agendaUpTo(entry))) return agendaTime(key);
+  return null;
+}
+
+/** Only an active job holds its key, so that the next one of the key is made. */
+function setKey(turn: Turn, { id, key, state }: JobRow): void {
+  if (key === null) return;
+  if (isActive({ state })) turn.put(JobsTable.keys, coalescingKey(key), Buffer.from(id, 'latin1'));
+  else turn.remove(JobsTable.keys, coalescingKey(key));
+}
+
+function recount(turn: Turn, before: JobState | undefined, after: JobState | undefined): void {
+  const isCounted = (state: JobState | undefined, active: boolean): number =>
+    state !== undefined && isActive({ state }) === active ? 1 : 0;
+  const active = isCounted(after, true) - isCounted(before, true);
+  const final = isCounted(after, false) - isCounted(before, false);
+  if (active === 0 && final === 0) return;
+  const totals = readTotals(turn);
+  const next = { ...totals, active: totals.active + active, final: totals.final + final };
+  turn.put(CommonTable.meta, TOTALS_KEY, encodeJsonRow(next));
+}

@@ -1,0 +1,238 @@
+import type { Turn } from '#runtime/commit/behaviour.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import {
+  isActive,
+  JOB_ERROR_CHARACTERS_MAX,
+  JOB_RETRIES_MAX,
+  JOB_TIMEOUT_MS,
+  jobPriorities,
+  type JobState,
+  TIMEOUT_MARK,
+} from '#runtime/jobs/job.ts';
+import type { FailureOutcome } from '#runtime/jobs/ports.ts';
+import {
+  countDispatch,
+  dropJob,
+  dueJobs,
+  firstDue,
+  readActive,
+  readJob,
+  readTotals,
+  storeJob,
+} from './job-store.ts';
+import type { JobRow } from './jobs-tables.ts';
+import type { ClaimedBy, ClaimJob, CompleteJob, EnqueueJob, FailJob, RenewJob } from './messages.ts';
+
+/** Bounds of the queue of one repository. */
+export interface JobsLimits {
+  /** Active jobs; one more is refused. */
+  readonly activeMax: number;
+  /** Final jobs; above it those that would be forgotten first are forgotten early. */
+  readonly finalMax: number;
+  /** How long a completed or cancelled job is kept, in milliseconds. */
+  readonly retentionMs: number;
+  /** How long a failed job is kept, in milliseconds. */
+  readonly deadLetterMs: number;
+}
+
+/** Jobs one command takes back or forgets besides what it is for. */
+const SWEPT_MAX = 200;
+
+/** Final jobs forgotten early with each one that becomes final: two, so that there are fewer in the end. */
+const FORGOTTEN_EARLY = 2;
+
+/** @see messages.ts, EnqueueJob */
+export function enqueue({ job }: EnqueueJob, turn: Turn, limits: JobsLimits): JobRow {
+  const known = readJob(turn, job.id) ?? (job.key === undefined ? undefined : readActive(turn, job.key));
+  if (known !== undefined) return known;
+  if (readTotals(turn).active >= limits.activeMax) {
+    throw new ServiceError('OVERLOADED', `A repository has at most ${limits.activeMax} jobs waiting`);
+  }
+  const { about, id, key, payload, priority, retriesMax, timeoutMs, type } = job;
+  const row: JobRow = {
+    id,
+    type,
+    about,
+    payload,
+    key: key ?? null,
+    priority: priority ?? 'normal',
+    timeoutMs: timeoutMs ?? JOB_TIMEOUT_MS,
+    retriesMax: retriesMax ?? JOB_RETRIES_MAX,
+    state: 'scheduled',
+    createdAtMs: turn.wallMs,
+    dueAtMs: turn.wallMs,
+    startedAtMs: null,
+    finishedAtMs: null,
+    heartbeatAtMs: null,
+    retries: 0,
+    progress: 0,
+    error: null,
+    result: null,
+    claim: null,
+    forgetAtMs: null,
+  };
+  storeJob(turn, undefined, row);
+  return row;
+}
+
+/**
+ * Takes the next due job, after taking back those whose leases have ended.
+ *
+ * @see messages.ts, ClaimJob
+ */
+export function claim(command: ClaimJob, turn: Turn, limits: JobsLimits): JobRow | undefined {
+  for (const lapsed of dueJobs(turn, 'leased', turn.wallMs, SWEPT_MAX)) takeBack(turn, lapsed, limits);
+  const types = new Set(command.types);
+  for (const priority of jobPriorities) {
+    const found = firstDue(turn, priority, types, turn.wallMs);
+    if (found === undefined) continue;
+    const { leaseMs, token, worker } = command;
+    const taken: JobRow = {
+      ...found,
+      state: 'running',
+      startedAtMs: found.startedAtMs ?? turn.wallMs,
+      heartbeatAtMs: turn.wallMs,
+      claim: { token, worker, untilMs: turn.wallMs + leaseMs },
+    };
+    storeJob(turn, found, taken);
+    countDispatch(turn, priority);
+    return taken;
+  }
+  return undefined;
+}
+
+/** @returns whether the attempt still held the job. @see messages.ts, RenewJob */
+export function renew(command: RenewJob, turn: Turn): boolean {
+  const job = heldBy(command, turn);
+  if (job === undefined) return false;
+  const { leaseMs, progress = job.progress, token } = command;
+  const untilMs = turn.wallMs + leaseMs;
+  const worker = job.claim?.worker ?? '';
+  storeJob(turn, job, {
+    ...job,
+    progress: Math.min(Math.max(progress, 0), 1),
+    heartbeatAtMs: turn.wallMs,
+    claim: { token, worker, untilMs },
+  });
+  return true;
+}
+
+/** @returns whether the attempt still held the job. @see messages.ts, CompleteJob */
+export function complete(command: CompleteJob, turn: Turn, limits: JobsLimits): boolean {
+  const job = heldBy(command, turn);
+  if (job === undefined) return false;
+  const { result } = command;
+  finish(turn, job, 'completed', { result, progress: 1, error: null, heartbeatAtMs: turn.wallMs }, limits);
+  return true;
+}
+
+/** @returns whether the attempt still held the job. @see messages.ts, ReleaseJob */
+export function release(command: ClaimedBy, turn: Turn): boolean {
+  const job = heldBy(command, turn);
+  if (job === undefined) return false;
+  storeJob(turn, job, { ...job, state: 'scheduled', dueAtMs: turn.wallMs, claim: null });
+  return true;
+}
+
+/** @see messages.ts, FailJob */
+export function fail(command: FailJob, turn: Turn, limits: JobsLimits): FailureOutcome {
+  const job = heldBy(command, turn);
+  if (job === undefined) return 'lost';
+  return failed(turn, job, command.error, command.retryAfterMs, limits);
+}
+
+/** Takes back what processes other than the given one had taken. @see messages.ts, RecoverJobs */
+export function recover(worker: string, turn: Turn, limits: JobsLimits): void {
+  for (const job of dueJobs(turn, 'leased', undefined, limits.activeMax)) {
+    if (job.claim?.worker !== worker) takeBack(turn, job, limits);
+  }
+}
+
+/** Forgets final jobs whose time is up. @see messages.ts, CleanJobs */
+export function clean(turn: Turn): void {
+  for (const job of dueJobs(turn, 'final', turn.wallMs, SWEPT_MAX)) dropJob(turn, job);
+}
+
+/** @throws {ServiceError} `NOT_FOUND`, `CONFLICT`. @see messages.ts, CancelJob */
+export function cancel(id: string, turn: Turn, limits: JobsLimits): void {
+  const job = requireJob(turn, id);
+  if (job.state === 'cancelled') return;
+  if (!isActive(job)) throw new ServiceError('CONFLICT', `Job '${id}' is ${job.state} already`);
+  finish(turn, job, 'cancelled', {}, limits);
+}
+
+/** @throws {ServiceError} `NOT_FOUND`, `CONFLICT`. @see messages.ts, RemoveJob */
+export function remove(id: string, turn: Turn): void {
+  const job = requireJob(turn, id);
+  if (isActive(job)) throw new ServiceError('CONFLICT', `Job '${id}' is active; cancel it first`);
+  dropJob(turn, job);
+}
+
+/** @returns how many were removed. @see messages.ts, RemoveJobs */
+export function removeAll(ids: readonly string[], turn: Turn): number {
+  let removed = 0;
+  for (const id of new Set(ids)) {
+    const job = readJob(turn, id);
+    if (job === undefined || isActive(job)) continue;
+    dropJob(turn, job);
+    removed += 1;
+  }
+  return removed;
+}
+
+function requireJob(turn: Turn, id: string): JobRow {
+  const job = readJob(turn, id);
+  if (job === undefined) throw new ServiceError('NOT_FOUND', `Job '${id}' not found`);
+  return job;
+}
+
+/** The job of an attempt; undefined when it has been cancelled, forgotten or given to somebody else. */
+function heldBy({ id, token }: ClaimedBy, turn: Turn): JobRow | undefined {
+  const job = readJob(turn, id);
+  return job?.claim?.token === token ? job : undefined;
+}
+
+/** Nothing was heard of an attempt: it counts as a failed one, so that what kills its worker is not run for ever. */
+function takeBack(turn: Turn, job: JobRow, limits: JobsLimits): void {
+  failed(turn, job, `${TIMEOUT_MARK} Nothing was heard of the worker any more`, 0, limits);
+}
+
+function failed(
+  turn: Turn,
+  job: JobRow,
+  text: string,
+  retryAfterMs: number | null,
+  limits: JobsLimits,
+): FailureOutcome {
+  const error = text.slice(0, JOB_ERROR_CHARACTERS_MAX);
+  if (retryAfterMs === null || job.retries >= job.retriesMax) {
+    finish(turn, job, 'failed', { error }, limits);
+    return 'dead';
+  }
+  const dueAtMs = turn.wallMs + retryAfterMs;
+  storeJob(turn, job, {
+    ...job,
+    state: 'scheduled',
+    dueAtMs,
+    error,
+    retries: job.retries + 1,
+    claim: null,
+  });
+  return 'retried';
+}
+
+function finish(turn: Turn, job: JobRow, state: JobState, change: Partial<JobRow>, limits: JobsLimits): void {
+  const keptMs = state === 'failed' ? limits.deadLetterMs : limits.retentionMs;
+  storeJob(turn, job, {
+    ...job,
+    ...change,
+    state,
+    finishedAtMs: turn.wallMs,
+    claim: null,
+    forgetAtMs: turn.wallMs + keptMs,
+  });
+  if (readTotals(turn).final <= limits.finalMax) return;
+  for (const early of dueJobs(turn, 'final', undefined, FORGOTTEN_EARLY)) {
+    if (early.id !== job.id) dropJob(turn, early);
+  }
+}

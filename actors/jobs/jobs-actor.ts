@@ -1,0 +1,130 @@
+import { requireAdministrator } from '#runtime/access/policy.ts';
+import { unreachable } from '#runtime/base/assert.ts';
+import type { ActorBehaviour, ActorKind, Caller, QueryContext, Turn } from '#runtime/commit/behaviour.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import type { JobRecord } from '#runtime/jobs/job.ts';
+import type { JobCounts } from '#runtime/jobs/ports.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
+import { countActive, newestJobs, readJob, readTotals, standingOf } from './job-store.ts';
+import {
+  cancel,
+  claim,
+  clean,
+  complete,
+  enqueue,
+  fail,
+  type JobsLimits,
+  recover,
+  release,
+  remove,
+  removeAll,
+  renew,
+} from './job-transitions.ts';
+import { jobsTableNames, type JobRow } from './jobs-tables.ts';
+import type { JobsCommand, JobsQuery } from './messages.ts';
+
+/**
+ * The background jobs of one repository: their records, and the queue itself in a process of its own. A state
+ * machine that does no work: workers claim jobs and say what became of them.
+ *
+ * Invariants: invariants.md in this folder.
+ */
+class JobsActor implements ActorBehaviour {
+  readonly #limits: JobsLimits;
+
+  constructor(limits: JobsLimits) {
+    this.#limits = limits;
+  }
+
+  execute(command: JobsCommand, turn: Turn): unknown {
+    const limits = this.#limits;
+    switch (command.type) {
+      case 'CancelJob':
+        requireAdministrator(turn.caller.policy, turn.caller.principal);
+        return cancel(command.id, turn, limits);
+      case 'RemoveJob':
+        requireAdministrator(turn.caller.policy, turn.caller.principal);
+        return remove(command.id, turn);
+      case 'RemoveJobs':
+        requireAdministrator(turn.caller.policy, turn.caller.principal);
+        return removeAll(command.ids, turn);
+      default:
+        requireEngine(turn.caller);
+        return this.#work(command, turn);
+    }
+  }
+
+  #work(
+    command: Exclude<JobsCommand, { type: 'CancelJob' | 'RemoveJob' | 'RemoveJobs' }>,
+    turn: Turn,
+  ): unknown {
+    const limits = this.#limits;
+    switch (command.type) {
+      case 'EnqueueJob': {
+        const job = enqueue(command, turn, limits);
+        return { job: recordOf(job), standing: standingOf(turn) };
+      }
+      case 'ClaimJob': {
+        const job = claim(command, turn, limits);
+        const standing = standingOf(turn, new Set(command.types));
+        return { job: job === undefined ? null : recordOf(job), standing };
+      }
+      case 'RenewJob':
+        return { isHeld: renew(command, turn), standing: standingOf(turn) };
+      case 'CompleteJob':
+        return { isHeld: complete(command, turn, limits), standing: standingOf(turn) };
+      case 'ReleaseJob':
+        return { isHeld: release(command, turn), standing: standingOf(turn) };
+      case 'FailJob':
+        return { outcome: fail(command, turn, limits), standing: standingOf(turn) };
+      case 'RecoverJobs':
+        recover(command.worker, turn, limits);
+        return { standing: standingOf(turn) };
+      case 'CleanJobs':
+        clean(turn);
+        return { standing: standingOf(turn) };
+      default:
+        return unreachable(command);
+    }
+  }
+
+  query(query: JobsQuery, { caller, view }: QueryContext): unknown {
+    requireAdministrator(caller.policy, caller.principal);
+    switch (query.type) {
+      case 'FindJob': {
+        const job = readJob(view, query.id);
+        return job === undefined ? undefined : recordOf(job);
+      }
+      case 'ListJobs':
+        return newestJobs(view, query.limit, query.offset).map(recordOf);
+      case 'CountJobs':
+        return countsOf(view, this.#limits);
+      default:
+        return unreachable(query);
+    }
+  }
+}
+
+/** Who works on the queue. */
+function requireEngine({ principal }: Caller): void {
+  if (principal.kind !== 'system') throw new ServiceError('FORBIDDEN');
+}
+
+/** What is told of a job: not who works on it. */
+function recordOf({ claim: _claim, forgetAtMs: _forgetAtMs, ...record }: JobRow): JobRecord {
+  return record;
+}
+
+function countsOf(view: TableReader, { activeMax }: JobsLimits): JobCounts {
+  const { active, dispatched, final } = readTotals(view);
+  return { ...countActive(view), dispatched, activeMax, kept: active + final };
+}
+
+/** The kind `jobs`: one actor for each repository that has had a job, id `{tenant}/{repository}~{uid}/jobs`. */
+export function jobsActor(limits: JobsLimits): ActorKind {
+  return Object.freeze({
+    kind: 'jobs',
+    tables: jobsTableNames,
+    create: () => new JobsActor(limits),
+  });
+}

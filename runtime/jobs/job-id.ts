@@ -1,0 +1,26 @@
+/** What an id looks like: a UUID of version 7. */
+const shape = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+
+/** Suffix of a repository's part of an actor id. */
+const uidShape = /~([0-9a-f]{10})$/;
+
+/** Characters of a uid. */
+const UID_CHARACTERS = 10;
+
+/**
+ * The id of a job: a UUID of version 7 whose last ten digits are the suffix of its repository, because a job is
+ * asked for by its id alone and every repository keeps its own. Within one repository and millisecond 34 random
+ * bits tell two jobs apart.
+ *
+ * @param uuid a fresh UUID of version 7
+ * @param repositoryPart `{name}~{uid}` of the repository, as in actor ids
+ */
+export function jobIdOf(uuid: string, repositoryPart: string): string {
+  const uid = uidShape.exec(repositoryPart)?.[1];
+  return uid === undefined ? uuid : uuid.slice(0, -UID_CHARACTERS) + uid;
+}
+
+/** Whether a text can be the id of a job of a repository. @param repositoryPart `{name}~{uid}` */
+export function mayBeJobOf(id: string, repositoryPart: string): boolean {
+  return shape.test(id) && repositoryPart.endsWith(`~${id.slice(-UID_CHARACTERS)}`);
+}

@@ -1,0 +1,123 @@
+import { engineCaller } from '#runtime/actor/engine-caller.ts';
+import type { ActorId, Router } from '#runtime/actor/ports.ts';
+import { type Backoff, backoffMs } from '#runtime/base/backoff.ts';
+import type { Clock, Timer } from '#runtime/base/clock.ts';
+import type { Random } from '#runtime/base/random.ts';
+import { crashPoint } from '#runtime/commit/crash-point.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import type { Log } from '#runtime/telemetry/log-context.ts';
+import type { NewJob } from './job.ts';
+import { type EmptyOutbox, OUTBOX_PAGE, type ReadOutbox, scopeOf } from './outbox.ts';
+import type { Queue } from './ports.ts';
+
+/** Waits after an outbox could not be emptied. */
+const RETRIES: Backoff = { firstMs: 250, factor: 2, mostMs: 60_000 };
+
+/** What the relay works with. */
+export interface RelayEnvironment {
+  readonly router: Router;
+  readonly queue: Queue;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+/** One actor's outbox being emptied. */
+interface Delivery {
+  /** Settles when the present round and the one waiting behind it are done. */
+  current: Promise<void>;
+  /** The round that begins when the present one is done. */
+  next: Promise<void> | undefined;
+}
+
+/**
+ * Brings jobs from the outboxes of actors to the queue: enqueues them there, then takes them out here. A crash in
+ * between enqueues again, which the queue takes for the same job. What cannot be delivered is tried until it can.
+ *
+ * Somebody has to say which outboxes there is something in: the event {@link jobEnqueued} while the process
+ * lives; at a start, whoever knows which actors may have enqueued before.
+ */
+export class OutboxRelay {
+  readonly #environment: RelayEnvironment;
+  readonly #deliveries = new Map<ActorId, Delivery>();
+  readonly #retries = new Map<ActorId, { readonly timer: Timer; readonly count: number }>();
+  readonly #engine = engineCaller('');
+  #isClosed = false;
+
+  constructor(environment: RelayEnvironment) {
+    this.#environment = environment;
+  }
+
+  /**
+   * Empties the outbox of an actor. Resolves when everything that was in it at the call has been brought to the
+   * queue, or when that failed and is going to be tried again.
+   */
+  deliver(actor: ActorId): Promise<void> {
+    if (this.#isClosed) return Promise.resolve();
+    const running = this.#deliveries.get(actor);
+    if (running === undefined) {
+      const delivery: Delivery = { current: this.#round(actor), next: undefined };
+      this.#deliveries.set(actor, delivery);
+      void this.#follow(actor, delivery);
+      return delivery.current;
+    }
+    // What was committed since the present round read the outbox is for the next one.
+    running.next ??= running.current.then(() => this.#round(actor));
+    return running.next;
+  }
+
+  /** Stops trying again and waits for what is under way. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    for (const { timer } of this.#retries.values()) timer.cancel();
+    this.#retries.clear();
+    await Promise.all([...this.#deliveries.values()].map(({ current, next }) => next ?? current));
+  }
+
+  async #follow(actor: ActorId, delivery: Delivery): Promise<void> {
+    for (;;) {
+      await delivery.current;
+      if (delivery.next === undefined) break;
+      delivery.current = delivery.next;
+      delivery.next = undefined;
+    }
+    this.#deliveries.delete(actor);
+  }
+
+  async #round(actor: ActorId): Promise<void> {
+    const retry = this.#retries.get(actor);
+    retry?.timer.cancel();
+    try {
+      await this.#empty(actor);
+      this.#retries.delete(actor);
+    } catch (error) {
+      // The actor has been removed, and its jobs with it.
+      const isGone = error instanceof ServiceError && error.code === 'NOT_FOUND';
+      if (isGone || this.#isClosed) this.#retries.delete(actor);
+      else this.#retryLater(actor, retry?.count ?? 0, error);
+    }
+  }
+
+  async #empty(actor: ActorId): Promise<void> {
+    const { queue, router } = this.#environment;
+    const read: ReadOutbox = { type: 'ReadOutbox' };
+    for (;;) {
+      const jobs = (await router.query(actor, read, this.#engine)) as readonly NewJob[];
+      if (jobs.length === 0) return;
+      crashPoint('before-job-relay');
+      await queue.prepare(scopeOf(actor));
+      for (const job of jobs) await queue.enqueue(scopeOf(actor), job);
+      crashPoint('after-job-relay');
+      const empty: EmptyOutbox = { type: 'EmptyOutbox', ids: jobs.map(({ id }) => id) };
+      await router.command(actor, empty, { caller: this.#engine });
+      if (jobs.length < OUTBOX_PAGE) return;
+    }
+  }
+
+  #retryLater(actor: ActorId, count: number, error: unknown): void {
+    const { clock, log, random } = this.#environment;
+    log.warn('jobs could not be brought to their queue; they wait in the outbox', { actor, error });
+    const timer = clock.after(backoffMs(RETRIES, count, random), () => void this.deliver(actor));
+    this.#retries.set(actor, { timer, count: count + 1 });
+  }
+}

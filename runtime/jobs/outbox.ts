@@ -1,0 +1,147 @@
+import { CommonTable } from '#runtime/commit/behaviour.ts';
+import type {
+  ActorBehaviour,
+  ActorContext,
+  ActorEvent,
+  ActorKind,
+  Caller,
+  QueryContext,
+  Turn,
+} from '#runtime/commit/behaviour.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import { AFTER_END, END } from '#runtime/shard/binary-key.ts';
+import { decodeJsonRow, encodeJsonRow } from '#runtime/shard/json-row.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
+import { JOB_PAYLOAD_BYTES_MAX, JOB_TEXT_CHARACTERS_MAX, type JobRequest, type NewJob } from './job.ts';
+import { jobIdOf } from './job-id.ts';
+import type { JobScope } from './ports.ts';
+
+/** Rows of jobs that were committed and may not be in the queue yet, among the actor's own small state. */
+const OUTBOX_PREFIX = `outbox${END}`;
+
+const outboxRange = { start: OUTBOX_PREFIX, end: `outbox${AFTER_END}` };
+
+/** Rows one {@link ReadOutbox} answers at most. */
+export const OUTBOX_PAGE = 100;
+
+/** A commit of the actor enqueued jobs: they wait in its outbox. */
+export const jobEnqueued: ActorEvent = Object.freeze({ type: 'JobEnqueued' });
+
+/** The oldest jobs in the outbox of an actor, for the engine only. Answer: array of {@link NewJob}. */
+export interface ReadOutbox {
+  readonly type: 'ReadOutbox';
+}
+
+/** Takes jobs out of the outbox, because the queue has them; for the engine only. Result: undefined. */
+export interface EmptyOutbox {
+  readonly type: 'EmptyOutbox';
+  readonly ids: readonly string[];
+}
+
+/**
+ * Enqueues a job as part of the running command: the job is there exactly if the command is, whatever crashes.
+ * The queue of the repository must have been prepared, see {@link Queue.prepare}, and the actor be of a kind
+ * {@link withOutbox}.
+ *
+ * @param actor id of the actor whose command this is; it belongs to a repository
+ * @returns the id the job can be found by, unless an active one with the same key stands for it
+ * @throws {ServiceError} `PAYLOAD_TOO_LARGE`, `VALIDATION_FAILED`
+ */
+export function enqueueJob(turn: Turn, actor: string, request: JobRequest): string {
+  checkJob(request);
+  const repositoryPart = decodeURIComponent(scopeOf(actor).split('/')[1] as string);
+  const job: NewJob = { ...request, id: jobIdOf(turn.newId(), repositoryPart) };
+  turn.put(CommonTable.meta, OUTBOX_PREFIX + job.id, encodeJsonRow(job));
+  turn.emit(jobEnqueued);
+  return job.id;
+}
+
+/** The repository an actor belongs to. */
+export function scopeOf(actor: string): JobScope {
+  return actor.split('/', 2).join('/');
+}
+
+/** @throws {ServiceError} `PAYLOAD_TOO_LARGE`, `VALIDATION_FAILED` for what no queue would take */
+export function checkJob({ about, key = '', payload, type }: JobRequest): void {
+  if (Buffer.byteLength(JSON.stringify(payload)) > JOB_PAYLOAD_BYTES_MAX) {
+    throw new ServiceError('PAYLOAD_TOO_LARGE', `A job is given at most ${JOB_PAYLOAD_BYTES_MAX} bytes`);
+  }
+  for (const text of [type, about, key]) {
+    if (text.length <= JOB_TEXT_CHARACTERS_MAX) continue;
+    throw new ServiceError(
+      'VALIDATION_FAILED',
+      `Type, subject and key of a job have at most ${JOB_TEXT_CHARACTERS_MAX} characters`,
+    );
+  }
+}
+
+/** Forgets what waits in the outbox: for a copy of an actor, whose source hands its own over. */
+export function forgetOutbox(turn: Turn): void {
+  const keys = [...turn.range(CommonTable.meta, outboxRange)].map(({ key }) => key);
+  for (const key of keys) turn.remove(CommonTable.meta, key);
+}
+
+/**
+ * A kind of actor whose commands may call {@link enqueueJob}: it answers {@link ReadOutbox} and
+ * {@link EmptyOutbox} besides its own messages.
+ */
+export function withOutbox(kind: ActorKind): ActorKind {
+  return Object.freeze({
+    ...kind,
+    create: (context: ActorContext) => new OutboxBehaviour(kind.create(context)),
+  });
+}
+
+class OutboxBehaviour implements ActorBehaviour {
+  readonly #inner: ActorBehaviour;
+
+  constructor(inner: ActorBehaviour) {
+    this.#inner = inner;
+  }
+
+  get mustStayOpen(): boolean {
+    return this.#inner.mustStayOpen === true;
+  }
+
+  forget(): void {
+    this.#inner.forget?.();
+  }
+
+  batchEnded(): void {
+    this.#inner.batchEnded?.();
+  }
+
+  endWaits(reason: ServiceError): void {
+    this.#inner.endWaits?.(reason);
+  }
+
+  close(): void {
+    this.#inner.close?.();
+  }
+
+  execute(command: EmptyOutbox, turn: Turn): unknown {
+    if (command.type !== 'EmptyOutbox') return this.#inner.execute(command as never, turn);
+    requireEngine(turn.caller);
+    for (const id of command.ids) turn.remove(CommonTable.meta, OUTBOX_PREFIX + id);
+    return undefined;
+  }
+
+  query(query: ReadOutbox, context: QueryContext): unknown {
+    if (query.type !== 'ReadOutbox') return this.#inner.query(query as never, context);
+    requireEngine(context.caller);
+    return waiting(context.view);
+  }
+}
+
+function waiting(reader: TableReader): NewJob[] {
+  const jobs: NewJob[] = [];
+  for (const { value } of reader.range(CommonTable.meta, outboxRange)) {
+    jobs.push(decodeJsonRow(value) as NewJob);
+    if (jobs.length === OUTBOX_PAGE) break;
+  }
+  return jobs;
+}
+
+function requireEngine({ principal }: Caller): void {
+  if (principal.kind !== 'system') throw new ServiceError('FORBIDDEN');
+}

@@ -1,5 +1,4 @@
 import { mkdirSync, statfsSync, statSync } from 'node:fs';
-import { open as openFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Database, open, type RootDatabase, type Transaction } from 'lmdb';
 import { assert } from '#runtime/base/assert.ts';
@@ -7,6 +6,7 @@ import { decodeRevision, encodeRevision, revisionZero } from '#runtime/content/r
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { Write } from '#runtime/log/log-entry.ts';
 import { KEY_BYTES_MAX } from './binary-key.ts';
+import { copyFileDurably } from './file-copy.ts';
 import type { Applied, Range, Row, Shard, ShardPosition, ShardSnapshot } from './shard.ts';
 import { goBackToFlushed, requireSound } from './unflushed-file.ts';
 
@@ -38,6 +38,13 @@ const binaryStringKeys = {
 };
 
 const tableOptions = { encoding: 'binary', keyEncoder: binaryStringKeys } as const;
+
+/**
+ * What the type declarations of lmdb-js leave out. Without reading ahead a look-up that meets the disk gets the page
+ * it wants, not those around it: they are of other tables and keys, and where the system reads 8 MB ahead the event
+ * loop stands still for as many milliseconds.
+ */
+const untypedOptions = { safeRestore: true, noReadAhead: true };
 
 /** Free bytes on a volume below which a failed write is put down to want of space. */
 const FULL_BELOW_BYTES = 1024 * 1024;
@@ -125,7 +132,7 @@ export class LmdbShard implements Shard {
         // Otherwise every batch gets a second promise, which nobody holds and which rejects as well.
         eventTurnBatching: false,
         ...tableOptions,
-        ...{ safeRestore: true },
+        ...untypedOptions,
       });
     } catch (cause) {
       throw storageError(folder, cause);
@@ -239,11 +246,18 @@ export class LmdbShard implements Shard {
   async copyTo(folder: string): Promise<void> {
     this.#requireOpen();
     assert(this.#running === undefined, 'nothing is applied while a shard is copied');
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    // Everything applied is in the file and flushed, and nobody writes to it until the copy is done.
+    const copied = this.#copyFile(folder);
+    this.#running = copied.catch(() => {});
+    await copied.finally(() => {
+      this.#running = undefined;
+    });
+  }
+
+  async #copyFile(folder: string): Promise<void> {
     try {
-      await this.#env.backup(folder, false);
-      const file = await openFile(join(folder, DATA_FILE), 'r+');
-      await file.datasync().finally(() => file.close());
+      mkdirSync(folder, { recursive: true, mode: 0o700 });
+      await copyFileDurably(join(this.#folder, DATA_FILE), join(folder, DATA_FILE));
     } catch (cause) {
       throw storageError(folder, cause);
     }

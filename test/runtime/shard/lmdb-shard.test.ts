@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { open } from 'lmdb';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { InvariantError } from '#runtime/base/assert.ts';
+import { revisionZero } from '#runtime/content/revision.ts';
 import { LmdbShard, SHARD_FORMAT } from '#runtime/shard/lmdb-shard.ts';
 import { SUITE_TABLES, shardSuite } from './shard-suite.ts';
 
@@ -76,6 +78,41 @@ describe('an LMDB shard on its disk', () => {
       clock: { ms: 2, counter: 0 },
     }).flushed;
     expect([shard.get(0, 'k'), shard.get(1, 'k')].map(String)).toEqual(['v', 'w']);
+    await shard.close();
+  });
+
+  it('reads single pages from the disk, not what lies around them', async () => {
+    const shard = new LmdbShard(folder, ['a']);
+    const maps = readFileSync('/proc/self/smaps', 'utf8').split(/\n(?=[0-9a-f]+-)/);
+    const ours = maps.filter((map) => map.includes(join(folder, 'data.mdb')));
+    expect(ours).not.toEqual([]);
+    for (const map of ours) expect(map).toMatch(/^VmFlags:.* rr /m);
+    await shard.close();
+  });
+
+  it('takes nothing while it is copied, and closes when the copy is whole', async () => {
+    const shard = new LmdbShard(folder, ['a']);
+    const at = (sequence: number) => ({ sequence, clock: revisionZero });
+    const value = Buffer.alloc(3_000_000, 7);
+    await shard.apply([{ table: 0, key: 'big', value }], at(1)).flushed;
+    const copied = shard.copyTo(join(folder, 'copy'));
+    expect(() => shard.apply([], at(2))).toThrow(InvariantError);
+    expect(shard.get(0, 'big')).toHaveLength(value.length);
+    await shard.close();
+    await copied;
+    const copy = new LmdbShard(join(folder, 'copy'), ['a']);
+    expect(value.equals(copy.get(0, 'big') as Uint8Array)).toBe(true);
+    expect(copy.position).toEqual(at(1));
+    await copy.close();
+  });
+
+  it('can be copied again after a copy that failed', async () => {
+    const shard = new LmdbShard(folder, ['a']);
+    writeFileSync(join(folder, 'file'), '');
+    await expect(shard.copyTo(join(folder, 'file', 'copy'))).rejects.toMatchObject({
+      code: 'WRITES_STOPPED',
+    });
+    await shard.copyTo(join(folder, 'copy'));
     await shard.close();
   });
 

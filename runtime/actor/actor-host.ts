@@ -8,19 +8,16 @@ import type {
   ActorKind,
   Caller,
 } from '#runtime/commit/behaviour.ts';
-import { commonTableNames } from '#runtime/commit/behaviour.ts';
 import { type CommitLimits, CommitLoop, type CommitObserver } from '#runtime/commit/commit-loop.ts';
 import { crashPoint } from '#runtime/commit/crash-point.ts';
 import { HybridClock } from '#runtime/commit/hybrid-clock.ts';
-import type { ReplicaStore } from '#runtime/commit/replica.ts';
 import { replayLog } from '#runtime/commit/replay.ts';
 import { type ApplyLimits, ShardWriter } from '#runtime/commit/shard-writer.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { lifecycleEntry } from '#runtime/log/lifecycle-entry.ts';
 import type { Log } from '#runtime/log/ports.ts';
-import { LmdbShard } from '#runtime/shard/lmdb-shard.ts';
 import type { Shard } from '#runtime/shard/shard.ts';
-import { ActorFolders } from './actor-folders.ts';
+import { ActorStore } from './actor-store.ts';
 import { actorKindOf } from './actor-id.ts';
 import { engineCaller } from './engine-caller.ts';
 import { QueryScope } from './query-scope.ts';
@@ -78,8 +75,7 @@ interface OpenActor {
  */
 export class ActorHost implements Router, ActorLifecycle {
   readonly #environment: HostEnvironment;
-  readonly #folders: ActorFolders;
-  readonly #kinds: ReadonlyMap<string, ActorKind>;
+  readonly #store: ActorStore;
   readonly #hybridClock: HybridClock;
   readonly #open = new Map<ActorId, OpenActor>();
   /** Uses of all actors so far: their order says who was unused for longest, without asking for the time. */
@@ -96,8 +92,7 @@ export class ActorHost implements Router, ActorLifecycle {
 
   constructor(environment: HostEnvironment) {
     this.#environment = environment;
-    this.#folders = new ActorFolders(environment.folder);
-    this.#kinds = new Map(environment.kinds.map((kind) => [kind.kind, kind]));
+    this.#store = new ActorStore(environment.folder, environment.kinds);
     this.#hybridClock = new HybridClock(environment.clock, environment.log.lastClock);
     this.#servingSinceMs = environment.clock.monotonicMs();
   }
@@ -122,35 +117,35 @@ export class ActorHost implements Router, ActorLifecycle {
    */
   async recover(): Promise<void> {
     const { log, clock } = this.#environment;
-    const folders = this.#folders;
+    const { folders } = this.#store;
     await folders.sweep();
-    const store: ReplicaStore = {
-      exists: (actor) => folders.exists(actor),
-      open: (actor) => this.#openShard(actor),
-      create: (actor) => folders.create(actor),
-      adopt: async (actor, copy) => {
-        await copy(await folders.prepare(actor));
-        folders.adopt(actor);
+    await replayLog(
+      log,
+      {
+        exists: (actor) => folders.exists(actor),
+        open: (actor) => this.#openShard(actor),
+        create: (actor) => folders.create(actor),
+        adopt: (actor, copy) => this.#store.adopt(actor, copy),
+        remove: (owner) => folders.remove(owner),
       },
-      remove: (owner) => folders.remove(owner),
-    };
-    await replayLog(log, store, clock);
+      clock,
+    );
     await folders.sweep();
     this.#scheduleIdleCheck();
   }
 
   exists(actor: ActorId): boolean {
-    return !this.#isDestroying(actor) && this.#folders.exists(actor);
+    return !this.#isDestroying(actor) && this.#store.folders.exists(actor);
   }
 
   async create(actor: ActorId): Promise<void> {
     if (this.#state !== 'running') throw new ServiceError('SHUTTING_DOWN');
-    if (this.#folders.exists(actor)) return;
+    if (this.#store.folders.exists(actor)) return;
     crashPoint('before-shard-create');
     const { log } = this.#environment;
     // Who follows the log makes the actor at this place.
     const sequence = await log.append(lifecycleEntry(actor, { kind: 'create' }, this.#hybridClock.last));
-    this.#folders.create(actor);
+    this.#store.folders.create(actor);
     log.released(actor, sequence);
   }
 
@@ -164,18 +159,18 @@ export class ActorHost implements Router, ActorLifecycle {
       if (this.#open.get(source) !== open || this.#isDestroying(source) || this.#isDestroying(target))
         throw new ServiceError('NOT_FOUND');
       // Removed meanwhile: a copy in the place of what is gone would be found by nobody.
-      if (this.#folders.exists(target)) throw new ServiceError('ALREADY_EXISTS');
+      if (this.#store.folders.exists(target)) throw new ServiceError('ALREADY_EXISTS');
     };
     open.reads += 1;
     try {
-      const folder = await this.#folders.prepare(target);
+      const folder = await this.#store.folders.prepare(target);
       const { sequence, copied } = await open.loop.between(async () => {
         requireSource();
         const entry = lifecycleEntry(target, { kind: 'fork', source }, this.#hybridClock.last);
         const appended = await log.append(entry);
         const finish = (): void => {
           requireSource();
-          this.#folders.adopt(target);
+          this.#store.folders.adopt(target);
         };
         return { sequence: appended, copied: open.writer.copyTo(folder, finish) };
       });
@@ -189,14 +184,14 @@ export class ActorHost implements Router, ActorLifecycle {
   destroyUnder(owner: string): Promise<void> {
     const running = this.#destroying.get(owner);
     if (running !== undefined) return running;
-    if (!this.#folders.exists(owner)) return Promise.resolve();
+    if (!this.#store.folders.exists(owner)) return Promise.resolve();
     const destroyed = this.#destroy(owner).finally(() => this.#destroying.delete(owner));
     this.#destroying.set(owner, destroyed);
     return destroyed;
   }
 
   namesUnder(owner: string): readonly string[] {
-    return this.#folders.namesUnder(owner);
+    return this.#store.folders.namesUnder(owner);
   }
 
   command(actor: ActorId, command: unknown, delivery: Delivery): Promise<unknown> {
@@ -240,7 +235,7 @@ export class ActorHost implements Router, ActorLifecycle {
     await Promise.all(owned.map((open) => this.#abandon(open)));
     const { log } = this.#environment;
     const sequence = await log.append(lifecycleEntry(owner, { kind: 'destroy' }, this.#hybridClock.last));
-    await this.#folders.remove(owner);
+    await this.#store.folders.remove(owner);
     log.released(owner, sequence);
     for (const actor of log.pending().keys()) if (isOwned(actor)) log.released(actor, log.lastSequence);
   }
@@ -248,7 +243,7 @@ export class ActorHost implements Router, ActorLifecycle {
   /** A fork that failed after the log had it: whoever follows has made it and must hear that it is gone. */
   async #takeBack(target: ActorId, cause: unknown): Promise<never> {
     const { log } = this.#environment;
-    await this.#folders.discard(target);
+    await this.#store.folders.discard(target);
     const sequence = await log.append(lifecycleEntry(target, { kind: 'destroy' }, this.#hybridClock.last));
     log.released(target, sequence);
     throw cause;
@@ -286,7 +281,7 @@ export class ActorHost implements Router, ActorLifecycle {
 
   #openActor(actor: ActorId): OpenActor {
     const { log, clock, random, limits, observer } = this.#environment;
-    const kind = this.#kindOf(actor);
+    const kind = this.#store.kindOf(actor);
     const behaviour = kind.create(this.#contextOf(actor));
     const writer = new ShardWriter(
       actor,
@@ -341,11 +336,7 @@ export class ActorHost implements Router, ActorLifecycle {
 
   /** @throws {ServiceError} `DATA_CORRUPTED` when the shard has records the log has lost */
   #openShard(actor: ActorId): Shard {
-    crashPoint('in-open');
-    const shard = new LmdbShard(this.#folders.of(actor), [
-      ...commonTableNames,
-      ...this.#kindOf(actor).tables,
-    ]);
+    const shard = this.#store.open(actor);
     const { sequence } = shard.position;
     const { lastSequence } = this.#environment.log;
     if (sequence <= lastSequence) return shard;
@@ -355,12 +346,6 @@ export class ActorHost implements Router, ActorLifecycle {
       `the data of ${actor} reaches log record ${sequence}, but the log ends at ${lastSequence}: ` +
         'its newest files are missing; bring them back, or restore a backup',
     );
-  }
-
-  #kindOf(actor: ActorId): ActorKind {
-    const kind = this.#kinds.get(actorKindOf(actor));
-    assert(kind !== undefined, `no actor kind for ${actor}`);
-    return kind;
   }
 
   /** Starts closing the actors that were not used for longest, so that one more can be opened. */

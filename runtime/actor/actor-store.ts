@@ -1,0 +1,51 @@
+import { assert } from '#runtime/base/assert.ts';
+import { type ActorKind, commonTableNames } from '#runtime/commit/behaviour.ts';
+import { crashPoint } from '#runtime/commit/crash-point.ts';
+import type { ReplicaStore } from '#runtime/commit/replica.ts';
+import { LmdbShard } from '#runtime/shard/lmdb-shard.ts';
+import type { Shard } from '#runtime/shard/shard.ts';
+import { ActorFolders } from './actor-folders.ts';
+import { actorKindOf } from './actor-id.ts';
+import type { ActorId } from './ports.ts';
+
+/** What actors leave on the disk: their folders, and the shards inside them. Whoever follows a log fills it. */
+export class ActorStore implements ReplicaStore {
+  readonly folders: ActorFolders;
+  readonly #kinds: ReadonlyMap<string, ActorKind>;
+
+  /** @param folder holds one folder per actor */
+  constructor(folder: string, kinds: readonly ActorKind[]) {
+    this.folders = new ActorFolders(folder);
+    this.#kinds = new Map(kinds.map((kind) => [kind.kind, kind]));
+  }
+
+  /** The kind of an actor, by its id. */
+  kindOf(actor: ActorId): ActorKind {
+    const kind = this.#kinds.get(actorKindOf(actor));
+    assert(kind !== undefined, `no actor kind for ${actor}`);
+    return kind;
+  }
+
+  exists(actor: ActorId): boolean {
+    return this.folders.exists(actor);
+  }
+
+  /** Opens the shard of an actor. @throws {ServiceError} what {@link LmdbShard} fails with */
+  open(actor: ActorId): Shard {
+    crashPoint('in-open');
+    return new LmdbShard(this.folders.of(actor), [...commonTableNames, ...this.kindOf(actor).tables]);
+  }
+
+  create(actor: ActorId): void {
+    this.folders.create(actor);
+  }
+
+  async adopt(actor: ActorId, copy: (folder: string) => Promise<void>): Promise<void> {
+    await copy(await this.folders.prepare(actor));
+    this.folders.adopt(actor);
+  }
+
+  remove(owner: string): Promise<void> {
+    return this.folders.remove(owner);
+  }
+}

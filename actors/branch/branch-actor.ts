@@ -1,3 +1,4 @@
+import type { LockPrecondition } from '#actors/locks/messages.ts';
 import type {
   ActorBehaviour,
   ActorContext,
@@ -29,6 +30,7 @@ import { EditScope } from './edit-scope.ts';
 import { runQuery } from './json-query.ts';
 import { listChildren } from './list-children.ts';
 import { listConflicts } from './list-conflicts.ts';
+import { LockGuard } from './lock-guard.ts';
 import { createVersion, restoreVersion } from './manual-versions.ts';
 import type { BranchCommand, BranchQuery } from './messages.ts';
 import { becomeFork, moveHead } from './move-head.ts';
@@ -134,13 +136,16 @@ const queries: QueryHandlers = {
 /** The actor of one branch: all its content, schema, revisions and indexes. @see invariants.md */
 class BranchBehaviour implements ActorBehaviour {
   readonly #state: BranchState;
+  readonly #lockGuard: LockGuard;
 
   constructor(context: ActorContext, limits: BranchLimits) {
     this.#state = new BranchState(context, limits);
+    this.#lockGuard = new LockGuard(context);
   }
 
-  execute(command: BranchCommand, turn: Turn): unknown {
+  execute(command: BranchCommand & LockPrecondition, turn: Turn): unknown {
     requireWorkspaceNames(command);
+    if (command.lock !== undefined) this.#lockGuard.require(command.lock);
     const handler = commands[command.type] as (edit: EditScope, command: BranchCommand) => unknown;
     return handler(new EditScope(turn, this.#state), command);
   }
@@ -157,6 +162,10 @@ class BranchBehaviour implements ActorBehaviour {
 
   forget(): void {
     this.#state.commandSchemas.forget();
+  }
+
+  batchEnded(): void {
+    this.#lockGuard.settle();
   }
 }
 

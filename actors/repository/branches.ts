@@ -8,6 +8,7 @@ import {
 } from '#runtime/commit/record-store.ts';
 import { requireBranchName } from '#runtime/content/names.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
 import type {
   BranchAddress,
   BranchEntry,
@@ -72,12 +73,14 @@ export function updateBranch(command: UpdateBranch, turn: Turn): BranchEntry {
  * Takes a branch off the list. A tag names its revision for good: it passes to another branch that has the
  * revision, else the content of this one stays for it.
  *
+ * @param retireTokens asks the locks of a branch for their newest fence token; from then on they grant none
  * @see messages.ts, UnregisterBranch
  */
 export function unregisterBranch(
   { heirs = {}, name }: UnregisterBranch,
   defaultBranch: string,
   turn: Turn,
+  retireTokens: (branch: BranchAddress) => number,
 ): BranchUnregistered {
   const { protected: isProtected, uid } = requireBranch(turn, name);
   if (isProtected) throw new ServiceError('FORBIDDEN', `Branch '${name}' is protected`);
@@ -97,6 +100,9 @@ export function unregisterBranch(
     }
   }
   if (isRetired) writeRecord(turn, RepositoryTable.retired, branch, uid);
+  // Whoever holds a lock of a later branch of this name has a higher token than anybody before.
+  const token = retireTokens(branch);
+  if (token > tokenFloor(turn, name)) writeRecord(turn, RepositoryTable.tokens, token, name);
   turn.emit(happened('BranchDeleted', name));
   return { branch, isRetired };
 }
@@ -104,6 +110,11 @@ export function unregisterBranch(
 /** A branch by name. */
 export function findBranch(turn: Turn, name: string): BranchEntry | undefined {
   return readRecord<BranchEntry>(turn, RepositoryTable.branches, name);
+}
+
+/** The newest fence token of the deleted branches of a name; 0 when there is none. */
+export function tokenFloor(reader: TableReader, name: string): number {
+  return readRecord<number>(reader, RepositoryTable.tokens, name) ?? 0;
 }
 
 /** What is told to subscribers. */

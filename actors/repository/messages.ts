@@ -169,7 +169,28 @@ export interface UnregisterBranch {
   readonly name: string;
   /** Other branches that have the revision of a tag of this branch, by the name of the tag. */
   readonly heirs?: Readonly<Record<string, BranchAddress>>;
+  /** Name of {@link RetireTokens}; when this fails, send {@link ReopenTokens} with it. */
+  readonly seal: string;
 }
+
+/**
+ * What a repository asks the locks of a branch, within the turn that takes the branch off the list: from then on
+ * they grant nothing. Changes memory only. Answer: the newest fence token there ever was.
+ */
+export interface RetireTokens {
+  readonly type: 'RetireTokens';
+  /** Tells apart who asks, so that each undoes its own only. */
+  readonly seal: string;
+}
+
+/** The branch stays: its locks grant again. Answer: undefined. */
+export interface ReopenTokens {
+  readonly type: 'ReopenTokens';
+  readonly seal: string;
+}
+
+/** What the locks of a branch answer to the deletion of the branch. */
+export type TokenQuery = RetireTokens | ReopenTokens;
 
 /** What {@link UnregisterBranch} answers. */
 export interface BranchUnregistered {
@@ -251,6 +272,17 @@ export interface ListRetiredBranches {
   readonly type: 'ListRetiredBranches';
 }
 
+/**
+ * The fence token that every token of a branch has to be above: the newest of all branches there were by its name.
+ * For the engine only. Answer: number.
+ *
+ * @throws {ServiceError} `BRANCH_NOT_FOUND` when the branch is not listed
+ */
+export interface ReadTokenFloor {
+  readonly type: 'ReadTokenFloor';
+  readonly branch: BranchAddress;
+}
+
 /** A tag by name, for the engine only. Answer: {@link TagEntry} or undefined. */
 export interface FindTag {
   readonly type: 'FindTag';
@@ -309,6 +341,7 @@ export type RepositoryQuery =
   | FindBranch
   | ListBranches
   | ListRetiredBranches
+  | ReadTokenFloor
   | FindTag
   | ListTags
   | ListWorkspaces

@@ -1,6 +1,14 @@
 import { requireAdministrator } from '#runtime/access/policy.ts';
+import { actorId } from '#runtime/actor/actor-id.ts';
 import { unreachable } from '#runtime/base/assert.ts';
-import type { ActorBehaviour, ActorKind, Caller, QueryContext, Turn } from '#runtime/commit/behaviour.ts';
+import type {
+  ActorBehaviour,
+  ActorContext,
+  ActorKind,
+  Caller,
+  QueryContext,
+  Turn,
+} from '#runtime/commit/behaviour.ts';
 import { listRecords, readRecord, RecordCache, writeRecord } from '#runtime/commit/record-store.ts';
 import { requireBranchName, requireRepositoryName } from '#runtime/content/names.ts';
 import { newLanguageSettings, patchLanguageSettings } from '#runtime/content/translation-config.ts';
@@ -10,7 +18,8 @@ import {
   type Workspace,
 } from '#runtime/content/workspace-definition.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
-import { branchList, registerBranch, unregisterBranch, updateBranch } from './branches.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
+import { branchList, registerBranch, tokenFloor, unregisterBranch, updateBranch } from './branches.ts';
 import { installBuiltIns, pendingBuiltIns, type WorkspaceRows } from './built-in-workspaces.ts';
 import type {
   BranchAddress,
@@ -23,6 +32,7 @@ import type {
   RepositoryQuery,
   RepositorySettings,
   RepositoryState,
+  RetireTokens,
   TagEntry,
   UpdateRepository,
   WorkspaceList,
@@ -51,6 +61,11 @@ const repositoryChanged: RepositoryChanged = Object.freeze({ type: 'RepositoryCh
  */
 class RepositoryActor implements ActorBehaviour {
   readonly #cache = new RecordCache();
+  readonly #context: ActorContext;
+
+  constructor(context: ActorContext) {
+    this.#context = context;
+  }
 
   execute(command: RepositoryCommand, turn: Turn): unknown {
     requireAdministrator(turn.caller.policy, turn.caller.principal);
@@ -81,7 +96,9 @@ class RepositoryActor implements ActorBehaviour {
       case 'UpdateBranch':
         return updateBranch(command, turn);
       case 'UnregisterBranch':
-        return unregisterBranch(command, settingsOf(turn).defaultBranch, turn);
+        return unregisterBranch(command, settingsOf(turn).defaultBranch, turn, (branch) =>
+          this.#retireTokens(branch, command.seal),
+        );
       case 'PutTag':
         return putTag(command, turn);
       case 'RemoveTag':
@@ -106,6 +123,9 @@ class RepositoryActor implements ActorBehaviour {
       case 'ListRetiredBranches':
         requireEngine(caller);
         return listRecords<BranchAddress>(view, RepositoryTable.retired);
+      case 'ReadTokenFloor':
+        requireEngine(caller);
+        return tokenFloorFor(query.branch, records, view);
       case 'ListBranches':
         requireAdministrator(caller.policy, caller.principal);
         return branchList(records);
@@ -130,11 +150,30 @@ class RepositoryActor implements ActorBehaviour {
         return unreachable(query);
     }
   }
+
+  /** Nobody has ever used the locks of a branch without an actor for them. */
+  #retireTokens({ name, uid }: BranchAddress, seal: string): number {
+    const { ask, id } = this.#context;
+    const [tenant, repository] = id.split('/').map(decodeURIComponent) as [string, string];
+    const query: RetireTokens = { type: 'RetireTokens', seal };
+    try {
+      return ask(actorId(tenant, repository, `${name}~${uid}`, 'locks'), query) as number;
+    } catch (error) {
+      if (error instanceof ServiceError && error.code === 'NOT_FOUND') return 0;
+      throw error;
+    }
+  }
 }
 
 /** What finds names for other operations, whose own checks follow. */
 function requireEngine({ principal }: Caller): void {
   if (principal.kind !== 'system') throw new ServiceError('FORBIDDEN');
+}
+
+function tokenFloorFor({ name, uid }: BranchAddress, records: RecordCache, view: TableReader): number {
+  const known = records.record<BranchEntry>(RepositoryTable.branches, name);
+  if (known?.uid !== uid) throw new ServiceError('BRANCH_NOT_FOUND', `Branch '${name}' not found`);
+  return tokenFloor(view, name);
 }
 
 function settingsOf(turn: Turn): SettingsRow {
@@ -266,5 +305,5 @@ function pageOf(records: RecordCache, limit: number | undefined, offset: number)
 export const repositoryActor: ActorKind = Object.freeze({
   kind: 'repository',
   tables: repositoryTableNames,
-  create: () => new RepositoryActor(),
+  create: (context: ActorContext) => new RepositoryActor(context),
 });

@@ -14,6 +14,8 @@ export const RepositoryTable = {
   tags: FIRST_OWN_TABLE + 3,
   /** uid → BranchAddress of a deleted branch whose content stays for a tag */
   retired: FIRST_OWN_TABLE + 4,
+  /** name → the newest fence token of the deleted branches of this name */
+  tokens: FIRST_OWN_TABLE + 5,
 } as const;
 
 /** Names of the tables, in the order of their numbers. */

@@ -12,6 +12,7 @@ import type {
   ReadRepository,
   RegisterBranch,
   RemoveTag,
+  ReopenTokens,
   RepositoryQuery,
   RepositoryState,
   TagEntry,
@@ -89,13 +90,30 @@ export class MemberBranches implements BranchProvisioning {
   async removeBranch(repository: RepositoryAddress, name: string, delivery: Delivery): Promise<void> {
     requireAdministrator(delivery.caller.policy, delivery.caller.principal);
     const heirs = await this.#heirsOf(repository, name);
-    const command: UnregisterBranch = { type: 'UnregisterBranch', name, heirs };
-    const { branch, isRetired } = (await this.#router.command(
-      repository.actor,
-      command,
-      delivery,
-    )) as BranchUnregistered;
-    if (!isRetired) await this.#destroy(repository, branch);
+    const seal = newUid(this.#random);
+    const command: UnregisterBranch = { type: 'UnregisterBranch', name, heirs, seal };
+    const { branch, isRetired } = (await this.#router
+      .command(repository.actor, command, delivery)
+      .catch((error) => this.#reopen(repository, name, seal, error))) as BranchUnregistered;
+    if (isRetired) await this.#lifecycle.destroyUnder(`${ownerOf(repository, branch)}/locks`);
+    else await this.#destroy(repository, branch);
+  }
+
+  /**
+   * The branch stays: its locks grant again. Where nobody knows whether it stays they do not, before a restart.
+   *
+   * @throws the error that kept it
+   */
+  async #reopen(repository: RepositoryAddress, name: string, seal: string, error: unknown): Promise<never> {
+    const isUnknown = !(error instanceof ServiceError) || error.code === 'WRITES_STOPPED';
+    const find: FindBranch = { type: 'FindBranch', name };
+    const branch = isUnknown ? undefined : ((await this.#ask(repository, find)) as BranchEntry | undefined);
+    const locks = branch === undefined ? undefined : `${ownerOf(repository, branch)}/locks`;
+    if (locks !== undefined && this.#lifecycle.exists(locks)) {
+      const query: ReopenTokens = { type: 'ReopenTokens', seal };
+      await this.#router.query(locks, query, engineCaller(repository.tenant));
+    }
+    throw error;
   }
 
   async createTag(repository: RepositoryAddress, tag: NewTag, delivery: Delivery): Promise<TagEntry> {
@@ -257,8 +275,8 @@ export class MemberBranches implements BranchProvisioning {
     return this.#router.query(repository.actor, query, engineCaller(repository.tenant));
   }
 
-  #destroy({ part, tenant }: RepositoryAddress, { name, uid }: BranchAddress): Promise<void> {
-    return this.#lifecycle.destroyUnder(actorId(tenant, part, partOf(name, uid)));
+  #destroy(repository: RepositoryAddress, branch: BranchAddress): Promise<void> {
+    return this.#lifecycle.destroyUnder(ownerOf(repository, branch));
   }
 }
 
@@ -305,8 +323,13 @@ function registrationOf(branch: NewBranch, uid: string, createdFrom: string | nu
   };
 }
 
-function actorOf({ part, tenant }: RepositoryAddress, { name, uid }: BranchAddress): ActorId {
-  return actorId(tenant, part, partOf(name, uid), 'branch');
+/** What the ids of the actors of a branch begin with. */
+function ownerOf({ part, tenant }: RepositoryAddress, { name, uid }: BranchAddress): string {
+  return actorId(tenant, part, partOf(name, uid));
+}
+
+function actorOf(repository: RepositoryAddress, branch: BranchAddress): ActorId {
+  return `${ownerOf(repository, branch)}/branch`;
 }
 
 function isZero(revision: Revision): boolean {

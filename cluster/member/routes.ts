@@ -3,6 +3,8 @@ import { type AdminAuthContext, adminAuthRoutes } from '#protocols/rest/admin-au
 import { type BranchesContext, branchRoutes } from '#protocols/rest/branches.ts';
 import { contentRoutes } from '#protocols/rest/content-routes.ts';
 import { contentSchemas } from '#protocols/rest/content-schemas.ts';
+import { lockListRoutes } from '#protocols/rest/lock-lists.ts';
+import { lockRoutes } from '#protocols/rest/locks.ts';
 import { type RepositoriesContext, repositoryRoutes } from '#protocols/rest/repositories.ts';
 import type { RestRoute } from '#protocols/rest/rest-context.ts';
 import { type SystemContext, systemRoutes } from '#protocols/rest/system.ts';
@@ -41,6 +43,8 @@ export function memberRoutes(context: RoutesContext): readonly RestRoute[] {
     ...branchRoutes(context),
     ...tagRoutes(context),
     ...contentRoutes(context),
+    ...lockRoutes(context),
+    ...lockListRoutes(context),
   ];
   return routes;
 }

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { branchActor } from '#actors/branch/branch-actor.ts';
+import { locksActor } from '#actors/locks/locks-actor.ts';
 import { repositoryActor } from '#actors/repository/repository-actor.ts';
 import { tenantActor } from '#actors/tenant/tenant-actor.ts';
 import { createHttpServer, type HttpServer } from '#protocols/http/uws-server.ts';
@@ -22,6 +23,7 @@ import { Journal } from '#runtime/embedded/journal.ts';
 import { EventLoopLag } from '#runtime/telemetry/event-loop-lag.ts';
 import type { Log } from '#runtime/telemetry/log-context.ts';
 import { Metrics } from '#runtime/telemetry/metrics.ts';
+import { MemberLocks } from './branch-locks.ts';
 import { MemberBranches } from './branch-provisioning.ts';
 import { LazyUpgrades } from './built-in-upgrades.ts';
 import { firstAdmin } from './first-admin.ts';
@@ -123,6 +125,7 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
     clock,
     provisioning,
     branches: new MemberBranches(host, host, random),
+    locks: new MemberLocks(host, host, options.locks.enabled),
     hasher,
     tokens,
     throttle: new LoginThrottle(clock),
@@ -153,6 +156,8 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
   let draining: Promise<void> | undefined;
   const drain = async (graceMs: number): Promise<void> => {
     state = 'draining';
+    // Else a client that waits for a lock would hold up the others' restart.
+    host.endWaits();
     await server.drain(graceMs);
     await closers.run();
   };
@@ -193,7 +198,12 @@ async function openHost(
     log: journal,
     clock,
     random,
-    kinds: [tenantActor, repositoryActor, branchActor({ commitNodesMax: options.limits.commitNodesMax })],
+    kinds: [
+      tenantActor,
+      repositoryActor,
+      branchActor({ commitNodesMax: options.limits.commitNodesMax }),
+      locksActor,
+    ],
     limits: hostLimits(options.limits),
     observer: hostObserver(metrics, log, onHeadMoved),
   });

@@ -29,6 +29,7 @@ const allowedHeaders = [
   'Range',
   'X-Request-Id',
   'X-Svc-Consistency',
+  'X-Svc-Lock',
   'X-Svc-Min-Revision',
 ].join(', ');
 const exposedHeaders = [

@@ -1,9 +1,11 @@
 import type { BranchCommand, BranchQuery, BranchState, ReadBranchState } from '#actors/branch/messages.ts';
+import type { LockPrecondition } from '#actors/locks/messages.ts';
 import type { Caller } from '#runtime/commit/behaviour.ts';
 import { JsonText } from '#runtime/content/json-text.ts';
 import { compareRevisions, formatRevision, parseRevision, type Revision } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { HttpReply, ParameterDocs, ReplyHeaders } from '#protocols/http/route.ts';
+import { withLock } from './lock-precondition.ts';
 import type { BranchUse } from './ports.ts';
 import type { FoundBranch, FoundRepository } from './repository-directory.ts';
 import { deliveryOf, type RestContext, type RestRequest } from './rest-context.ts';
@@ -122,14 +124,19 @@ export function replyOf(answer: unknown, headers: ReplyHeaders): HttpReply {
   return { status: 200, headers, json: answer };
 }
 
-/** Sends a command to a branch; resolves when it is durable. */
+/**
+ * Sends a command to a branch, under the lock that the request names; resolves when it is durable.
+ *
+ * @throws {ServiceError} what the branch answers; `LOCK_NOT_HELD`, `LOCKS_DISABLED`, `VALIDATION_FAILED` for the lock
+ */
 export async function sendCommand<Result>(
   context: RestContext,
   request: RestRequest,
   branch: FoundBranch,
-  command: BranchCommand,
+  command: BranchCommand & LockPrecondition,
 ): Promise<Result> {
-  return (await context.router.command(branch.actor, command, deliveryOf(request))) as Result;
+  const guarded = withLock(context, request, command);
+  return (await context.router.command(branch.actor, guarded, deliveryOf(request))) as Result;
 }
 
 /** Headers of a write: the revision it made, none when it changed nothing. */

@@ -30,6 +30,7 @@ import type { HttpReply } from '#protocols/http/route.ts';
 import { askBranch, methodNotAllowed, replyOf, revisionHeaders, sendCommand } from './branch-access.ts';
 import { commandCommit, isExplicit } from './commit-info.ts';
 import { parseCommitOperations } from './commit-operations.ts';
+import { bodyLock } from './lock-precondition.ts';
 import { type NodeTarget, placeOf } from './node-target.ts';
 import { clampedInteger } from './read-parameters.ts';
 import { callerOf } from './rest-context.ts';
@@ -153,8 +154,9 @@ function requireNoProperty({ address }: NodeTarget, name: string): void {
   if (address.property !== null) throw invalid(`The command '${name}' is for a node, not for a property`);
 }
 
-function send<Result>({ target }: CommandRun, command: BranchCommand): Promise<Result> {
-  return sendCommand<Result>(target.context, target.request, target.branch, command);
+function send<Result>({ fields, target }: CommandRun, command: BranchCommand): Promise<Result> {
+  const guarded = { ...command, ...bodyLock(fields) };
+  return sendCommand<Result>(target.context, target.request, target.branch, guarded);
 }
 
 function ask({ context, request, branch }: NodeTarget, query: BranchQuery, at?: Revision): Soon<HttpReply> {

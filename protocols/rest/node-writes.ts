@@ -13,6 +13,7 @@ import { bodyFields } from '#protocols/http/body-fields.ts';
 import type { HttpReply } from '#protocols/http/route.ts';
 import { methodNotAllowed, revisionHeaders, sendCommand } from './branch-access.ts';
 import { optionalCommit } from './commit-info.ts';
+import { bodyLock } from './lock-precondition.ts';
 import { parseCreateBody, parseUpdateBody } from './node-bodies.ts';
 import { runCommand } from './node-commands.ts';
 import { type NodeTarget, placeOf, targetOf } from './node-target.ts';
@@ -46,6 +47,7 @@ async function createNode({ context, request, branch, workspace, address }: Node
     throw new ServiceError('INVALID_JSON', 'The body is empty where JSON is expected.');
   }
   const { node, commit } = parseCreateBody(request.body);
+  const lock = bodyLock(bodyFields(request.body));
   const command: CreateNode = {
     type: 'CreateNode',
     workspace,
@@ -54,7 +56,7 @@ async function createNode({ context, request, branch, workspace, address }: Node
     deep: request.query.flag('deep') === true,
     ...(commit === undefined ? {} : { commit }),
   };
-  const written = await sendCommand<NodeWritten>(context, request, branch, command);
+  const written = await sendCommand<NodeWritten>(context, request, branch, { ...command, ...lock });
   return nodeWrittenReply(201, written, parentPath !== '/' || commit !== undefined);
 }
 
@@ -92,7 +94,8 @@ export async function putNode(context: RestContext, request: RestRequest): Promi
     place,
     ...parseUpdateBody(request.body),
   };
-  const written = await sendCommand<NodeWritten>(context, request, branch, command);
+  const lock = bodyLock(bodyFields(request.body));
+  const written = await sendCommand<NodeWritten>(context, request, branch, { ...command, ...lock });
   return nodeWrittenReply(200, written, command.commit !== undefined);
 }
 
@@ -101,14 +104,16 @@ export async function deleteNode(context: RestContext, request: RestRequest): Pr
   const target = await targetOf(context, request);
   const { address, branch, workspace } = target;
   requireNode(target, 'DELETE');
-  const commit = request.body === undefined ? undefined : optionalCommit(bodyFields(request.body));
+  const fields = request.body === undefined ? undefined : bodyFields(request.body);
+  const commit = fields === undefined ? undefined : optionalCommit(fields);
+  const lock = fields === undefined ? {} : bodyLock(fields);
   const command: DeleteNode = {
     type: 'DeleteNode',
     workspace,
     place: placeOf(address),
     ...(commit === undefined ? {} : { commit }),
   };
-  const written = await sendCommand<NodeDeleted>(context, request, branch, command);
+  const written = await sendCommand<NodeDeleted>(context, request, branch, { ...command, ...lock });
   const { nodeId, revision } = written;
   const json =
     commit === undefined ? { deleted: true } : { deleted: true, node_id: nodeId, revision, committed: true };

@@ -1,6 +1,7 @@
 import type { ResponseDocs } from '#protocols/http/route.ts';
 import { minRevisionParameter } from './branch-access.ts';
 import { contentList, contentSchema } from './content-schemas.ts';
+import { lockParameter, lockSchema } from './lock-precondition.ts';
 import { commandNames } from './node-commands.ts';
 import { readAtHead, readAtRevision } from './node-reads.ts';
 import { deleteNode, postNode, putNode, refuseRevisionWrite } from './node-writes.ts';
@@ -133,19 +134,20 @@ function postRoute(context: RestContext): RestRoute {
           description: 'Runs this command instead.',
         },
         idempotencyParameter,
+        lockParameter,
       ],
       requestSchema: {
         anyOf: [
           {
             allOf: [
               contentSchema('NewNode'),
-              { type: 'object', properties: { commit: contentSchema('Commit') } },
+              { type: 'object', properties: { commit: contentSchema('Commit'), lock: lockSchema } },
             ],
           },
           {
             type: 'object',
             required: ['node'],
-            properties: { node: contentSchema('NewNode'), commit: contentSchema('Commit') },
+            properties: { node: contentSchema('NewNode'), commit: contentSchema('Commit'), lock: lockSchema },
           },
           { type: 'object', description: 'The fields of a command.' },
         ],
@@ -159,7 +161,7 @@ function postRoute(context: RestContext): RestRoute {
         204: { description: 'The command ran and has nothing to say.' },
         400: badValue,
         404: missing,
-        409: { description: 'A node is there already.' },
+        409: { description: 'A node is there already, or the lock the write names is not held.' },
         422: badBody,
         501: { description: 'There is no such command.' },
       },
@@ -180,7 +182,7 @@ function putRoute(context: RestContext): RestRoute {
       description:
         '`properties` replaces the stored set; a node that was read can be sent back. At `…@{property}` the body is the new value.',
       tag,
-      parameters: [pathParameter, idempotencyParameter],
+      parameters: [pathParameter, idempotencyParameter, lockParameter],
       requestSchema: {
         anyOf: [
           {
@@ -192,6 +194,7 @@ function putRoute(context: RestContext): RestRoute {
               archetype: { type: ['string', 'null'] },
               owner_id: { type: ['string', 'null'] },
               commit: contentSchema('Commit'),
+              lock: lockSchema,
             },
           },
           {},
@@ -228,8 +231,8 @@ function deleteRoute(context: RestContext): RestRoute {
     docs: {
       summary: 'Delete a node with everything below it',
       tag,
-      parameters: [pathParameter, idempotencyParameter],
-      requestSchema: { type: 'object', properties: { commit: contentSchema('Commit') } },
+      parameters: [pathParameter, idempotencyParameter, lockParameter],
+      requestSchema: { type: 'object', properties: { commit: contentSchema('Commit'), lock: lockSchema } },
       responses: {
         200: {
           description: 'It is gone; `node_id`, `revision` and `committed` are there when `commit` was given.',

@@ -4,6 +4,7 @@ import type { AccessFlags } from '#runtime/access/principal.ts';
 import type { ActorId, Delivery } from '#runtime/actor/ports.ts';
 import type { JsonObject } from '#runtime/content/json-value.ts';
 import type { Revision } from '#runtime/content/revision.ts';
+import type { FoundBranch } from './repository-directory.ts';
 
 /** What a repository is made from. Values are unchecked. */
 export interface NewRepository {
@@ -123,4 +124,16 @@ export interface BuiltInUpgrades {
    * @returns undefined when there is nothing to wait for
    */
   branch(repository: ActorId, branch: ActorId, use: BranchUse): Promise<void> | undefined;
+}
+
+/** Makes the locks of a branch. Implemented by the process that owns the actors. */
+export interface LocksProvisioning {
+  /** Whether locks and inventory are served at all. */
+  readonly isEnabled: boolean;
+  /**
+   * Makes them when somebody first needs them. Making those that exist changes nothing.
+   *
+   * @throws {ServiceError} `BRANCH_NOT_FOUND` when the branch was deleted since it was found
+   */
+  createLocks(branch: FoundBranch): Promise<void>;
 }

@@ -22,8 +22,12 @@ export interface FoundRepository {
 export interface FoundBranch {
   readonly repository: FoundRepository;
   readonly name: string;
+  /** Tells it from earlier and later ones of its name. */
+  readonly uid: string;
   /** Its `branch` actor. */
   readonly actor: ActorId;
+  /** Its `locks` actor, which exists from the first use on. */
+  readonly locks: ActorId;
   /** The revision of the tag it was looked up by: no later one is seen, and nothing is written. */
   readonly taggedAt: Revision | undefined;
 }
@@ -84,13 +88,26 @@ export class RepositoryDirectory {
     });
   }
 
+  /**
+   * A branch by name, for what lies beside its content, which is not touched: no built-ins are installed. A tag has
+   * nothing beside content.
+   *
+   * @throws {ServiceError} `REPOSITORY_NOT_FOUND`, `BRANCH_NOT_FOUND`; `READ_ONLY_REVISION` for a tag
+   */
+  besideContent(tenant: string, repositoryName: string, name: string): Soon<FoundBranch> {
+    return afterwards(this.repository(tenant, repositoryName), (repository) => {
+      const entry = this.#ask(repository.actor, { type: 'FindBranch', name });
+      return afterwards(entry as Soon<BranchEntry | undefined>, (known) =>
+        known === undefined ? this.#tagged(repository, name, 'write') : this.foundBranch(repository, known),
+      );
+    });
+  }
+
   /** The branch of an entry that was looked up. It is not touched, so that one that was made empty stays so. */
   foundBranch(repository: FoundRepository, entry: BranchEntry): FoundBranch {
     const kept = this.#branches.get(entry);
     if (kept !== undefined) return kept;
-    const { name } = entry;
-    const actor = actorOf(repository, entry);
-    const found: FoundBranch = Object.freeze({ repository, name, actor, taggedAt: undefined });
+    const found = addressOf(repository, entry.name, entry, undefined);
     this.#branches.set(entry, found);
     return found;
   }
@@ -104,9 +121,8 @@ export class RepositoryDirectory {
       }
       const kept = this.#branches.get(tag);
       if (kept !== undefined) return kept;
-      const actor = actorOf(repository, tag.branch);
       const taggedAt = Object.freeze(parseRevision(tag.revision));
-      const found: FoundBranch = Object.freeze({ repository, name, actor, taggedAt });
+      const found = addressOf(repository, name, tag.branch, taggedAt);
       this.#branches.set(tag, found);
       return found;
     });
@@ -144,11 +160,18 @@ export class RepositoryDirectory {
   }
 }
 
-function actorOf(
-  { part, tenant }: FoundRepository,
-  { name, uid }: Pick<BranchEntry, 'name' | 'uid'>,
-): ActorId {
-  return actorId(tenant, part, `${name}~${uid}`, 'branch');
+/** @param name what it was asked for by: its own, or that of a tag */
+function addressOf(
+  repository: FoundRepository,
+  name: string,
+  branch: Pick<BranchEntry, 'name' | 'uid'>,
+  taggedAt: Revision | undefined,
+): FoundBranch {
+  const { part, tenant } = repository;
+  const { uid } = branch;
+  const owner = actorId(tenant, part, `${branch.name}~${uid}`);
+  const actor = `${owner}/branch`;
+  return Object.freeze({ repository, name, uid, actor, locks: `${owner}/locks`, taggedAt });
 }
 
 function branchNotFound(name: string): ServiceError {

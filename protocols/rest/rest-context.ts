@@ -6,12 +6,14 @@ import type { Clock } from '#runtime/base/clock.ts';
 import type { Caller, IdempotencyKey } from '#runtime/commit/behaviour.ts';
 import { invalid } from '#runtime/errors/service-error.ts';
 import type { HttpRequest, Route } from '#protocols/http/route.ts';
+import type { LocksProvisioning } from './ports.ts';
 import type { RepositoryDirectory } from './repository-directory.ts';
 
 /** What every REST route works with. */
 export interface RestContext {
   readonly router: Router;
   readonly directory: RepositoryDirectory;
+  readonly locks: LocksProvisioning;
   readonly clock: Clock;
 }
 
@@ -42,10 +44,10 @@ export function callerOf(request: RestRequest): Caller {
 /**
  * Who sends a command, with the `Idempotency-Key` of the request if it has one.
  *
+ * @param caller default: {@link callerOf}
  * @throws {ServiceError} `VALIDATION_FAILED` for a key that is too long or not printable
  */
-export function deliveryOf(request: RestRequest): Delivery {
-  const caller = callerOf(request);
+export function deliveryOf(request: RestRequest, caller: Caller = callerOf(request)): Delivery {
   const key = request.header('idempotency-key');
   return key === undefined ? { caller } : { caller, idempotency: idempotencyOf(request, key) };
 }

@@ -20,13 +20,25 @@ export interface Policy {
   readonly unrestricted: boolean;
   /** Whether schema, workspaces and repository settings may be changed. */
   readonly administers: boolean;
+  /** Whether locks may be taken and inventory claimed. */
+  readonly locks: boolean;
   allows(operation: Operation, subject: Subject): boolean;
 }
 
-const unrestricted: Policy = Object.freeze({ unrestricted: true, administers: true, allows: () => true });
+const unrestricted: Policy = Object.freeze({
+  unrestricted: true,
+  administers: true,
+  locks: true,
+  allows: () => true,
+});
 
 /** Deny by default: nothing is open to a caller nobody granted anything. */
-const denied: Policy = Object.freeze({ unrestricted: false, administers: false, allows: () => false });
+const denied: Policy = Object.freeze({
+  unrestricted: false,
+  administers: false,
+  locks: false,
+  allows: () => false,
+});
 
 /**
  * Compiles a principal into its policy.
@@ -86,4 +98,15 @@ export function requireAdministrator(policy: Policy, principal: Principal): void
   if (policy.administers) return;
   if (principal.kind === 'anonymous') throw new ServiceError('UNAUTHORIZED');
   throw new ServiceError('FORBIDDEN', 'Only an administrator of the tenant may do this');
+}
+
+/**
+ * Refuses a caller who may not use the locks and the inventory of a branch.
+ *
+ * @throws {ServiceError} `UNAUTHORIZED` without a login, `FORBIDDEN` otherwise
+ */
+export function requireLocks(policy: Policy, principal: Principal): void {
+  if (policy.locks) return;
+  if (principal.kind === 'anonymous') throw new ServiceError('UNAUTHORIZED');
+  throw new ServiceError('FORBIDDEN', 'The caller may not use locks');
 }

@@ -61,8 +61,13 @@ export class OwedReply {
     this.#request = { caller, idempotency, limits };
   }
 
+  /** Whether its outcome is kept for a repetition of the request. */
+  get isKept(): boolean {
+    return this.#request?.idempotency !== undefined;
+  }
+
   /**
-   * Answers it, once the present batch is durable. Call it before the turn changes anything.
+   * Answers it, once the present batch is durable.
    *
    * @returns false when it cannot be answered any more: it was given up, or its outcome could not be kept
    */

@@ -116,6 +116,14 @@ const cluster = {
   }),
 };
 
+const locks = {
+  enabled: booleanOption({
+    default: true,
+    description:
+      'Whether locks and inventory are served. Off, their routes and every write that names a lock answer 503 `LOCKS_DISABLED`; what was stored stays.',
+  }),
+};
+
 const limits = {
   bodyBytesMax: integerOption({
     unit: 'bytes',
@@ -241,7 +249,7 @@ const limits = {
 export const optionTable = Object.freeze({
   server: Object.freeze(server),
   cluster: Object.freeze(cluster),
-  locks: Object.freeze({}),
+  locks: Object.freeze(locks),
   email: Object.freeze({}),
   mcpClient: Object.freeze({}),
   functions: Object.freeze({}),

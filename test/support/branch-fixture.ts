@@ -111,7 +111,7 @@ export const administrator: Caller = { principal: ada, policy: policyFor(ada, te
 
 /** The same person under another policy. */
 export function callerWith(allows: Policy['allows']): Caller {
-  return { principal: ada, policy: { unrestricted: false, administers: false, allows } };
+  return { principal: ada, policy: { unrestricted: false, administers: false, locks: false, allows } };
 }
 
 /** The workspace that is there unless a test wants others. */

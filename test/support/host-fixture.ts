@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { branchActor } from '#actors/branch/branch-actor.ts';
+import { locksActor } from '#actors/locks/locks-actor.ts';
 import { repositoryActor } from '#actors/repository/repository-actor.ts';
 import { tenantActor } from '#actors/tenant/tenant-actor.ts';
 import { hostLimits } from '#cluster/member/host-limits.ts';
@@ -71,6 +72,7 @@ export class HostFixture {
       tenantActor,
       repositoryActor,
       branchActor({ commitNodesMax: defaultLimits.commitNodesMax }),
+      locksActor,
     ],
     logOver: (journal: Log) => Log = (journal) => journal,
   ): Promise<HostFixture> {

@@ -219,6 +219,7 @@ describe('comparing branches', () => {
     const policy = {
       unrestricted: false,
       administers: false,
+      locks: false,
       allows: (_: string, { path }: { path: string }) => path === '/seen',
     };
     expect(paths((await family.diff(fork, main, { ...callers.admin, policy })).added)).toEqual(['/seen']);

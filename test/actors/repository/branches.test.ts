@@ -106,7 +106,7 @@ describe('branches of a repository', () => {
 
   it('cannot be removed while they are protected or the default [BR-016]', async () => {
     await register('dev', 'b1', { protected: true });
-    const remove = (name: string) => send<BranchUnregistered>({ type: 'UnregisterBranch', name });
+    const remove = (name: string) => send<BranchUnregistered>({ type: 'UnregisterBranch', seal: 's', name });
     await expect(remove('dev')).rejects.toMatchObject({ code: 'FORBIDDEN' });
     await expect(remove('main')).rejects.toMatchObject({ code: 'FORBIDDEN' });
     await expect(remove('nope')).rejects.toMatchObject({ code: 'BRANCH_NOT_FOUND' });
@@ -131,7 +131,9 @@ describe('branches of a repository', () => {
         expect.objectContaining({ code: 'FORBIDDEN' }),
       );
     }
-    await expect(send({ type: 'UnregisterBranch', name: 'main' }, callers.anonymous)).rejects.toMatchObject({
+    await expect(
+      send({ type: 'UnregisterBranch', seal: 's', name: 'main' }, callers.anonymous),
+    ).rejects.toMatchObject({
       code: 'UNAUTHORIZED',
     });
   });
@@ -149,7 +151,10 @@ describe('tags of a repository', () => {
   it('keep the content of a deleted branch until the last of them is removed [TAG-004]', async () => {
     await tag('v1', dev);
     await tag('v2', dev);
-    expect(await send({ type: 'UnregisterBranch', name: 'dev' })).toEqual({ branch: dev, isRetired: true });
+    expect(await send({ type: 'UnregisterBranch', seal: 's', name: 'dev' })).toEqual({
+      branch: dev,
+      isRetired: true,
+    });
     expect(names()).toEqual(['main', 'other']);
     expect(retired()).toEqual([dev]);
     expect(findTag('v1')).toMatchObject({ branch: dev, revision: '5-0' });
@@ -166,7 +171,7 @@ describe('tags of a repository', () => {
     await tag('passes', dev);
     await tag('stays', dev);
     const heirs = { passes: other, stays: { name: 'other', uid: 'an-earlier-one' } };
-    expect(await send({ type: 'UnregisterBranch', name: 'dev', heirs })).toEqual({
+    expect(await send({ type: 'UnregisterBranch', seal: 's', name: 'dev', heirs })).toEqual({
       branch: dev,
       isRetired: true,
     });
@@ -186,7 +191,7 @@ describe('tags of a repository', () => {
 
   it('and branches survive a restart', async () => {
     await tag('v1', dev);
-    await send({ type: 'UnregisterBranch', name: 'dev' });
+    await send({ type: 'UnregisterBranch', seal: 's', name: 'dev' });
     await fixture.reopen();
     expect(names()).toEqual(['main', 'other']);
     expect(retired()).toEqual([dev]);

@@ -56,6 +56,7 @@ describe('where an option comes from', () => {
       '[limits]',
       'body_bytes_max = 1_048_576',
       '[locks]',
+      'enabled = false',
     ].join('\n');
     const options = loadOptions({}, withFile(text));
     expect(options.server).toMatchObject({
@@ -64,6 +65,7 @@ describe('where an option comes from', () => {
       trustForwardedHeaders: true,
     });
     expect(options.cluster.durability).toBe('relaxed');
+    expect(options.locks.enabled).toBe(false);
     expect(options.limits.bodyBytesMax).toBe(1_048_576);
   });
 
@@ -112,7 +114,7 @@ describe('a configuration that cannot be used', () => {
     ['[server]\nprot = 1', '[server] prot is unknown (did you mean port?)'],
     ['[server]\nbody_bytes_max = 1', '[server] body_bytes_max is unknown; it belongs into section [limits]'],
     ['[server]\nzzzzzzz = 1', '[server] zzzzzzz is unknown'],
-    ['[locks]\nenabled = true', '[locks] enabled is unknown; the section has no options in this version'],
+    ['[email]\nzzzzzzz = 1', '[email] zzzzzzz is unknown; the section has no options in this version'],
     ['port = 1', 'port stands outside of a section; it belongs into section [server]'],
   ])('names an unknown section or key: %j [CONF-005]', (text, expected) => {
     const problems = problemsOf({}, withFile(text));

@@ -1,0 +1,63 @@
+import { invalid } from '#runtime/errors/service-error.ts';
+import {
+  LOCK_NAME_LENGTH_MAX,
+  LOCK_TTL_MS_MAX,
+  LOCK_TTL_MS_MIN,
+  LOCK_WAIT_MS_MAX,
+  POOL_UNITS_MAX,
+} from './messages.ts';
+
+const control = /\p{Cc}/u;
+
+/** Whether a text can name a lock or a pool. Keys of a shard are bytes, so each name has bytes of its own. */
+export function isLockName(text: string): boolean {
+  if (text === '' || text.length > LOCK_NAME_LENGTH_MAX) return false;
+  // A client resolves these away before a request with them in its address leaves.
+  if (text === '.' || text === '..') return false;
+  return text.isWellFormed() && !control.test(text);
+}
+
+/**
+ * Checks the name of a lock or pool.
+ *
+ * @param field name on the wire
+ * @throws {ServiceError} `VALIDATION_FAILED`
+ */
+export function requireLockName(text: string, field: 'key' | 'pool'): void {
+  if (isLockName(text)) return;
+  throw invalid(
+    `\`${field}\` has 1 to ${LOCK_NAME_LENGTH_MAX} characters, no control characters, and is not . or ..`,
+    { field },
+  );
+}
+
+/** Checks what is said about the owner of a lock. @throws {ServiceError} `VALIDATION_FAILED` */
+export function requireOwner(text: string | null): void {
+  if (text === null || (text.length <= LOCK_NAME_LENGTH_MAX && text.isWellFormed())) return;
+  throw invalid(`\`owner\` has at most ${LOCK_NAME_LENGTH_MAX} characters`, { field: 'owner' });
+}
+
+/** Checks how long a lease is to last. @throws {ServiceError} `VALIDATION_FAILED` */
+export function requireTtl(ttlMs: number): void {
+  requireBetween('ttl_ms', ttlMs, LOCK_TTL_MS_MIN, LOCK_TTL_MS_MAX);
+}
+
+/** Checks how long an acquire is to wait. @throws {ServiceError} `VALIDATION_FAILED` */
+export function requireWait(waitMs: number): void {
+  requireBetween('wait_ms', waitMs, 0, LOCK_WAIT_MS_MAX);
+}
+
+/** Checks a number of units. @throws {ServiceError} `VALIDATION_FAILED` */
+export function requireUnits(n: number): void {
+  requireBetween('n', n, 1, POOL_UNITS_MAX);
+}
+
+/** Checks the capacity of a pool. @throws {ServiceError} `VALIDATION_FAILED` */
+export function requireCapacity(capacity: number): void {
+  requireBetween('capacity', capacity, 0, POOL_UNITS_MAX);
+}
+
+function requireBetween(field: string, value: number, min: number, max: number): void {
+  if (Number.isSafeInteger(value) && value >= min && value <= max) return;
+  throw invalid(`\`${field}\` must be a whole number from ${min} to ${max}.`, { field });
+}

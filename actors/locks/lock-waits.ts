@@ -1,0 +1,153 @@
+import type { Clock, Timer } from '#runtime/base/clock.ts';
+import type { Caller, Turn } from '#runtime/commit/behaviour.ts';
+import { OwedReply } from '#runtime/commit/owed-reply.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import type { AcquireLock, LockGrant, LockRefused } from './messages.ts';
+import { type InLine, WaitLines } from './wait-lines.ts';
+
+/** Acquires of one branch that may wait. */
+const WAITERS_MAX = 10_000;
+
+/** The answer of an acquire that did not get the lock. */
+export const refusedLock: LockRefused = Object.freeze({ acquired: false });
+
+/** An acquire that waits. */
+export class Waiter implements InLine {
+  readonly key: string;
+  readonly ttlMs: number;
+  readonly owner: string | null;
+  /** When it stops waiting, on the monotonic clock, in milliseconds. */
+  readonly untilMs: number;
+  readonly owed = new OwedReply();
+  /** Set when it was granted the lock; its caller may not know yet. */
+  token: number | undefined;
+
+  constructor({ key, owner, ttlMs }: AcquireLock, untilMs: number) {
+    this.key = key;
+    this.ttlMs = ttlMs;
+    this.owner = owner;
+    this.untilMs = untilMs;
+  }
+}
+
+/** What becomes of a waiter outside of any turn. */
+export interface WaitEvents {
+  /** Its time is up and it still stands in line. */
+  timeUp(waiter: Waiter): void;
+  /** Its caller went away after it was granted the lock and before the grant was answered. */
+  grantUnheard(waiter: Waiter): void;
+}
+
+/**
+ * Those who wait for the locks of a branch. They stand in line until they are granted the lock, their time is up,
+ * their caller goes away, or everything ends.
+ */
+export class LockWaits {
+  readonly #lines = new WaitLines<Waiter>();
+  readonly #clock: Clock;
+  readonly #events: WaitEvents;
+  /** Those the running command has answered: if it is taken back they have lost their place. */
+  #answered: Waiter[] = [];
+  #lost: Waiter[] = [];
+
+  constructor(clock: Clock, events: WaitEvents) {
+    this.#clock = clock;
+    this.#events = events;
+  }
+
+  get size(): number {
+    return this.#lines.size;
+  }
+
+  /** How many wait for a lock. */
+  waitingFor(key: string): number {
+    return this.#lines.waitingFor(key);
+  }
+
+  /** Whether the running command has answered anybody. */
+  get hasAnswered(): boolean {
+    return this.#answered.length > 0;
+  }
+
+  /** A command begins. */
+  begin(): void {
+    if (this.#answered.length > 0) this.#answered = [];
+  }
+
+  /** @throws {ServiceError} `RATE_LIMITED` when too many wait already */
+  join(command: AcquireLock, caller: Caller): OwedReply {
+    if (this.#lines.size >= WAITERS_MAX) {
+      throw new ServiceError('RATE_LIMITED', `At most ${WAITERS_MAX} acquires of a branch may wait`);
+    }
+    const nowMs = this.#clock.monotonicMs();
+    const untilMs = Math.min(nowMs + command.waitMs, caller.deadlineMs ?? Number.POSITIVE_INFINITY);
+    const waiter = new Waiter(command, untilMs);
+    this.#lines.join(waiter);
+    this.#watch(waiter, caller, untilMs - nowMs);
+    return waiter.owed;
+  }
+
+  /**
+   * Grants a lock to who has waited longest for it and still waits.
+   *
+   * @param grant makes the answer of a waiter
+   * @returns the waiter, answered; undefined when nobody waits
+   */
+  grantNext(key: string, turn: Turn, grant: (waiter: Waiter) => LockGrant): Waiter | undefined {
+    const nowMs = this.#clock.monotonicMs();
+    for (let waiter = this.#lines.next(key); waiter !== undefined; waiter = this.#lines.next(key)) {
+      this.#answered.push(waiter);
+      if (nowMs >= waiter.untilMs) {
+        waiter.owed.answer(turn, refusedLock);
+        continue;
+      }
+      const granted = grant(waiter);
+      if (!waiter.owed.answer(turn, granted)) continue;
+      waiter.token = granted.token;
+      return waiter;
+    }
+    return undefined;
+  }
+
+  /** The time of a waiter is up: it is told so, unless it got the lock meanwhile. */
+  end(waiter: Waiter, turn: Turn): void {
+    if (!this.#lines.leave(waiter)) return;
+    this.#answered.push(waiter);
+    waiter.owed.answer(turn, refusedLock);
+  }
+
+  /** Takes a waiter out of line with an error. */
+  fail(waiter: Waiter, error: unknown): void {
+    if (this.#lines.leave(waiter)) waiter.owed.fail(error);
+  }
+
+  /** Takes everybody out of line with an error. */
+  failAll(error: unknown): void {
+    for (const waiter of this.#lines.clear()) waiter.owed.fail(error);
+  }
+
+  /** The running command, or the batch it ended, was taken back. */
+  forget(): void {
+    this.#lost.push(...this.#answered);
+    this.#answered = [];
+  }
+
+  /** Those who lost their place with a command that was taken back are told; who was answered has heard already. */
+  batchEnded(): void {
+    for (const waiter of this.#lost.splice(0)) waiter.owed.fail(new ServiceError('OVERLOADED'));
+  }
+
+  #watch(waiter: Waiter, { signal }: Caller, forMs: number): void {
+    const timer: Timer = this.#clock.after(forMs, () => this.#events.timeUp(waiter));
+    const onAbort = (): void => {
+      if (this.#lines.leave(waiter)) waiter.owed.fail(new ServiceError('REQUEST_CANCELLED'));
+      // With a key the caller can ask again and hear of the grant.
+      else if (waiter.token !== undefined && !waiter.owed.isKept) this.#events.grantUnheard(waiter);
+    };
+    signal?.addEventListener('abort', onAbort, { once: true });
+    void waiter.owed.outcome.then(() => {
+      timer.cancel();
+      signal?.removeEventListener('abort', onAbort);
+    });
+  }
+}

@@ -1,0 +1,279 @@
+import type { ReadTokenFloor, ReopenTokens, RetireTokens, TokenQuery } from '#actors/repository/messages.ts';
+import { requireAdministrator, requireLocks } from '#runtime/access/policy.ts';
+import { actorId } from '#runtime/actor/actor-id.ts';
+import { unreachable } from '#runtime/base/assert.ts';
+import type { Timer } from '#runtime/base/clock.ts';
+import type {
+  ActorBehaviour,
+  ActorContext,
+  ActorKind,
+  Caller,
+  QueryContext,
+  Turn,
+} from '#runtime/commit/behaviour.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import { listLocks, listPools, type Moment, readLock, readOnePool } from './list-locks.ts';
+import type { Waiter } from './lock-waits.ts';
+import { Locks } from './locks.ts';
+import { locksTableNames } from './locks-tables.ts';
+import type { LocksCommand, LocksQuery } from './messages.ts';
+import { Pools } from './pools.ts';
+
+/** What the actor sends itself. */
+type OwnCommand =
+  /** Leases have ended. Result: whether there may be more of them. */
+  | { readonly type: 'ExpireLeases' }
+  /** Leases of an earlier process have to end by themselves. Result: where to go on, undefined at the end. */
+  | { readonly type: 'AdoptLeases'; readonly after?: string }
+  /** A waiter's time is up. */
+  | { readonly type: 'EndWait'; readonly waiter: Waiter }
+  /** A write that held releases up has its outcome. */
+  | { readonly type: 'FinishReleases' };
+
+type Command = LocksCommand | OwnCommand;
+
+/** Waiting time before something the mailbox refused is tried again, in milliseconds. */
+const RETRY_MS = 500;
+
+/**
+ * The locks and pools of one branch, apart from its content.
+ *
+ * Invariants: invariants.md in this folder.
+ */
+class LocksBehaviour implements ActorBehaviour {
+  readonly #context: ActorContext;
+  readonly #locks: Locks;
+  readonly #pools = new Pools();
+  /** Whether the error being thrown left everything as it was. */
+  #isHarmless = false;
+  #timer: { readonly atMs: number; readonly timer: Timer } | undefined;
+  #isExpiring = false;
+  /** Whether stored leases have to be read in: `again` when that has to begin anew. */
+  #adoption: 'needed' | 'running' | 'again' | 'done' = 'needed';
+  #isClosed = false;
+
+  constructor(context: ActorContext) {
+    this.#context = context;
+    this.#locks = new Locks({
+      clock: context.clock,
+      servingSinceMs: context.servingSinceMs,
+      tokenFloor: () => tokenFloorOf(context),
+      waits: {
+        timeUp: (waiter) => this.#endWait(waiter),
+        grantUnheard: (waiter) => this.#giveBack(waiter),
+      },
+    });
+  }
+
+  get mustStayOpen(): boolean {
+    return this.#locks.isBusy;
+  }
+
+  execute(command: Command, turn: Turn): unknown {
+    const before = this.#locks.changes + this.#pools.changes;
+    this.#locks.begin();
+    try {
+      return this.#apply(command, turn);
+    } catch (error) {
+      this.#isHarmless = this.#locks.changes + this.#pools.changes === before && !this.#locks.hasAnswered;
+      throw error;
+    }
+  }
+
+  #apply(command: Command, turn: Turn): unknown {
+    const { policy, principal } = turn.caller;
+    requireLocks(policy, principal);
+    switch (command.type) {
+      case 'AcquireLock':
+        return this.#locks.acquire(command, turn);
+      case 'ReleaseLock':
+        return this.#locks.release(command, turn);
+      case 'RenewLock':
+        return this.#locks.renew(command, turn);
+      case 'ClaimUnits':
+        return this.#pools.claim(command, turn);
+      case 'ReleaseUnits':
+        return this.#pools.release(command, turn);
+      default:
+        requireEngine(turn.caller);
+        return this.#applyOwn(command, turn);
+    }
+  }
+
+  #applyOwn(command: OwnCommand, turn: Turn): unknown {
+    switch (command.type) {
+      case 'ExpireLeases':
+        return this.#locks.expire(turn);
+      case 'AdoptLeases':
+        return this.#locks.adopt(turn, command.after);
+      case 'EndWait':
+        return this.#locks.endWait(command.waiter, turn);
+      case 'FinishReleases':
+        return this.#locks.finishReleases(turn);
+      default:
+        return unreachable(command);
+    }
+  }
+
+  query(query: LocksQuery | TokenQuery, { caller, view }: QueryContext): unknown {
+    switch (query.type) {
+      case 'ListLocks':
+        requireAdministrator(caller.policy, caller.principal);
+        return listLocks(query, view, this.#locks, this.#now());
+      case 'ReadLock':
+        requireAdministrator(caller.policy, caller.principal);
+        return readLock(query, view, this.#locks, this.#now());
+      case 'ListPools':
+        requireAdministrator(caller.policy, caller.principal);
+        return listPools(query, view);
+      case 'ReadPool':
+        requireAdministrator(caller.policy, caller.principal);
+        return readOnePool(query, view);
+      case 'GuardLock':
+        requireEngine(caller);
+        return this.#locks.guard(query, view);
+      case 'SettleGuards':
+        requireEngine(caller);
+        return this.#settleGuards();
+      case 'RetireTokens':
+        requireEngine(caller);
+        return this.#locks.seal((query satisfies RetireTokens).seal, view);
+      case 'ReopenTokens':
+        requireEngine(caller);
+        return this.#locks.unseal((query satisfies ReopenTokens).seal);
+      default:
+        return unreachable(query);
+    }
+  }
+
+  forget(): void {
+    if (!this.#isHarmless) {
+      this.#locks.forget();
+      this.#pools.forget();
+    }
+    this.#isHarmless = false;
+  }
+
+  batchEnded(): void {
+    if (this.#locks.batchEnded()) this.#adoption = this.#adoption === 'running' ? 'again' : 'needed';
+    if (this.#adoption === 'needed') void this.#adopt();
+    this.#arm();
+  }
+
+  endWaits(reason: ServiceError): void {
+    this.#locks.endWaits(reason);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#timer?.timer.cancel();
+    this.#timer = undefined;
+  }
+
+  #now(): Moment {
+    const { clock } = this.#context;
+    return { wallMs: clock.wallMs(), monotonicMs: clock.monotonicMs() };
+  }
+
+  #submit(command: Command): Promise<unknown> {
+    return this.#context.submit(command);
+  }
+
+  #settleGuards(): void {
+    const hasReleases = this.#locks.settleGuards();
+    if (hasReleases) {
+      this.#submit({ type: 'FinishReleases' }).catch((error) => this.#locks.failReleases(error));
+    }
+    this.#arm();
+  }
+
+  #endWait(waiter: Waiter): void {
+    this.#submit({ type: 'EndWait', waiter }).catch((error) => this.#locks.failWait(waiter, error));
+  }
+
+  /** Nobody knows of the grant: it goes to the next one. Where that fails it ends like any other. */
+  #giveBack({ key, token }: Waiter): void {
+    if (token !== undefined) this.#submit({ type: 'ReleaseLock', key, token }).catch(() => {});
+  }
+
+  /** Sees to it that leases end although nobody asks. An earlier timer is left: it looks again when it fires. */
+  #arm(): void {
+    const deadline = this.#locks.nextDeadline;
+    if (deadline === undefined || this.#isExpiring || this.#isClosed) return;
+    if (this.#timer !== undefined && this.#timer.atMs <= deadline) return;
+    this.#setTimer(Math.max(0, deadline - this.#context.clock.monotonicMs()));
+  }
+
+  #setTimer(delayMs: number): void {
+    this.#timer?.timer.cancel();
+    const { clock } = this.#context;
+    const timer = clock.after(delayMs, () => {
+      this.#timer = undefined;
+      const deadline = this.#locks.nextDeadline;
+      if (deadline !== undefined && deadline <= clock.monotonicMs()) void this.#expire();
+      else this.#arm();
+    });
+    this.#timer = { atMs: clock.monotonicMs() + delayMs, timer };
+  }
+
+  async #expire(): Promise<void> {
+    this.#isExpiring = true;
+    let retryMs: number | undefined;
+    try {
+      // Ends with the leases that are due.
+      while ((await this.#submit({ type: 'ExpireLeases' })) === true);
+    } catch {
+      // The mailbox is full or the disk is: a lease that lasts longer harms nobody.
+      retryMs = RETRY_MS;
+    }
+    this.#isExpiring = false;
+    if (this.#isClosed) return;
+    if (retryMs === undefined) this.#arm();
+    else this.#setTimer(retryMs);
+  }
+
+  /** Reads stored leases in, some at a time. */
+  async #adopt(): Promise<void> {
+    this.#adoption = 'running';
+    try {
+      let after: string | undefined;
+      do {
+        if (this.#isToAdoptAgain) after = undefined;
+        this.#adoption = 'running';
+        const command = after === undefined ? {} : { after };
+        after = (await this.#submit({ type: 'AdoptLeases', ...command })) as string | undefined;
+      } while (after !== undefined || this.#isToAdoptAgain);
+      this.#adoption = 'done';
+    } catch {
+      // Tried again with the next batch; until then a lease is read in when its lock is asked for.
+      this.#adoption = 'needed';
+    }
+  }
+
+  /** A method, because it changes while somebody waits, which the compiler does not see. */
+  get #isToAdoptAgain(): boolean {
+    return this.#adoption === 'again';
+  }
+}
+
+function requireEngine({ principal }: Caller): void {
+  if (principal.kind !== 'system') throw new ServiceError('FORBIDDEN');
+}
+
+/** Above the tokens of every branch there ever was by this name in the repository. */
+function tokenFloorOf({ ask, id }: ActorContext): number {
+  const [tenant, repository, branch] = id.split('/').map(decodeURIComponent) as [string, string, string];
+  const at = branch.lastIndexOf('~');
+  const query: ReadTokenFloor = {
+    type: 'ReadTokenFloor',
+    branch: { name: branch.slice(0, at), uid: branch.slice(at + 1) },
+  };
+  return ask(actorId(tenant, repository, 'repository'), query) as number;
+}
+
+/** The kind `locks`: one actor for each branch, id `{tenant}/{repository}~{uid}/{branch}~{uid}/locks`. */
+export const locksActor: ActorKind = Object.freeze({
+  kind: 'locks',
+  tables: locksTableNames,
+  create: (context: ActorContext) => new LocksBehaviour(context),
+});

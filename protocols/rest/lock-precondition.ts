@@ -1,0 +1,62 @@
+import type { HeldLock, LockPrecondition } from '#actors/locks/messages.ts';
+import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
+import type { BodyFields } from '#protocols/http/body-fields.ts';
+import { decodeSegment } from '#protocols/http/percent-decode.ts';
+import type { ParameterDocs } from '#protocols/http/route.ts';
+import type { RestContext, RestRequest } from './rest-context.ts';
+
+/** What the description says of the header that every write of content accepts. */
+export const lockParameter: ParameterDocs = {
+  name: 'X-Svc-Lock',
+  in: 'header',
+  description:
+    '`{key};{token}`, the key percent-encoded: the write happens only while this lock is held with this fence token, else it is 409 `LOCK_NOT_HELD`. Bodies may say the same as `lock: {key, token}`.',
+};
+
+/** `lock` as the description has it. */
+export const lockSchema = {
+  type: 'object',
+  required: ['key', 'token'],
+  description: 'The write happens only while this lock is held with this fence token.',
+  properties: { key: { type: 'string' }, token: { type: 'integer', minimum: 1 } },
+} as const;
+
+const headerShape = /^(.+);([0-9]{1,16})$/;
+
+/**
+ * The optional member `lock: {key, token}` of a write.
+ *
+ * @throws {ServiceError} `UNPROCESSABLE_BODY`
+ */
+export function bodyLock(fields: BodyFields): LockPrecondition {
+  const lock = fields.optionalFields('lock');
+  return lock === undefined ? {} : { lock: { key: lock.string('key'), token: lock.integer('token') } };
+}
+
+/**
+ * A command with the lock that the request names in its header, or that the command has from the body.
+ *
+ * @throws {ServiceError} `VALIDATION_FAILED` for a header that is not one, and for a lock named twice;
+ *   `LOCKS_DISABLED` when locks are switched off
+ */
+export function withLock<Command extends LockPrecondition>(
+  context: RestContext,
+  request: RestRequest,
+  command: Command,
+): Command {
+  const header = request.header('x-svc-lock');
+  if (header === undefined && command.lock === undefined) return command;
+  if (!context.locks.isEnabled) throw new ServiceError('LOCKS_DISABLED');
+  if (header === undefined) return command;
+  if (command.lock !== undefined) {
+    throw invalid('A write names its lock once: in the header X-Svc-Lock or in the body', { field: 'lock' });
+  }
+  return { ...command, lock: parseLockHeader(header) };
+}
+
+/** @throws {ServiceError} `VALIDATION_FAILED` */
+function parseLockHeader(header: string): HeldLock {
+  const [, key = '', token = ''] = headerShape.exec(header) ?? [];
+  if (key === '') throw invalid('X-Svc-Lock reads {key};{token}', { field: 'X-Svc-Lock' });
+  return { key: decodeSegment(key, { allowSlash: true }), token: Number(token) };
+}

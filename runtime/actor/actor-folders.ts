@@ -2,7 +2,9 @@ import { createHash } from 'node:crypto';
 import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, readdirSync, renameSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import type { Clock } from '#runtime/base/clock.ts';
 import { crashPoint } from '#runtime/commit/crash-point.ts';
+import { removePaced } from './paced-removal.ts';
 import type { ActorId } from './ports.ts';
 
 /** Folder for what is being made or removed; no actor id begins like this. */
@@ -14,9 +16,12 @@ const REMOVED = '.removed';
  */
 export class ActorFolders {
   readonly #root: string;
+  readonly #clock: Clock;
 
-  constructor(root: string) {
+  /** @param clock paces the removal of what is large */
+  constructor(root: string, clock: Clock) {
     this.#root = root;
+    this.#clock = clock;
   }
 
   of(actor: ActorId): string {
@@ -60,7 +65,7 @@ export class ActorFolders {
 
   /** Removes a prepared folder; the space may be what was wanting. */
   async discard(actor: ActorId): Promise<void> {
-    await rm(this.#unfinished(actor), { recursive: true, force: true });
+    await removePaced(this.#unfinished(actor), this.#clock);
   }
 
   /** Removes the folders of every actor under an owner, and of one with this very name. */
@@ -73,10 +78,10 @@ export class ActorFolders {
     // Else a power cut could bring it back.
     flushFolder(dirname(folder));
     crashPoint('before-branch-removal');
-    await rm(removed, { recursive: true, force: true });
+    await removePaced(removed, this.#clock);
   }
 
-  /** Removes what an earlier process left half made or half removed. */
+  /** Removes what an earlier process left half made or half removed. At once, for nobody writes yet. */
   async sweep(): Promise<void> {
     await rm(join(this.#root, REMOVED), { recursive: true, force: true });
   }

@@ -92,7 +92,7 @@ export class ActorHost implements Router, ActorLifecycle {
 
   constructor(environment: HostEnvironment) {
     this.#environment = environment;
-    this.#store = new ActorStore(environment.folder, environment.kinds);
+    this.#store = new ActorStore(environment.folder, environment.kinds, environment.clock);
     this.#hybridClock = new HybridClock(environment.clock, environment.log.lastClock);
     this.#servingSinceMs = environment.clock.monotonicMs();
   }

@@ -1,4 +1,5 @@
 import { assert } from '#runtime/base/assert.ts';
+import type { Clock } from '#runtime/base/clock.ts';
 import { type ActorKind, commonTableNames } from '#runtime/commit/behaviour.ts';
 import { crashPoint } from '#runtime/commit/crash-point.ts';
 import type { ReplicaStore } from '#runtime/commit/replica.ts';
@@ -13,9 +14,12 @@ export class ActorStore implements ReplicaStore {
   readonly folders: ActorFolders;
   readonly #kinds: ReadonlyMap<string, ActorKind>;
 
-  /** @param folder holds one folder per actor */
-  constructor(folder: string, kinds: readonly ActorKind[]) {
-    this.folders = new ActorFolders(folder);
+  /**
+   * @param folder holds one folder per actor
+   * @param clock paces the removal of what is large
+   */
+  constructor(folder: string, kinds: readonly ActorKind[], clock: Clock) {
+    this.folders = new ActorFolders(folder, clock);
     this.#kinds = new Map(kinds.map((kind) => [kind.kind, kind]));
   }
 

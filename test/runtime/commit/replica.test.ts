@@ -36,7 +36,7 @@ class Follower {
   replica: Replica;
 
   constructor(folder: string) {
-    this.folders = new ActorFolders(folder);
+    this.folders = new ActorFolders(folder, systemClock);
     this.replica = this.#make();
   }
 

@@ -4,7 +4,12 @@ import { formatRevision } from '#runtime/content/revision.ts';
 import { restoredSchemaRecord } from '#runtime/content/schema-record.ts';
 import { differingLocales, netChange } from '#runtime/tree/net-change.ts';
 import type { NodeRecord } from '#runtime/tree/node-record.ts';
-import { readBranchHead, type RevisionRecord, writeRevision } from '#runtime/tree/revision-store.ts';
+import {
+  readBranchHead,
+  type RevisionFacts,
+  type RevisionRecord,
+  writeRevision,
+} from '#runtime/tree/revision-store.ts';
 import { SLICE_NODES } from './delete-node.ts';
 import type { EditScope } from './edit-scope.ts';
 import { PlannedWrites } from './planned-writes.ts';
@@ -23,7 +28,8 @@ const NAMED_REVISIONS_MAX = 16;
 /**
  * Undoes revisions of the branch as one new revision: every node, locale and definition they changed becomes what it
  * was before them, unless somebody changed it since, which is a conflict. With conflicts nothing is written, and
- * where nothing is left to undo there is no revision. Protection does not matter: this is an ordinary write.
+ * where nothing is left to undo there is no revision. A dry run does all of it and takes it back. Protection does not
+ * matter: this is an ordinary write.
  *
  * Undoing a merge brings back what the branch had before it; what was merged stays merged, so the next merge does not
  * bring it again.
@@ -46,9 +52,22 @@ export function* revertRevisions(
   if (conflicts.length > 0) return resultOf(edit, { success: false, conflicts });
   const writes = yield* planWrites(edit, plan, records);
   const { changes, definitions } = writes;
-  if (command.dryRun || (changes.length === 0 && definitions.length === 0)) {
-    return resultOf(edit, { nodes_changed: changes.length });
+  if (changes.length > 0 || definitions.length > 0) {
+    yield* writeChecked(edit, plan, writes, records);
+    if (command.dryRun) {
+      turn.undo();
+      edit.state.commandSchemas.forget();
+    } else writeRevision(turn, factsOf(edit, command, records), changes, definitions);
   }
+  return resultOf(edit, { nodes_changed: changes.length });
+}
+
+function* writeChecked(
+  edit: EditScope,
+  plan: RevertPlan,
+  writes: PlannedWrites,
+  records: readonly RevisionRecord[],
+): Generator<undefined, void> {
   const nodes = [...plan.nodes.values()];
   // A type may become immutable, or stop being it, by this very revert.
   const immutable = nodes.filter((node) => isRewritten(node) && isImmutable(edit, node));
@@ -57,14 +76,6 @@ export function* revertRevisions(
   for (const { present, workspace } of immutable) edit.requireMutable(workspace, present as NodeRecord);
   yield* writes.requireValid(nodes.filter(isToBeChecked));
   yield* standing.requireStill(writes);
-  const facts = {
-    actor: command.commit?.actor ?? edit.who,
-    message: command.commit?.message ?? messageOf(records),
-    isSystem: false,
-  };
-  writeRevision(turn, facts, changes, definitions);
-  turn.emit({ type: 'RevisionCommitted' });
-  return resultOf(edit, { nodes_changed: changes.length });
 }
 
 function* planWrites(
@@ -139,6 +150,18 @@ function isToBeChecked({ present, wanted }: RevertedNode): boolean {
     present.header.archetype !== wanted.header.archetype ||
     present.header.parentId !== wanted.header.parentId
   );
+}
+
+function factsOf(
+  edit: EditScope,
+  { commit }: RevertRevisions,
+  records: readonly RevisionRecord[],
+): RevisionFacts {
+  return {
+    actor: commit?.actor ?? edit.who,
+    message: commit?.message ?? messageOf(records),
+    isSystem: false,
+  };
 }
 
 function messageOf(records: readonly RevisionRecord[]): string {

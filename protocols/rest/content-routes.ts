@@ -5,11 +5,12 @@ import { mergeRoutes } from './merge.ts';
 import { nodeRoutes } from './nodes.ts';
 import { queryRoutes } from './queries.ts';
 import type { RestContext, RestRoute } from './rest-context.ts';
+import { revertRoutes } from './revert.ts';
 import { revisionRoutes } from './revisions.ts';
 
 /**
- * Every route of content: nodes, queries, schema, history, revisions, differences, merges. Their description refers to
- * `contentSchemas`.
+ * Every route of content: nodes, queries, schema, history, revisions, differences, merges, reverts. Their description
+ * refers to `contentSchemas`.
  *
  * @see Content, Query, Functions and Versioning Interface: Endpoints
  */
@@ -22,5 +23,6 @@ export function contentRoutes(context: RestContext): readonly RestRoute[] {
     ...revisionRoutes(context),
     ...compareRoutes(context),
     ...mergeRoutes(context),
+    ...revertRoutes(context),
   ];
 }

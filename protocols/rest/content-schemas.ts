@@ -334,6 +334,21 @@ export const contentSchemas: Readonly<Record<string, JsonSchema>> = {
       source_head: revision,
     },
   },
+  RevertResult: {
+    type: 'object',
+    required: ['success', 'revision', 'head', 'conflicts', 'fast_forward', 'nodes_changed'],
+    properties: {
+      success: { type: 'boolean', description: 'False when there are conflicts; nothing was written then.' },
+      revision: { type: 'integer', description: 'Millisecond part of `head`.' },
+      head: {
+        ...revision,
+        description: 'Where the branch stands now; as before when there was nothing left to undo.',
+      },
+      conflicts: listOf(ref('MergeConflict')),
+      fast_forward: { type: 'boolean', const: false },
+      nodes_changed: { type: 'integer', minimum: 0, description: 'Nodes the new revision changed.' },
+    },
+  },
   HistoryEntry: {
     type: 'object',
     properties: {

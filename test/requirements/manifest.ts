@@ -18,6 +18,7 @@ import { nodeTypesRows } from './rows/node-types.ts';
 import { nodesRows } from './rows/nodes.ts';
 import { queryRows } from './rows/query.ts';
 import { repositoriesRows } from './rows/repositories.ts';
+import { revertRows } from './rows/revert.ts';
 import { revisionsRows } from './rows/revisions.ts';
 import { sqlExamplesRows } from './rows/sql-examples.ts';
 import { sqlStatementsRows } from './rows/sql-statements.ts';
@@ -45,6 +46,7 @@ export const requirements: readonly Requirement[] = [
   ...branchesRows,
   ...tagsRows,
   ...mergeRows,
+  ...revertRows,
   ...clusterRows,
   ...locksRows,
   ...accessControlRows,

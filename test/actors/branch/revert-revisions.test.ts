@@ -100,7 +100,7 @@ const paths = async () => (await tree()).map(({ id, path }) => `${id} ${path}`);
 const title = (text: string) => ({ title: text });
 
 describe('reverting a revision', () => {
-  it('is one new revision that names what it changed, and leaves history alone [BR-032]', async () => {
+  it('is one new revision that names what it changed, and leaves history alone [REVERT-001]', async () => {
     const before = await content();
     const done = await update('/b', 'changed');
     const result = await reverted(done);
@@ -137,7 +137,7 @@ describe('reverting a revision', () => {
     expect(await content()).toEqual(after);
   });
 
-  it('undoes a deletion: the subtree with ids, order, translations, relations, publication', async () => {
+  it('undoes a deletion: the subtree with ids, order, translations, relations, publication [REVERT-005]', async () => {
     await create('/a/a0', 'first');
     await reorder('/a/a0', '/a/a1');
     await translate('/a/a1', 'de', 'Deutsch');
@@ -220,7 +220,7 @@ describe('reverting a revision', () => {
     expect(await content()).toEqual(before);
   });
 
-  it('with nothing left to undo writes no revision', async () => {
+  it('with nothing left to undo writes no revision [REVERT-009]', async () => {
     const done = await update('/b', 'x');
     await update('/b', '/b base');
     const head = await family.head(branch);
@@ -231,17 +231,20 @@ describe('reverting a revision', () => {
   });
 
   it('only reports in a dry run', async () => {
+    const defined = await define('test:Dry', []);
     const done = await update('/b', 'x');
-    const result = await revert({ revisions: [done] }, { dryRun: true });
+    const before = await content();
+    const result = await revert({ from: defined, to: done }, { dryRun: true });
     expect(result).toMatchObject({ success: true, nodes_changed: 1, head: done });
-    expect(await family.head(branch)).toBe(done);
+    expect([await family.head(branch), await content()]).toEqual([done, before]);
+    await createOf('test:Dry', 'still', {});
     await update('/b', 'y');
     expect(await revert({ revisions: [done] }, { dryRun: true })).toMatchObject({ success: false });
   });
 });
 
 describe('reverting several revisions', () => {
-  it('takes a range with both ends, or a list in any order, and leaves the others', async () => {
+  it('takes a range with both ends, or a list in any order, and leaves the others [REVERT-002]', async () => {
     const before = await content();
     const made = [
       await update('/b', 'one'),
@@ -316,7 +319,7 @@ describe('reverting several revisions', () => {
 });
 
 describe('a revert in conflict', () => {
-  it('says what the revision made, what the branch has and what was before', async () => {
+  it('says what the revision made, what the branch has and what was before [REVERT-004]', async () => {
     const done = await update('/b', 'reverted');
     await update('/b', 'later');
     expect(await conflictsOf(done)).toMatchObject([
@@ -385,7 +388,7 @@ describe('a revert in conflict', () => {
     expect((await paths()).includes('new /new')).toBe(false);
   });
 
-  it('stops a deletion of what others put children below', async () => {
+  it('stops a deletion of what others put children below [REVERT-006]', async () => {
     const made = await create('/new', 'made');
     const child = await create('/new/child', 'later');
     expect(await conflictsOf(made)).toMatchObject([
@@ -401,7 +404,7 @@ describe('a revert in conflict', () => {
     expect(await reverted(child, made)).toMatchObject({ nodes_changed: 2 });
   });
 
-  it('stops a node from coming back below one that is gone', async () => {
+  it('stops a node from coming back below one that is gone [REVERT-006]', async () => {
     const gone = await remove('/a/a1');
     const moved = await move('/b', '/c/b');
     await remove('/a');
@@ -428,7 +431,7 @@ describe('a revert in conflict', () => {
     ]);
   });
 
-  it('stops two nodes at one place', async () => {
+  it('stops two nodes at one place [REVERT-006]', async () => {
     const gone = await remove('/b');
     const renamed = await rename('/c', 'd');
     await family.create(branch, '/b', 'holder', 'holder');
@@ -462,7 +465,7 @@ describe('a revert in conflict', () => {
     expect(await paths()).toContain('second /b');
   });
 
-  it('stops moves that would make a node its own ancestor', async () => {
+  it('stops moves that would make a node its own ancestor [REVERT-006]', async () => {
     await move('/b', '/a/b');
     const out = await move('/a/b', '/b');
     await move('/a', '/b/a');
@@ -491,7 +494,7 @@ describe('reverting merges', () => {
       dryRun: false,
     });
 
-  it('brings back what the branch had before, and the next merge does not bring it again', async () => {
+  it('brings back what the branch had before, and the next merge does not bring it again [REVERT-007]', async () => {
     const source = await newBranch(branch);
     await family.update(source, '/b', 'theirs');
     await family.create(source, '/a/new', 'theirs', 'new');
@@ -562,7 +565,7 @@ describe('reverting schema changes', () => {
     });
   });
 
-  it('brings index rows along', async () => {
+  it('brings index rows along [REVERT-008]', async () => {
     await define('test:Coded', loose);
     await createOf('test:Coded', 'one', { title: 'same' });
     const unique = await define('test:Coded', [{ name: 'title', type: 'String', unique: true }]);
@@ -573,15 +576,17 @@ describe('reverting schema changes', () => {
     await createOf('test:Coded', 'two', { title: 'same' });
   });
 
-  it('names a node that would not be valid any more, and writes nothing', async () => {
+  it('names a node that would not be valid any more, and writes nothing [REVERT-008]', async () => {
     await define('test:Strict', strict);
     const loosened = await define('test:Strict', loose);
     const made = await createOf('test:Strict', 'lacking', { title: 'x' });
     const head = await family.head(branch);
-    await expect(revert({ revisions: [loosened] })).rejects.toMatchObject({
-      code: 'VALIDATION_FAILED',
-      message: expect.stringMatching(/revert.*'\/lacking'.*needed/),
-    });
+    for (const dryRun of [true, false]) {
+      await expect(revert({ revisions: [loosened] }, { dryRun })).rejects.toMatchObject({
+        code: 'VALIDATION_FAILED',
+        message: expect.stringMatching(/revert.*'\/lacking'.*needed/),
+      });
+    }
     expect(await family.head(branch)).toBe(head);
     const gone = await remove('/lacking');
     const tightened = await define('test:Strict', strict);
@@ -629,7 +634,7 @@ describe('reverting schema changes', () => {
     expect(await nodeOf('fixed')).toMatchObject({ properties: title('one') });
   });
 
-  it('leaves the built-in types', async () => {
+  it('leaves the built-in types [REVERT-013]', async () => {
     const { revisions } = await family.query<{ revisions: readonly { revision: string }[] }>(branch, {
       type: 'ListRevisions',
       limit: 1000,
@@ -645,7 +650,7 @@ describe('reverting schema changes', () => {
 });
 
 describe('what can be reverted', () => {
-  it('is what leads to the head, and nothing else', async () => {
+  it('is what leads to the head, and nothing else [REVERT-010]', async () => {
     const head = await family.head(branch);
     await expect(revert({ revisions: [] })).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
     await expect(revert({ revisions: ['soon'] })).rejects.toMatchObject({ code: 'INVALID_REVISION_NUMBER' });

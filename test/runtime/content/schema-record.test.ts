@@ -4,6 +4,7 @@ import {
   newSchemaRecord,
   publishedSchemaRecord,
   replacedSchemaRecord,
+  restoredSchemaRecord,
   unpublishedSchemaRecord,
 } from '#runtime/content/schema-record.ts';
 
@@ -40,4 +41,20 @@ it('stamps definitions: version from 1, one more with every replacement and publ
     published_by: null,
   });
   expect(newSchemaRecord(parseNodeTypeDefinition({ name: 'a:B', id: 'own' }), 'id-2', 't1').id).toBe('own');
+});
+
+it('lets an earlier record come back with a version that goes on', () => {
+  const definition = parseNodeTypeDefinition({ name: 'a:B' });
+  const first = newSchemaRecord(definition, 'id-1', 't1');
+  const published = publishedSchemaRecord(first, 't2', 'ann');
+  expect(restoredSchemaRecord(first, published, 't3')).toMatchObject({
+    id: 'id-1',
+    version: 3,
+    created_at: 't1',
+    updated_at: 't3',
+    published_at: null,
+    published_by: null,
+    previous_version: 'id-1',
+  });
+  expect(restoredSchemaRecord(published, undefined, 't3')).toMatchObject({ version: 3, published_at: 't2' });
 });

@@ -1,7 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import type { NodeHeader, Relation } from '#runtime/content/content-node.ts';
 import type { JsonObject } from '#runtime/content/json-value.ts';
-import { definitionNetChange, netChange, sameContent, sameDefinition } from '#runtime/tree/net-change.ts';
+import {
+  definitionNetChange,
+  isTakenAlong,
+  netChange,
+  sameContent,
+  sameDefinition,
+} from '#runtime/tree/net-change.ts';
 import { makeNodeRecord, type NodeRecord } from '#runtime/tree/node-record.ts';
 
 const header: NodeHeader = {
@@ -179,5 +185,30 @@ describe('the net change of a definition', () => {
     expect(
       definitionNetChange('node_type', 't', one, stored({ strict: true, published_at: 'x' }))?.operation,
     ).toBe('modified');
+  });
+});
+
+describe('a node is taken along', () => {
+  const below = state({ path: '/p/a', parentId: 'p' });
+
+  it('when its path alone differs', () => {
+    expect(isTakenAlong(below, state({ path: '/q/a', parentId: 'p', version: 4, revision: '9-9' }))).toBe(
+      true,
+    );
+    expect(isTakenAlong(below, below)).toBe(false);
+  });
+
+  it.each([
+    ['its parent', { parentId: 'q' }],
+    ['its name', { name: 'b', path: '/p/b' }],
+    ['its place', { orderKey: 'W' }],
+    ['a locale', { translations: { de: overlay('Eins', 'h') } }],
+    ['its archetype', { archetype: 'x' }],
+  ])('but not when %s differs', (_what, change: Partial<NodeHeader>) => {
+    expect(isTakenAlong(below, state({ path: '/q/a', parentId: 'p', ...change }))).toBe(false);
+  });
+
+  it('nor when its properties do', () => {
+    expect(isTakenAlong(below, state({ path: '/q/a', parentId: 'p' }, { title: 'B' }))).toBe(false);
   });
 });

@@ -31,12 +31,15 @@ export function encodeCall(call: Call): Uint8Array {
   return Buffer.from(encodeMessage(call));
 }
 
-/** Decodes a call. @throws {Error} when it is none, or of a newer version */
+/** Decodes a call. @throws {ServiceError} `INTERNAL_SERVER_ERROR` for another version @throws {SyntaxError} when it is none */
 export function decodeCall(bytes: Uint8Array): Call {
   const call = decodeMessage(
     Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString(),
   ) as Call;
-  if (call.version !== CALL_VERSION) throw new Error(`a call of version ${call.version}`);
+  if (call.version !== CALL_VERSION) {
+    const text = `A member of another version made a call of version ${call.version}, this one takes ${CALL_VERSION}`;
+    throw new ServiceError('INTERNAL_SERVER_ERROR', text);
+  }
   return call;
 }
 

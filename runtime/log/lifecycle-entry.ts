@@ -1,5 +1,6 @@
 import { assert } from '#runtime/base/assert.ts';
 import type { Revision } from '#runtime/content/revision.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
 import { type LogEntry, TABLE_MAX } from './log-entry.ts';
 
 /**
@@ -28,7 +29,11 @@ export function lifecycleEntry(actor: string, lifecycle: Lifecycle, clock: Revis
   return { actor, writes: [{ table: LIFECYCLE_TABLE, key: lifecycle.kind, value }], clock };
 }
 
-/** What an entry says became of its actor; undefined for one of effects. */
+/**
+ * What an entry says became of its actor; undefined for one of effects.
+ *
+ * @throws {ServiceError} `DATA_CORRUPTED` for something only a newer build knows
+ */
 export function lifecycleOf({ writes }: LogEntry): Lifecycle | undefined {
   const write = writes[0];
   if (write === undefined || write.table !== LIFECYCLE_TABLE) return undefined;
@@ -40,7 +45,8 @@ export function lifecycleOf({ writes }: LogEntry): Lifecycle | undefined {
     case 'fork':
       return { kind: 'fork', source: Buffer.from(write.value).toString('utf8') };
     default:
-      throw new Error(
+      throw new ServiceError(
+        'DATA_CORRUPTED',
         `the log says '${write.key}' of an actor, which this build does not know; start a newer one`,
       );
   }

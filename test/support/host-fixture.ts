@@ -10,7 +10,7 @@ import { policyFor } from '#runtime/access/policy.ts';
 import type { AdminPrincipal, Principal } from '#runtime/access/principal.ts';
 import { ActorHost } from '#runtime/actor/actor-host.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
-import { systemClock } from '#runtime/base/clock.ts';
+import { type Clock, systemClock } from '#runtime/base/clock.ts';
 import { realFileSystem } from '#runtime/base/file-system.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import type { ActorEvent, ActorKind, Caller, IdempotencyKey } from '#runtime/commit/behaviour.ts';
@@ -55,12 +55,14 @@ export class HostFixture {
   readonly events: ActorEvent[] = [];
   readonly #kinds: readonly ActorKind[];
   readonly #logOver: (journal: Log) => Log;
+  readonly #clock: Clock;
   #journal: Journal | undefined;
   #host: ActorHost | undefined;
 
-  private constructor(kinds: readonly ActorKind[], logOver: (journal: Log) => Log) {
+  private constructor(kinds: readonly ActorKind[], logOver: (journal: Log) => Log, clock: Clock) {
     this.#kinds = kinds;
     this.#logOver = logOver;
+    this.#clock = clock;
   }
 
   /**
@@ -75,8 +77,9 @@ export class HostFixture {
       locksActor,
     ],
     logOver: (journal: Log) => Log = (journal) => journal,
+    clock: Clock = systemClock,
   ): Promise<HostFixture> {
-    const fixture = new HostFixture(kinds, logOver);
+    const fixture = new HostFixture(kinds, logOver, clock);
     await fixture.#start();
     return fixture;
   }
@@ -118,14 +121,14 @@ export class HostFixture {
       folder: join(this.folder, 'journal'),
       durability: 'local',
       files: realFileSystem,
-      clock: systemClock,
+      clock: this.#clock,
       random: systemRandom,
       report: () => undefined,
     });
     this.#host = new ActorHost({
       folder: join(this.folder, 'actors'),
       log: this.#logOver(this.#journal),
-      clock: systemClock,
+      clock: this.#clock,
       random: systemRandom,
       kinds: this.#kinds,
       limits: hostLimits(defaultLimits),

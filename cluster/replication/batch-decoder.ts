@@ -1,0 +1,88 @@
+import { crc32 } from 'node:zlib';
+import { assert, InvariantError } from '#runtime/base/assert.ts';
+import { decodeEntries } from '#runtime/log/entry-codec.ts';
+import { ENTRY_BYTES_MAX, type LogEntry } from '#runtime/log/log-entry.ts';
+import { logCorrupted } from './log-errors.ts';
+import { type FoldState, type FoldStep, LogFold } from './log-fold.ts';
+import type { StoredMessage } from './log-stream.ts';
+import { decodeManifest, type Opening, RecordKind } from './record-format.ts';
+
+/** A batch as it stands in the log. */
+export interface LogBatch {
+  /** Of the record that completes it. */
+  readonly sequence: number;
+  /** Of its first record; lower when it is in several. */
+  readonly firstSequence: number;
+  readonly epoch: number;
+  /** Its entries; their values are views of one buffer. */
+  readonly entries: readonly LogEntry[];
+}
+
+/** What a reader of the log is told of one message. */
+export type LogStep =
+  | Extract<FoldStep, { kind: 'void' }>
+  | { readonly kind: 'batch'; readonly batch: LogBatch }
+  | { readonly kind: 'opened'; readonly sequence: number; readonly opening: Opening }
+  | { readonly kind: 'closed'; readonly sequence: number }
+  /** Nothing to act on. */
+  | { readonly kind: 'other'; readonly sequence: number };
+
+/** Reads messages as batches: a fold, with the contents of what counts. */
+export class BatchDecoder {
+  readonly fold: LogFold;
+  readonly #partition: number;
+  #chunks: Buffer[] = [];
+  #chunkBytes = 0;
+
+  /** @param start where to go on; between two batches */
+  constructor(partition: number, start?: FoldState) {
+    this.#partition = partition;
+    this.fold = new LogFold(partition, start);
+  }
+
+  /**
+   * Takes the next message.
+   *
+   * @throws {ServiceError} `DATA_CORRUPTED`
+   */
+  take(message: StoredMessage): LogStep {
+    const step = this.fold.take(message);
+    if (step.kind === 'void') return step;
+    try {
+      return this.#decode(step);
+    } catch (error) {
+      // Whole bytes that make no sense were written by something else than this product.
+      if (error instanceof InvariantError) throw logCorrupted(this.#partition, step.sequence, error.message);
+      throw error;
+    }
+  }
+
+  #decode({ sequence, firstSequence, record, opening }: Extract<FoldStep, { kind: 'record' }>): LogStep {
+    const { kind, body, epoch } = record;
+    if (kind === RecordKind.chunk) {
+      this.#chunks.push(body);
+      this.#chunkBytes += body.length;
+      assert(this.#chunkBytes <= ENTRY_BYTES_MAX, 'a batch of chunks above every bound');
+      return { kind: 'other', sequence };
+    }
+    // Without a manifest behind them they belong to a batch that was given up.
+    const chunks = this.#chunks;
+    this.#chunks = [];
+    this.#chunkBytes = 0;
+    if (opening !== undefined) return { kind: 'opened', sequence, opening };
+    if (kind === RecordKind.close) return { kind: 'closed', sequence };
+    if (kind === RecordKind.noop) return { kind: 'other', sequence };
+    const whole = kind === RecordKind.manifest ? joined(chunks, body) : body;
+    return {
+      kind: 'batch',
+      batch: { sequence, firstSequence, epoch, entries: decodeEntries(whole, record.entries) },
+    };
+  }
+}
+
+function joined(chunks: readonly Buffer[], body: Buffer): Buffer {
+  const { bytes, crc } = decodeManifest(body);
+  const whole = Buffer.concat(chunks);
+  assert(whole.length === bytes && crc32(whole) === crc, 'a manifest that is not of the chunks before it');
+  return whole;
+}

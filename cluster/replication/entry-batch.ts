@@ -1,0 +1,130 @@
+import { crc32 } from 'node:zlib';
+import { assert } from '#runtime/base/assert.ts';
+import { compareRevisions, type Revision, revisionZero } from '#runtime/content/revision.ts';
+import { encodeEntry } from '#runtime/log/entry-codec.ts';
+import type { LogEntry } from '#runtime/log/log-entry.ts';
+import { encodeManifest, RecordKind } from './record-format.ts';
+
+/** Entries in one batch. */
+const BATCH_ENTRIES_MAX = 4096;
+
+/** A batch's buffer in the beginning, in bytes. It doubles when it has to. */
+const BATCH_BYTES_START = 16 * 1024;
+
+/** One record of a batch, before it has its place in the log. */
+export interface BatchPart {
+  readonly kind: RecordKind;
+  /** Entries that count with this record. */
+  readonly entries: number;
+  readonly body: Uint8Array;
+}
+
+interface Waiter {
+  readonly resolve: (sequence: number) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+const nothing = new Uint8Array(0);
+
+/**
+ * The entries that become durable together, encoded as they arrive, with the promises that wait for them. It keeps
+ * them until their outcome is known, because they may have to be sent again under another epoch.
+ */
+export class EntryBatch {
+  readonly actors = new Set<string>();
+  readonly #bodyBytesMax: number;
+  #buffer: Buffer = Buffer.allocUnsafe(BATCH_BYTES_START);
+  #length = 0;
+  #entries = 0;
+  #clock: Revision = revisionZero;
+  #waiters: Waiter[] = [];
+
+  /** @param bodyBytesMax longest body of a record, in bytes */
+  constructor(bodyBytesMax: number) {
+    this.#bodyBytesMax = bodyBytesMax;
+  }
+
+  get entries(): number {
+    return this.#entries;
+  }
+
+  /** Length of its encoded entries. */
+  get bytes(): number {
+    return this.#length;
+  }
+
+  /** Highest clock of its entries. */
+  get clock(): Revision {
+    return this.#clock;
+  }
+
+  /** Whether nobody waits for it: what an entry that could not be encoded leaves behind. */
+  get isEmpty(): boolean {
+    return this.#waiters.length === 0;
+  }
+
+  /** Whether an entry of so many bytes may join; a single larger one is a batch of its own. */
+  takes(entryBytes: number): boolean {
+    if (this.#entries === 0) return true;
+    return this.#entries < BATCH_ENTRIES_MAX && this.#length + entryBytes <= this.#bodyBytesMax;
+  }
+
+  /**
+   * Encodes an entry into the batch.
+   *
+   * @param entryBytes what `entrySize` says of it
+   * @returns resolves with what {@link resolve} is called with
+   * @throws {InvariantError} for an entry that cannot be encoded; the batch stays as it was
+   */
+  add(entry: LogEntry, entryBytes: number): Promise<number> {
+    this.#reserve(this.#length + entryBytes);
+    const end = encodeEntry(entry, this.#buffer, this.#length);
+    assert(end === this.#length + entryBytes, 'entry size and encoding differ');
+    this.#length = end;
+    this.#entries += 1;
+    if (compareRevisions(entry.clock, this.#clock) > 0) this.#clock = entry.clock;
+    this.actors.add(entry.actor);
+    return this.wait();
+  }
+
+  /** Waits for the batch without adding anything to it. */
+  wait(): Promise<number> {
+    return new Promise((resolve, reject) => this.#waiters.push({ resolve, reject }));
+  }
+
+  /** The records it makes, in order. Without an entry it is one that says nothing. */
+  *parts(): Generator<BatchPart, void, void> {
+    if (this.#entries === 0) return yield { kind: RecordKind.noop, entries: 0, body: nothing };
+    const whole = this.#buffer.subarray(0, this.#length);
+    const max = this.#bodyBytesMax;
+    if (whole.length <= max) return yield { kind: RecordKind.entries, entries: this.#entries, body: whole };
+    let crc = 0;
+    for (let at = 0; at < whole.length; at += max) {
+      const body = whole.subarray(at, Math.min(at + max, whole.length));
+      crc = crc32(body, crc);
+      yield { kind: RecordKind.chunk, entries: 0, body };
+    }
+    const manifest = encodeManifest({ bytes: whole.length, crc });
+    yield { kind: RecordKind.manifest, entries: this.#entries, body: manifest };
+  }
+
+  /** Resolves everyone who waits, in the order they came. */
+  resolve(sequence: number): void {
+    for (const waiter of this.#waiters.splice(0)) waiter.resolve(sequence);
+  }
+
+  /** Rejects everyone who waits, in the order they came. */
+  reject(error: unknown): void {
+    for (const waiter of this.#waiters.splice(0)) waiter.reject(error);
+  }
+
+  #reserve(length: number): void {
+    if (length <= this.#buffer.length) return;
+    // One huge entry gets what it needs; doubling is for the many that follow each other.
+    const larger = Buffer.allocUnsafe(
+      Math.max(length, Math.min(2 * this.#buffer.length, this.#bodyBytesMax)),
+    );
+    this.#buffer.copy(larger, 0, 0, this.#length);
+    this.#buffer = larger;
+  }
+}

@@ -1,0 +1,67 @@
+import { ServiceError } from '#runtime/errors/service-error.ts';
+
+/**
+ * A stored record that cannot be trusted. The partition stops: nothing is repaired by itself.
+ *
+ * @returns `DATA_CORRUPTED`
+ * @see Reliability: R4, R9, G11
+ */
+export function logCorrupted(partition: number, sequence: number, what: string): ServiceError {
+  return new ServiceError(
+    'DATA_CORRUPTED',
+    `log of partition ${partition}, record ${sequence}: ${what}. The partition is in quarantine and nothing was ` +
+      'changed: compare the replicas of its stream, then bring back its data or restore a backup',
+    { details: { partition, sequence } },
+  );
+}
+
+/**
+ * The stream is not the one, or not as long as, what this member has of it.
+ *
+ * @returns `DATA_CORRUPTED`
+ * @see Reliability: R9
+ */
+export function logRegressed(partition: number, what: string): ServiceError {
+  return new ServiceError(
+    'DATA_CORRUPTED',
+    `log of partition ${partition} went back: ${what}. The partition is in quarantine and nothing was changed: ` +
+      'other members may have the missing records; bring back the data of the NATS servers, or export both sides ' +
+      'and decide which to keep',
+    { details: { partition } },
+  );
+}
+
+/**
+ * The records a reader wants were removed behind a snapshot: it has to begin with that.
+ *
+ * @returns `NOT_FOUND`
+ * @see Reliability: R16
+ */
+export function logTruncated(partition: number, sequence: number, firstSequence: number): ServiceError {
+  return new ServiceError(
+    'NOT_FOUND',
+    `log of partition ${partition} begins at record ${firstSequence}, and ${sequence} is wanted: begin with a snapshot`,
+    { details: { partition, firstSequence } },
+  );
+}
+
+/** The log cannot be reached; nothing was written. @returns `LOG_UNAVAILABLE` */
+export function logUnavailable(reason: string, cause?: unknown): ServiceError {
+  return new ServiceError(
+    'LOG_UNAVAILABLE',
+    `The log cannot be reached (${reason}); nothing was written, try again.`,
+    cause === undefined ? {} : { cause },
+  );
+}
+
+/** Another member opened the partition. @returns `NOT_OWNER` with the member and its epoch as details */
+export function ownedBy(member: string, epoch: number): ServiceError {
+  return new ServiceError('NOT_OWNER', `Member ${member} owns this now; try again.`, {
+    details: { member, epoch },
+  });
+}
+
+/** Whether the log was only not reachable, so that trying again is right. */
+export function isUnavailable(error: unknown): boolean {
+  return error instanceof ServiceError && error.code === 'LOG_UNAVAILABLE';
+}

@@ -1,0 +1,19 @@
+/** What the replicated log of a partition tells about itself. Whoever opened it logs and counts these. */
+export type LogEvent =
+  /** The partition is this member's under an epoch; `waitedMs` of it for the lease of the owner before. */
+  | { readonly kind: 'opened'; readonly epoch: number; readonly waitedMs: number }
+  /** A record that does not count, left by a former owner or by appends that were given up. */
+  | { readonly kind: 'void-record'; readonly sequence: number; readonly reason: string }
+  /** What became of an append is not known; nothing is acknowledged until it is. */
+  | { readonly kind: 'outcome-unknown'; readonly sequence: number; readonly reason: string }
+  /** It is known again; `sentAgain` batches went out once more, under `epoch`. */
+  | { readonly kind: 'resolved'; readonly epoch: number; readonly sentAgain: number; readonly tookMs: number }
+  /** Another member owns the partition. */
+  | { readonly kind: 'fenced'; readonly member: string; readonly epoch: number }
+  /** The stream has no space; so many batches were refused. */
+  | { readonly kind: 'storage-full'; readonly batches: number; readonly reason: string }
+  /** The log cannot be trusted; the partition does nothing more. */
+  | { readonly kind: 'quarantined'; readonly cause: unknown };
+
+/** Receives the events of a log; must not throw. */
+export type LogReport = (event: LogEvent) => void;

@@ -1,0 +1,68 @@
+import type { Clock } from '#runtime/base/clock.ts';
+import { logCorrupted, logRegressed, logTruncated } from './log-errors.ts';
+import { type FoldState, foldStart } from './log-fold.ts';
+import type { LogStream } from './log-stream.ts';
+import { decodeOpening, decodeRecord, RecordKind } from './record-format.ts';
+import { stateReaching } from './stream-checks.ts';
+
+/**
+ * How much of a log a member has in its shards: what it keeps on its disk, to go on there and to notice when the
+ * stream is not what it was.
+ *
+ * @see Reliability: R2, R9
+ */
+export interface LogPosition {
+  /** Of the stream. */
+  readonly identity: string;
+  /** The newest valid record whose effects, and those of all before it, are in the shards. */
+  readonly sequence: number;
+  /** Of that record. */
+  readonly epoch: number;
+  /** Of that record. */
+  readonly chain: Buffer;
+}
+
+/**
+ * The state to read on from behind a position, after a look whether the stream still has that very record.
+ *
+ * @param position undefined: from the beginning
+ * @throws {ServiceError} `DATA_CORRUPTED` when the stream is another or shorter than it was, or its record differs;
+ *   `NOT_FOUND` when the log begins behind the position; `LOG_UNAVAILABLE`
+ */
+export async function stateAt(
+  stream: LogStream,
+  partition: number,
+  position: LogPosition | undefined,
+  clock: Clock,
+): Promise<{ readonly fold: FoldState; readonly identity: string }> {
+  const known = position ?? { identity: '', sequence: 0 };
+  const { identity, firstSequence } = await stateReaching(stream, partition, known, clock);
+  if (position === undefined || position.sequence === 0) {
+    if (firstSequence > 1) throw logTruncated(partition, 1, firstSequence);
+    return { fold: foldStart, identity };
+  }
+  // The record itself stays behind a truncation: without it nobody could tell one chain from another.
+  if (position.sequence < firstSequence) throw logTruncated(partition, position.sequence, firstSequence);
+  const message = await stream.fetch(position.sequence);
+  if (message === undefined) throw logCorrupted(partition, position.sequence, 'it is missing in the stream');
+  const record = decodeRecord(message.bytes);
+  if ('fault' in record) throw logCorrupted(partition, position.sequence, record.fault);
+  if (record.epoch !== position.epoch || !record.chain.equals(position.chain))
+    throw logRegressed(partition, `record ${position.sequence} is another than this member has`);
+  const fold: FoldState = {
+    sequence: position.sequence,
+    validSequence: position.sequence,
+    epoch: record.epoch,
+    chain: Buffer.from(record.chain),
+    clock: record.clock,
+    owner: record.kind === RecordKind.open ? decodeOpening(Buffer.from(record.body)) : undefined,
+    isClosed: record.kind === RecordKind.close,
+    firstChunk: undefined,
+  };
+  return { fold, identity };
+}
+
+/** The position a state between two batches stands for. */
+export function positionOf(identity: string, state: FoldState): LogPosition {
+  return { identity, sequence: state.validSequence, epoch: state.epoch, chain: state.chain };
+}

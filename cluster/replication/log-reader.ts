@@ -1,0 +1,103 @@
+import { type Clock, sleep } from '#runtime/base/clock.ts';
+import { BatchDecoder, type LogStep } from './batch-decoder.ts';
+import { isUnavailable } from './log-errors.ts';
+import type { LogReport } from './log-events.ts';
+import { type LogPosition, positionOf, stateAt } from './log-position.ts';
+import type { LogStream, StoredMessage } from './log-stream.ts';
+import { messagesUpTo, stateReaching } from './stream-checks.ts';
+
+/** Time before following is begun again, in milliseconds. */
+const RETRY_MS = 200;
+
+/** Something that counts and that a follower acts on. */
+export type LogNews = Extract<LogStep, { kind: 'batch' | 'opened' | 'closed' }>;
+
+/** How a log is followed. */
+export interface LogReaderOptions {
+  readonly stream: LogStream;
+  readonly partition: number;
+  /** What the reader has already; undefined: nothing. */
+  readonly position: LogPosition | undefined;
+  readonly clock: Clock;
+  readonly report: LogReport;
+}
+
+/**
+ * Reads a partition's log as it grows, whoever writes it: what followers apply. Only what counts is told, in order,
+ * each once, without a gap; a message the live reading skipped is fetched from the leader.
+ *
+ * @see Reliability: R4, R9, R17
+ */
+export class LogReader {
+  readonly #options: LogReaderOptions;
+  #decoder: BatchDecoder;
+  #identity = '';
+  #receivedMs = 0;
+
+  constructor(options: LogReaderOptions) {
+    this.#options = options;
+    this.#decoder = new BatchDecoder(options.partition);
+  }
+
+  /**
+   * Everything told so far, with when its newest message was received, by the monotonic clock: to open the partition
+   * from. Undefined before the first message, and in the middle of a batch.
+   */
+  get position(): (LogPosition & { readonly receivedMs: number }) | undefined {
+    const { state } = this.#decoder.fold;
+    if (state.validSequence === 0 || state.firstChunk !== undefined) return undefined;
+    return { ...positionOf(this.#identity, state), receivedMs: this.#receivedMs };
+  }
+
+  /** Newest message read, whether it counts or not: what the lag is measured by. */
+  get sequence(): number {
+    return this.#decoder.fold.state.sequence;
+  }
+
+  /**
+   * Reads until the signal is aborted. Where the servers cannot be reached it waits and goes on. To be called once.
+   *
+   * @throws {ServiceError} `DATA_CORRUPTED` when the log cannot be trusted; `NOT_FOUND` when it begins behind what is
+   *   wanted: begin with a snapshot
+   */
+  async *read(signal: AbortSignal): AsyncGenerator<LogNews, void, void> {
+    const { stream, partition, position, clock } = this.#options;
+    let isBegun = false;
+    while (!signal.aborted) {
+      try {
+        if (!isBegun) {
+          const { fold, identity } = await stateAt(stream, partition, position, clock);
+          this.#decoder = new BatchDecoder(partition, fold);
+          this.#identity = identity;
+          isBegun = true;
+        }
+        yield* this.#follow(signal);
+      } catch (error) {
+        if (!isUnavailable(error)) throw error;
+      }
+      if (!signal.aborted) await sleep(clock, RETRY_MS);
+    }
+  }
+
+  async *#follow(signal: AbortSignal): AsyncGenerator<LogNews, void, void> {
+    const { stream, partition, clock } = this.#options;
+    const { sequence } = this.#decoder.fold.state;
+    // Another stream of this name may have the sequences this one had.
+    await stateReaching(stream, partition, { identity: this.#identity, sequence }, clock);
+    for await (const message of stream.follow(sequence + 1, signal)) {
+      const next = this.#decoder.fold.state.sequence + 1;
+      if (message.sequence < next) continue;
+      const known = { identity: this.#identity, sequence: message.sequence - 1 };
+      for await (const skipped of messagesUpTo(stream, partition, next, known, clock))
+        yield* this.#take(skipped);
+      yield* this.#take(message);
+    }
+  }
+
+  *#take(message: StoredMessage): Generator<LogNews, void, void> {
+    this.#receivedMs = this.#options.clock.monotonicMs();
+    const step = this.#decoder.take(message);
+    if (step.kind === 'void') this.#options.report({ ...step, kind: 'void-record' });
+    if (step.kind === 'batch' || step.kind === 'opened' || step.kind === 'closed') yield step;
+  }
+}

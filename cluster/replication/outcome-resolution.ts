@@ -1,0 +1,136 @@
+import { assert } from '#runtime/base/assert.ts';
+import { type Clock, sleep } from '#runtime/base/clock.ts';
+import { isUnavailable, logCorrupted, ownedBy } from './log-errors.ts';
+import type { LogReport } from './log-events.ts';
+import type { JudgedRecord, LogFold } from './log-fold.ts';
+import type { LogStream } from './log-stream.ts';
+import type { Moment } from './read-lease.ts';
+import { encodeOpening, encodeRecord, type Opening, type RecordFields, RecordKind } from './record-format.ts';
+import { messagesUpTo, stateReaching } from './stream-checks.ts';
+
+/** Time before an attempt is repeated, in milliseconds. */
+const RETRY_MS = 100;
+
+/** The writer whose appends have an unknown outcome. It sends nothing meanwhile. */
+export interface UnresolvedWriter {
+  readonly stream: LogStream;
+  readonly partition: number;
+  readonly clock: Clock;
+  readonly report: LogReport;
+  /** How this writer opened the partition. */
+  readonly opening: Opening;
+  /** Of the stream. */
+  readonly identity: string;
+  /** Everything before the oldest append without an outcome. */
+  readonly fold: LogFold;
+  /** The oldest append without an outcome. */
+  oldest(): JudgedRecord | undefined;
+  /** The oldest one counts, and the fold is behind it. @param firstSequence of the first record of its batch */
+  counts(firstSequence: number): void;
+  /** A number for a record. */
+  nextBatch(): number;
+  /** An append sent at that moment counts. */
+  renew(sent: Moment): void;
+  /** Now. */
+  moment(): Moment;
+  /** Throws when nobody waits for the outcome any more. */
+  requireWanted(): void;
+}
+
+/** An attempt to open a further epoch behind a message. */
+interface Reopening {
+  readonly expected: number;
+  readonly bytes: Buffer;
+  readonly record: JudgedRecord;
+}
+
+/**
+ * Finds out what became of appends: opens a further epoch of one's own behind the last message that is known. When
+ * that counts, nothing that is under way can count any more, however late it lands. When something else is there,
+ * that tells.
+ *
+ * Never does it look and conclude from an absence: a message may land at any time later.
+ *
+ * @returns whether a further epoch was opened: then what is still without an outcome does not count and never will
+ * @throws {ServiceError} `NOT_OWNER`: another member opened the partition, and what is still without an outcome does
+ *   not count and never will; `DATA_CORRUPTED`
+ * @see Reliability: R6
+ */
+export async function resolveOutcomes(writer: UnresolvedWriter): Promise<boolean> {
+  let reopening: Reopening | undefined;
+  const startEpoch = writer.fold.state.epoch;
+  for (;;) {
+    writer.requireWanted();
+    const { sequence } = writer.fold.state;
+    if (reopening?.expected !== sequence) reopening = seal(writer);
+    const sent = writer.moment();
+    const outcome = await writer.stream.append(sequence, reopening.bytes);
+    writer.requireWanted();
+    if (outcome.kind === 'stored') {
+      assert(outcome.sequence === sequence + 1, `stored at ${outcome.sequence}, expected ${sequence + 1}`);
+      writer.fold.own(outcome.sequence, reopening.record, writer.opening);
+      writer.renew(sent);
+      return true;
+    }
+    if (outcome.kind === 'wrong-sequence') {
+      await readForward(writer).catch(requireUnavailable);
+      // An earlier attempt counted, only its answer was lost.
+      if (writer.fold.state.epoch > startEpoch) return true;
+      // Everything that was under way is found: nothing is left that could land late.
+      if (writer.oldest() === undefined) return false;
+      if (writer.fold.state.sequence > sequence) continue;
+    }
+    await sleep(writer.clock, RETRY_MS);
+  }
+}
+
+function seal(writer: UnresolvedWriter): Reopening {
+  const { sequence, epoch, chain, clock } = writer.fold.state;
+  const fields: RecordFields = {
+    kind: RecordKind.open,
+    partition: writer.partition,
+    entries: 0,
+    epoch: epoch + 1,
+    batch: writer.nextBatch(),
+    clock,
+    previousChain: chain,
+  };
+  const record = encodeRecord(fields, encodeOpening(writer.opening));
+  return { expected: sequence, bytes: record.bytes, record: { ...fields, chain: record.chain } };
+}
+
+/** Takes what stands behind the last known message. */
+async function readForward(writer: UnresolvedWriter): Promise<void> {
+  const { stream, partition, clock, fold, identity } = writer;
+  const from = fold.state.sequence;
+  const { lastSequence } = await stateReaching(stream, partition, { identity, sequence: from }, clock);
+  const known = { identity, sequence: lastSequence };
+  for await (const message of messagesUpTo(stream, partition, from + 1, known, clock)) {
+    writer.requireWanted();
+    const step = fold.take(message);
+    if (step.kind === 'void') writer.report({ ...step, kind: 'void-record' });
+    else if (step.opening !== undefined) requireOwn(writer, step.opening);
+    else countOldest(writer, step.sequence, step.firstSequence);
+  }
+}
+
+function requireOwn(writer: UnresolvedWriter, opening: Opening): void {
+  if (!opening.nonce.equals(writer.opening.nonce)) throw ownedBy(opening.member, writer.fold.state.epoch);
+}
+
+/** A record that counts and opens nothing has to be the oldest one under way: nobody else writes in this epoch. */
+function countOldest(writer: UnresolvedWriter, sequence: number, firstSequence: number): void {
+  const oldest = writer.oldest();
+  if (oldest === undefined || !oldest.chain.equals(writer.fold.state.chain))
+    throw logCorrupted(
+      writer.partition,
+      sequence,
+      'it counts in the epoch of this member, who did not write it',
+    );
+  writer.counts(firstSequence);
+}
+
+/** The stream cannot be read at present: it is tried again. Anything else is for the caller. */
+function requireUnavailable(error: unknown): void {
+  if (!isUnavailable(error)) throw error;
+}

@@ -1,0 +1,502 @@
+import { assert } from '#runtime/base/assert.ts';
+import { sleep } from '#runtime/base/clock.ts';
+import { compareRevisions, type Revision } from '#runtime/content/revision.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import { entrySize } from '#runtime/log/entry-codec.ts';
+import { ENTRY_BYTES_MAX, type LogEntry, type LogRecord } from '#runtime/log/log-entry.ts';
+import type { Log, PendingRange } from '#runtime/log/ports.ts';
+import { BatchDecoder } from './batch-decoder.ts';
+import { EntryBatch, type BatchPart } from './entry-batch.ts';
+import { logCorrupted, logUnavailable } from './log-errors.ts';
+import type { FoldState, JudgedRecord, LogFold } from './log-fold.ts';
+import type { LogMarks } from './log-marks.ts';
+import { type LogPosition, positionOf } from './log-position.ts';
+import type { AppendOutcome } from './log-stream.ts';
+import { resolveOutcomes, type UnresolvedWriter } from './outcome-resolution.ts';
+import { type OpenedPartition, type OpeningOptions, PartitionOpening } from './partition-opening.ts';
+import type { PendingActors } from './pending-actors.ts';
+import { type Moment, ReadLease } from './read-lease.ts';
+import { BODY_BYTES_MAX, encodeRecord, type RecordFields, RecordKind } from './record-format.ts';
+import { messagesUpTo } from './stream-checks.ts';
+
+/**
+ * Appends under way at once.
+ *
+ * @see Reliability: R8, Limits
+ */
+export const IN_FLIGHT_MAX = 64;
+
+/** Encoded bytes that may wait behind the appends under way. */
+const WAITING_BYTES_MAX = 64 * 1024 * 1024;
+
+/** Time `close` gives what is under way, in milliseconds; then its outcome stays unknown. */
+const CLOSE_MS_MAX = 10_000;
+
+/** An append under way. */
+interface Flight {
+  readonly batch: EntryBatch;
+  /** Whether the batch is complete with it. */
+  readonly isLast: boolean;
+  readonly record: JudgedRecord;
+  /** Sequence of the message it goes behind. */
+  readonly expected: number;
+  readonly sent: Moment;
+  /** Resolves when the outcome is known, never rejects. */
+  arrival: Promise<void>;
+  outcome: AppendOutcome | undefined;
+}
+
+/** A batch some of whose records are still to go out. */
+interface Sending {
+  readonly batch: EntryBatch;
+  readonly parts: Iterator<BatchPart, void, void>;
+}
+
+/** Where the next append goes. */
+interface Tail {
+  readonly sequence: number;
+  readonly chain: Buffer;
+  readonly clock: Revision;
+}
+
+/** How the log is written. */
+interface WritingOptions extends Omit<OpeningOptions, 'position' | 'signal' | 'take'> {}
+
+/**
+ * Opens a partition for writing.
+ *
+ * @throws {ServiceError} as {@link PartitionOpening.run}
+ */
+export async function openPartition(options: OpeningOptions): Promise<PartitionLog> {
+  return new PartitionLog(options, await new PartitionOpening(options).run());
+}
+
+/**
+ * The log of one partition over its stream, for the member that owns it: the `Log` of a cluster. Sequences are
+ * positions in the stream, so they rise, with gaps where a message is not the end of a batch.
+ *
+ * Group commit and pipelining: entries gather in a batch as long as {@link IN_FLIGHT_MAX} appends are under way,
+ * else until the end of the turn; each append expects the message before it, so they are stored in order or not
+ * at all.
+ *
+ * Invariants:
+ * 1. A promise resolves only after those of all entries before it, and when the record of its entry counts for
+ *    every reader. That an append was acknowledged is not enough: one before it may have failed (R4, R8).
+ * 2. As soon as one append is not simply acknowledged, nothing more is acknowledged and nothing more is sent until
+ *    the stream says what became of everything under way, which it does behind a new epoch of this member (R6).
+ * 3. What is rejected with `NOT_OWNER`, `STORAGE_FULL` or `LOG_UNAVAILABLE` is in no reader's log, now and for ever.
+ * 4. The state of the fold moves only over records that the stream is known to hold.
+ *
+ * Enforcement: test/cluster/replication/partition-log.sim.test.ts, partition-log.nats.test.ts.
+ *
+ * @see Reliability: R3, R4, R6, R7, R8, R11
+ */
+export class PartitionLog implements Log {
+  /** Whether reads may be answered without asking the log. */
+  readonly lease: ReadLease;
+  readonly #options: WritingOptions;
+  readonly #opened: OpenedPartition;
+  readonly #fold: LogFold;
+  readonly #marks: LogMarks;
+  readonly #pending: PendingActors;
+  #lastSequence: number;
+  /** Number of the next record; the opening was 0. */
+  #nextBatch = 1;
+  #tail: Tail;
+  /** Oldest first. */
+  #inFlight: Flight[] = [];
+  #sending: Sending | undefined;
+  /** Oldest first; the newest one fills. */
+  #waiting: EntryBatch[] = [];
+  #waitingBytes = 0;
+  #isScheduled = false;
+  /** When outcomes became unknown; undefined while all is well. */
+  #unresolvedSinceMs: number | undefined;
+  /** For the rest of this turn. */
+  #full: ServiceError | undefined;
+  /** Why it takes nothing more, for ever. */
+  #ended: ServiceError | undefined;
+  #closing: Promise<void> | undefined;
+  #quietWaiters: (() => void)[] = [];
+
+  /** Use {@link openPartition}. */
+  constructor(options: WritingOptions, opened: OpenedPartition) {
+    this.#options = options;
+    this.#opened = opened;
+    this.#fold = opened.fold;
+    this.#marks = opened.marks;
+    this.#pending = opened.pending;
+    this.#lastSequence = opened.lastSequence;
+    this.#tail = tailOf(opened.fold.state);
+    this.lease = new ReadLease(options.clock, options.leaseMs);
+    this.lease.renew(opened.sent);
+  }
+
+  get lastSequence(): number {
+    return this.#lastSequence;
+  }
+
+  get lastClock(): Revision {
+    return this.#fold.state.clock;
+  }
+
+  /** The epoch everything is written under. It rises when an outcome was unknown. */
+  get epoch(): number {
+    return this.#fold.state.epoch;
+  }
+
+  /** Why it takes nothing more: `NOT_OWNER`, `WRITES_STOPPED`, `SHUTTING_DOWN`; undefined while it does. */
+  get ended(): ServiceError | undefined {
+    return this.#ended;
+  }
+
+  /** Up to where everything is in the shards: what a member keeps on its disk, and may truncate the log behind. */
+  get releasedPosition(): LogPosition {
+    const { first } = this.#pending;
+    const { identity } = this.#opened;
+    if (first === undefined && this.#fold.state.firstChunk === undefined)
+      return positionOf(identity, this.#fold.state);
+    const mark = this.#marks.before((first ?? this.#fold.state.firstChunk ?? 1) - 1);
+    this.#marks.forget(mark.sequence);
+    return positionOf(identity, mark);
+  }
+
+  append(entry: LogEntry): Promise<number> {
+    const refusal = this.#refusal();
+    if (refusal !== undefined) return Promise.reject(refusal);
+    try {
+      const bytes = entrySize(entry);
+      if (bytes > ENTRY_BYTES_MAX) throw new ServiceError('COMMIT_TOO_LARGE');
+      if (this.#waitingBytes > 0 && this.#waitingBytes + bytes > WAITING_BYTES_MAX)
+        throw new ServiceError('OVERLOADED');
+      const durable = this.#batchFor(bytes).add(entry, bytes);
+      this.#waitingBytes += bytes;
+      this.#schedule();
+      return durable;
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  /**
+   * Proves that this member was the owner at some moment after the call, whatever the clocks do, and renews the
+   * lease. Entries that go out anyway carry it; else a record of its own does.
+   *
+   * @returns the sequence up to which a strict read has to have everything
+   * @throws {ServiceError} as {@link append}
+   */
+  barrier(): Promise<number> {
+    const refusal = this.#refusal();
+    if (refusal !== undefined) return Promise.reject(refusal);
+    const passed = this.#batchFor(0).wait();
+    this.#schedule();
+    return passed;
+  }
+
+  async *read(afterSequence: number): AsyncGenerator<LogRecord, void, void> {
+    const until = this.#lastSequence;
+    if (until <= afterSequence) return;
+    const { stream, partition, clock } = this.#options;
+    const decoder = new BatchDecoder(partition, this.#marks.before(afterSequence));
+    const known = { identity: this.#opened.identity, sequence: until };
+    for await (const message of messagesUpTo(
+      stream,
+      partition,
+      decoder.fold.state.sequence + 1,
+      known,
+      clock,
+    )) {
+      const step = decoder.take(message);
+      if (step.kind === 'batch' && step.batch.sequence > afterSequence)
+        yield { sequence: step.batch.sequence, entries: step.batch.entries };
+    }
+  }
+
+  released(actor: string, sequence: number): void {
+    assert(sequence <= this.#lastSequence, `released ${sequence}, the log ends at ${this.#lastSequence}`);
+    this.#pending.released(actor, sequence);
+  }
+
+  pending(): ReadonlyMap<string, PendingRange> {
+    return this.#pending.ranges();
+  }
+
+  /** Everything acknowledged is as durable as the servers' class makes it. */
+  flush(): Promise<number> {
+    return Promise.resolve(this.#lastSequence);
+  }
+
+  /**
+   * Makes durable what was appended, then tells the log that the owner is gone, so that nobody has to wait for its
+   * lease. What is still unknown after {@link CLOSE_MS_MAX} is rejected with `WRITES_STOPPED`.
+   */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  #refusal(): ServiceError | undefined {
+    if (this.#ended !== undefined) return this.#ended;
+    if (this.#closing !== undefined) return new ServiceError('SHUTTING_DOWN');
+    if (this.#full !== undefined) return this.#full;
+    const { stream, clock, leaseMs } = this.#options;
+    if (!stream.isConnected) return logUnavailable('no connection to the servers');
+    // What came before is waited for; more need not pile up behind it.
+    if (this.#unresolvedSinceMs !== undefined && clock.monotonicMs() - this.#unresolvedSinceMs > leaseMs)
+      return logUnavailable('the last append was not answered');
+    return undefined;
+  }
+
+  #batchFor(bytes: number): EntryBatch {
+    const filling = this.#waiting.at(-1);
+    if (filling?.takes(bytes) === true) return filling;
+    const batch = new EntryBatch(this.#options.bodyBytesMax ?? BODY_BYTES_MAX);
+    this.#waiting.push(batch);
+    return batch;
+  }
+
+  /** Sends in a later turn, so that everything one turn of the event loop appends shares a record. */
+  #schedule(): void {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    this.#options.clock.soon(() => {
+      this.#isScheduled = false;
+      this.#send();
+    });
+  }
+
+  #send(): void {
+    while (this.#ended === undefined && this.#unresolvedSinceMs === undefined) {
+      if (this.#inFlight.length >= IN_FLIGHT_MAX) return;
+      this.#sending ??= this.#nextBatchToSend();
+      if (this.#sending === undefined) break;
+      const { batch, parts } = this.#sending;
+      const part = parts.next().value;
+      assert(part !== undefined, 'a batch ends with something else than a chunk');
+      const isLast = part.kind !== RecordKind.chunk;
+      if (isLast) this.#sending = undefined;
+      this.#sendPart(batch, part, isLast);
+    }
+    this.#wakeIfQuiet();
+  }
+
+  #nextBatchToSend(): Sending | undefined {
+    for (let batch = this.#waiting.shift(); batch !== undefined; batch = this.#waiting.shift()) {
+      this.#waitingBytes -= batch.bytes;
+      if (!batch.isEmpty) return { batch, parts: batch.parts() };
+    }
+    return undefined;
+  }
+
+  #sendPart(batch: EntryBatch, { kind, entries, body }: BatchPart, isLast: boolean): void {
+    const tail = this.#tail;
+    const clock = compareRevisions(batch.clock, tail.clock) > 0 ? batch.clock : tail.clock;
+    const { bytes, record } = this.#seal({ kind, entries, clock, previousChain: tail.chain }, body);
+    const sent = this.lease.moment();
+    const flight: Flight = {
+      batch,
+      isLast,
+      record,
+      expected: tail.sequence,
+      sent,
+      arrival: Promise.resolve(),
+      outcome: undefined,
+    };
+    this.#inFlight.push(flight);
+    this.#tail = { sequence: tail.sequence + 1, chain: record.chain, clock };
+    flight.arrival = this.#options.stream.append(tail.sequence, bytes).then(
+      (outcome) => this.#arrived(flight, outcome),
+      (cause: unknown) => this.#arrived(flight, { kind: 'unknown', reason: String(cause) }),
+    );
+  }
+
+  #seal(
+    fields: Omit<RecordFields, 'partition' | 'epoch' | 'batch'>,
+    body: Uint8Array,
+  ): { readonly bytes: Buffer; readonly record: JudgedRecord } {
+    const { partition } = this.#options;
+    const all = { ...fields, partition, epoch: this.#fold.state.epoch, batch: this.#nextBatch };
+    this.#nextBatch += 1;
+    const { bytes, chain } = encodeRecord(all, body);
+    return { bytes, record: { ...all, chain } };
+  }
+
+  #arrived(flight: Flight, outcome: AppendOutcome): void {
+    flight.outcome = outcome;
+    if (this.#unresolvedSinceMs !== undefined || this.#ended !== undefined) return;
+    for (let head = this.#inFlight[0]; head?.outcome !== undefined; head = this.#inFlight[0]) {
+      if (head.outcome.kind !== 'stored') {
+        this.#unresolvedSinceMs = this.#options.clock.monotonicMs();
+        void this.#resolve(head, head.outcome);
+        return;
+      }
+      if (head.outcome.sequence !== head.expected + 1) {
+        const what = `it was stored there, and expected at ${head.expected + 1}`;
+        this.#quarantine(logCorrupted(this.#options.partition, head.outcome.sequence, what));
+        return;
+      }
+      const firstSequence = this.#fold.state.firstChunk ?? head.outcome.sequence;
+      this.#fold.own(head.outcome.sequence, head.record);
+      this.#accept(head, firstSequence);
+    }
+    this.#schedule();
+  }
+
+  /** The oldest append under way counts, and the fold is behind it. */
+  #accept(flight: Flight, firstSequence: number): void {
+    assert(this.#inFlight.shift() === flight, 'appends are accepted in order');
+    this.lease.renew(flight.sent);
+    const { state } = this.#fold;
+    this.#marks.add(state);
+    if (!flight.isLast) return;
+    const { batch } = flight;
+    if (batch.entries > 0) {
+      this.#lastSequence = state.sequence;
+      this.#pending.add(batch.actors, firstSequence, state.sequence);
+    }
+    batch.resolve(state.sequence);
+  }
+
+  /** Finds out what became of everything under way, then goes on. */
+  async #resolve(head: Flight, outcome: AppendOutcome): Promise<void> {
+    const { report, clock } = this.#options;
+    const reason = 'reason' in outcome ? outcome.reason : 'the stream ends elsewhere';
+    report({ kind: 'outcome-unknown', sequence: head.expected + 1, reason });
+    try {
+      // Of these everything is answered soon, and what lands meanwhile need not disturb a new epoch.
+      if (outcome.kind !== 'unknown') await Promise.all(this.#inFlight.map(({ arrival }) => arrival));
+      if (outcome.kind === 'full') this.#refuseAll(outcome.reason);
+      else {
+        const sentAgain = (await resolveOutcomes(this.#unresolved())) ? this.#sendAgain() : 0;
+        const tookMs = clock.monotonicMs() - (this.#unresolvedSinceMs ?? 0);
+        report({ kind: 'resolved', epoch: this.epoch, sentAgain, tookMs });
+      }
+      if (this.#ended !== undefined) return;
+      this.#unresolvedSinceMs = undefined;
+      this.#tail = tailOf(this.#fold.state);
+      this.#schedule();
+    } catch (error) {
+      if (this.#ended === undefined) this.#give(error);
+    }
+  }
+
+  #unresolved(): UnresolvedWriter {
+    const { stream, partition, clock, report } = this.#options;
+    return {
+      stream,
+      partition,
+      clock,
+      report,
+      opening: this.#opened.opening,
+      identity: this.#opened.identity,
+      fold: this.#fold,
+      oldest: () => this.#inFlight[0]?.record,
+      counts: (firstSequence) => this.#accept(this.#inFlight[0] as Flight, firstSequence),
+      nextBatch: () => this.#nextBatch++,
+      renew: (sent) => this.lease.renew(sent),
+      moment: () => this.lease.moment(),
+      requireWanted: () => {
+        if (this.#ended !== undefined) throw this.#ended;
+      },
+    };
+  }
+
+  /** What was under way belongs to an epoch that is over: it goes out again, before all that waits. */
+  #sendAgain(): number {
+    const batches = new Set(this.#inFlight.map(({ batch }) => batch));
+    if (this.#sending !== undefined) batches.add(this.#sending.batch);
+    this.#inFlight = [];
+    this.#sending = undefined;
+    this.#waiting = [...batches, ...this.#waiting];
+    for (const { bytes } of batches) this.#waitingBytes += bytes;
+    return batches.size;
+  }
+
+  /**
+   * No space: nothing of what is under way is in the log, for each record follows one that was refused. It stays
+   * away for ever, because no later record has the chain it goes on from.
+   */
+  #refuseAll(reason: string): void {
+    const refusal = new ServiceError('STORAGE_FULL', `The log has no space: ${reason}`);
+    this.#options.report({ kind: 'storage-full', batches: this.#rejectAll(refusal), reason });
+    this.#full = refusal;
+    this.#options.clock.soon(() => {
+      this.#full = undefined;
+    });
+  }
+
+  /** Stops for ever. */
+  #give(error: unknown): void {
+    if (!(error instanceof ServiceError) || error.code !== 'NOT_OWNER') {
+      this.#quarantine(error);
+      return;
+    }
+    const { member, epoch } = error.details as { member: string; epoch: number };
+    this.#options.report({ kind: 'fenced', member, epoch });
+    this.#end(error);
+  }
+
+  #quarantine(cause: unknown): void {
+    this.#options.report({ kind: 'quarantined', cause });
+    this.#end(
+      new ServiceError(
+        'WRITES_STOPPED',
+        'The log of this partition cannot be trusted; it takes nothing more.',
+        {
+          cause,
+        },
+      ),
+    );
+  }
+
+  #end(error: ServiceError): void {
+    this.#ended = error;
+    this.lease.drop();
+    this.#rejectAll(error);
+    this.#wakeIfQuiet();
+  }
+
+  #rejectAll(error: ServiceError): number {
+    this.#sendAgain();
+    const batches = this.#waiting;
+    this.#waiting = [];
+    this.#waitingBytes = 0;
+    for (const batch of batches) batch.reject(error);
+    return batches.length;
+  }
+
+  #wakeIfQuiet(): void {
+    if (this.#ended === undefined && !this.#isQuiet) return;
+    for (const waiter of this.#quietWaiters.splice(0)) waiter();
+  }
+
+  get #isQuiet(): boolean {
+    const nothingSent = this.#inFlight.length === 0 && this.#unresolvedSinceMs === undefined;
+    return nothingSent && this.#sending === undefined && this.#waiting.length === 0;
+  }
+
+  async #close(): Promise<void> {
+    const { clock, stream } = this.#options;
+    // Let the caller set #closing first: what is appended from now on is refused.
+    await null;
+    if (!this.#isQuiet && this.#ended === undefined) {
+      const quiet = new Promise<void>((resolve) => this.#quietWaiters.push(resolve));
+      await Promise.race([quiet, sleep(clock, CLOSE_MS_MAX)]);
+    }
+    if (this.#ended !== undefined) return;
+    if (!this.#isQuiet) {
+      this.#end(new ServiceError('WRITES_STOPPED', 'The log was closed before the servers answered.'));
+      return;
+    }
+    // Before the record goes out: whoever reads it opens the partition at once.
+    this.#end(new ServiceError('SHUTTING_DOWN'));
+    const { sequence, chain, clock: logClock } = this.#tail;
+    const fields = { kind: RecordKind.close, entries: 0, clock: logClock, previousChain: chain };
+    // Without an answer nothing is lost but the time of a lease.
+    await stream.append(sequence, this.#seal(fields, new Uint8Array(0)).bytes);
+  }
+}
+
+function tailOf({ sequence, chain, clock }: FoldState): Tail {
+  return { sequence, chain, clock };
+}

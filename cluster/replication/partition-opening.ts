@@ -1,0 +1,238 @@
+import { assert } from '#runtime/base/assert.ts';
+import { type Clock, sleep } from '#runtime/base/clock.ts';
+import type { Random } from '#runtime/base/random.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import { BatchDecoder, type LogBatch } from './batch-decoder.ts';
+import { isUnavailable, ownedBy } from './log-errors.ts';
+import type { LogReport } from './log-events.ts';
+import type { LogFold } from './log-fold.ts';
+import { LogMarks } from './log-marks.ts';
+import { type LogPosition, stateAt } from './log-position.ts';
+import type { AppendOutcome, LogStream } from './log-stream.ts';
+import { PendingActors } from './pending-actors.ts';
+import type { Moment } from './read-lease.ts';
+import { encodeOpening, encodeRecord, NONCE_BYTES, type Opening, RecordKind } from './record-format.ts';
+import { messagesUpTo, stateReaching } from './stream-checks.ts';
+
+/** Looks at the stream during one lease wait. */
+const LEASE_POLLS = 16;
+
+/** Time before an attempt is repeated, in milliseconds. */
+const RETRY_MS = 100;
+
+/** How a partition is opened. */
+export interface OpeningOptions {
+  readonly stream: LogStream;
+  readonly partition: number;
+  /** Name of this member. */
+  readonly member: string;
+  /**
+   * What this member has in its shards; undefined: nothing. With `receivedMs`, the monotonic time at which this
+   * process received that record, a follower does not wait again for what it has waited already.
+   */
+  readonly position: (LogPosition & { readonly receivedMs?: number }) | undefined;
+  /** `[cluster] lease_ms`, the same on all members. */
+  readonly leaseMs: number;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly report: LogReport;
+  /** Longest body of a record in bytes, so that a simulation need not move megabytes. Default `BODY_BYTES_MAX`. */
+  readonly bodyBytesMax?: number;
+  /** Gives the opening up. */
+  readonly signal?: AbortSignal;
+  /** Takes every batch behind the position, in order, before the partition is opened. */
+  readonly take?: (batch: LogBatch) => Promise<void> | void;
+}
+
+/** A partition that was just opened. */
+export interface OpenedPartition {
+  readonly identity: string;
+  readonly fold: LogFold;
+  readonly marks: LogMarks;
+  readonly pending: PendingActors;
+  /** Newest batch, 0 without one. */
+  readonly lastSequence: number;
+  /** When the record that opened it was sent. */
+  readonly sent: Moment;
+  readonly opening: Opening;
+}
+
+/**
+ * Opens a partition: reads its log to the end, waits until nobody can hold a read lease any more, and appends the
+ * record of a new epoch behind the very record it read last. Only that append decides; members may try at once.
+ *
+ * Each round goes: catch up; wait the lease out, beginning anew when something is new; append. A round that ends in
+ * doubt is simply repeated: the append of the next one expects the same sequence, so only one of them can count.
+ *
+ * @see Reliability: R5, R9, R11
+ */
+export class PartitionOpening {
+  readonly #options: OpeningOptions;
+  readonly #opening: Opening;
+  readonly #pending = new PendingActors();
+  #decoder: BatchDecoder;
+  #identity = '';
+  #marks: LogMarks;
+  #lastSequence = 0;
+  /** When the newest message came to be known here. */
+  #newestMs = 0;
+  /** Who led the stream at the last look; undefined when nobody did. */
+  #leader: string | undefined;
+  /** Of the lease wait, time in which the stream had a leader. */
+  #waitedMs = 0;
+  /** Epoch at the first look: one that rises from it is somebody who is alive. */
+  #firstEpoch: number | undefined;
+  /** When the first append of the present end went out. */
+  #sent: { readonly sequence: number; readonly moment: Moment } | undefined;
+
+  constructor(options: OpeningOptions) {
+    this.#options = options;
+    this.#opening = { member: options.member, nonce: Buffer.from(options.random.bytes(NONCE_BYTES)) };
+    this.#decoder = new BatchDecoder(options.partition);
+    this.#marks = new LogMarks(this.#decoder.fold.state);
+  }
+
+  /**
+   * @throws {ServiceError} `NOT_OWNER` when somebody else opened it meanwhile, with the member as a detail;
+   *   `DATA_CORRUPTED` when the log cannot be trusted; `NOT_FOUND` when it begins behind the position;
+   *   `STORAGE_FULL`; `REQUEST_CANCELLED` when it was given up
+   */
+  async run(): Promise<OpenedPartition> {
+    await this.#untilReachable(() => this.#begin());
+    for (;;) {
+      await this.#untilReachable(() => this.#catchUp());
+      const { state } = this.#decoder.fold;
+      this.#firstEpoch ??= state.epoch;
+      if (state.epoch > this.#firstEpoch) {
+        const owner = state.owner;
+        assert(owner !== undefined, 'an epoch that was opened here has an owner');
+        // An earlier append of this opening counted, only its answer was lost.
+        if (owner.nonce.equals(this.#opening.nonce)) return this.#opened();
+        throw ownedBy(owner.member, state.epoch);
+      }
+      if (!(await this.#waitedOut())) continue;
+      const outcome = await this.#append();
+      if (outcome.kind === 'stored') return this.#opened();
+      if (outcome.kind === 'full')
+        throw new ServiceError('STORAGE_FULL', `The log has no space: ${outcome.reason}`);
+      if (outcome.kind === 'unknown') await this.#pause();
+    }
+  }
+
+  async #begin(): Promise<void> {
+    const { stream, partition, position, clock } = this.#options;
+    const { fold, identity } = await stateAt(stream, partition, position, clock);
+    this.#decoder = new BatchDecoder(partition, fold);
+    this.#marks = new LogMarks(fold);
+    this.#identity = identity;
+    this.#lastSequence = position?.sequence ?? 0;
+    this.#newestMs = position?.receivedMs ?? clock.monotonicMs();
+  }
+
+  /** Reads to the end of the stream. */
+  async #catchUp(): Promise<void> {
+    const { stream, partition, clock } = this.#options;
+    const from = { identity: this.#identity, sequence: this.#decoder.fold.state.sequence };
+    const { lastSequence, leader } = await stateReaching(stream, partition, from, clock);
+    this.#leader = leader;
+    const known = { identity: this.#identity, sequence: lastSequence };
+    for await (const message of messagesUpTo(stream, partition, from.sequence + 1, known, clock)) {
+      // Before it is taken: shards may need their time.
+      this.#newestMs = clock.monotonicMs();
+      this.#waitedMs = 0;
+      const step = this.#decoder.take(message);
+      this.#marks.add(this.#decoder.fold.state);
+      if (step.kind === 'void') this.#options.report({ ...step, kind: 'void-record' });
+      if (step.kind !== 'batch') continue;
+      const { batch } = step;
+      this.#lastSequence = batch.sequence;
+      const actors = new Set(batch.entries.map(({ actor }) => actor));
+      this.#pending.add(actors, batch.firstSequence, batch.sequence);
+      await this.#options.take?.(batch);
+      this.#requireWanted();
+    }
+  }
+
+  /** @returns false when something new came, so that the wait begins anew */
+  async #waitedOut(): Promise<boolean> {
+    const { stream, leaseMs, clock } = this.#options;
+    const { sequence, epoch, isClosed } = this.#decoder.fold.state;
+    if (epoch === 0 || isClosed) return true;
+    let lastMs = this.#newestMs;
+    while (this.#waitedMs < leaseMs) {
+      await sleep(clock, leaseMs / LEASE_POLLS);
+      this.#requireWanted();
+      const state = await stream.state().catch((error: unknown) => {
+        if (isUnavailable(error)) return undefined;
+        throw error;
+      });
+      const nowMs = clock.monotonicMs();
+      if (state !== undefined && state.lastSequence !== sequence) return false;
+      // While servers elect, the owner cannot renew its lease either: that time moves no ownership.
+      if (state !== undefined && state.leader === this.#leader) this.#waitedMs += nowMs - lastMs;
+      this.#leader = state?.leader;
+      lastMs = nowMs;
+    }
+    return true;
+  }
+
+  async #append(): Promise<AppendOutcome> {
+    const { stream, partition, clock } = this.#options;
+    const { sequence, epoch, chain, clock: logClock } = this.#decoder.fold.state;
+    const fields = {
+      kind: RecordKind.open,
+      partition,
+      entries: 0,
+      epoch: epoch + 1,
+      batch: 0,
+      clock: logClock,
+      previousChain: chain,
+    };
+    const record = encodeRecord(fields, encodeOpening(this.#opening));
+    if (this.#sent?.sequence !== sequence) {
+      this.#sent = { sequence, moment: { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs() } };
+    }
+    const outcome = await stream.append(sequence, record.bytes);
+    if (outcome.kind !== 'stored') return outcome;
+    assert(outcome.sequence === sequence + 1, `stored at ${outcome.sequence}, expected ${sequence + 1}`);
+    this.#decoder.fold.own(outcome.sequence, { ...fields, chain: record.chain }, this.#opening);
+    return outcome;
+  }
+
+  #opened(): OpenedPartition {
+    const { epoch } = this.#decoder.fold.state;
+    this.#options.report({ kind: 'opened', epoch, waitedMs: this.#waitedMs });
+    assert(this.#sent !== undefined, 'an opening that counts was sent');
+    return {
+      identity: this.#identity,
+      fold: this.#decoder.fold,
+      marks: this.#marks,
+      pending: this.#pending,
+      lastSequence: this.#lastSequence,
+      sent: this.#sent.moment,
+      opening: this.#opening,
+    };
+  }
+
+  /** Repeats what fails for want of a leader. */
+  async #untilReachable(step: () => Promise<void>): Promise<void> {
+    for (;;) {
+      this.#requireWanted();
+      try {
+        return await step();
+      } catch (error) {
+        if (!isUnavailable(error)) throw error;
+      }
+      await this.#pause();
+    }
+  }
+
+  async #pause(): Promise<void> {
+    await sleep(this.#options.clock, RETRY_MS);
+    this.#requireWanted();
+  }
+
+  #requireWanted(): void {
+    if (this.#options.signal?.aborted === true) throw new ServiceError('REQUEST_CANCELLED');
+  }
+}

@@ -1,0 +1,33 @@
+import type { PendingRange } from '#runtime/log/ports.ts';
+
+/** Which entries of a log are not in the shards of their actors yet. */
+export class PendingActors {
+  readonly #ranges = new Map<string, PendingRange>();
+
+  /** Entries of these actors are in the log, in records from `first` to `last`. */
+  add(actors: Iterable<string>, first: number, last: number): void {
+    for (const actor of actors) {
+      this.#ranges.set(actor, { first: this.#ranges.get(actor)?.first ?? first, last });
+    }
+  }
+
+  /** The actor's shard has flushed everything up to and including a sequence. */
+  released(actor: string, sequence: number): void {
+    const range = this.#ranges.get(actor);
+    if (range === undefined || sequence < range.first) return;
+    if (sequence >= range.last) this.#ranges.delete(actor);
+    else this.#ranges.set(actor, { first: sequence + 1, last: range.last });
+  }
+
+  /** Every actor with entries that are not released. */
+  ranges(): ReadonlyMap<string, PendingRange> {
+    return new Map(this.#ranges);
+  }
+
+  /** Sequence before which everything is released; undefined when everything is. */
+  get first(): number | undefined {
+    let first: number | undefined;
+    for (const range of this.#ranges.values()) first = Math.min(first ?? range.first, range.first);
+    return first;
+  }
+}

@@ -1,0 +1,81 @@
+import { assert } from '#runtime/base/assert.ts';
+import { type Clock, sleep } from '#runtime/base/clock.ts';
+import { logCorrupted, logRegressed, logTruncated } from './log-errors.ts';
+import type { LogStream, StoredMessage, StreamState } from './log-stream.ts';
+
+/**
+ * How long a stream has to look shorter, or another, than it was before that is believed, in milliseconds. A server
+ * that was cut off takes itself for the leader for up to ten seconds, and answers with what it had.
+ */
+const REGRESSION_CONFIRM_MS = 12_000;
+
+/** Time between two looks, in milliseconds. */
+const REGRESSION_POLL_MS = 250;
+
+/**
+ * Where the stream stands, once it has at least what is known to be in it.
+ *
+ * @param known identity and sequence that were seen before; an empty identity is any
+ * @throws {ServiceError} `DATA_CORRUPTED` when it lastingly has not, `LOG_UNAVAILABLE`
+ * @see Reliability: R9
+ */
+export async function stateReaching(
+  stream: LogStream,
+  partition: number,
+  known: { readonly identity: string; readonly sequence: number },
+  clock: Clock,
+): Promise<StreamState> {
+  const startedMs = clock.monotonicMs();
+  for (;;) {
+    const state = await stream.state();
+    const isSame = state.identity !== '' && (known.identity === '' || known.identity === state.identity);
+    if (isSame && state.lastSequence >= known.sequence) return state;
+    if (clock.monotonicMs() - startedMs >= REGRESSION_CONFIRM_MS) {
+      throw logRegressed(
+        partition,
+        isSame
+          ? `it ends at record ${state.lastSequence}, and this member has ${known.sequence}`
+          : `its stream is '${state.identity}', and this member knows it as '${known.identity}'`,
+      );
+    }
+    await sleep(clock, REGRESSION_POLL_MS);
+  }
+}
+
+/**
+ * The messages from one sequence to another, both included, without a gap.
+ *
+ * @param known identity of the stream, and the last sequence: known to be in it
+ * @throws {ServiceError} `DATA_CORRUPTED` when one is lastingly missing, `NOT_FOUND` when the log begins behind the
+ *   first, `LOG_UNAVAILABLE`
+ * @see Reliability: R5, R17
+ */
+export async function* messagesUpTo(
+  stream: LogStream,
+  partition: number,
+  first: number,
+  known: { readonly identity: string; readonly sequence: number },
+  clock: Clock,
+): AsyncGenerator<StoredMessage, void, void> {
+  let next = first;
+  let missingSinceMs: number | undefined;
+  while (next <= known.sequence) {
+    const before = next;
+    for await (const message of stream.range(next, known.sequence)) {
+      assert(message.sequence === next, `message ${message.sequence} in the place of ${next}`);
+      next += 1;
+      yield message;
+    }
+    if (next > before) {
+      missingSinceMs = undefined;
+      continue;
+    }
+    const nowMs = clock.monotonicMs();
+    missingSinceMs ??= nowMs;
+    const { firstSequence } = await stateReaching(stream, partition, known, clock);
+    if (firstSequence > next) throw logTruncated(partition, next, firstSequence);
+    if (nowMs - missingSinceMs >= REGRESSION_CONFIRM_MS)
+      throw logCorrupted(partition, next, 'it is missing in the stream');
+    await sleep(clock, REGRESSION_POLL_MS);
+  }
+}

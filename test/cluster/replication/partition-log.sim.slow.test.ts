@@ -1,0 +1,20 @@
+import { describe, expect, it } from 'vitest';
+import { simulateLog } from '#test/sim/log-simulation.ts';
+
+/** Behind those of the fast run. */
+const FIRST_SEED = 301;
+const SEEDS = 3000;
+
+describe('a partition log that several members contend for, simulated at length', () => {
+  it(`keeps every promise under ${SEEDS} further seeds`, async () => {
+    let epochs = 0;
+    for (let seed = FIRST_SEED; seed < FIRST_SEED + SEEDS; seed += 1) {
+      try {
+        epochs += (await simulateLog(seed)).epochs;
+      } catch (cause) {
+        throw new Error(`seed ${seed}: ${(cause as Error).message}`, { cause });
+      }
+    }
+    expect(epochs).toBeGreaterThan(SEEDS * 3);
+  });
+});

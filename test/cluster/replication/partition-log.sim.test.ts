@@ -1,0 +1,35 @@
+import { describe, expect, it } from 'vitest';
+import { type LogSimulationResult, simulateLog } from '#test/sim/log-simulation.ts';
+
+const SEEDS = 300;
+
+describe('a partition log that several members contend for, simulated', () => {
+  it(`keeps every promise under ${SEEDS} seeds`, async () => {
+    const sum = { done: 0, failed: 0, unknown: 0, epochs: 0, voids: 0, fenced: 0, resolved: 0, reads: 0 };
+    for (let seed = 1; seed <= SEEDS; seed += 1) {
+      const result = await run(seed);
+      for (const name of Object.keys(sum) as (keyof typeof sum)[]) sum[name] += result[name];
+    }
+    // Every kind of thing happened often enough to mean something.
+    expect(sum.done).toBeGreaterThan(SEEDS * 30);
+    expect(sum.failed).toBeGreaterThan(SEEDS);
+    expect(sum.unknown).toBeGreaterThan(SEEDS);
+    expect(sum.epochs).toBeGreaterThan(SEEDS * 3);
+    expect(sum.voids).toBeGreaterThan(SEEDS / 30);
+    expect(sum.fenced).toBeGreaterThan(SEEDS / 10);
+    expect(sum.resolved).toBeGreaterThan(SEEDS);
+    expect(sum.reads).toBeGreaterThan(SEEDS * 10);
+  });
+
+  it('goes the same way for the same seed', async () => {
+    expect(await run(7)).toEqual(await run(7));
+  });
+});
+
+async function run(seed: number): Promise<LogSimulationResult> {
+  try {
+    return await simulateLog(seed);
+  } catch (cause) {
+    throw new Error(`seed ${seed}: ${(cause as Error).message}`, { cause });
+  }
+}

@@ -84,6 +84,8 @@ export class BranchPair {
   readonly divergence: Divergence;
   readonly #reach: PairReach;
   readonly #bases: readonly Base[];
+  /** Looked up once: a merge asks for the nodes and the definitions of both sides, some of them several times. */
+  readonly #touchedBy = new Map<Side, Touched>();
 
   private constructor(
     reach: PairReach,
@@ -198,6 +200,8 @@ export class BranchPair {
   }
 
   *#touched(side: Side): Generator<undefined, Touched> {
+    const known = this.#touchedBy.get(side);
+    if (known !== undefined) return known;
     const exclusive = side === 'own' ? this.divergence.left : this.divergence.right;
     const touching = [...exclusive, ...this.#bases.flatMap(({ since }) => since)];
     const touched = new Touched();
@@ -214,6 +218,7 @@ export class BranchPair {
         }
       }
     }
+    this.#touchedBy.set(side, touched);
     return touched;
   }
 }

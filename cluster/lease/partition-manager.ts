@@ -1,0 +1,229 @@
+import type { Clock, Timer } from '#runtime/base/clock.ts';
+import { sleep } from '#runtime/base/clock.ts';
+import type { ClusterDirectory } from '#cluster/directory/cluster-directory.ts';
+import type { MemberRegistry } from '#cluster/directory/member-registry.ts';
+import type { LogEvent } from '#cluster/replication/log-events.ts';
+import type { LogStream } from '#cluster/replication/log-stream.ts';
+import type { OwnedPartition, PartitionMember, PartitionRole } from './partition-member.ts';
+
+/** Between two looks at what this member should have, in milliseconds; news are acted on at once. */
+const LOOK_MS = 200;
+
+/** Between two looks whether a follower has caught up, in milliseconds. */
+const WARM_MS = 500;
+
+/** Between two looks whether everything has been handed over, in milliseconds. */
+const DRAIN_POLL_MS = 25;
+
+/** Who answers calls for the partitions that are owned. */
+export interface PartitionServer {
+  /** Begins to take calls for a partition. */
+  serve(partition: number): Promise<void>;
+  /** Takes no more calls for a partition. */
+  stop(partition: number): void;
+}
+
+/** What the manager works with. */
+export interface ManagerEnvironment {
+  readonly directory: ClusterDirectory;
+  readonly registry: MemberRegistry;
+  readonly server: PartitionServer;
+  readonly streamOf: (partition: number) => LogStream;
+  /** Makes the member's side of a partition. */
+  readonly makeMember: (
+    partition: number,
+    hear: { readonly onRole: (role: PartitionRole) => void; readonly report: (event: LogEvent) => void },
+  ) => PartitionMember;
+  readonly clock: Clock;
+  /** Told of a change of a role that failed; the next look tries again. */
+  readonly onFailure: (partition: number, cause: unknown) => void;
+}
+
+/**
+ * Brings what this member has to what the directory says it should have: opens what nobody owns, follows, hands
+ * over to whom something is to move, lets go of the rest. It acts on what it hears; who owns is decided by the log.
+ */
+export class PartitionManager {
+  readonly #environment: ManagerEnvironment;
+  readonly #members = new Map<number, PartitionMember>();
+  /** Partitions whose role is being changed. */
+  readonly #changing = new Set<number>();
+  readonly #warm = new Set<number>();
+  readonly #heirs = new Map<number, string>();
+  #timer: Timer | undefined;
+  #warmTimer: Timer | undefined;
+  #stopListening: (() => void) | undefined;
+  #state: 'running' | 'draining' | 'closed' = 'running';
+
+  constructor(environment: ManagerEnvironment) {
+    this.#environment = environment;
+  }
+
+  /** Begins. */
+  start(): void {
+    this.#stopListening = this.#environment.directory.onChange(() => this.#look());
+    this.#look();
+    this.#lookForWarm();
+  }
+
+  /** A partition while this member owns it. */
+  local(partition: number): OwnedPartition | undefined {
+    return this.#members.get(partition)?.owned;
+  }
+
+  /** This member's side of each partition it has something of. */
+  get members(): ReadonlyMap<number, PartitionMember> {
+    return this.#members;
+  }
+
+  /**
+   * Hands everything over, to members that are ready to take it.
+   *
+   * @param graceMs time after which what is left is given up to whoever opens it
+   */
+  async drain(graceMs: number): Promise<void> {
+    const { registry, clock, directory } = this.#environment;
+    if (this.#state !== 'running') return;
+    this.#state = 'draining';
+    registry.drain();
+    const endMs = clock.monotonicMs() + graceMs;
+    const isAlone = (): boolean =>
+      directory.members().every(({ isSelf, isSuspect, isDraining }) => isSelf || isSuspect || isDraining);
+    while (this.#owns && !isAlone() && clock.monotonicMs() < endMs) {
+      this.#look();
+      await sleep(clock, DRAIN_POLL_MS);
+    }
+  }
+
+  /** Lets go of everything and says good-bye. */
+  async close(): Promise<void> {
+    this.#state = 'closed';
+    this.#timer?.cancel();
+    this.#warmTimer?.cancel();
+    this.#stopListening?.();
+    await Promise.all([...this.#members.values()].map((member) => member.leave()));
+    this.#environment.registry.stop();
+  }
+
+  get #owns(): boolean {
+    return [...this.#members.values()].some(({ owned }) => owned !== undefined);
+  }
+
+  #look(): void {
+    this.#timer?.cancel();
+    if (this.#state === 'closed') return;
+    const { directory, clock } = this.#environment;
+    for (const { partition, to } of directory.handovers) this.#handOver(partition, to);
+    const wanted = new Set(directory.vacancies);
+    for (const partition of wanted) this.#change(partition, (member) => member.own());
+    const followed = new Set(directory.followed);
+    for (const partition of followed)
+      if (!wanted.has(partition) && this.#roleOf(partition) === 'idle')
+        this.#change(partition, (member) => member.follow());
+    this.#letGo(wanted, followed);
+    this.#probe();
+    this.#timer = clock.after(LOOK_MS, () => this.#look());
+  }
+
+  /** What is neither owned nor to be followed is closed; its files stay, they make following it again cheap. */
+  #letGo(wanted: ReadonlySet<number>, followed: ReadonlySet<number>): void {
+    const { placement, self } = this.#environment.directory;
+    for (const [partition, member] of this.#members) {
+      const isWanted =
+        wanted.has(partition) || followed.has(partition) || placement.owners[partition] === self;
+      if (isWanted || member.role !== 'following') continue;
+      this.#change(partition, (each) => each.leave());
+    }
+  }
+
+  /** Somebody else says that it owns what this member has: the log knows, and tells whoever appends. */
+  #probe(): void {
+    const { directory } = this.#environment;
+    for (const [partition, { owned }] of this.#members) {
+      if (owned === undefined || directory.ownerOf(partition)?.isSelf === true) continue;
+      // What it throws has been told as an event of the log.
+      owned.log.barrier().catch(() => undefined);
+    }
+  }
+
+  #handOver(partition: number, heir: string): void {
+    if (this.#members.get(partition)?.owned === undefined) return;
+    this.#heirs.set(partition, heir);
+    this.#change(partition, (member) => member.follow());
+  }
+
+  #roleOf(partition: number): PartitionRole {
+    return this.#members.get(partition)?.role ?? 'idle';
+  }
+
+  #change(partition: number, change: (member: PartitionMember) => Promise<unknown>): void {
+    if (this.#changing.has(partition)) return;
+    const member = this.#memberOf(partition);
+    if (member.role === 'quarantined') return;
+    this.#changing.add(partition);
+    change(member)
+      .catch((cause: unknown) => this.#environment.onFailure(partition, cause))
+      .finally(() => {
+        this.#changing.delete(partition);
+      });
+  }
+
+  #memberOf(partition: number): PartitionMember {
+    const known = this.#members.get(partition);
+    if (known !== undefined) return known;
+    const made = this.#environment.makeMember(partition, {
+      onRole: (role) => this.#onRole(partition, role),
+      report: (event) => this.#onLogEvent(partition, event),
+    });
+    this.#members.set(partition, made);
+    return made;
+  }
+
+  #onRole(partition: number, role: PartitionRole): void {
+    const { registry, server } = this.#environment;
+    const member = this.#members.get(partition);
+    if (role !== 'following') this.#cool(partition);
+    if (role === 'owning') {
+      registry.claim(partition, member?.epoch ?? 0);
+      server.serve(partition).catch((cause: unknown) => this.#environment.onFailure(partition, cause));
+      return;
+    }
+    server.stop(partition);
+    registry.release(partition, this.#heirs.get(partition));
+    this.#heirs.delete(partition);
+  }
+
+  #onLogEvent(partition: number, event: LogEvent): void {
+    const { registry, server } = this.#environment;
+    if (event.kind === 'resolved') registry.claim(partition, event.epoch);
+    if (event.kind !== 'fenced') return;
+    server.stop(partition);
+    registry.observe(partition, event.epoch);
+  }
+
+  #cool(partition: number): void {
+    if (this.#warm.delete(partition)) this.#environment.registry.setWarm(this.#warm);
+  }
+
+  /** A follower that has read to the end once reads along from then on. */
+  #lookForWarm(): void {
+    if (this.#state === 'closed') return;
+    const cold = [...this.#members].filter(
+      ([partition, member]) => member.role === 'following' && !this.#warm.has(partition),
+    );
+    void Promise.all(cold.map(([partition, member]) => this.#warmUp(partition, member))).finally(() => {
+      this.#warmTimer = this.#environment.clock.after(WARM_MS, () => this.#lookForWarm());
+    });
+  }
+
+  async #warmUp(partition: number, member: PartitionMember): Promise<void> {
+    try {
+      const { lastSequence } = await this.#environment.streamOf(partition).state();
+      if (member.sequence < lastSequence || member.role !== 'following') return;
+      this.#warm.add(partition);
+      this.#environment.registry.setWarm(this.#warm);
+    } catch {
+      // The servers cannot be reached; the next look may find them.
+    }
+  }
+}

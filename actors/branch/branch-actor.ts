@@ -28,6 +28,7 @@ import { diffBranch } from './diff-branch.ts';
 import { runDslQuery } from './dsl-query.ts';
 import { EditScope } from './edit-scope.ts';
 import { runQuery } from './json-query.ts';
+import { countLeftovers, removeSomeLeftovers } from './leftovers.ts';
 import { listChildren } from './list-children.ts';
 import { listConflicts } from './list-conflicts.ts';
 import { LockGuard } from './lock-guard.ts';
@@ -77,6 +78,7 @@ const commands: CommandHandlers = {
   PublishDefinition: publishDefinition,
   MoveHead: moveHead,
   BecomeFork: becomeFork,
+  RemoveLeftovers: removeSomeLeftovers,
   MergeBranch: mergeBranch,
   ResolveMerge: resolveMerge,
   RevertRevisions: revertRevisions,
@@ -131,6 +133,7 @@ const queries: QueryHandlers = {
   ReadStates: readStates,
   ReadDefinitionStates: readDefinitionStates,
   ReadEventsAfter: readEventsAfter,
+  CountLeftovers: countLeftovers,
 };
 
 /** The actor of one branch: all its content, schema, revisions and indexes. @see invariants.md */

@@ -20,6 +20,7 @@ import { BranchPair } from './branch-pair.ts';
 import { SLICE_NODES } from './delete-node.ts';
 import type { EditScope } from './edit-scope.ts';
 import type { MergeBranch } from './merge-messages.ts';
+import { removeAllLeftovers } from './leftovers.ts';
 import { nodeKeyOf } from './merge-conflicts.ts';
 import { restoreHead } from './move-head.ts';
 import type { DefinitionAddress, NodeAddress, RecordPart } from './pair-messages.ts';
@@ -55,7 +56,10 @@ export function* fastForward(
   if (dryRun) return;
   const reached = way[known];
   if (reached !== undefined) yield* restoreHead(edit, reached);
-  if (first !== undefined) writeLineage(turn, readLineage(turn).entered(first));
+  if (first !== undefined) {
+    if (readLineage(turn).isForeign(first)) yield* removeAllLeftovers(edit);
+    writeLineage(turn, readLineage(turn).entered(first));
+  }
   let changed = 0;
   for (const revision of fresh) {
     const step = yield* BranchPair.meet(edit.state, turn, source, { other: revision });

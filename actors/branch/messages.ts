@@ -1,6 +1,7 @@
 import type { JsonObject, JsonValue } from '#runtime/content/json-value.ts';
 import type { JsonText } from '#runtime/content/json-text.ts';
 import type { Revision } from '#runtime/content/revision.ts';
+import type { CountLeftovers, RemoveLeftovers } from './leftover-messages.ts';
 import type { ListConflicts, MergeBranch, ResolveMerge } from './merge-messages.ts';
 import type { EngineQuery } from './pair-messages.ts';
 import type { RevertRevisions } from './revert-messages.ts';
@@ -288,6 +289,7 @@ export type BranchCommand =
   | PublishDefinition
   | MoveHead
   | BecomeFork
+  | RemoveLeftovers
   | MergeBranch
   | ResolveMerge
   | RevertRevisions
@@ -589,6 +591,7 @@ export type BranchQuery =
   | DiffBranch
   | ListConflicts
   | EngineQuery
+  | CountLeftovers
   | ListDefinitions
   | ReadDefinition
   | ResolveDefinition

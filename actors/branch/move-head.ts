@@ -8,7 +8,7 @@ import {
   revisionZero,
 } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
-import { BranchTable, revisionKey } from '#runtime/shard/key-layout.ts';
+import { forgetOutbox } from '#runtime/jobs/outbox.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import type { HeadMovedAway } from '#runtime/tree/branch-events.ts';
 import { HeadRestorer, type NodeMove } from '#runtime/tree/head-restorer.ts';
@@ -58,7 +58,8 @@ export function* moveHead(edit: EditScope, command: MoveHead): Generator<undefin
 
 /**
  * Makes a fresh copy of another branch a branch of its own: at a revision, with the history up to there, and
- * without what belongs to the source alone. Cost follows what changed since that revision.
+ * without what belongs to the source alone: of that nothing is to be seen from now on. Cost follows what changed
+ * since that revision.
  *
  * @see messages.ts, BecomeFork; design: a fork is a copy that is rewound
  */
@@ -69,13 +70,13 @@ export function* becomeFork(edit: EditScope, command: BecomeFork): Generator<und
   const target = command.revision === undefined ? head : parseRevision(command.revision);
   requireRevision(turn, target);
   yield* restoreHead(edit, target);
-  yield* forget(edit, [CommonTable.idempotency, CommonTable.idempotencyExpiry], '');
+  yield* empty(edit, [CommonTable.idempotency, CommonTable.idempotencyExpiry]);
   turn.remove(CommonTable.meta, 'idempotency_count');
-  yield* forget(edit, [BranchTable.revisions, BranchTable.revisionChanges], revisionKey(successor(target)));
+  forgetOutbox(turn);
   const { lines, inherited } = readLineage(turn);
   const kept = lines.filter(({ start }) => compareRevisions(start, target) <= 0);
   // Rows written after the fork are still in the version tables, also those that the source, a fork itself, has
-  // of others; they belong to nobody here.
+  // of others; they belong to nobody here. Later revision records stay until those rows are removed, see leftovers.ts.
   const newest = newestOf([tip, ...lines.map(({ hiddenUpTo }) => hiddenUpTo ?? tip)]);
   const leftOver = compareRevisions(newest, target) > 0;
   const gap = { start: successor(target), parent: target, hiddenUpTo: newest };
@@ -179,11 +180,11 @@ function* wayTo(reader: TableReader, from: Revision, to: Revision): Generator<un
   return { nodes, definitions, revisions, systemRevisions };
 }
 
-/** Removes every row of some tables from a key on. */
-function* forget(edit: EditScope, tables: readonly number[], start: string): Generator<undefined, void> {
+/** Removes every row of some tables. */
+function* empty(edit: EditScope, tables: readonly number[]): Generator<undefined, void> {
   for (const table of tables) {
     const keys: string[] = [];
-    for (const { key } of edit.turn.range(table, { start, end: '\u00ff\u00ff' })) keys.push(key);
+    for (const { key } of edit.turn.range(table, { start: '', end: '\u00ff\u00ff' })) keys.push(key);
     yield* inSlices(keys, (key) => edit.turn.remove(table, key));
   }
 }

@@ -97,7 +97,28 @@ export class Lineage {
     );
   }
 
-  /** The lineage once a revision that it hides has become one of the branch itself. */
+  /** Stretches of which every row belongs to the source of a fork, which wrote it after the fork. */
+  get foreign(): readonly Interval[] {
+    return this.lines.flatMap(({ hiddenUpTo, isEntered, start }) =>
+      hiddenUpTo === undefined || isEntered === true ? [] : [{ from: start, to: hiddenUpTo }],
+    );
+  }
+
+  /** Whether a revision is in one of {@link foreign}: then what there is of it is a leftover. */
+  isForeign(revision: Revision): boolean {
+    return this.lines.some(
+      ({ hiddenUpTo, isEntered, start }) =>
+        hiddenUpTo !== undefined &&
+        isEntered !== true &&
+        compareRevisions(start, revision) <= 0 &&
+        compareRevisions(revision, hiddenUpTo) <= 0,
+    );
+  }
+
+  /**
+   * The lineage once a revision that it hides has become one of the branch itself. What the revisions of others in
+   * that line left over has been removed before, for from now on a record says that a revision belongs here.
+   */
   entered(revision: Revision): Lineage {
     if (!this.hides(revision)) return this;
     const lines = this.lines.map((line) =>
@@ -129,10 +150,20 @@ export function successor({ ms, counter }: Revision): Revision {
 
 const straight = new Lineage([], []);
 
+/** The lineage read last: it is asked for with every revision, and hardly ever changes. */
+let remembered: { readonly bytes: Uint8Array; readonly lineage: Lineage } | undefined;
+
 /** The lineage of a branch. */
 export function readLineage(reader: TableReader): Lineage {
   const bytes = reader.get(CommonTable.meta, LINEAGE_KEY);
   if (bytes === undefined) return straight;
+  if (remembered === undefined || Buffer.compare(remembered.bytes, bytes) !== 0) {
+    remembered = { bytes: Uint8Array.from(bytes), lineage: decodeLineage(bytes) };
+  }
+  return remembered.lineage;
+}
+
+function decodeLineage(bytes: Uint8Array): Lineage {
   const { lines, inherited } = decodeJsonRow(bytes) as StoredLineage;
   return new Lineage(
     lines.map(([start, parent, hiddenUpTo, isEntered]) => ({

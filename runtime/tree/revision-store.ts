@@ -144,7 +144,9 @@ export function writeRevision(
 /** The record of a revision; undefined when this branch has no such revision. */
 export function readRevision(reader: TableReader, revision: Revision): RevisionRecord | undefined {
   const bytes = reader.get(BranchTable.revisions, revisionKey(revision));
-  return bytes === undefined ? undefined : (decodeJsonRow(bytes) as RevisionRecord);
+  // A fork keeps the records of its source's later revisions until their leftovers are removed.
+  if (bytes === undefined || readLineage(reader).isForeign(revision)) return undefined;
+  return decodeJsonRow(bytes) as RevisionRecord;
 }
 
 /**

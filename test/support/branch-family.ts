@@ -23,6 +23,7 @@ import type { NetChange } from '#runtime/tree/net-change.ts';
 import { writeRevision } from '#runtime/tree/revision-store.ts';
 import { findDamage } from './branch-checker.ts';
 import { callers, HostFixture } from './host-fixture.ts';
+import { findLeftoverRows } from './leftover-rows.ts';
 
 /** The workspace of a family; it takes everything. */
 export const WORKSPACE = 'content';
@@ -59,6 +60,11 @@ interface ReadPair {
 /** Asks for everything about the tables that does not agree. Answer: one sentence each. */
 interface ReadDamage {
   readonly type: 'ReadDamage';
+}
+
+/** Asks for the rows that belong to the source of the branch alone. Answer: {@link findLeftoverRows}. */
+interface ReadLeftoverRows {
+  readonly type: 'ReadLeftoverRows';
 }
 
 /** What one side of a pair did, by id and by name. */
@@ -141,7 +147,7 @@ export class BranchFamily {
 
   async query<Answer>(
     branch: string,
-    query: BranchQuery | ReadPair | ReadDamage,
+    query: BranchQuery | ReadPair | ReadDamage | ReadLeftoverRows,
     caller: Caller = callers.admin,
   ): Promise<Answer> {
     const answer: unknown = await this.fixture.query(this.actor(branch), query, caller);
@@ -172,6 +178,11 @@ export class BranchFamily {
   /** What does not agree in the tables of a branch. */
   damage(branch: string): Promise<readonly string[]> {
     return this.query(branch, { type: 'ReadDamage' });
+  }
+
+  /** Rows of a branch that nobody sees, because its source wrote them after the fork. */
+  leftoverRows(branch: string): Promise<readonly string[]> {
+    return this.query(branch, { type: 'ReadLeftoverRows' }, callers.engine);
   }
 
   /** Writes a merge commit. @returns null when the source has nothing the target lacks */
@@ -224,8 +235,9 @@ const mergingBranch: ActorKind = {
         if (command.type === 'BringOver') return bringOver(new EditScope(turn, state), command);
         return inner.execute(command as never, turn);
       },
-      query(query: BranchQuery | ReadPair | ReadDamage, context) {
+      query(query: BranchQuery | ReadPair | ReadDamage | ReadLeftoverRows, context) {
         if (query.type === 'ReadDamage') return findDamage(context.view);
+        if (query.type === 'ReadLeftoverRows') return findLeftoverRows(context.view);
         if (query.type !== 'ReadPair') return inner.query(query as never, context);
         return settle(context, (reader) => pairChanges(state, reader, query.other));
       },

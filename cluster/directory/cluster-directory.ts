@@ -1,0 +1,116 @@
+import type { ActorId } from '#runtime/actor/ports.ts';
+import { assert } from '#runtime/base/assert.ts';
+import type { Directory, MemberAddress, MemberView, PartitionOwner } from '#runtime/directory/ports.ts';
+import { partitionOf } from '#runtime/directory/partition.ts';
+import type { MemberRegistry } from './member-registry.ts';
+import { type Move, type Placement, placePartitions } from './placement.ts';
+
+/** How partitions are spread. */
+export interface PlacementRules {
+  /** Members that follow each partition. */
+  readonly followers: number;
+  /** Partitions that are moved at once, at most. */
+  readonly movesMax: number;
+}
+
+/** Two followers, as many as a cluster of three has; two moves, so that most of it stays quiet. */
+export const placementRules: PlacementRules = Object.freeze({ followers: 2, movesMax: 2 });
+
+/**
+ * The directory of a member of a cluster: what it hears of the others, and what follows from it for who should own
+ * and follow what. Members that hear the same come to the same conclusion; where they do not, two may try, and the
+ * log lets one of them.
+ */
+export class ClusterDirectory implements Directory {
+  readonly self: string;
+  readonly partitions: number;
+  readonly #registry: MemberRegistry;
+  readonly #rules: PlacementRules;
+  #placement: Placement | undefined;
+  #generation = -1;
+
+  constructor(registry: MemberRegistry, self: string, partitions: number, rules = placementRules) {
+    this.self = self;
+    this.partitions = partitions;
+    this.#registry = registry;
+    this.#rules = rules;
+  }
+
+  /** Who should have what, as of now. */
+  get placement(): Placement {
+    const { generation } = this.#registry;
+    if (this.#placement === undefined || this.#generation !== generation) {
+      this.#placement = this.#place();
+      this.#generation = generation;
+    }
+    return this.#placement;
+  }
+
+  /** Partitions nobody is known to own that this member should try to open. None before it has heard the others. */
+  get vacancies(): readonly number[] {
+    if (!this.#registry.isSettled) return [];
+    const owners = this.#presentOwners();
+    const { owners: wanted } = this.placement;
+    return [...wanted.keys()].filter((each) => wanted[each] === this.self && !owners.has(each));
+  }
+
+  /** Partitions this member should hand over, to members that are ready to take them. */
+  get handovers(): readonly Move[] {
+    const warm = new Map(this.members().map(({ id, warm: partitions }) => [id, partitions]));
+    return this.placement.moves.filter(
+      ({ from, partition, to }) => from === this.self && warm.get(to)?.includes(partition) === true,
+    );
+  }
+
+  /** Partitions this member should follow. */
+  get followed(): readonly number[] {
+    const { followers } = this.placement;
+    return [...followers.keys()].filter((each) => followers[each]?.includes(this.self) === true);
+  }
+
+  partitionOf(actor: ActorId): number {
+    return partitionOf(actor, this.partitions);
+  }
+
+  ownerOf(partition: number): PartitionOwner | undefined {
+    assert(partition >= 0 && partition < this.partitions, 'a partition of this cluster');
+    return this.#registry.owners.get(partition);
+  }
+
+  followersOf(partition: number): readonly MemberAddress[] {
+    assert(partition >= 0 && partition < this.partitions, 'a partition of this cluster');
+    const followers = this.placement.followers[partition] as readonly string[];
+    return followers.flatMap((id) => this.#registry.addressOf(id) ?? []);
+  }
+
+  members(): readonly MemberView[] {
+    return this.#registry.members();
+  }
+
+  onChange(listener: () => void): () => void {
+    return this.#registry.onChange(listener);
+  }
+
+  #place(): Placement {
+    const members = this.members().filter(({ isSuspect }) => !isSuspect);
+    return placePartitions({
+      partitions: this.partitions,
+      members: members.map(({ id, isDraining }) => ({
+        id,
+        isDraining,
+        isSteady: this.#registry.isSteady(id),
+      })),
+      owners: this.#presentOwners(),
+      heirs: this.#registry.heirs,
+      ...this.#rules,
+    });
+  }
+
+  /** Owners that are heard of. */
+  #presentOwners(): Map<number, string> {
+    const present = new Set(this.members().flatMap(({ id, isSuspect }) => (isSuspect ? [] : [id])));
+    const owners = new Map<number, string>();
+    for (const [partition, { id }] of this.#registry.owners) if (present.has(id)) owners.set(partition, id);
+    return owners;
+  }
+}

@@ -1,0 +1,103 @@
+import type { MemberLoad } from '#runtime/directory/ports.ts';
+
+/** Format of heartbeats this build writes. One with a higher number is heard as a sign of life and nothing more. */
+export const HEARTBEAT_FORMAT = 1;
+
+/** Longest name of a member, in characters. */
+const ID_LENGTH_MAX = 200;
+
+/** A partition a member owns, and under which epoch. */
+export type Claim = readonly [partition: number, epoch: number];
+
+/** A partition a member gives up, and for whom. */
+export type Handover = readonly [partition: number, heir: string];
+
+/** What a member says of itself every second, and whenever it changes. */
+export interface Heartbeat {
+  readonly format: number;
+  readonly member: string;
+  /** Names one life of the member: another one has none of what this one claimed. */
+  readonly incarnation: string;
+  /** Rises by one with each in one life; what comes late is not taken for news. */
+  readonly beat: number;
+  readonly url: string;
+  readonly version: string;
+  readonly load: MemberLoad;
+  readonly owned: readonly Claim[];
+  /** Partitions it has just given up: the heir is to open them, and nobody else for a while. */
+  readonly handovers: readonly Handover[];
+  /** Partitions it follows closely enough to take over at once. */
+  readonly warm: readonly number[];
+  readonly isDraining: boolean;
+  /** The last one: it is gone. */
+  readonly isLeaving: boolean;
+}
+
+/** A heartbeat as bytes. */
+export function encodeHeartbeat(heartbeat: Heartbeat): Uint8Array {
+  return Buffer.from(JSON.stringify(heartbeat));
+}
+
+/**
+ * Reads {@link encodeHeartbeat}.
+ *
+ * @param partitions number of partitions of the cluster
+ * @returns undefined for anything else: it comes over the network, and may be of another version
+ */
+export function decodeHeartbeat(bytes: Uint8Array, partitions: number): Heartbeat | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString());
+  } catch {
+    return undefined;
+  }
+  if (typeof value !== 'object' || value === null) return undefined;
+  const heartbeat = value as Heartbeat;
+  return isWhole(heartbeat, partitions) ? heartbeat : undefined;
+}
+
+function isWhole(heartbeat: Heartbeat, partitions: number): boolean {
+  const {
+    beat,
+    format,
+    handovers,
+    incarnation,
+    isDraining,
+    isLeaving,
+    load,
+    member,
+    owned,
+    url,
+    version,
+    warm,
+  } = heartbeat;
+  const isPartition = (each: unknown): boolean => isCount(each) && (each as number) < partitions;
+  return (
+    isCount(format) &&
+    isCount(beat) &&
+    isText(member) &&
+    isText(incarnation) &&
+    [url, version].every((text) => typeof text === 'string') &&
+    [isDraining, isLeaving].every((flag) => typeof flag === 'boolean') &&
+    Array.isArray(owned) &&
+    owned.length <= partitions &&
+    owned.every((claim) => Array.isArray(claim) && isPartition(claim[0]) && isCount(claim[1])) &&
+    Array.isArray(handovers) &&
+    handovers.length <= partitions &&
+    handovers.every((each) => Array.isArray(each) && isPartition(each[0]) && isText(each[1])) &&
+    Array.isArray(warm) &&
+    warm.length <= partitions &&
+    warm.every(isPartition) &&
+    typeof load === 'object' &&
+    load !== null &&
+    [load.requestsInFlight, load.openActors, load.pendingBytes].every((each) => typeof each === 'number')
+  );
+}
+
+function isCount(value: unknown): boolean {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === 'string' && value.length > 0 && value.length <= ID_LENGTH_MAX;
+}

@@ -1,0 +1,210 @@
+import { assert } from '#runtime/base/assert.ts';
+import { stableHash } from '#runtime/base/stable-hash.ts';
+
+/** A member that is heard of. */
+export interface PlacedMember {
+  readonly id: string;
+  /** It gives away what it has. */
+  readonly isDraining: boolean;
+  /** It has been there without a break for a while: only then is something moved to it that is well elsewhere. */
+  readonly isSteady: boolean;
+}
+
+/** What a placement is made of. */
+export interface PlacementInput {
+  /** Number of partitions. */
+  readonly partitions: number;
+  /** Those that are heard of, in any order. */
+  readonly members: readonly PlacedMember[];
+  /** Who owns each partition; members that are not heard of count as nobody. */
+  readonly owners: ReadonlyMap<number, string>;
+  /** Who is to open partitions that were just given up. */
+  readonly heirs: ReadonlyMap<number, string>;
+  /** How many members follow each partition. */
+  readonly followers: number;
+  /** Partitions that are on the move at once, at most. */
+  readonly movesMax: number;
+}
+
+/** A partition that is to go from a member that has it to another one, when that is ready. */
+export interface Move {
+  readonly partition: number;
+  readonly from: string;
+  readonly to: string;
+}
+
+/** Who should have what. Arrays are by partition. */
+export interface Placement {
+  /** The member that owns it and stays, or that should try to; undefined when there is nobody. */
+  readonly owners: readonly (string | undefined)[];
+  /** Those who should follow it, the first one to take over; the goal of a move is among them. */
+  readonly followers: readonly (readonly string[])[];
+  /** Planned hand-overs, the most urgent first. */
+  readonly moves: readonly Move[];
+}
+
+/**
+ * Members by their claim to a partition, best first (rendezvous hashing): one that comes or goes changes nothing in
+ * the order of the others, and each is first for about as many partitions.
+ */
+export function rendezvousOrder(partition: number, members: readonly string[]): string[] {
+  const scores = new Map(members.map((member) => [member, stableHash(`${partition}/${member}`)]));
+  const scoreOf = (member: string): number => scores.get(member) as number;
+  return [...members].sort((a, b) => scoreOf(b) - scoreOf(a) || (a < b ? -1 : 1));
+}
+
+/**
+ * Decides who should own and follow each partition: the same answer for all who see the same, and nothing but
+ * arithmetic. Rules, in this order:
+ *
+ * 1. Who owns a partition and is well keeps it.
+ * 2. A partition without an owner goes to whom its last owner named, else to the one of its followers that has
+ *    least.
+ * 3. One that drains gives what it has away, likewise.
+ * 4. While one member has at least two partitions more than another, one moves, a few at a time; but not while
+ *    something has no owner. Who is not heard of may be back in a moment, and nothing should have moved for it.
+ *
+ * All members count alike, whatever their load: who is busy at the moment should not be busy with moving as well.
+ */
+export function placePartitions(input: PlacementInput): Placement {
+  const draft = new Draft(input);
+  draft.keep();
+  draft.adopt();
+  draft.drain();
+  draft.balance();
+  return draft.placement();
+}
+
+class Draft {
+  readonly #input: PlacementInput;
+  /** Those that may get something, by name. */
+  readonly #able: readonly PlacedMember[];
+  /** Members by partition, best first. */
+  readonly #order: readonly (readonly string[])[];
+  readonly #load = new Map<string, number>();
+  readonly #owners: (string | undefined)[];
+  readonly #moves = new Map<number, Move>();
+  #hasVacancy = false;
+
+  constructor(input: PlacementInput) {
+    assert(input.partitions >= 1, 'a cluster has partitions');
+    this.#input = input;
+    const members = [...input.members].sort((a, b) => (a.id < b.id ? -1 : 1));
+    const staying = members.filter(({ isDraining }) => !isDraining);
+    // When all are on their way out somebody has to have it.
+    this.#able = staying.length > 0 ? staying : members;
+    const ids = this.#able.map(({ id }) => id);
+    this.#order = Array.from({ length: input.partitions }, (_, partition) => rendezvousOrder(partition, ids));
+    for (const { id } of members) this.#load.set(id, 0);
+    this.#owners = Array.from({ length: input.partitions }, () => undefined);
+  }
+
+  /** Rule 1. */
+  keep(): void {
+    for (const [partition, owner] of this.#input.owners) {
+      if (partition < this.#input.partitions && this.#load.has(owner)) this.#give(partition, owner);
+    }
+  }
+
+  /** Rule 2. */
+  adopt(): void {
+    for (let partition = 0; partition < this.#input.partitions; partition++) {
+      if (this.#owners[partition] !== undefined) continue;
+      this.#hasVacancy = true;
+      const named = this.#input.heirs.get(partition);
+      const heir = named !== undefined && this.#load.has(named) ? named : this.#heirOf(partition);
+      if (heir !== undefined) this.#give(partition, heir);
+    }
+  }
+
+  /** Rule 3. */
+  drain(): void {
+    const isStaying = new Set(this.#able.map(({ id }) => id));
+    for (const [partition, owner] of this.#owners.entries()) {
+      if (owner === undefined || isStaying.has(owner)) continue;
+      const heir = this.#heirOf(partition);
+      if (heir !== undefined) this.#move(partition, owner, heir);
+    }
+    // The others wait for their turn, and count as gone already.
+    for (const partition of [...this.#moves.keys()].slice(this.#input.movesMax))
+      this.#moves.delete(partition);
+  }
+
+  /** Rule 4. */
+  balance(): void {
+    while (!this.#hasVacancy && this.#moves.size < this.#input.movesMax) {
+      const least = this.#able.filter(({ isSteady }) => isSteady).reduce(lessLoaded(this.#load), undefined);
+      if (least === undefined) return;
+      const most = this.#able.reduce(moreLoaded(this.#load), undefined) as PlacedMember;
+      if (this.#loadOf(most.id) - this.#loadOf(least.id) < 2) return;
+      const partition = this.#bestOf(most.id, least.id);
+      if (partition === undefined) return;
+      this.#move(partition, most.id, least.id);
+    }
+  }
+
+  placement(): Placement {
+    const followers = this.#owners.map((owner, partition) => {
+      const to = this.#moves.get(partition)?.to;
+      const others = (this.#order[partition] as readonly string[]).filter((id) => id !== owner && id !== to);
+      return [...(to === undefined ? [] : [to]), ...others].slice(0, this.#input.followers);
+    });
+    return { owners: this.#owners, followers, moves: [...this.#moves.values()] };
+  }
+
+  /** Of those who follow a partition the one that has least. */
+  #heirOf(partition: number): string | undefined {
+    const owner = this.#input.owners.get(partition);
+    const order = (this.#order[partition] as readonly string[]).filter((id) => id !== owner);
+    return order
+      .slice(0, Math.max(1, this.#input.followers))
+      .reduce<string | undefined>(
+        (best, id) => (best === undefined || this.#loadOf(id) < this.#loadOf(best) ? id : best),
+        undefined,
+      );
+  }
+
+  /** A partition of one member to which another has the best claim; undefined when all are on the move. */
+  #bestOf(from: string, to: string): number | undefined {
+    let best: number | undefined;
+    let bestRank = Number.POSITIVE_INFINITY;
+    for (const [partition, owner] of this.#owners.entries()) {
+      if (owner !== from || this.#moves.has(partition)) continue;
+      const rank = (this.#order[partition] as readonly string[]).indexOf(to);
+      if (rank < bestRank) {
+        best = partition;
+        bestRank = rank;
+      }
+    }
+    return best;
+  }
+
+  #give(partition: number, owner: string): void {
+    this.#owners[partition] = owner;
+    this.#load.set(owner, this.#loadOf(owner) + 1);
+  }
+
+  #move(partition: number, from: string, to: string): void {
+    this.#moves.set(partition, { partition, from, to });
+    this.#load.set(from, this.#loadOf(from) - 1);
+    this.#load.set(to, this.#loadOf(to) + 1);
+  }
+
+  #loadOf(member: string): number {
+    return this.#load.get(member) ?? 0;
+  }
+}
+
+type Choose = (best: PlacedMember | undefined, member: PlacedMember) => PlacedMember;
+
+/** The member with the least partitions; of several the first one by name. */
+function lessLoaded(load: ReadonlyMap<string, number>): Choose {
+  return (best, member) =>
+    best === undefined || (load.get(member.id) ?? 0) < (load.get(best.id) ?? 0) ? member : best;
+}
+
+/** The member with the most partitions; of several the first one by name. */
+function moreLoaded(load: ReadonlyMap<string, number>): Choose {
+  return (best, member) =>
+    best === undefined || (load.get(member.id) ?? 0) > (load.get(best.id) ?? 0) ? member : best;
+}

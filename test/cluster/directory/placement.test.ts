@@ -1,0 +1,226 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  type PlacedMember,
+  type Placement,
+  type PlacementInput,
+  placePartitions,
+  rendezvousOrder,
+} from '#cluster/directory/placement.ts';
+
+const memberIds = fc.uniqueArray(fc.integer({ min: 0, max: 40 }), { minLength: 1, maxLength: 9 });
+const idsOf = (numbers: readonly number[]) => numbers.map((number) => `member-${number}:8080`);
+const steady = (id: string): PlacedMember => ({ id, isDraining: false, isSteady: true });
+
+/** The rules of these tests. */
+const rules = { heirs: new Map<number, string>(), followers: 2, movesMax: 2 };
+
+/** Any state a cluster may be in: who is there, who owns what, or owned it before it went. */
+const state = fc
+  .record({
+    ids: memberIds.map(idsOf),
+    gone: fc.constant(['gone-1', 'gone-2']),
+    partitions: fc.constantFrom(1, 8, 32),
+    picks: fc.array(fc.nat({ max: 100 }), { minLength: 32, maxLength: 32 }),
+    flags: fc.array(fc.tuple(fc.boolean(), fc.boolean()), { minLength: 9, maxLength: 9 }),
+    isOwned: fc.array(fc.boolean(), { minLength: 32, maxLength: 32 }),
+  })
+  .map(({ flags, gone, ids, isOwned, partitions, picks }): PlacementInput => {
+    const everybody = [...ids, ...gone];
+    const owners = new Map<number, string>();
+    for (let partition = 0; partition < partitions; partition++) {
+      const pick = everybody[(picks[partition] as number) % everybody.length] as string;
+      if (isOwned[partition] === true) owners.set(partition, pick);
+    }
+    const members = ids.map((id, index) => {
+      const [isDraining, isSteady] = flags[index] as [boolean, boolean];
+      return { id, isDraining: isDraining && index % 3 === 2, isSteady };
+    });
+    return { ...rules, partitions, members, owners };
+  });
+
+/** What a cluster does with a placement: takes what is vacant, and carries the moves out. */
+function carriedOut({ moves, owners }: Placement): Map<number, string> {
+  const next = new Map<number, string>();
+  for (const [partition, owner] of owners.entries()) if (owner !== undefined) next.set(partition, owner);
+  for (const { partition, to } of moves) next.set(partition, to);
+  return next;
+}
+
+function loadsOf(owners: ReadonlyMap<number, string>, ids: readonly string[]): number[] {
+  const loads = new Map(ids.map((id) => [id, 0]));
+  for (const owner of owners.values()) loads.set(owner, (loads.get(owner) ?? 0) + 1);
+  return [...loads.values()];
+}
+
+describe('the placement of partitions', () => {
+  it('is the same whatever order members are known in', () => {
+    fc.assert(
+      fc.property(state, (input) => {
+        const turned = { ...input, members: [...input.members].reverse() };
+        expect(placePartitions(turned)).toEqual(placePartitions(input));
+      }),
+    );
+  });
+
+  it('leaves with its owner what is well there, but for a few moves', () => {
+    fc.assert(
+      fc.property(state, (input) => {
+        const { moves, owners } = placePartitions(input);
+        const present = new Map(input.members.map((member) => [member.id, member]));
+        expect(moves.length).toBeLessThanOrEqual(input.movesMax);
+        expect(new Set(moves.map(({ partition }) => partition)).size).toBe(moves.length);
+        for (const [partition, owner] of input.owners)
+          if (present.has(owner)) expect(owners[partition]).toBe(owner);
+        for (const { from, partition, to } of moves) {
+          expect(input.owners.get(partition)).toBe(from);
+          expect(to).not.toBe(from);
+          // Somebody is only asked to take what is well elsewhere when he has been there for a while.
+          if (present.get(from)?.isDraining === false) expect(present.get(to)?.isSteady).toBe(true);
+          const allDrain = input.members.every(({ isDraining }) => isDraining);
+          if (!allDrain) expect(present.get(to)?.isDraining).toBe(false);
+        }
+      }),
+    );
+  });
+
+  it('finds somebody for every partition, and followers besides who are others', () => {
+    fc.assert(
+      fc.property(state, (input) => {
+        const { followers, moves, owners } = placePartitions(input);
+        const present = new Set(input.members.map(({ id }) => id));
+        const able = input.members.filter(({ isDraining }) => !isDraining);
+        for (const [partition, owner] of owners.entries()) {
+          expect(present.has(owner as string)).toBe(true);
+          const following = followers[partition] as readonly string[];
+          expect(new Set([owner, ...following]).size).toBe(following.length + 1);
+          const others = able.filter(({ id }) => id !== owner).length;
+          expect(following.length).toBe(Math.min(2, others));
+          expect(following.every((id) => able.some((member) => member.id === id))).toBe(true);
+        }
+        for (const { partition, to } of moves) expect(followers[partition]?.[0]).toBe(to);
+      }),
+    );
+  });
+
+  it('gives what a lost member had to its followers, and moves nothing else for it', () => {
+    fc.assert(
+      fc.property(state, fc.nat(), (input, pick) => {
+        const members = input.members.map(({ id }) => steady(id));
+        if (members.length < 2) return;
+        const before = placePartitions({ ...input, members });
+        const owners = carriedOut(before);
+        const settled = placePartitions({ ...input, members, owners, movesMax: 0 });
+        const lost = (members[pick % members.length] as PlacedMember).id;
+        const left = members.filter(({ id }) => id !== lost);
+        const after = placePartitions({ ...input, members: left, owners, movesMax: 0 });
+        for (const [partition, owner] of owners) {
+          if (owner === lost) expect(settled.followers[partition]).toContain(after.owners[partition]);
+          else expect(after.owners[partition]).toBe(owner);
+        }
+      }),
+    );
+  });
+
+  it('ends balanced, a few moves at a time, and then rests', () => {
+    fc.assert(
+      fc.property(state, (input) => {
+        const members = input.members.map(({ id }) => steady(id));
+        const ids = members.map(({ id }) => id);
+        let { owners } = input;
+        for (let round = 0; ; round++) {
+          expect(round).toBeLessThanOrEqual(input.partitions);
+          const placement = placePartitions({ ...input, members, owners });
+          const next = carriedOut(placement);
+          if (placement.moves.length === 0 && next.size === owners.size) break;
+          owners = next;
+        }
+        const loads = loadsOf(carriedOut(placePartitions({ ...input, members, owners })), ids);
+        expect(Math.max(...loads) - Math.min(...loads)).toBeLessThanOrEqual(1);
+      }),
+    );
+  });
+
+  it('gives a joining member its share by as many moves, and no more', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 8 }), fc.integer({ min: 50, max: 90 }), (count, number) => {
+        const ids = Array.from({ length: count }, (_, index) => `member-${index}`);
+        const many = { ...rules, partitions: 32 };
+        let owners: ReadonlyMap<number, string> = new Map();
+        for (let round = 0; round < 20; round++)
+          owners = carriedOut(placePartitions({ ...many, members: ids.map(steady), owners }));
+        const grown = [...ids, `member-${number}`];
+        let moved = 0;
+        for (let round = 0; round < 32; round++) {
+          const placement = placePartitions({ ...many, members: grown.map(steady), owners });
+          for (const { to } of placement.moves) expect(to).toBe(grown.at(-1));
+          moved += placement.moves.length;
+          owners = carriedOut(placement);
+        }
+        expect(moved).toBe(Math.floor(32 / grown.length));
+      }),
+    );
+  });
+
+  it('empties a member that drains, and gives it nothing', () => {
+    fc.assert(
+      fc.property(state, (input) => {
+        const [leaving, ...staying] = input.members.map(({ id }) => steady(id));
+        if (leaving === undefined || staying.length === 0) return;
+        const members = [{ ...leaving, isDraining: true }, ...staying];
+        let { owners } = input;
+        for (let round = 0; round < 40; round++) {
+          const placement = placePartitions({ ...input, members, owners });
+          for (const { to } of placement.moves) expect(to).not.toBe(leaving.id);
+          for (const following of placement.followers) expect(following).not.toContain(leaving.id);
+          owners = carriedOut(placement);
+          if (placement.moves.length === 0) break;
+        }
+        expect([...owners.values()]).not.toContain(leaving.id);
+        expect(owners.size).toBe(input.partitions);
+      }),
+    );
+  });
+
+  it('leaves what was given up to the one it was given up for, while he is there', () => {
+    const members = ['a', 'b', 'c', 'd', 'e'].map(steady);
+    for (const { id } of members) {
+      const input = { ...rules, partitions: 1, members, owners: new Map<number, string>() };
+      expect(placePartitions({ ...input, heirs: new Map([[0, id]]) }).owners).toEqual([id]);
+      expect(placePartitions({ ...input, heirs: new Map([[0, 'gone']]) })).toEqual(placePartitions(input));
+    }
+  });
+
+  it('has nobody to name when nobody is there', () => {
+    const nobody = placePartitions({ ...rules, partitions: 2, members: [], owners: new Map([[0, 'x']]) });
+    expect(nobody).toEqual({ owners: [undefined, undefined], followers: [[], []], moves: [] });
+  });
+});
+
+describe('the order of claims', () => {
+  it('does not change among those who stay', () => {
+    fc.assert(
+      fc.property(fc.nat({ max: 255 }), memberIds, fc.nat(), (partition, numbers, pick) => {
+        const ids = idsOf(numbers);
+        const lost = ids[pick % ids.length] as string;
+        const order = rendezvousOrder(partition, ids);
+        expect(
+          rendezvousOrder(
+            partition,
+            ids.filter((id) => id !== lost),
+          ),
+        ).toEqual(order.filter((id) => id !== lost));
+      }),
+    );
+  });
+
+  it('puts each first about equally often', () => {
+    const ids = Array.from({ length: 5 }, (_, index) => `host-${index}:8080`);
+    const first = new Map(ids.map((id) => [id, 0]));
+    for (let partition = 0; partition < 5_000; partition++) {
+      const [best] = rendezvousOrder(partition, ids) as [string];
+      first.set(best, (first.get(best) as number) + 1);
+    }
+    for (const count of first.values()) expect(Math.abs(count - 1_000)).toBeLessThan(150);
+  });
+});

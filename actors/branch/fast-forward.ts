@@ -93,6 +93,8 @@ function wayOf({ divergence, heads }: BranchPair): readonly Revision[] {
 
 interface SourceRecord {
   readonly record: RevisionRecord;
+  /** Name of the branch it was made on. */
+  readonly branch: string;
   readonly changes: readonly NodeChange[];
 }
 
@@ -102,14 +104,15 @@ function recordOf(edit: EditScope, source: string, revision: Revision): SourceRe
     const query = { type: 'ReadRecordPart', revision: formatRevision(revision), part } as const;
     const answer = edit.state.askBranch(source, query) as RecordPart | undefined;
     assert(answer !== undefined, 'a branch has the revisions that lead to its head');
-    if (answer.changes === undefined) return { record: answer.record, changes };
+    const { branch, record } = answer;
+    if (answer.changes === undefined) return { branch, record, changes };
     changes.push(...answer.changes);
   }
 }
 
 /** Writes one revision of the source again. @returns the number of nodes it changed */
 function* replay(edit: EditScope, step: BranchPair, source: SourceRecord): Generator<undefined, number> {
-  const { record } = source;
+  const { branch, record } = source;
   const start = formatRevision(step.heads.own);
   // A merge of the source changed something else there than here, where it continues the other side.
   const isContinued = record.parent === start || record.parent === null;
@@ -149,7 +152,7 @@ function* replay(edit: EditScope, step: BranchPair, source: SourceRecord): Gener
   // One of the two is what it continues here.
   const mergeParent =
     [record.parent, record.mergeParent].find((one) => one !== null && one !== start) ?? null;
-  const facts = { actor: record.actor, message: record.message, isSystem: record.isSystem };
+  const facts = { actor: record.actor, message: record.message, isSystem: record.isSystem, branch };
   writeRevision(turn, { ...facts, ...(mergeParent === null ? {} : { mergeParent }) }, changes, definitions);
   return nodes.length;
 }

@@ -60,11 +60,12 @@ export interface MergeQuestion {
  * - What the losing side put below a node that goes gets the state of the winning side: a new node goes as well, one
  *   that was moved there stays where the winner has it.
  * - Of two nodes at one place the one that is not named by the conflict goes the way of the one that is. Where a
- *   resolution puts a node where another one is that no conflict was about so far, that is a conflict of its own.
+ *   resolution puts a node where another one is that no conflict was about so far, that is a conflict of its own; so
+ *   is a move that only a resolution makes one in a circle.
  *
  * @returns yields wherever the work may rest
  * @throws {ServiceError} `VALIDATION_FAILED` for a resolution without a conflict, and for resolutions that cannot
- *   all be followed: a node kept below one that goes, two nodes at one place, nodes above each other
+ *   all be followed: a node kept below one that goes, two nodes at one place, nodes that are their own ancestors
  * @see Supplement 8.3
  */
 export function* settleConflicts(question: MergeQuestion): Generator<undefined, MergeDecisions> {
@@ -120,10 +121,9 @@ class Settler implements MergeDecisions {
         if (this.#attach(node)) isSettled = false;
       });
       if (isSettled && this.#going.length === 0) isSettled = yield* this.#clearPlaces(nodes);
-      if (this.open.length > 0) return;
-      if (isSettled) break;
+      if (isSettled && this.open.length === 0) isSettled = yield* this.#openCycles(nodes);
+      if (isSettled || this.open.length > 0) return;
     }
-    yield* this.#requireNoCycle(nodes);
   }
 
   #decideDefinition(id: string, resolution: MergeResolution): void {
@@ -264,23 +264,48 @@ class Settler implements MergeDecisions {
     return { ...nodeConflict(type, node.workspace, states), node_id: node.id };
   }
 
-  /** Going up from any node must end at the root. */
-  *#requireNoCycle(nodes: readonly NodeAddress[]): Generator<undefined, void> {
-    const sound = new Set<string>();
+  /** Sees to it that going up from any node ends at the root. @returns whether that took no decision */
+  *#openCycles(nodes: readonly NodeAddress[]): Generator<undefined, boolean> {
+    const visited = new Set<string>();
+    let isSettled = true;
     yield* inSlices(nodes, (node) => {
-      const way = new Set<string>();
+      const way = new Map<string, NodeAddress>();
       let place: NodeAddress = node;
-      while (place.id !== ROOT_ID) {
+      for (;;) {
         const key = nodeKeyOf(place.workspace, place.id);
-        if (sound.has(key)) break;
+        if (way.has(key)) {
+          const cycle = [...way.values()].slice([...way.keys()].indexOf(key));
+          if (this.#open(cycle)) isSettled = false;
+          break;
+        }
         const state = this.tree.stateOf(place);
-        if (state === undefined) break;
-        if (way.has(key)) throw unfit(`'${state.header.path}' would be above itself`);
-        way.add(key);
+        if (state === undefined || visited.has(key)) break;
+        way.set(key, place);
+        visited.add(key);
         place = { workspace: place.workspace, id: state.header.parentId };
       }
-      for (const key of way) sound.add(key);
     });
+    return isSettled;
+  }
+
+  /** One of the moves that make nodes their own ancestors has to give way. @returns whether it was decided which */
+  #open(cycle: readonly NodeAddress[]): boolean {
+    let isDecided = false;
+    let isUndecided = false;
+    for (const node of cycle) {
+      const target = this.tree.targetState(node);
+      const source = this.tree.sourceState(node);
+      if (target === undefined || source === undefined || this.tree.decisionOf(node) !== undefined) continue;
+      if (target.header.parentId === source.header.parentId) continue;
+      isUndecided = true;
+      const key = nodeKeyOf(node.workspace, node.id);
+      const { other, own } = this.#question.sides;
+      const base = (own.get(key) ?? other.get(key))?.before;
+      if (this.ask(nodeConflict('BothModified', node.workspace, { base, target, source }))) isDecided = true;
+    }
+    if (isUndecided) return isDecided;
+    const path = this.tree.stateOf(cycle[0] as NodeAddress)?.header.path;
+    throw unfit(`'${path}' would be above itself`);
   }
 
   #keptBelow(node: NodeAddress, parent: NodeAddress): ServiceError {

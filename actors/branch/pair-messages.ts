@@ -78,6 +78,8 @@ export interface ReadRecordPart {
 /** What {@link ReadRecordPart} answers. */
 export interface RecordPart {
   readonly record: RevisionRecord;
+  /** Name of the branch it was made on. */
+  readonly branch: string;
   /** Undefined behind the last part. */
   readonly changes: readonly NodeChange[] | undefined;
 }

@@ -59,14 +59,17 @@ export function readChanged(_state: BranchState, context: QueryContext, query: R
 
 /** @see pair-messages.ts, ReadRecordPart */
 export function readRecordPart(
-  _state: BranchState,
+  state: BranchState,
   context: QueryContext,
   query: ReadRecordPart,
 ): RecordPart | undefined {
   requireEngine(context);
-  const record = readRevision(context.view, parseRevision(query.revision));
+  const { view } = context;
+  const revision = parseRevision(query.revision);
+  const record = readRevision(view, revision);
   if (record === undefined) return undefined;
-  return { record, changes: readChangePart(context.view, record, query.part) };
+  const branch = record.branch ?? readLineage(view).branchOf(revision) ?? state.name;
+  return { record, branch, changes: readChangePart(view, record, query.part) };
 }
 
 /** @see pair-messages.ts, ReadStates */

@@ -168,7 +168,7 @@ class RevisionText {
       revision,
       parent,
       merge_parent: mergeParent,
-      branch: this.#lineage.branchOf(parseRevision(revision)) ?? this.#branch,
+      branch: record.branch ?? this.#lineage.branchOf(parseRevision(revision)) ?? this.#branch,
       timestamp,
       actor,
       message,

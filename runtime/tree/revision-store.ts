@@ -40,6 +40,8 @@ export interface RevisionRecord {
   readonly actor: string;
   readonly message: string;
   readonly isSystem: boolean;
+  /** The branch it was made on, where a fast-forward took it over; of others the lineage knows. */
+  readonly branch?: string;
   readonly definitions: readonly DefinitionChange[];
   readonly changeCount: number;
   /** Inline when there are few; otherwise in chunks of their own. */
@@ -91,6 +93,8 @@ export interface RevisionFacts {
   readonly message: string;
   readonly isSystem: boolean;
   readonly mergeParent?: string;
+  /** The branch it was made on; absent: this one. */
+  readonly branch?: string;
 }
 
 /**
@@ -120,6 +124,7 @@ export function writeRevision(
     actor: facts.actor,
     message: facts.message,
     isSystem: facts.isSystem,
+    ...(facts.branch === undefined ? {} : { branch: facts.branch }),
     definitions,
     changeCount: changes.length,
     ...(inline ? { changes } : {}),

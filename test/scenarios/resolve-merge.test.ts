@@ -212,7 +212,7 @@ describe('POST resolve-merge', () => {
     ] as const;
     for (const [body, status] of wrong) expect((await resolve('main', body)).status).toBe(status);
     const address = `/api/management/repositories/default/${client.repository}/branches/main/resolve-merge`;
-    const anonymous = await server.request('POST', address, { json: { source_branch: source, resolutions } });
+    const anonymous = await server.request('POST', address, { body: { source_branch: source, resolutions } });
     expect(anonymous.status).toBe(401);
   });
 });

@@ -90,4 +90,44 @@ describe('a fast-forward', () => {
     expect(await tree(target, head)).toEqual(await tree(from, head));
     expect(await family.damage(target)).toEqual([]);
   });
+
+  it('is refused where revisions would come before some that the target has on another line', async () => {
+    const from = await source();
+    const target = `${from}-fork`;
+    const start = await family.head(from);
+    await family.fork(target, from);
+    await family.update(from, '/a', 'theirs');
+    await family.update(target, '/a', 'left behind');
+    await rewind(target, start);
+    await expect(forward(target, from)).rejects.toMatchObject({
+      code: 'VALIDATION_FAILED',
+      message: 'Fast-forward merge not possible: branches have diverged',
+    });
+    expect(await family.head(target)).toBe(start);
+    const command = { type: 'MergeBranch', source: family.actor(from), sourceName: from } as const;
+    const merged = family.command(target, { ...command, strategy: 'ThreeWay', dryRun: false });
+    expect(await merged).toMatchObject({ success: true, nodes_changed: 1 });
+  });
+
+  it('leaves every revision the branch it was made on', async () => {
+    const from = await source();
+    const target = `${from}-fork`;
+    await family.fork(target, from);
+    await family.update(from, '/a', 'second');
+    const third = `${from}-third`;
+    await family.fork(third, from);
+    await family.update(third, '/a', 'third');
+    await forward(target, third);
+    await family.update(target, '/a', 'own');
+    const fork = `${from}-fork-of-fork`;
+    await family.fork(fork, target);
+    const made = async (branch: string) =>
+      ((await revisions(branch)) as { revisions: readonly { branch: string }[] }).revisions.map(
+        (record) => record.branch,
+      );
+    expect(await made(target)).toEqual([target, third, from, ...(await made(from)).slice(1)]);
+    expect(await made(fork)).toEqual(await made(target));
+    await forward(third, fork);
+    expect(await made(third)).toEqual(await made(target));
+  });
 });

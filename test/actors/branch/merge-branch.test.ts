@@ -112,6 +112,27 @@ describe('a merge', () => {
     expect(await shown(source)).toEqual(expected);
   });
 
+  it('takes published nodes away, and along, without asking for them to be unpublished first', async () => {
+    const [target, source] = await pair();
+    const publish = (branch: string, path: string, on: boolean) =>
+      family.command(branch, { type: 'PublishNode', workspace, place: { path }, publish: on, tree: true });
+    for (const path of ['/b', '/c']) await publish(target, path, true);
+    await merge(source, target);
+    for (const path of ['/b', '/c']) await publish(source, path, false);
+    await family.delete(source, '/b');
+    await family.rename(source, '/c', 'z');
+    await publish(source, '/z', true);
+    await family.create(target, '/c/below', '', 'below');
+    await publish(target, '/c/below', true);
+    expect(await merge(target, source)).toMatchObject({ success: true, nodes_changed: 3 });
+    const paths = (await shown(target)).map(([, path]) => path);
+    expect(paths).toEqual(['/a', '/a/a1', '/z', '/z/below']);
+    for (const path of ['/z', '/z/below']) {
+      const node = await family.query(target, { type: 'ReadNode', workspace, place: { path } });
+      expect(node).toMatchObject({ published_at: expect.any(String) });
+    }
+  });
+
   it('with conflicts writes nothing [MERGE-009]', async () => {
     const [target, source] = await pair();
     await family.update(source, '/b', 'theirs');
@@ -251,6 +272,26 @@ describe('a merge', () => {
         code: 'VALIDATION_FAILED',
         message: expect.stringMatching(/'\/lacking'.*needed/),
       });
+      expect(await family.head(into)).toBe(head);
+    }
+  });
+
+  it('names the node that may not stand below one the other side made anew of another type', async () => {
+    const [target, source] = await pair();
+    const definition = { name: 'test:Closed', properties: [], allowed_children: ['svc:Page'] };
+    await family.command(target, { type: 'PutDefinition', kind: 'node_type', definition });
+    await merge(source, target);
+    await family.delete(source, '/b');
+    await createOf(source, 'test:Closed', 'b', { title: 'closed' });
+    await family.create(target, '/b/below', '', 'below');
+    for (const [into, from] of [
+      [target, source],
+      [source, target],
+    ] as const) {
+      const head = await family.head(into);
+      const dry = merge(into, from, 'ThreeWay', true);
+      await expect(dry).rejects.toMatchObject({ message: expect.stringContaining("'/b/below'") });
+      await expect(merge(into, from)).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
       expect(await family.head(into)).toBe(head);
     }
   });

@@ -304,6 +304,20 @@ describe('a merge with resolutions', () => {
     }
   });
 
+  it('does not offer a node again that was not taken over, but for an edit of it', async () => {
+    const [target, source] = await pair();
+    await family.create(target, '/new', 'mine', 'mine');
+    await family.create(source, '/new', 'yours', 'yours');
+    await resolve(target, source, [ours('mine')]);
+    await family.rename(source, '/new', 'elsewhere');
+    expect(await conflicts(target, source)).toMatchObject([
+      { node_id: 'yours', conflict_type: 'ModifiedBySourceDeletedByTarget', target_properties: null },
+    ]);
+    await resolve(target, source, [theirs('yours')]);
+    expect((await shown(target)).slice(5)).toEqual(['mine /new mine', 'yours /elsewhere yours']);
+    await expectSettled(target, source);
+  });
+
   it('takes a place from the other side, or leaves it, for a node that was moved there', async () => {
     for (const [choice, expected] of [
       [ours('c'), ['b /b b', 'c /c c', 'mine /taken mine']],
@@ -381,6 +395,25 @@ describe('a merge with resolutions', () => {
       expect((await shown(target)).slice(3).toSorted()).toEqual(expected.toSorted());
       await expectSettled(target, source);
     }
+  });
+
+  it('reports a move that only a resolution makes one in a circle, to be resolved as well', async () => {
+    const [target, source] = await pair();
+    await move(target, '/b', '/c/b');
+    await move(source, '/b', '/a/b');
+    await move(source, '/c', '/a/b/c');
+    expect(await named(target, source)).toEqual(['b']);
+    expect(await resolve(target, source, [ours('b')])).toMatchObject({
+      success: false,
+      conflicts: [{ node_id: 'c', path: '/c', conflict_type: 'BothModified' }],
+    });
+    await expect(resolve(target, source, [ours('b'), theirs('c')])).rejects.toMatchObject({
+      code: 'VALIDATION_FAILED',
+      message: expect.stringContaining('above itself'),
+    });
+    await resolve(target, source, [ours('b'), ours('c')]);
+    expect((await shown(target)).slice(3)).toEqual(['c /c c', 'b /c/b b']);
+    await expectSettled(target, source);
   });
 
   it('takes what is below along with a folder, wherever it ends up', async () => {

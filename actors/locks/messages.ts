@@ -7,8 +7,10 @@
 /** Longest name of a lock, a pool or an owner, in UTF-16 code units. */
 export const LOCK_NAME_LENGTH_MAX = 256;
 
-/** Bounds of the time a lease is granted for, in milliseconds. */
+/** Shortest time a lease is granted for, in milliseconds. */
 export const LOCK_TTL_MS_MIN = 10;
+
+/** Longest time a lease is granted for, in milliseconds. */
 export const LOCK_TTL_MS_MAX = 86_400_000;
 
 /** Longest an acquire may wait, in milliseconds. */
@@ -17,8 +19,10 @@ export const LOCK_WAIT_MS_MAX = 60_000;
 /** Most units of a pool, and of one claim or release. */
 export const POOL_UNITS_MAX = 1_000_000_000;
 
-/** Leases and pools of a page: most, and when nothing is said. */
+/** Most leases or pools of a page. */
 export const LOCKS_PAGE_MAX = 1_000;
+
+/** Leases or pools of a page when nothing is said. */
 export const LOCKS_PAGE_DEFAULT = 100;
 
 /** A lock somebody says they hold: a write that names it is refused unless they do. */

@@ -99,7 +99,7 @@ describe('a lock', () => {
     expect((await locks.release('g', token)).json).toEqual({ released: false });
   });
 
-  it('is apart from content and from other branches: no revision, no head [LOCK-001]', async () => {
+  it('is apart from content and from other branches: no revision, no head [LOCK-017]', async () => {
     const client = new ContentClient(server, 'shop');
     const space = await client.workspace();
     await space.add('/', 'node');
@@ -112,7 +112,7 @@ describe('a lock', () => {
     expect(await client.headOf('fork')).toBe(head);
   });
 
-  it('leaves an empty branch empty', async () => {
+  it('leaves an empty branch empty [LOCK-017]', async () => {
     const client = new ContentClient(server, 'shop');
     await client.branch('bare');
     await new LocksClient(server, server.adminToken, 'shop', 'bare').taken('a');
@@ -171,7 +171,7 @@ describe('what is not allowed', () => {
     expect((await locks.acquire('long', 86_400_000)).status).toBe(200);
   });
 
-  it('is 404 for an unknown repository or branch, and leaves nothing behind', async () => {
+  it('is 404 for an unknown repository or branch, and leaves nothing behind [LOCK-017]', async () => {
     for (const [repository, branch, code] of [
       ['nothing', 'main', 'REPOSITORY_NOT_FOUND'],
       ['shop', 'nothing', 'BRANCH_NOT_FOUND'],
@@ -249,7 +249,7 @@ describe('a pool', () => {
 });
 
 describe('an idempotency key', () => {
-  it('makes a repetition hear of the grant instead of a 409', async () => {
+  it('makes a repetition hear of the grant instead of a 409 [LOCK-019]', async () => {
     const body = { key: 'i1', ttl_ms: 60_000 };
     const headers = { 'idempotency-key': 'acquire-i1' };
     const first = await locks.post('/locks/acquire', body, headers);
@@ -258,7 +258,7 @@ describe('an idempotency key', () => {
     expect((await locks.acquire('i1')).status).toBe(409);
   });
 
-  it('makes a claim count once, and keeps a refusal', async () => {
+  it('makes a claim count once, and keeps a refusal [LOCK-019]', async () => {
     const body = { pool: 'i2', n: 2, capacity: 3 };
     const claim = (key: string) => locks.post('/inventory/claim', body, { 'idempotency-key': key });
     expect((await claim('one')).json).toEqual({ claimed: true, remaining: 1 });
@@ -269,7 +269,7 @@ describe('an idempotency key', () => {
     expect((await claim('three')).status).toBe(200);
   });
 
-  it('makes the repetition of an acquire that waited hear of its grant', async () => {
+  it('makes the repetition of an acquire that waited hear of its grant [LOCK-019]', async () => {
     const token = await locks.taken('i3');
     const body = { key: 'i3', ttl_ms: 60_000, wait_ms: 20_000 };
     const headers = { 'idempotency-key': 'acquire-i3' };
@@ -285,7 +285,7 @@ describe('an idempotency key', () => {
 });
 
 describe('an acquire that waits', () => {
-  it('is granted the lock in order of arrival, by the release', async () => {
+  it('is granted the lock in order of arrival, by the release [LOCK-018]', async () => {
     let token = await locks.taken('w1');
     const granted: number[] = [];
     const waiting = [];
@@ -307,7 +307,7 @@ describe('an acquire that waits', () => {
     expect(granted).toEqual([0, 1, 2, 3, 4]);
   });
 
-  it('is refused when its time is up, and gets nothing afterwards', async () => {
+  it('is refused when its time is up, and gets nothing afterwards [LOCK-018]', async () => {
     const token = await locks.taken('w2');
     const answer = await locks.acquire('w2', 60_000, { wait_ms: 30 });
     expect([answer.status, answer.json]).toEqual([409, { acquired: false }]);
@@ -315,7 +315,7 @@ describe('an acquire that waits', () => {
     expect((await locks.acquire('w2')).status).toBe(200);
   });
 
-  it('leaves the line when its client goes away', async () => {
+  it('leaves the line when its client goes away [LOCK-018]', async () => {
     const token = await locks.taken('w3');
     const gone = locks.openAcquire({ key: 'w3', ttl_ms: 60_000, wait_ms: 20_000 });
     await locks.waiting('w3', 1);

@@ -26,6 +26,7 @@ import { Metrics } from '#runtime/telemetry/metrics.ts';
 import { MemberLocks } from './branch-locks.ts';
 import { MemberBranches } from './branch-provisioning.ts';
 import { LazyUpgrades } from './built-in-upgrades.ts';
+import { embeddedDurability } from './embedded-durability.ts';
 import { firstAdmin } from './first-admin.ts';
 import { hostLimits } from './host-limits.ts';
 import { hostObserver, journalReport, requestObserver, timedFiles } from './observers.ts';
@@ -116,7 +117,7 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
     state,
     version: environment.version,
     mode: 'embedded',
-    durability: options.cluster.durability,
+    durability: embeddedDurability(options),
   });
   const tokens = new AdminTokens(secrets.jwtSecret.reveal(), clock, random);
   const routes = memberRoutes({
@@ -183,7 +184,7 @@ async function openHost(
   const { dataDir } = options.server;
   const journal = await Journal.open({
     folder: join(dataDir, 'journal'),
-    durability: options.cluster.durability,
+    durability: embeddedDurability(options),
     files: timedFiles(files ?? realFileSystem, clock, (seconds) =>
       metrics.journalFsyncSeconds.observe(seconds),
     ),

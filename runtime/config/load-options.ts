@@ -40,12 +40,6 @@ export function loadOptions(env: Environment, readFile: (path: string) => string
     const target = options[entry.section] as Record<string, unknown>;
     target[entry.name] = readOption(entry, env, file, problems);
   }
-  if (env.SVC_NATS_URL !== undefined && env.SVC_NATS_URL !== '') {
-    // Starting alone although a cluster was asked for would keep writes on one machine that were meant for three.
-    problems.push(
-      'SVC_NATS_URL asks for a cluster, which this version does not have; unset it to run embedded',
-    );
-  }
   for (const members of Object.values(options)) Object.freeze(members);
   const loaded = Object.freeze(options) as Options;
   if (problems.length === 0) checkTogether(loaded, problems);
@@ -187,7 +181,35 @@ function guarded(place: string, read: () => unknown, problems: string[]): unknow
 }
 
 /** Options that are fine alone and do not work together; each sentence names the remedy. */
+/** Durability classes by the mode they belong to. */
+const embeddedClasses: ReadonlySet<string> = new Set(['automatic', 'local', 'relaxed']);
+const clusterClasses: ReadonlySet<string> = new Set(['automatic', 'quorum', 'quorum-disk', 'replica-disk']);
+
+function checkMode({ server, cluster }: Options, problems: string[]): void {
+  if (server.natsUrl.length === 0) {
+    if (!embeddedClasses.has(cluster.durability))
+      problems.push(
+        `[cluster] durability ${cluster.durability} is a class of clusters; set SVC_NATS_URL, or choose local or relaxed`,
+      );
+    return;
+  }
+  if (!clusterClasses.has(cluster.durability))
+    problems.push(
+      `[cluster] durability ${cluster.durability} is a class of a single member; choose quorum, quorum-disk or replica-disk`,
+    );
+  // Each member would make its own, and nobody could use the tokens and secrets of the others.
+  if (server.jwtSecret === undefined)
+    problems.push(
+      'a cluster needs JWT_SECRET, the same on all members; make one with: openssl rand -base64 48',
+    );
+  if (server.masterKey === undefined)
+    problems.push(
+      'a cluster needs SVC_MASTER_KEY, the same on all members; make one with: openssl rand -hex 32',
+    );
+}
+
 function checkTogether(options: Options, problems: string[]): void {
+  checkMode(options, problems);
   const { limits } = options;
   const atLeast = (bigger: keyof typeof limits, smaller: keyof typeof limits, why: string): void => {
     if (limits[bigger] >= limits[smaller]) return;

@@ -10,8 +10,12 @@ import {
 } from './option.ts';
 import {
   checkAdminPassword,
+  checkClusterName,
   checkHost,
+  checkHttpUrl,
   checkMasterKey,
+  checkMemberId,
+  checkNatsUrl,
   checkOrigin,
   checkOriginOrAny,
 } from './text-checks.ts';
@@ -97,6 +101,29 @@ const server = {
     description:
       'Origins whose pages may call the server from a browser. A listed origin is reflected with credentials; `*` admits every page, without credentials. Repositories may add their own.',
   }),
+  natsUrl: textListOption({
+    environment: 'SVC_NATS_URL',
+    type: 'list of addresses such as `nats://host:4222`',
+    entriesMax: 32,
+    check: checkNatsUrl,
+    description:
+      'NATS servers, best all of them. Set, the member is one of a cluster; unset, it runs alone. Members of a cluster need the same `JWT_SECRET` and `SVC_MASTER_KEY`.',
+  }),
+  natsCreds: optionalTextOption({
+    environment: 'SVC_NATS_CREDS',
+    type: 'file',
+    defaultText: 'user and password of the addresses, if they have any',
+    description:
+      'Credentials file for NATS, as `nsc` writes them. A file that others can read gives the cluster away.',
+  }),
+  memberId: optionalTextOption({
+    environment: 'SVC_MEMBER_ID',
+    type: 'text of at most 200 characters',
+    defaultText: 'host name and port',
+    check: checkMemberId,
+    description:
+      'Name of this member in its cluster. It keeps its name over restarts, and no other member may have it.',
+  }),
   shutdownGraceMs: integerOption({
     unit: 'milliseconds',
     default: 20_000,
@@ -109,10 +136,56 @@ const server = {
 
 const cluster = {
   durability: choiceOption({
-    choices: ['local', 'relaxed'],
-    default: 'local',
+    choices: ['automatic', 'local', 'relaxed', 'quorum', 'quorum-disk', 'replica-disk'],
+    default: 'automatic',
     description:
-      'What an answered write has survived. `local`: the journal is flushed first, so it survives power loss. `relaxed`: it is flushed every 100 ms, so it survives a killed process and may lose the last moment when the machine goes down; much faster on slow disks.',
+      'What an answered write has survived. Embedded, `local` (the automatic choice): the journal is flushed first, so it survives power loss; `relaxed`: it is flushed every 100 ms, so it survives a killed process and may lose the last moment when the machine goes down. In a cluster, `quorum`: most NATS servers have it, so it survives the death of any processes; `quorum-disk`: most have flushed it, so it survives power loss everywhere; `replica-disk`: the owner and a follower have flushed it besides, for NATS servers that cannot. A class the servers cannot give refuses to start.',
+  }),
+  name: textOption({
+    type: 'lower-case letters, digits and `-`',
+    default: 'grove',
+    check: checkClusterName,
+    description:
+      'Begins the names of everything in NATS, so that several clusters can share an account. All members have the same; it is chosen once.',
+  }),
+  partitions: integerOption({
+    unit: 'partitions',
+    default: 32,
+    min: 1,
+    max: 256,
+    description:
+      'Logs the repositories are spread over, each owned by one member. Chosen once in the life of a cluster, the same on all members. Too few leave members without work; each costs the NATS servers a stream.',
+  }),
+  replicas: integerOption({
+    unit: 'servers',
+    default: 3,
+    min: 1,
+    max: 5,
+    description:
+      'NATS servers that hold each log. With fewer than 3 the loss of one server loses writes, so that is for trying things out only.',
+  }),
+  leaseMs: integerOption({
+    unit: 'milliseconds',
+    default: 4_000,
+    min: 500,
+    max: 60_000,
+    description:
+      'Read lease of the owner of a partition, the same on all members. After an owner died its partition waits this long; the shorter, the more often a quiet owner has to ask the log before it answers.',
+  }),
+  logBytesMax: integerOption({
+    unit: 'bytes',
+    default: 2 * 1024 * mebibyte,
+    min: 64 * mebibyte,
+    max: 4_096 * 1024 * mebibyte,
+    description:
+      'Size each log may reach. The NATS servers reserve it for every partition, so their `max_file_store` has to allow for it; a log that is full refuses writes.',
+  }),
+  natsMonitorUrls: textListOption({
+    type: 'list of addresses such as `http://host:8222`',
+    entriesMax: 32,
+    check: checkHttpUrl,
+    description:
+      'Monitoring pages of the NATS servers, one for each. They tell versions and whether the servers flush before they acknowledge, which class `quorum-disk` needs.',
   }),
 };
 
@@ -236,6 +309,22 @@ const limits = {
     max: 100_000_000,
     description:
       'Outcomes kept at once; when full, keyed writes are answered 429, because dropping one early could let a retry write twice. Too low refuses keyed writes; too high costs disk space.',
+  }),
+  jobWorkers: integerOption({
+    unit: 'jobs',
+    default: 4,
+    min: 0,
+    max: 64,
+    description:
+      'Background jobs worked on at once; with 0 they wait for another member or a later start. Too low lets long jobs hold up short ones; too high takes time from requests.',
+  }),
+  jobRetentionHours: integerOption({
+    unit: 'hours',
+    default: 24,
+    min: 1,
+    max: 8_760,
+    description:
+      'How long a finished background job is kept, a failed one seven times as long. Too low and nobody sees what became of it; too high fills the list of jobs.',
   }),
 };
 

@@ -84,3 +84,32 @@ export function checkHost(text: string): string {
     `must be a host name or an IP address without scheme and port, not '${text.slice(0, 80)}'`,
   ]);
 }
+
+/** Longest name of a member, in characters. */
+const memberIdCharactersMax = 200;
+
+/** The address of a NATS server. The text is not repeated, it may hold a password. @throws {OptionError} */
+export function checkNatsUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url !== undefined && /^(?:nats|tls):$/.test(url.protocol) && url.hostname !== '') return text;
+  throw new OptionError(['must be addresses like nats://host:4222 or tls://host:4222']);
+}
+
+/** An address of HTTP or HTTPS. @throws {OptionError} */
+export function checkHttpUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url !== undefined && /^https?:$/.test(url.protocol)) return text.replace(/\/+$/, '');
+  throw new OptionError(['must be an address like http://host:8222']);
+}
+
+/** The name of a member. @throws {OptionError} */
+export function checkMemberId(text: string): string {
+  if (text.length <= memberIdCharactersMax && /^[\x21-\x7e]+$/.test(text)) return text;
+  throw new OptionError([`must be 1 to ${memberIdCharactersMax} printable ASCII characters without spaces`]);
+}
+
+/** What names in NATS begin with. @throws {OptionError} */
+export function checkClusterName(text: string): string {
+  if (/^[a-z][a-z0-9-]{0,31}$/.test(text)) return text;
+  throw new OptionError(["must be 1 to 32 lower-case letters, digits and '-', beginning with a letter"]);
+}

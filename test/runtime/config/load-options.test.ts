@@ -34,7 +34,7 @@ describe('where an option comes from', () => {
     expect([server.baseUrl, server.jwtSecret, server.masterKey, server.adminPassword]).toEqual(
       new Array(4).fill(undefined),
     );
-    expect(cluster.durability).toBe('local');
+    expect(cluster.durability).toBe('automatic');
     expect(limits).toEqual(defaultLimits);
     expect(limits).toMatchObject({
       bodyBytesMax: 16 * 1024 * 1024,
@@ -138,7 +138,11 @@ describe('a configuration that cannot be used', () => {
     ['[server]\ncors_allowed_origins = "*"', 'must be a list of texts'],
     ['[server]\ncors_allowed_origins = ["a.example"]', 'must be an origin like'],
     ['[cluster]\ndurability = "relaxd"', "(did you mean 'relaxed'?)"],
-    ['[cluster]\ndurability = "quorum-disk"', 'must be one of local, relaxed'],
+    ['[cluster]\npartitions = 0', 'partitions must be'],
+    ['[server]\nnats_url = ["http://a"]', 'must be addresses like nats://host:4222'],
+    ['[server]\nmember_id = "a b"', 'must be 1 to 200 printable ASCII characters'],
+    ['[cluster]\nname = "Grove"', "must be 1 to 32 lower-case letters, digits and '-'"],
+    ['[cluster]\nnats_monitor_urls = ["nats://a"]', 'must be an address like http://host:8222'],
     [
       '[server]\nmaster_key = "00"',
       'master_key may not stand in a file; set the environment variable SVC_MASTER_KEY',
@@ -175,8 +179,23 @@ describe('a configuration that cannot be used', () => {
     expect(problems[0]).toMatch(new RegExp(`^${name} must `));
   });
 
-  it('refuses to run alone when a cluster is asked for', () => {
-    expect(problemsOf({ SVC_NATS_URL: 'nats://a:4222' })[0]).toContain('SVC_NATS_URL');
+  it('refuses a cluster whose members would have keys of their own', () => {
+    const problems = problemsOf({ SVC_NATS_URL: 'nats://a:4222,nats://b:4222' });
+    expect(problems).toEqual([
+      expect.stringContaining('a cluster needs JWT_SECRET, the same on all members'),
+      expect.stringContaining('a cluster needs SVC_MASTER_KEY, the same on all members'),
+    ]);
+  });
+
+  it('refuses a durability class of the other mode', () => {
+    const keys = { JWT_SECRET: 'x'.repeat(40), SVC_MASTER_KEY: '0'.repeat(64) };
+    const relaxed = withFile('[cluster]\ndurability = "relaxed"');
+    expect(problemsOf({ ...keys, SVC_NATS_URL: 'nats://a:4222' }, relaxed)).toEqual([
+      expect.stringContaining('is a class of a single member; choose quorum'),
+    ]);
+    expect(problemsOf({}, withFile('[cluster]\ndurability = "quorum-disk"'))).toEqual([
+      expect.stringContaining('is a class of clusters; set SVC_NATS_URL'),
+    ]);
   });
 
   it('checks the file also where the environment wins', () => {

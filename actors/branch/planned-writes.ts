@@ -175,7 +175,8 @@ export class PlannedWrites {
     // Nodes that keep their place go first, so that the others find it taken.
     const kept = nodes.filter(({ content, isPlaced }) => content !== undefined && !isPlaced);
     const placed = nodes.filter(({ content, isPlaced }) => content !== undefined && isPlaced);
-    yield* inSlices([...kept, ...placed.sort(byOrderKey)], (write) => this.#put(write));
+    const following = followingKeys(placed.sort(byOrderKey));
+    yield* inSlices([...kept, ...placed], (write) => this.#put(write, following.get(write) ?? null));
     // Given references may name what has only now come.
     const given = nodes.filter((write) => write.given?.properties !== undefined);
     yield* inSlices(given, (write) => this.#resolveReferences(write));
@@ -217,13 +218,13 @@ export class PlannedWrites {
     return path;
   }
 
-  #put(write: PlannedWrite): void {
+  #put(write: PlannedWrite, following: string | null): void {
     const { changedLocale, id, isFollower, operation, present, workspace } = write;
     const content = write.content as NodeRecord;
     const { parentId } = content.header;
     const path = this.pathOf(workspace, id);
     const orderKey = write.isPlaced
-      ? this.#freeOrderKey(workspace, parentId, content.header.orderKey)
+      ? this.#freeOrderKey(workspace, parentId, content.header.orderKey, following)
       : (present as NodeRecord).header.orderKey;
     const version = Math.max(content.header.version, present?.header.version ?? 0) + 1;
     let next: NodeRecord;
@@ -256,14 +257,18 @@ export class PlannedWrites {
     throw invalid(`The ${this.#purpose.noun} would leave nodes below '${id}', which is not there`);
   }
 
-  /** The wanted key, or one right behind it. */
-  #freeOrderKey(workspace: string, parentId: string, wanted: string): string {
+  /**
+   * The wanted key, or one right behind it.
+   *
+   * @param following key wanted by the next one that is placed there, which is to stay behind; null for the last
+   */
+  #freeOrderKey(workspace: string, parentId: string, wanted: string, following: string | null): string {
     const { head, turn } = this.#edit;
     if (turn.get(BranchTable.children, childKey(workspace, parentId, wanted)) === undefined) return wanted;
     for (const { orderKey } of head.children(workspace, parentId, { after: wanted })) {
-      return orderKeyBetween(wanted, orderKey);
+      return orderKeyBetween(wanted, following !== null && following < orderKey ? following : orderKey);
     }
-    return orderKeyBetween(wanted, null);
+    return orderKeyBetween(wanted, following);
   }
 
   /** The same error, saying which node of the new tree it is about. */
@@ -330,6 +335,20 @@ function keyOf(workspace: string, id: string): string {
 /** Shorter paths first: a node comes before what is below it. */
 function byPresentPath(a: PlannedWrite, b: PlannedWrite): number {
   return (a.present as NodeRecord).header.path.length - (b.present as NodeRecord).header.path.length;
+}
+
+/** By write: the key wanted by the next one under the same parent. @param placed by order key */
+function followingKeys(placed: readonly PlannedWrite[]): ReadonlyMap<PlannedWrite, string> {
+  const following = new Map<PlannedWrite, string>();
+  const next = new Map<string, string>();
+  for (const write of placed.toReversed()) {
+    const { orderKey, parentId } = (write.content as NodeRecord).header;
+    const parent = keyOf(write.workspace, parentId);
+    const key = next.get(parent);
+    if (key !== undefined && key > orderKey) following.set(write, key);
+    next.set(parent, orderKey);
+  }
+  return following;
 }
 
 function byOrderKey(a: PlannedWrite, b: PlannedWrite): number {

@@ -157,6 +157,18 @@ describe('a merge', () => {
     expect(paths).toEqual(['a/a', 'a1/a/a1', 'b/c', 'c/b', 'x1/x1', 'y1/y1', 'x2/x2', 'y2/y2']);
   });
 
+  it('keeps new siblings of the source in their order where keys are taken', async () => {
+    const [target, source] = await pair();
+    for (const name of ['x1', 'x2', 'x3']) await family.create(target, `/b/${name}`, '', name);
+    await family.delete(target, '/b/x2');
+    for (const name of ['y1', 'y3', 'y2']) await family.create(source, `/b/${name}`, '', name);
+    const reorder = { place: { path: '/b/y2' }, targetPath: '/b/y3', position: 'before' } as const;
+    await family.command(source, { type: 'ReorderNode', workspace, ...reorder });
+    expect(await merge(target, source)).toMatchObject({ success: true });
+    const below = (await shown(target)).map(([id]) => id).filter((id) => /^[xy]/.test(id as string));
+    expect(below).toEqual(['x1', 'y1', 'y2', 'y3', 'x3']);
+  });
+
   it('fast-forwards to the head of the source, with every revision of it [MERGE-005]', async () => {
     const [target, source] = await pair();
     const start = await family.head(target);

@@ -6,6 +6,7 @@ import type { Range, Row } from '#runtime/shard/shard.ts';
 import { writeMergedRevisions } from '#runtime/tree/ancestry-store.ts';
 import { readLineage, writeLineage } from '#runtime/tree/lineage.ts';
 import { type NodeRecord, withHeader } from '#runtime/tree/node-record.ts';
+import { parentsOf } from '#runtime/tree/revision-graph.ts';
 import {
   type DefinitionChange,
   type NodeChange,
@@ -77,9 +78,9 @@ function wayOf({ divergence, heads }: BranchPair): readonly Revision[] {
   const isEmpty = heads.own.ms === 0 && heads.own.counter === 0;
   const byName = new Map(divergence.right.map((record) => [record.revision, record]));
   const containing = new Set<string | null>([start]);
-  for (const { mergeParent, parent, revision } of [...divergence.right].reverse()) {
-    const isFirst = isEmpty && parent === null;
-    if (isFirst || containing.has(parent) || containing.has(mergeParent)) containing.add(revision);
+  for (const record of divergence.right.toReversed()) {
+    const isFirst = isEmpty && record.parent === null;
+    if (isFirst || parentsOf(record).some((one) => containing.has(one))) containing.add(record.revision);
   }
   const way: Revision[] = [];
   for (let next: string | null = formatRevision(heads.other); next !== null && next !== start; ) {
@@ -118,7 +119,7 @@ function* replay(edit: EditScope, step: BranchPair, source: SourceRecord): Gener
   const isContinued = record.parent === start || record.parent === null;
   const { changes, definitions } = isContinued
     ? { ...source, definitions: record.definitions }
-    : yield* netChanges(step);
+    : yield* changesHere(step, source);
   const turn = new ReplayTurn(edit.turn, parseRevision(record.revision), Date.parse(record.timestamp));
   const writer = new TreeWriter(turn, (name) => edit.schema(name));
   const { addresses, nodes } = yield* touched(step, changes, definitions);
@@ -157,9 +158,13 @@ function* replay(edit: EditScope, step: BranchPair, source: SourceRecord): Gener
   return nodes.length;
 }
 
-/** What differs between the target and the source. */
-function* netChanges(
+/**
+ * What a revision that continues another history here changes: all that differs from the source, and what it wrote
+ * there, so that as of this revision both have the same, stamps and versions included.
+ */
+function* changesHere(
   step: BranchPair,
+  source: SourceRecord,
 ): Generator<undefined, { changes: readonly NodeChange[]; definitions: readonly DefinitionChange[] }> {
   const changes: NodeChange[] = [];
   for (const change of step.changes('other')) {
@@ -175,6 +180,16 @@ function* netChanges(
   for (const change of step.definitionChanges('other')) {
     if (change === undefined) yield;
     else definitions.push({ kind: change.kind, name: change.name, operation: change.operation });
+  }
+  const nodeKeys = new Set(changes.map(({ node_id: id, workspace }) => nodeKeyOf(workspace, id)));
+  for (const change of source.changes) {
+    if (change.operation === 'deleted' || nodeKeys.has(nodeKeyOf(change.workspace, change.node_id))) continue;
+    changes.push(change.operation === 'added' ? { ...change, operation: 'modified' } : change);
+  }
+  const names = new Set(definitions.map(({ kind, name }) => nodeKeyOf(kind, name)));
+  for (const change of source.record.definitions) {
+    if (change.operation === 'deleted' || names.has(nodeKeyOf(change.kind, change.name))) continue;
+    definitions.push({ ...change, operation: 'modified' });
   }
   return { changes, definitions };
 }

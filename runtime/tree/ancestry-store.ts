@@ -3,10 +3,15 @@ import { formatRevision, parseRevision, type Revision } from '#runtime/content/r
 import { decodeJsonRow, encodeJsonRow } from '#runtime/shard/json-row.ts';
 import { ancestryKey, BranchTable } from '#runtime/shard/key-layout.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
-import type { GraphRecord } from './revision-graph.ts';
+import { type GraphRecord, parentsOf } from './revision-graph.ts';
 import { readRevision } from './revision-store.ts';
 
-type StoredAncestor = readonly [parent: string | null, mergeParent: string | null, home: string];
+type StoredAncestor = readonly [
+  parent: string | null,
+  mergeParent: string | null,
+  home: string,
+  besides?: readonly string[],
+];
 
 /**
  * Keeps what a merge made ancestors, so that a branch knows its whole ancestry by itself, also when the source
@@ -17,10 +22,11 @@ type StoredAncestor = readonly [parent: string | null, mergeParent: string | nul
  */
 export function writeMergedRevisions(turn: Turn, records: Iterable<GraphRecord>, home: string): void {
   for (const record of records) {
-    const { revision, parent, mergeParent } = record;
+    const { revision, parent, mergeParent, besides } = record;
     const key = ancestryKey(parseRevision(revision));
     if (turn.get(BranchTable.ancestry, key) !== undefined) continue;
-    const stored: StoredAncestor = [parent, mergeParent, record.home ?? home];
+    const known = [parent, mergeParent, record.home ?? home] as const;
+    const stored: StoredAncestor = besides === undefined ? known : [...known, besides];
     turn.put(BranchTable.ancestry, key, encodeJsonRow(stored));
   }
 }
@@ -32,9 +38,23 @@ export function writeMergedRevisions(turn: Turn, records: Iterable<GraphRecord>,
  */
 export function readAncestor(reader: TableReader, revision: Revision): GraphRecord | undefined {
   const own = readRevision(reader, revision);
-  if (own !== undefined) return { revision: own.revision, parent: own.parent, mergeParent: own.mergeParent };
+  // Most revisions continue one other: then the record says it all.
+  if (own !== undefined && own.mergeParent === null) {
+    return { revision: own.revision, parent: own.parent, mergeParent: null };
+  }
+  const elsewhere = mergedAncestor(reader, revision);
+  if (own === undefined) return elsewhere;
+  const { mergeParent, parent } = own;
+  const besides = elsewhere === undefined ? [] : parentsOf(elsewhere);
+  const others = besides.filter((one) => one !== parent && one !== mergeParent);
+  return { revision: own.revision, parent, mergeParent, ...(others.length === 0 ? {} : { besides: others }) };
+}
+
+/** What a merge noted of a revision, as the branch knew it that it came from. */
+function mergedAncestor(reader: TableReader, revision: Revision): GraphRecord | undefined {
   const bytes = reader.get(BranchTable.ancestry, ancestryKey(revision));
   if (bytes === undefined) return undefined;
-  const [parent, mergeParent, home] = decodeJsonRow(bytes) as StoredAncestor;
-  return { revision: formatRevision(revision), parent, mergeParent, home };
+  const [parent, mergeParent, home, besides] = decodeJsonRow(bytes) as StoredAncestor;
+  const known = { revision: formatRevision(revision), parent, mergeParent, home };
+  return besides === undefined ? known : { ...known, besides };
 }

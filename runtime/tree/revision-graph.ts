@@ -9,8 +9,15 @@ export interface GraphRecord {
   readonly parent: string | null;
   /** Head of the source of a merge. */
   readonly mergeParent: string | null;
+  /** What else it contains: a merge commit that a fast-forward took over continues another history here. */
+  readonly besides?: readonly string[];
   /** Actor of the branch that has its content, where it came in by a merge. */
   readonly home?: string;
+}
+
+/** Everything a revision was made from. */
+export function parentsOf({ besides, mergeParent, parent }: GraphRecord): readonly string[] {
+  return [parent, mergeParent, ...(besides ?? [])].filter((one) => one !== null);
 }
 
 /** Looks revisions up. */
@@ -84,9 +91,7 @@ export function* findDivergence(
       found.bases.push(record);
       passedOn = SHARED | BELOW_BASE;
     }
-    if (record.parent !== null) frontier.reach(parseRevision(record.parent), passedOn, record.parent);
-    if (record.mergeParent !== null)
-      frontier.reach(parseRevision(record.mergeParent), passedOn, record.mergeParent);
+    for (const parent of parentsOf(record)) frontier.reach(parseRevision(parent), passedOn, parent);
     if (walked % REVISIONS_PER_SLICE === 0) yield;
   }
   return found;

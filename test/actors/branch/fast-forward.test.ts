@@ -22,14 +22,19 @@ describe('a fast-forward', () => {
     await family.create(branch, '/a', 'first', 'a');
     return branch;
   }
-  const forward = (target: string, from: string): Promise<MergeResult> =>
+  const merge = (
+    target: string,
+    from: string,
+    strategy: 'ThreeWay' | 'FastForward' = 'ThreeWay',
+  ): Promise<MergeResult> =>
     family.command(target, {
       type: 'MergeBranch',
       source: family.actor(from),
       sourceName: from,
-      strategy: 'FastForward',
+      strategy,
       dryRun: false,
     });
+  const forward = (target: string, from: string): Promise<MergeResult> => merge(target, from, 'FastForward');
   const tree = (branch: string, at: string): Promise<unknown> =>
     family.query(branch, {
       type: 'ReadTree',
@@ -73,6 +78,25 @@ describe('a fast-forward', () => {
     expect(await tree(fork, moments[2] as string)).toEqual(await tree(from, moments[2] as string));
     expect(await forward(fork, target)).toMatchObject({ success: true, fast_forward: true });
     for (const at of moments) expect(await tree(fork, at), at).toEqual(await tree(from, at));
+  });
+
+  it('to a merge of a third branch that contains the target brings what that branch has, and its history', async () => {
+    const from = await source();
+    const [target, third] = [`${from}-target`, `${from}-third`];
+    await family.fork(target, from);
+    await family.create(target, '/ours', '', 'ours');
+    await family.fork(third, target);
+    await family.create(third, '/third', '', 'third');
+    await family.update(from, '/a', 'theirs');
+    const { head } = await merge(from, third);
+    expect(await family.compare(third, target)).toMatchObject({ ahead: 1, behind: 0 });
+    expect(await forward(target, from)).toMatchObject({ success: true, head });
+    expect(await tree(target, head)).toEqual(await tree(from, head));
+    expect(await family.compare(from, target)).toMatchObject({ ahead: 0, behind: 0 });
+    // The third branch has nothing that the target lacks.
+    expect(await family.compare(third, target)).toMatchObject({ ahead: 0, behind: 2 });
+    expect(await merge(target, third)).toMatchObject({ success: true, nodes_changed: 0, head });
+    expect(await family.damage(target)).toEqual([]);
   });
 
   it('goes forward to revisions that the target has behind a head that was moved back', async () => {

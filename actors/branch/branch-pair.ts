@@ -7,17 +7,18 @@ import {
   definitionNetChange,
   type NetChange,
   netChange,
-  sameContent,
   sameDefinition,
 } from '#runtime/tree/net-change.ts';
 import {
   type Divergence,
   findDivergence,
   type GraphRecord,
+  parentsOf,
   type RevisionSource,
 } from '#runtime/tree/revision-graph.ts';
 import { readBranchHead } from '#runtime/tree/revision-store.ts';
 import type { BranchState } from './branch-state.ts';
+import { FoldedPaths, foldedState } from './folded-base.ts';
 import type { BranchQuery, BranchState as BranchStanding } from './messages.ts';
 import type { ChangedPart, ChangesPlace, DefinitionAddress, NodeAddress } from './pair-messages.ts';
 import {
@@ -70,8 +71,7 @@ interface Base {
  * 3. Cost follows the revisions of both sides since the oldest place where they differ, and the nodes these changed.
  *
  * Where histories cross, several merge bases have an equal right. The base of a node is then what merging them
- * would make of it: of two bases, the state that changed since their own meeting; if both did, that of the newer.
- * Nodes that differ between bases are looked at on both sides.
+ * would make of it, see {@link foldedState}. Nodes that differ between bases are looked at on both sides.
  *
  * Enforcement: test/actors/branch/branch-pair.fuzz.test.ts.
  *
@@ -86,6 +86,7 @@ export class BranchPair {
   readonly #bases: readonly Base[];
   /** Looked up once: a merge asks for the nodes and the definitions of both sides, some of them several times. */
   readonly #touchedBy = new Map<Side, Touched>();
+  #foldedPaths: FoldedPaths | undefined;
 
   private constructor(
     reach: PairReach,
@@ -175,26 +176,39 @@ export class BranchPair {
 
   /** Nodes as they were when the two last met. @param nodes at most `STATES_MAX` */
   baseStates(nodes: readonly NodeAddress[]): NodeStates {
-    return this.#folded(nodes, (at) => this.#reach.states(at, nodes), sameContent);
+    const states = this.#foldedStates(nodes);
+    if (this.#bases.length < 2) return states;
+    this.#foldedPaths ??= new FoldedPaths((node) => this.#foldedStates([node])[0]);
+    const paths = this.#foldedPaths;
+    return states.map(
+      (state, index) => state && paths.settled((nodes[index] as NodeAddress).workspace, state),
+    );
   }
 
   /** Definitions as they were when the two last met. @param definitions at most `STATES_MAX` */
   baseDefinitions(definitions: readonly DefinitionAddress[]): DefinitionStates {
-    return this.#folded(definitions, (at) => this.#reach.definitions(at, definitions), sameDefinition);
+    const read = (at: Revision): DefinitionStates | undefined => this.#reach.definitions(at, definitions);
+    // A state that did not change since the two bases met gives way to the one that did.
+    return this.#folded(definitions, read, (newer, other, met) =>
+      sameDefinition(newer, met) ? other : newer,
+    );
+  }
+
+  #foldedStates(nodes: readonly NodeAddress[]): NodeStates {
+    return this.#folded(nodes, (at) => this.#reach.states(at, nodes), foldedState);
   }
 
   #folded<T>(
     addresses: readonly unknown[],
     read: (at: Revision) => readonly (T | undefined)[] | undefined,
-    same: (a: T | undefined, b: T | undefined) => boolean,
+    fold: (newer: T | undefined, other: T | undefined, met: T | undefined) => T | undefined,
   ): readonly (T | undefined)[] {
     const [first, ...rest] = this.#bases;
     let states = (first === undefined ? undefined : read(first.at)) ?? addresses.map(() => undefined);
     for (const { at, meeting } of rest) {
       const others = read(at);
       const met = meeting === undefined ? undefined : read(meeting);
-      // A state that did not change since the two bases met gives way to the one that did.
-      states = states.map((state, index) => (same(state, met?.[index]) ? others?.[index] : state));
+      states = states.map((state, index) => fold(state, others?.[index], met?.[index]));
     }
     return states;
   }
@@ -280,7 +294,7 @@ function* readableOf(
       continue;
     }
     const record = reach.record(revision);
-    for (const parent of [record?.mergeParent, record?.parent]) if (parent != null) waiting.push(parent);
+    if (record !== undefined) waiting.push(...parentsOf(record).toReversed());
     yield;
   }
   return readable.sort((a, b) => b.ms - a.ms || b.counter - a.counter);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { ConflictList, MergeConflict } from '#actors/branch/merge-messages.ts';
+import type { ConflictList, MergeConflict, MergeResult } from '#actors/branch/merge-messages.ts';
 import type { BranchCommand } from '#actors/branch/messages.ts';
 import { BranchFamily, WORKSPACE } from '#test/support/branch-family.ts';
 import { callers } from '#test/support/host-fixture.ts';
@@ -285,6 +285,39 @@ describe('the conflicts of two branches', () => {
     expect(await conflicts(target, source)).toEqual([]);
     await family.update(target, '/b', 'ours again');
     expect(await kinds(target, source)).toEqual([['b', '/b', 'BothModified']]);
+  });
+
+  it('are none after crossed merges about what one side only changed since', async () => {
+    const [one, two] = await pair();
+    const merge = (target: string, source: string) =>
+      family.command<MergeResult>(target, {
+        type: 'MergeBranch',
+        source: family.actor(source),
+        sourceName: source,
+        strategy: 'ThreeWay',
+        dryRun: false,
+      });
+    await translate(one, '/b', 'de', 'Unser');
+    await family.update(two, '/b', 'theirs');
+    await family.create(two, '/a/new', '', 'new');
+    await family.rename(one, '/a', 'z');
+    await reorder(one, '/c', '/b');
+    await family.fork(`${one}-before`, one);
+    expect(await merge(one, two)).toMatchObject({ success: true });
+    expect(await merge(two, `${one}-before`)).toMatchObject({ success: true });
+    expect(await family.diff(one, two)).toMatchObject({ added: [], modified: [], deleted: [] });
+    await family.update(one, '/b', 'ours');
+    await translate(one, '/b', 'de', 'Neu');
+    await family.update(one, '/z/new', 'ours');
+    expect(await family.diff(one, two)).toMatchObject({
+      modified: [{ path: '/b' }, { path: '/z/new' }],
+    });
+    for (const [target, source] of [
+      [one, two],
+      [two, one],
+    ] as const) {
+      expect(await conflicts(target, source)).toEqual([]);
+    }
   });
 
   it('are not told without a login', async () => {

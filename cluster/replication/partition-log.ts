@@ -7,7 +7,7 @@ import { ENTRY_BYTES_MAX, type LogEntry, type LogRecord } from '#runtime/log/log
 import type { Log, PendingRange } from '#runtime/log/ports.ts';
 import { BatchDecoder } from './batch-decoder.ts';
 import { EntryBatch, type BatchPart } from './entry-batch.ts';
-import { logCorrupted, logUnavailable } from './log-errors.ts';
+import { isUnavailable, logCorrupted, logUnavailable } from './log-errors.ts';
 import type { FoldState, JudgedRecord, LogFold } from './log-fold.ts';
 import type { LogMarks } from './log-marks.ts';
 import { type LogPosition, positionOf } from './log-position.ts';
@@ -28,6 +28,9 @@ export const IN_FLIGHT_MAX = 64;
 
 /** Encoded bytes that may wait behind the appends under way. */
 const WAITING_BYTES_MAX = 64 * 1024 * 1024;
+
+/** Time before reading is begun again, in milliseconds. */
+const READ_RETRY_MS = 100;
 
 /** Time `close` gives what is under way, in milliseconds; then its outcome stays unknown. */
 const CLOSE_MS_MAX = 10_000;
@@ -193,22 +196,31 @@ export class PartitionLog implements Log {
     return passed;
   }
 
+  /** As the port says. While the servers cannot be reached it waits for them. */
   async *read(afterSequence: number): AsyncGenerator<LogRecord, void, void> {
     const until = this.#lastSequence;
     if (until <= afterSequence) return;
     const { stream, partition, clock } = this.#options;
     const decoder = new BatchDecoder(partition, this.#marks.before(afterSequence));
     const known = { identity: this.#opened.identity, sequence: until };
-    for await (const message of messagesUpTo(
-      stream,
-      partition,
-      decoder.fold.state.sequence + 1,
-      known,
-      clock,
-    )) {
-      const step = decoder.take(message);
-      if (step.kind === 'batch' && step.batch.sequence > afterSequence)
-        yield { sequence: step.batch.sequence, entries: step.batch.entries };
+    while (decoder.fold.state.sequence < until) {
+      try {
+        for await (const message of messagesUpTo(
+          stream,
+          partition,
+          decoder.fold.state.sequence + 1,
+          known,
+          clock,
+        )) {
+          const step = decoder.take(message);
+          if (step.kind === 'batch' && step.batch.sequence > afterSequence)
+            yield { sequence: step.batch.sequence, entries: step.batch.entries };
+        }
+      } catch (error) {
+        if (!isUnavailable(error)) throw error;
+        if (this.#ended !== undefined) throw this.#ended;
+        await sleep(clock, READ_RETRY_MS);
+      }
     }
   }
 

@@ -25,7 +25,7 @@ export interface LogEntry {
 
 /** The entries that became durable together, at one position of the log. */
 export interface LogRecord {
-  /** Position in the log: 1 for the first record, then one more each, below 2^53. */
+  /** Position in the log: above 0, higher for each record, below 2^53. */
   readonly sequence: number;
   /** In the order they were appended; never empty. */
   readonly entries: readonly LogEntry[];

@@ -17,7 +17,8 @@ export interface PendingRange {
  * 1. Entries become durable in the order `append` was called, over all actors; what is durable never leaves
  *    a hole before it. A crash may keep entries whose `append` never resolved, only at the end: a phantom.
  * 2. `append` resolves only when the entry is durable in the configured class, in call order.
- * 3. Sequences rise by one a record and never restart, nor does `lastClock` fall, across restarts too.
+ * 3. Sequences rise with every record, not always by one, and never restart, nor does `lastClock` fall, across
+ *    restarts too.
  * 4. Every record is verified whenever it is read; damage is an error, never another content or a gap.
  */
 export interface Log {
@@ -28,12 +29,14 @@ export interface Log {
    * - `STORAGE_FULL`: it is certainly not in the log. Everything queued behind it fails alike. The log goes
    *   on by itself: an append called after the rejection was delivered is tried anew.
    * - `COMMIT_TOO_LARGE`, `OVERLOADED` and invariant errors: it was not taken, nothing else is affected.
+   * - `LOG_UNAVAILABLE`: as `STORAGE_FULL`; a log over the network cannot be reached at present.
+   * - `NOT_OWNER`: another member owns this log now. The entry is certainly not in it, and never will be.
    * - `WRITES_STOPPED`: it was taken away again as far as the failed storage allowed; only a log reopened after
    *   a power cut may still hold it. Every later append fails too (fail stop).
    *
    * @returns the sequence of the record that holds it
-   * @throws {ServiceError} `STORAGE_FULL`, `WRITES_STOPPED`, `COMMIT_TOO_LARGE` above `ENTRY_BYTES_MAX`,
-   *   `OVERLOADED` when too many bytes wait, `SHUTTING_DOWN` after `close`
+   * @throws {ServiceError} `STORAGE_FULL`, `LOG_UNAVAILABLE`, `NOT_OWNER`, `WRITES_STOPPED`, `COMMIT_TOO_LARGE`
+   *   above `ENTRY_BYTES_MAX`, `OVERLOADED` when too many bytes wait, `SHUTTING_DOWN` after `close`
    */
   append(entry: LogEntry): Promise<number>;
   /**
@@ -51,7 +54,7 @@ export interface Log {
   released(actor: string, sequence: number): void;
   /** The actors with entries not released. After opening: every actor the log still names. */
   pending(): ReadonlyMap<string, PendingRange>;
-  /** Sequence of the newest acknowledged record, 0 before the first. */
+  /** Sequence of the newest acknowledged record with entries, 0 before the first. */
   readonly lastSequence: number;
   /** Highest clock of all entries there ever were. */
   readonly lastClock: Revision;

@@ -173,7 +173,7 @@ class LogSimulation {
       else if (dice < 0.6) this.#barrier(log);
       else if (dice < 0.8) this.#release(life, log);
       else if (dice < 0.82) this.#owns(log.close());
-      else if (dice < 0.84) await this.#readAll(log).catch(requireUnavailable);
+      else if (dice < 0.84) await this.#readAll(log).catch((error) => requireEnded(log, error));
       await sleep(life, this.#random.chance(0.05) ? this.#random.next() * 8000 : this.#random.next() * 4);
       this.#readUnderLease(log);
     }
@@ -392,8 +392,8 @@ class LogSimulation {
   }
 }
 
-function requireUnavailable(error: unknown): void {
-  if (!(error instanceof ServiceError) || error.code !== 'LOG_UNAVAILABLE') throw error;
+function requireEnded(log: PartitionLog, error: unknown): void {
+  if (error !== log.ended) throw error;
 }
 
 /**

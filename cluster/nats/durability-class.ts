@@ -1,0 +1,75 @@
+import { OptionError } from '#runtime/config/option.ts';
+import { type ServersFacts, versionsOf } from './server-capabilities.ts';
+import { haveFeature, serverMatrix } from './server-matrix.ts';
+
+/**
+ * What an acknowledged write has survived by then: `quorum`, the death of any processes and the loss of one disk;
+ * `quorum-disk` and `replica-disk`, the loss of power everywhere.
+ *
+ * @see Reliability: Guarantees to promise
+ */
+export type ClusterDurability = 'quorum' | 'quorum-disk' | 'replica-disk';
+
+/** The class in force and how it came about. */
+export interface DurabilityDecision {
+  readonly durability: ClusterDurability;
+  /** For people: why this one. */
+  readonly reason: string;
+}
+
+/** Replicas of a log below which the loss of one server loses writes. */
+const REPLICAS_MIN = 3;
+
+/**
+ * Decides the durability class of a cluster.
+ *
+ * @param configured `[cluster] durability`; undefined: the best one that is proven
+ * @param replicas of each log stream
+ * @throws {OptionError} when the servers cannot give what is configured, with every reason and its remedy
+ */
+export function decideDurability(
+  configured: ClusterDurability | undefined,
+  facts: ServersFacts,
+  replicas: number,
+): DurabilityDecision {
+  if (replicas < REPLICAS_MIN)
+    throw new OptionError([
+      `[cluster] replicas is ${replicas}: no durability class holds with fewer than ${REPLICAS_MIN}`,
+    ]);
+  if (configured === 'quorum') return { durability: 'quorum', reason: 'configured' };
+  if (configured === 'replica-disk') return { durability: 'replica-disk', reason: 'configured' };
+  const missing = missingForQuorumDisk(facts);
+  if (missing.length === 0)
+    return { durability: 'quorum-disk', reason: 'every NATS server flushes before it answers' };
+  if (configured === 'quorum-disk') {
+    throw new OptionError(missing.map((problem) => `[cluster] durability is quorum-disk, but ${problem}`));
+  }
+  return { durability: 'replica-disk', reason: missing.join('; ') };
+}
+
+/** @returns what stands against class `quorum-disk`, one sentence each */
+function missingForQuorumDisk({ servers, jetStreamServers }: ServersFacts): string[] {
+  if (jetStreamServers === undefined)
+    return [
+      'nothing proves that the NATS servers flush: name their monitoring pages in [cluster] nats_monitor_urls',
+    ];
+  const missing: string[] = [];
+  if (servers.length < jetStreamServers) {
+    missing.push(
+      `of ${jetStreamServers} NATS servers only ${servers.length} are known: name the monitoring page of each in ` +
+        '[cluster] nats_monitor_urls',
+    );
+  }
+  const floors = serverMatrix.powerSafeSync.since.join(' or ');
+  for (const server of servers) {
+    if (!haveFeature(versionsOf([server]), 'powerSafeSync'))
+      missing.push(
+        `nats-server ${server.name} ${server.version} can lose writes with its power: install ${floors}`,
+      );
+    if (server.syncsAlways !== true)
+      missing.push(
+        `nats-server ${server.name} does not flush before it answers: set 'sync_interval: always' in its jetstream block`,
+      );
+  }
+  return missing;
+}

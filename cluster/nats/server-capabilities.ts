@@ -1,0 +1,150 @@
+import type { NatsConnection } from '@nats-io/transport-node';
+import { OptionError } from '#runtime/config/option.ts';
+import { haveFeature, SERVER_FLOOR, serverMatrix } from './server-matrix.ts';
+import { isAtLeast, parseServerVersion, type ServerVersion } from './server-version.ts';
+
+/** Time a monitoring page has to answer, in milliseconds. */
+const MONITOR_MS_MAX = 3000;
+
+/** Smallest `max_payload` a record with its headers fits into, in bytes: the default of NATS. */
+const PAYLOAD_BYTES_MIN = 1024 * 1024;
+
+/** One nats-server. */
+export interface ServerFacts {
+  readonly name: string;
+  readonly version: string;
+  /** Whether it flushes before it acknowledges; undefined where no monitoring page tells. */
+  readonly syncsAlways: boolean | undefined;
+}
+
+/** What is known of the servers of a cluster. */
+export interface ServersFacts {
+  /** By name. */
+  readonly servers: readonly ServerFacts[];
+  /** How many servers run JetStream; undefined where no monitoring page tells. */
+  readonly jetStreamServers: number | undefined;
+}
+
+/** Where to look. */
+export interface CapabilitySources {
+  readonly connection: NatsConnection;
+  /** `[cluster] nats_monitor_urls`, best one for each server. */
+  readonly monitorUrls: readonly string[];
+}
+
+interface VarzPage {
+  readonly server_name?: string;
+  readonly version?: string;
+  readonly jetstream?: { readonly config?: { readonly sync_always?: boolean } };
+}
+
+interface JszPage {
+  readonly config?: { readonly sync_always?: boolean };
+  readonly meta_cluster?: { readonly cluster_size?: number };
+  readonly disabled?: boolean;
+}
+
+/**
+ * Reads what the servers are: from their monitoring pages, and of the one this member is connected to from what it
+ * says of itself.
+ *
+ * @throws {OptionError} naming each page that does not answer: an address that is configured is to be right
+ */
+export async function readServers({ connection, monitorUrls }: CapabilitySources): Promise<ServersFacts> {
+  const found = new Map<string, ServerFacts>();
+  const { info } = connection;
+  if (info !== undefined) {
+    const name = info.server_name ?? info.server_id;
+    found.set(name, { name, version: info.version, syncsAlways: undefined });
+  }
+  const problems: string[] = [];
+  let jetStreamServers: number | undefined;
+  const pages = await Promise.allSettled(monitorUrls.map(readPages));
+  for (const [index, page] of pages.entries()) {
+    if (page.status === 'rejected') {
+      problems.push(
+        `the monitoring page ${monitorUrls[index]}/varz of NATS does not answer: check [cluster] nats_monitor_urls ` +
+          `(${String(page.reason)})`,
+      );
+      continue;
+    }
+    const { varz, jsz } = page.value;
+    const name = varz.server_name ?? '';
+    const syncsAlways = jsz.config?.sync_always ?? varz.jetstream?.config?.sync_always ?? false;
+    found.set(name, { name, version: varz.version ?? '', syncsAlways });
+    jetStreamServers = Math.max(jetStreamServers ?? 1, jsz.meta_cluster?.cluster_size ?? 1);
+  }
+  if (problems.length > 0) throw new OptionError(problems);
+  const servers = [...found.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+  return { servers, jetStreamServers };
+}
+
+async function readPages(url: string): Promise<{ readonly varz: VarzPage; readonly jsz: JszPage }> {
+  const base = url.replace(/\/+$/, '');
+  const read = async (path: string): Promise<unknown> => {
+    const answer = await fetch(`${base}${path}`, { signal: AbortSignal.timeout(MONITOR_MS_MAX) });
+    return answer.json();
+  };
+  const [varz, jsz] = await Promise.all([read('/varz'), read('/jsz')]);
+  return { varz: varz as VarzPage, jsz: jsz as JszPage };
+}
+
+/**
+ * What makes these servers unfit, whatever is configured.
+ *
+ * @param payloadBytesMax `max_payload` of the server this member is connected to
+ * @throws {OptionError} with every reason and its remedy
+ */
+export function requireFitServers(
+  { servers, jetStreamServers }: ServersFacts,
+  payloadBytesMax: number,
+): void {
+  const problems = servers.flatMap(({ name, version }) => {
+    const parsed = parseServerVersion(version);
+    if (parsed !== undefined && isAtLeast(parsed, [SERVER_FLOOR])) return [];
+    return [
+      `nats-server ${name} has version '${version}': install ${SERVER_FLOOR} or later, best the newest 2.12 or 2.14`,
+    ];
+  });
+  if (jetStreamServers === 2) {
+    problems.push(
+      'two NATS servers run JetStream: with either one lost nothing can be written; run three or five',
+    );
+  }
+  if (payloadBytesMax < PAYLOAD_BYTES_MIN) {
+    problems.push(`max_payload of NATS is ${payloadBytesMax} bytes: set it to 1MB or more`);
+  }
+  if (problems.length > 0) throw new OptionError(problems);
+}
+
+/** What an operator should know of servers that are fit. @returns one sentence each */
+export function serverWarnings({ servers, jetStreamServers }: ServersFacts): string[] {
+  const warnings: string[] = [];
+  const versions = versionsOf(servers);
+  if (!haveFeature(versions, 'killSafeStreams')) {
+    const [floor] = serverMatrix.killSafeStreams.since;
+    warnings.push(
+      `a nats-server is older than ${floor}: when servers are killed, a stream can have to be restored`,
+    );
+  }
+  if (new Set(servers.map(({ version }) => version)).size > 1) {
+    const list = servers.map(({ name, version }) => `${name} ${version}`).join(', ');
+    warnings.push(`the nats-servers have different versions (${list}): finish the upgrade`);
+  }
+  if (jetStreamServers === undefined) {
+    warnings.push(
+      '[cluster] nats_monitor_urls is not set: versions and flushing of the NATS servers are not known',
+    );
+  } else if (servers.length < jetStreamServers) {
+    warnings.push(
+      `${jetStreamServers} NATS servers run JetStream and ${servers.length} are known: ` +
+        'name the monitoring page of each in [cluster] nats_monitor_urls',
+    );
+  }
+  return warnings;
+}
+
+/** The versions of servers; one that cannot be read is left out, {@link requireFitServers} refuses it. */
+export function versionsOf(servers: readonly ServerFacts[]): ServerVersion[] {
+  return servers.flatMap(({ version }) => parseServerVersion(version) ?? []);
+}

@@ -1,0 +1,91 @@
+import { assert } from '#runtime/base/assert.ts';
+
+/** Names begin with this; another one lets several clusters of Grove share one account of NATS. */
+const PREFIX_DEFAULT = 'grove';
+
+const prefixShape = /^[a-z][a-z0-9-]{0,31}$/;
+
+/** Digits of a partition in names, so that they sort. */
+const PARTITION_DIGITS = 3;
+
+/** Every subject, stream and bucket of a cluster. Nothing else of the product spells one. */
+export class Subjects {
+  readonly prefix: string;
+
+  /** @param prefix lower-case letters, digits and `-` */
+  constructor(prefix: string = PREFIX_DEFAULT) {
+    assert(prefixShape.test(prefix), `'${prefix}' cannot begin the names in NATS`);
+    this.prefix = prefix;
+  }
+
+  /** The stream that is the commit log of a partition. */
+  logStream(partition: number): string {
+    return `${this.prefix.toUpperCase()}_LOG_${number(partition)}`;
+  }
+
+  /** The one subject of that stream. */
+  log(partition: number): string {
+    return `${this.prefix}.log.${number(partition)}`;
+  }
+
+  /** Where the owner of a partition takes calls. */
+  calls(partition: number): string {
+    return `${this.prefix}.call.${number(partition)}`;
+  }
+
+  /** What is meant for one member alone: answers, cancellations. */
+  member(member: string): string {
+    return `${this.prefix}.member.${token(member)}`;
+  }
+
+  /** Where members tell that they live. */
+  get heartbeats(): string {
+    return `${this.prefix}.heartbeat`;
+  }
+
+  /** Where the changes of a partition's branches are told. */
+  events(partition: number): string {
+    return `${this.prefix}.event.${number(partition)}`;
+  }
+
+  /** The changes of all partitions. */
+  get allEvents(): string {
+    return `${this.prefix}.event.*`;
+  }
+
+  /** The stream of jobs, and the bucket of bytes by their hash. */
+  get jobStream(): string {
+    return `${this.prefix.toUpperCase()}_JOBS`;
+  }
+
+  /** Jobs of one kind. */
+  jobs(kind: string): string {
+    return `${this.prefix}.job.${token(kind)}`;
+  }
+
+  /** Jobs of all kinds. */
+  get allJobs(): string {
+    return `${this.prefix}.job.*`;
+  }
+
+  /** The bucket of bytes by their hash. */
+  get blobBucket(): string {
+    return `${this.prefix}-blobs`;
+  }
+
+  /** The bucket of snapshots of shards. */
+  get snapshotBucket(): string {
+    return `${this.prefix}-snapshots`;
+  }
+}
+
+function number(partition: number): string {
+  assert(Number.isInteger(partition) && partition >= 0, `partition ${partition}`);
+  return String(partition).padStart(PARTITION_DIGITS, '0');
+}
+
+/** Anything as one token of a subject: what means something there is written as its bytes. */
+function token(text: string): string {
+  assert(text.length > 0, 'an empty name cannot be a token of a subject');
+  return encodeURIComponent(text).replace(/[.*]/g, (found) => `%${found.charCodeAt(0).toString(16)}`);
+}

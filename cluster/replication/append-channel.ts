@@ -1,0 +1,169 @@
+import {
+  createInbox,
+  headers,
+  type Msg,
+  type NatsConnection,
+  type Subscription,
+} from '@nats-io/transport-node';
+import type { Clock, Timer } from '#runtime/base/clock.ts';
+import type { AppendOutcome } from './log-stream.ts';
+
+/** Time an append is waited for, in milliseconds. A leader that is gone answers nothing. */
+const APPEND_MS_MAX = 5000;
+
+/** "wrong last sequence", and that another append with the same expectation is under way. */
+const WRONG_SEQUENCE: ReadonlySet<number> = new Set([10_071, 10_164]);
+
+/** Refusals of the server before anything is stored: account, server, memory or storage exceeded. */
+const NO_SPACE: ReadonlySet<number> = new Set([10_002, 10_023, 10_028, 10_047]);
+
+/** "store failed": of space when it says so; of anything else other replicas may have stored it. */
+const STORE_FAILED = 10_077;
+
+/** How a store says that it is full. */
+const fullText = /maximum (?:bytes|messages) exceeded/;
+
+interface Waiting {
+  readonly stream: string;
+  readonly untilMs: number;
+  readonly resolve: (outcome: AppendOutcome) => void;
+}
+
+/** What JetStream answers to an append. */
+interface Answer {
+  readonly stream?: string;
+  readonly seq?: number;
+  readonly error?: { readonly err_code?: number; readonly description?: string };
+}
+
+/**
+ * Conditional appends of all partitions over one connection: one subscription takes all answers, so that thousands a
+ * second cost no subscription and no timer each.
+ */
+export class AppendChannel {
+  readonly #connection: NatsConnection;
+  readonly #clock: Clock;
+  readonly #inbox = createInbox();
+  readonly #answers: Subscription;
+  readonly #waiting = new Map<string, Waiting>();
+  #next = 0;
+  #timer: Timer | undefined;
+  #isConnected = true;
+
+  /** @param connection closed by its owner; then every append has an unknown outcome */
+  constructor(connection: NatsConnection, clock: Clock) {
+    this.#connection = connection;
+    this.#clock = clock;
+    this.#answers = connection.subscribe(`${this.#inbox}.*`, {
+      callback: (error, message) => {
+        if (error === null) this.#answered(message);
+      },
+    });
+    void this.#watch();
+  }
+
+  /** Whether the client is connected to a server. */
+  get isConnected(): boolean {
+    return this.#isConnected && !this.#connection.isClosed();
+  }
+
+  /**
+   * Publishes to a stream, to be stored behind the message with sequence `expected`.
+   *
+   * @param bytes stay as they are: the client may hold them until it has reconnected
+   */
+  append(stream: string, subject: string, expected: number, bytes: Uint8Array): Promise<AppendOutcome> {
+    if (!this.isConnected) return Promise.resolve(unknown('not connected'));
+    return new Promise((resolve) => {
+      const token = String(this.#next++);
+      const untilMs = this.#clock.monotonicMs() + APPEND_MS_MAX;
+      this.#waiting.set(token, { stream, untilMs, resolve });
+      const conditions = headers();
+      conditions.set('Nats-Expected-Stream', stream);
+      conditions.set('Nats-Expected-Last-Sequence', String(expected));
+      try {
+        this.#connection.publish(subject, bytes, { headers: conditions, reply: `${this.#inbox}.${token}` });
+      } catch (error) {
+        this.#settle(token, unknown(String(error)));
+      }
+      this.#schedule();
+    });
+  }
+
+  /** Takes no answers any more. */
+  close(): void {
+    this.#timer?.cancel();
+    this.#answers.unsubscribe();
+    this.#giveUp('closed');
+  }
+
+  async #watch(): Promise<void> {
+    for await (const { type } of this.#connection.status()) {
+      if (type === 'disconnect' || type === 'close') {
+        this.#isConnected = false;
+        // Their answers go to a connection that is no more.
+        this.#giveUp('the connection was lost');
+      }
+      if (type === 'reconnect') this.#isConnected = true;
+    }
+    this.#isConnected = false;
+    this.#giveUp('the connection was closed');
+  }
+
+  #giveUp(reason: string): void {
+    for (const token of [...this.#waiting.keys()]) this.#settle(token, unknown(reason));
+  }
+
+  #answered(message: Msg): void {
+    const token = message.subject.slice(this.#inbox.length + 1);
+    const waiting = this.#waiting.get(token);
+    if (waiting !== undefined) this.#settle(token, outcomeOf(message, waiting.stream));
+  }
+
+  #settle(token: string, outcome: AppendOutcome): void {
+    const waiting = this.#waiting.get(token);
+    this.#waiting.delete(token);
+    waiting?.resolve(outcome);
+  }
+
+  /** One timer for the oldest: they all wait equally long. */
+  #schedule(): void {
+    if (this.#timer !== undefined) return;
+    const oldest = this.#waiting.values().next().value;
+    if (oldest === undefined) return;
+    this.#timer = this.#clock.after(Math.max(1, oldest.untilMs - this.#clock.monotonicMs()), () => {
+      this.#timer = undefined;
+      const nowMs = this.#clock.monotonicMs();
+      for (const [token, { untilMs }] of this.#waiting) {
+        if (untilMs > nowMs) break;
+        this.#settle(token, unknown(`no answer in ${APPEND_MS_MAX} ms`));
+      }
+      this.#schedule();
+    });
+  }
+}
+
+function unknown(reason: string): AppendOutcome {
+  return { kind: 'unknown', reason };
+}
+
+function outcomeOf(message: Msg, stream: string): AppendOutcome {
+  // Nobody takes the subject at present; who knows what took it before that.
+  if (message.data.length === 0) return unknown(`status ${message.headers?.code ?? 0}`);
+  let answer: Answer;
+  try {
+    answer = message.json<Answer>();
+  } catch {
+    return unknown('an answer that cannot be read');
+  }
+  const { error, seq } = answer;
+  if (error === undefined) {
+    if (answer.stream === stream && typeof seq === 'number') return { kind: 'stored', sequence: seq };
+    return unknown(`an answer of stream ${answer.stream}`);
+  }
+  const { err_code: code = 0, description = '' } = error;
+  if (WRONG_SEQUENCE.has(code)) return { kind: 'wrong-sequence' };
+  if (NO_SPACE.has(code) || (code === STORE_FAILED && fullText.test(description)))
+    return { kind: 'full', reason: description };
+  return unknown(`${code} ${description}`);
+}

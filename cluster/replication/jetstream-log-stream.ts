@@ -1,0 +1,167 @@
+import { DeliverPolicy, type JetStreamClient, jetstream } from '@nats-io/jetstream';
+import { errors, type NatsConnection } from '@nats-io/transport-node';
+import type { AppendChannel } from './append-channel.ts';
+import { logUnavailable } from './log-errors.ts';
+import type { AppendOutcome, LogStream, StoredMessage, StreamState } from './log-stream.ts';
+
+/** Time one question to the servers may take, in milliseconds. */
+const REQUEST_MS_MAX = 2000;
+
+/** Messages asked for at once while a range is read. */
+const FETCHES_IN_FLIGHT = 32;
+
+/** Bytes a consumer may have on the way. */
+const FOLLOW_BYTES_MAX = 8 * 1024 * 1024;
+
+/** Time between two signs of life of a consumer, in milliseconds; two without one end the following. */
+const HEARTBEAT_MS = 1000;
+
+const STREAM_NOT_FOUND = 10_059;
+const NO_MESSAGE = 10_037;
+
+/** An error in an answer of the JetStream API. */
+interface ApiError {
+  readonly code?: number;
+  readonly err_code?: number;
+  readonly description?: string;
+}
+
+/** What the API says of a stream; only what is read. */
+interface StreamInfoAnswer {
+  readonly error?: ApiError;
+  readonly created?: string;
+  readonly state?: { readonly first_seq: number; readonly last_seq: number };
+  readonly cluster?: { readonly leader?: string };
+}
+
+/** What the API says of a message. */
+interface MessageAnswer {
+  readonly error?: ApiError;
+  readonly message?: { readonly seq: number; readonly data?: string; readonly time: string };
+}
+
+/**
+ * One partition's stream in JetStream. Questions go to the `$JS.API` subjects that only the leader of the stream
+ * answers: direct reads may come from a replica that lags.
+ *
+ * @see Reliability: R3, R5, R17
+ */
+export class JetStreamLogStream implements LogStream {
+  readonly #connection: NatsConnection;
+  readonly #channel: AppendChannel;
+  readonly #name: string;
+  readonly #subject: string;
+  readonly #jetStream: JetStreamClient;
+
+  /**
+   * @param channel of that connection; shared by all partitions
+   * @param name of the stream
+   * @param subject its only one
+   */
+  constructor(connection: NatsConnection, channel: AppendChannel, name: string, subject: string) {
+    this.#connection = connection;
+    this.#channel = channel;
+    this.#name = name;
+    this.#subject = subject;
+    this.#jetStream = jetstream(connection, { timeout: REQUEST_MS_MAX });
+  }
+
+  get isConnected(): boolean {
+    return this.#channel.isConnected;
+  }
+
+  append(expected: number, bytes: Buffer): Promise<AppendOutcome> {
+    return this.#channel.append(this.#name, this.#subject, expected, bytes);
+  }
+
+  async state(): Promise<StreamState> {
+    const answer = await this.#ask<StreamInfoAnswer>(`$JS.API.STREAM.INFO.${this.#name}`, '');
+    const { error, created, state, cluster } = answer;
+    if (error?.err_code === STREAM_NOT_FOUND)
+      return { identity: '', firstSequence: 1, lastSequence: 0, leader: '' };
+    if (error !== undefined || state === undefined || created === undefined)
+      throw logUnavailable(error?.description ?? 'an answer without a state');
+    // A server alone has no cluster; one in a cluster without a leader knows nothing for certain.
+    if (cluster !== undefined && (cluster.leader ?? '') === '')
+      throw logUnavailable('the stream has no leader');
+    return {
+      identity: `${this.#name}@${created}`,
+      firstSequence: state.first_seq,
+      lastSequence: state.last_seq,
+      leader: cluster?.leader ?? '',
+    };
+  }
+
+  async fetch(sequence: number): Promise<StoredMessage | undefined> {
+    const query = JSON.stringify({ seq: sequence });
+    const answer = await this.#ask<MessageAnswer>(`$JS.API.STREAM.MSG.GET.${this.#name}`, query);
+    const { error, message } = answer;
+    if (error?.err_code === NO_MESSAGE) return undefined;
+    if (error !== undefined || message === undefined)
+      throw logUnavailable(error?.description ?? 'an answer without a message');
+    const { data = '', time, seq } = message;
+    return { sequence: seq, bytes: Buffer.from(data, 'base64'), storedMs: Date.parse(time) };
+  }
+
+  async *range(first: number, last: number): AsyncGenerator<StoredMessage, void, void> {
+    const asked: Promise<StoredMessage | undefined>[] = [];
+    let next = first;
+    for (let sequence = first; sequence <= last; sequence += 1) {
+      for (; next <= last && asked.length < FETCHES_IN_FLIGHT; next += 1) {
+        const fetched = this.fetch(next);
+        // Whoever stops reading leaves the others unawaited.
+        fetched.catch(() => undefined);
+        asked.push(fetched);
+      }
+      const message = await asked.shift();
+      if (message === undefined) return;
+      yield message;
+    }
+  }
+
+  async *follow(first: number, signal: AbortSignal): AsyncGenerator<StoredMessage, void, void> {
+    if (signal.aborted) return;
+    try {
+      const consumer = await this.#jetStream.consumers.get(this.#name, {
+        deliver_policy: DeliverPolicy.StartSequence,
+        opt_start_seq: first,
+      });
+      const messages = await consumer.consume({
+        max_bytes: FOLLOW_BYTES_MAX,
+        idle_heartbeat: HEARTBEAT_MS,
+        abort_on_missing_resource: true,
+      });
+      const stop = (): void => messages.stop();
+      signal.addEventListener('abort', stop, { once: true });
+      void (async () => {
+        // The client would begin anew by itself, out of sight; here it is begun anew behind what was taken.
+        for await (const { type } of messages.status())
+          if (type === 'heartbeats_missed' || type === 'ordered_consumer_recreated') messages.stop();
+      })();
+      try {
+        for await (const message of messages) {
+          const { data } = message;
+          const bytes = Buffer.from(data.buffer, data.byteOffset, data.byteLength);
+          yield { sequence: message.seq, bytes, storedMs: Math.floor(message.info.timestampNanos / 1e6) };
+        }
+      } finally {
+        signal.removeEventListener('abort', stop);
+        messages.stop();
+        void consumer.delete().catch(() => undefined);
+      }
+    } catch (error) {
+      throw logUnavailable('the stream cannot be followed', error);
+    }
+  }
+
+  async #ask<T extends object>(subject: string, query: string): Promise<T> {
+    if (!this.isConnected) throw logUnavailable('no connection to the servers');
+    try {
+      const answer = await this.#connection.request(subject, query, { timeout: REQUEST_MS_MAX });
+      return answer.json<T>();
+    } catch (error) {
+      const reason = error instanceof errors.TimeoutError ? 'no answer in time' : String(error);
+      throw logUnavailable(reason, error);
+    }
+  }
+}

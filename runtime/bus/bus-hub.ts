@@ -4,7 +4,7 @@ import type { Clock } from '#runtime/base/clock.ts';
 import type { Random } from '#runtime/base/random.ts';
 import { formatRevision, parseRevision } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
-import type { BranchEvent, BranchPosition, RevisionCommitted } from '#runtime/tree/branch-events.ts';
+import type { BranchEvent, BranchStanding, RevisionCommitted } from '#runtime/tree/branch-events.ts';
 import type { NodeChange } from '#runtime/tree/revision-store.ts';
 import { BranchFeed } from './branch-feed.ts';
 import { BranchHistory, branchGone } from './branch-history.ts';
@@ -77,8 +77,8 @@ export class BusHub {
   }
 
   /** A branch stands there, says who writes it. */
-  hear(branch: ActorId, position: BranchPosition): void {
-    this.#outlets.get(branch)?.feed.hear(position);
+  hear(branch: ActorId, standing: BranchStanding): void {
+    this.#outlets.get(branch)?.feed.hear(standing);
   }
 
   /** Asks every branch that is followed whether something was missed; for when messages may have been lost. */

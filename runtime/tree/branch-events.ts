@@ -45,6 +45,13 @@ export interface BranchPosition {
   readonly tip: string;
 }
 
+/** Where the writer of a branch says it stands. */
+export interface BranchStanding {
+  readonly head: string;
+  /** The newest revision ever written; null when the writer does not know it. */
+  readonly tip: string | null;
+}
+
 /**
  * Tells of a revision.
  *

@@ -1,0 +1,78 @@
+import type { NatsConnection } from '@nats-io/transport-node';
+import { ClusterDirectory } from '#cluster/directory/cluster-directory.ts';
+import { MemberRegistry, registryTimes, type RegistryTimes } from '#cluster/directory/member-registry.ts';
+import { NatsHeartbeats } from '#cluster/directory/nats-heartbeats.ts';
+import { connectToNats } from '#cluster/nats/connection.ts';
+import { Subjects } from '#cluster/nats/subjects.ts';
+import { systemClock } from '#runtime/base/clock.ts';
+import { systemRandom } from '#runtime/base/random.ts';
+
+let made = 0;
+
+/** A member as far as the others hear of it. */
+export interface DirectoryMember {
+  readonly registry: MemberRegistry;
+  readonly directory: ClusterDirectory;
+  readonly connection: NatsConnection;
+  /** What it heard of others coming and going. */
+  readonly heard: string[];
+}
+
+/** Members that hear each other over real servers. */
+export class NatsDirectories {
+  readonly members: DirectoryMember[] = [];
+  readonly #subjects: Subjects;
+  readonly #partitions: number;
+  readonly #times: RegistryTimes;
+
+  constructor(partitions: number, times: RegistryTimes = registryTimes) {
+    made += 1;
+    this.#subjects = new Subjects(`directory-${made}`);
+    this.#partitions = partitions;
+    this.#times = times;
+  }
+
+  /** @param urls of the servers, the one it prefers first */
+  async join(id: string, urls: readonly string[]): Promise<DirectoryMember> {
+    const connection = await connectToNats({ urls, name: id, clock: systemClock });
+    const heard: string[] = [];
+    const registry = new MemberRegistry({
+      member: { id, url: `http://${id}` },
+      version: '1.2.3',
+      partitions: this.#partitions,
+      load: () => ({ requestsInFlight: 1, openActors: 2, pendingBytes: 3 }),
+      channel: new NatsHeartbeats(connection, this.#subjects, this.#partitions),
+      clock: systemClock,
+      random: systemRandom,
+      observer: {
+        joined: (member) => void heard.push(`+${member}`),
+        lost: (member, isLeaving) => void heard.push(`${isLeaving ? '-' : '?'}${member}`),
+        duplicate: (url) => void heard.push(`!${url}`),
+      },
+      times: this.#times,
+    });
+    const directory = new ClusterDirectory(registry, id, this.#partitions);
+    registry.start();
+    const member = { registry, directory, connection, heard };
+    this.members.push(member);
+    return member;
+  }
+
+  /** Waits until something is so for a member, looking whenever something changed. */
+  async until(member: DirectoryMember, isSo: (directory: ClusterDirectory) => boolean): Promise<void> {
+    const { directory } = member;
+    if (isSo(directory)) return;
+    await new Promise<void>((resolve) => {
+      const stop = directory.onChange(() => {
+        if (!isSo(directory)) return;
+        stop();
+        resolve();
+      });
+    });
+  }
+
+  async close(): Promise<void> {
+    for (const { registry } of this.members) registry.stop();
+    await Promise.all(this.members.map(({ connection }) => connection.close()));
+  }
+}

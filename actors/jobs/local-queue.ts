@@ -111,11 +111,13 @@ export class LocalQueue implements Queue {
 
   /**
    * Takes up the queue of a repository after a start: what earlier processes had taken is given out again.
-   * A repository without one is passed over.
+   *
+   * @returns whether the repository has a queue
    */
-  async recover(scope: JobScope): Promise<void> {
-    if (!this.#lifecycle.exists(actorOf(scope))) return;
+  async recover(scope: JobScope): Promise<boolean> {
+    if (!this.#lifecycle.exists(actorOf(scope))) return false;
     await this.#tell<Standing>(scope, { type: 'RecoverJobs', worker: this.#worker });
+    return true;
   }
 
   /** Stops looking for what is to be forgotten. Claims that wait end with their own signals. */

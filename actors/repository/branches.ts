@@ -8,6 +8,7 @@ import {
 } from '#runtime/commit/record-store.ts';
 import { requireBranchName } from '#runtime/content/names.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
+import { enqueueJob } from '#runtime/jobs/outbox.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import type {
   BranchAddress,
@@ -30,8 +31,12 @@ export function branchList(records: RecordCache): readonly BranchEntry[] {
   return records.derived('branches', (reader) => listRecords<BranchEntry>(reader, RepositoryTable.branches));
 }
 
-/** @see messages.ts, RegisterBranch */
-export function registerBranch({ branch, requiresUpstream }: RegisterBranch, turn: Turn): BranchEntry {
+/** @param actor id of the repository's actor. @see messages.ts, RegisterBranch */
+export function registerBranch(
+  { branch, job, requiresUpstream }: RegisterBranch,
+  turn: Turn,
+  actor: string,
+): BranchEntry {
   const name = requireBranchName(branch.name);
   if (findBranch(turn, name) !== undefined || readRecord(turn, RepositoryTable.tags, name) !== undefined) {
     throw new ServiceError('BRANCH_ALREADY_EXISTS', `A branch or tag '${name}' already exists`, {
@@ -49,6 +54,7 @@ export function registerBranch({ branch, requiresUpstream }: RegisterBranch, tur
     description: checkDescription(branch.description),
   };
   writeRecord(turn, RepositoryTable.branches, entry, name);
+  if (job !== undefined) enqueueJob(turn, actor, job);
   turn.emit(happened('BranchCreated', name));
   return entry;
 }

@@ -1,5 +1,6 @@
 import type { LanguageSettings } from '#runtime/content/locale.ts';
 import type { Workspace } from '#runtime/content/workspace-definition.ts';
+import type { JobRequest } from '#runtime/jobs/job.ts';
 
 /**
  * What a repository actor can be told and asked: configuration, languages, workspaces, branches, tags.
@@ -144,6 +145,8 @@ export interface RegisterBranch {
   readonly branch: Omit<BranchEntry, 'createdAt'>;
   /** Whether the upstream was named by somebody and must exist, which the one that is merely assumed need not. */
   readonly requiresUpstream: boolean;
+  /** What remains to be done in the background once the branch exists. */
+  readonly job?: JobRequest;
 }
 
 /**

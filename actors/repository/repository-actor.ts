@@ -19,6 +19,7 @@ import {
 } from '#runtime/content/workspace-definition.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
+import { withOutbox } from '#runtime/jobs/outbox.ts';
 import { branchList, registerBranch, tokenFloor, unregisterBranch, updateBranch } from './branches.ts';
 import { installBuiltIns, pendingBuiltIns, type WorkspaceRows } from './built-in-workspaces.ts';
 import type {
@@ -92,7 +93,7 @@ class RepositoryActor implements ActorBehaviour {
       case 'InstallBuiltInWorkspaces':
         return installBuiltIns(command, rowsOf(turn), settingsOf(turn).defaultBranch, turn);
       case 'RegisterBranch':
-        return registerBranch(command, turn);
+        return registerBranch(command, turn, this.#context.id);
       case 'UpdateBranch':
         return updateBranch(command, turn);
       case 'UnregisterBranch':
@@ -302,8 +303,8 @@ function pageOf(records: RecordCache, limit: number | undefined, offset: number)
 }
 
 /** The kind `repository`: one actor for each repository, id `{tenant}/{repository}~{uid}/repository`. */
-export const repositoryActor: ActorKind = Object.freeze({
+export const repositoryActor: ActorKind = withOutbox({
   kind: 'repository',
   tables: repositoryTableNames,
-  create: (context: ActorContext) => new RepositoryActor(context),
+  create: (context) => new RepositoryActor(context),
 });

@@ -35,10 +35,16 @@ import {
   revisionZero,
 } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
+import type { JobRequest } from '#runtime/jobs/job.ts';
+import type { MemberJobs } from './member-jobs.ts';
 import { isNamedPart, newUid, partOf } from './part-names.ts';
+import { historyCopyJob } from './revision-history-copy.ts';
 
 /** Upstream of a branch when nobody names one. @see Content, Query, Functions and Versioning Interface: Branch, tag, revision, conflict */
 const UPSTREAM_DEFAULT = 'main';
+
+/** Where the background jobs of a repository go that are committed with a branch. */
+export type JobOutlet = Pick<MemberJobs, 'deliver' | 'prepare'>;
 
 /**
  * Makes and removes branches and tags of a repository, which takes its own actor and those of branches.
@@ -51,11 +57,13 @@ export class MemberBranches implements BranchProvisioning {
   readonly #router: Router;
   readonly #lifecycle: ActorLifecycle;
   readonly #random: Random;
+  readonly #jobs: JobOutlet;
 
-  constructor(router: Router, lifecycle: ActorLifecycle, random: Random) {
+  constructor(router: Router, lifecycle: ActorLifecycle, random: Random, jobs: JobOutlet) {
     this.#router = router;
     this.#lifecycle = lifecycle;
     this.#random = random;
+    this.#jobs = jobs;
   }
 
   async createBranch(
@@ -73,9 +81,13 @@ export class MemberBranches implements BranchProvisioning {
     try {
       const createdFrom = await this.#fill(repository, `${owner}/branch`, source, branch.fromRevision);
       crashPoint('before-branch-register');
-      const register = registrationOf(branch, uid, createdFrom);
+      const registration = registrationOf(branch, uid, createdFrom);
+      const job = source === undefined ? undefined : await this.#jobFor(repository, name, owner);
+      const register = job === undefined ? registration : { ...registration, job };
       isRegistering = true;
       const entry = (await this.#router.command(repository.actor, register, delivery)) as BranchEntry;
+      // So that the job is listed when the branch is answered; where that fails it follows later.
+      if (job !== undefined) await this.#jobs.deliver(repository.actor);
       // The request was a repetition of one that made the branch already.
       if (entry.uid !== uid) await this.#lifecycle.destroyUnder(owner);
       return entry;
@@ -211,6 +223,12 @@ export class MemberBranches implements BranchProvisioning {
     const caller = engineCaller(repository.tenant);
     const { head } = (await this.#router.command(actor, command, { caller })) as { readonly head: string };
     return head;
+  }
+
+  /** What remains to be done of a fork. @param owner of its actors */
+  async #jobFor({ part, tenant }: RepositoryAddress, name: string, owner: string): Promise<JobRequest> {
+    await this.#jobs.prepare(actorId(tenant, part));
+    return historyCopyJob(`${part.slice(0, part.lastIndexOf('~'))}/${name}`, `${owner}/branch`);
   }
 
   /** For each tag of a branch another branch that has its revision, where there is one. */

@@ -1,3 +1,4 @@
+import type { JobsLimits } from '#actors/jobs/job-transitions.ts';
 import type { HostLimits } from '#runtime/actor/actor-host.ts';
 import type { Limits } from '#runtime/config/options.ts';
 
@@ -16,6 +17,15 @@ const APPLY_DELAY_MS = 1000;
 
 const MS_PER_HOUR = 3_600_000;
 
+/** Background jobs of one repository that wait or run. */
+const ACTIVE_JOBS_MAX = 10_000;
+
+/** Finished background jobs of one repository that are kept. */
+const FINAL_JOBS_MAX = 2_000;
+
+/** How much longer a failed job is kept than others: somebody has to look at it. */
+const DEAD_LETTER_FACTOR = 7;
+
 /** The bounds of the actor host, from the options of the member. */
 export function hostLimits(limits: Limits): HostLimits {
   return Object.freeze({
@@ -32,5 +42,16 @@ export function hostLimits(limits: Limits): HostLimits {
     apply: { applyBytes: APPLY_BYTES, applyDelayMs: APPLY_DELAY_MS },
     openActorsMax: limits.openActorsMax,
     idleCloseMs: limits.idleActorCloseMs,
+  });
+}
+
+/** The bounds of the background jobs of a repository, from the options of the member. */
+export function jobsLimits({ jobRetentionHours }: Limits): JobsLimits {
+  const retentionMs = jobRetentionHours * MS_PER_HOUR;
+  return Object.freeze({
+    activeMax: ACTIVE_JOBS_MAX,
+    finalMax: FINAL_JOBS_MAX,
+    retentionMs,
+    deadLetterMs: retentionMs * DEAD_LETTER_FACTOR,
   });
 }

@@ -5,6 +5,7 @@ import type { ActorId } from '#runtime/actor/ports.ts';
 import type { Clock } from '#runtime/base/clock.ts';
 import type { FileSystem, OpenFile } from '#runtime/base/file-system.ts';
 import type { JournalEvent } from '#runtime/embedded/journal-events.ts';
+import { jobEnqueued } from '#runtime/jobs/outbox.ts';
 import type { Log } from '#runtime/telemetry/log-context.ts';
 import type { HttpRouteMetrics, Metrics } from '#runtime/telemetry/metrics.ts';
 
@@ -13,15 +14,19 @@ const MS_PER_SECOND = 1000;
 /** Events after which a branch may have other definitions than those that were shipped to it. */
 const movesHead: ReadonlySet<string> = new Set(['HeadMoved', 'RevisionsAdopted']);
 
-/**
- * Counts batches and logs what an operator has to know of the actors.
- *
- * @param onHeadMoved told when a branch has gone to another of its revisions
- */
+/** Who is told what happened to actors. */
+export interface HostListeners {
+  /** A branch has gone to another of its revisions. */
+  readonly onHeadMoved: (actor: ActorId) => void;
+  /** An actor has committed background jobs, which wait in its outbox. */
+  readonly onJobsEnqueued: (actor: ActorId) => void;
+}
+
+/** Counts batches and logs what an operator has to know of the actors. */
 export function hostObserver(
   metrics: Metrics,
   log: Log,
-  onHeadMoved: (actor: ActorId) => void,
+  { onHeadMoved, onJobsEnqueued }: HostListeners,
 ): HostObserver {
   const events = metrics.counter('svc_events_total', 'Events of durable commands.');
   const failures = metrics.counter('svc_apply_failures_total', 'Applications to a shard that failed.');
@@ -35,6 +40,7 @@ export function hostObserver(
     events(actor, happened) {
       events.add(happened.length);
       if (happened.some(({ type }) => movesHead.has(type))) onHeadMoved(actor);
+      if (happened.includes(jobEnqueued)) onJobsEnqueued(actor);
     },
     stopped: (actor, error) => log.error('writes of an actor stopped', { actor, error }),
     applyFailed(actor, error) {

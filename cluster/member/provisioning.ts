@@ -5,7 +5,6 @@ import type {
   CompleteTenant,
   FindRepository,
   FirstAdmin,
-  ListRepositories,
   ListTenants,
   ListUnfinishedTenants,
   RegisterRepository,
@@ -28,6 +27,7 @@ import { newLanguageSettings } from '#runtime/content/translation-config.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { sweepBranches } from './branch-provisioning.ts';
 import { isNamedPart, newUid, partOf } from './part-names.ts';
+import { registeredRepositories } from './registered-repositories.ts';
 
 /**
  * Makes and removes repositories and tenants, which takes several actors and hence several commits.
@@ -126,21 +126,9 @@ export class MemberProvisioning implements Provisioning {
 
   /** Removes what interrupted creations and removals of repositories and branches left over. @returns what was removed */
   async sweep(): Promise<readonly string[]> {
-    const list: ListTenants = { type: 'ListTenants' };
-    const tenants = (await this.#router.query(
-      tenantActor(SYSTEM_TENANT),
-      list,
-      engineCaller(SYSTEM_TENANT),
-    )) as readonly TenantEntry[];
     const removed: string[] = [];
-    for (const { tenant_id: tenant } of tenants) {
-      const query: ListRepositories = { type: 'ListRepositories' };
-      const entries = (await this.#router.query(
-        tenantActor(tenant),
-        query,
-        engineCaller(tenant),
-      )) as readonly RepositoryEntry[];
-      const registered = new Set(entries.map(repositoryPart));
+    for await (const { parts, tenant } of registeredRepositories(this.#router)) {
+      const registered = new Set(parts);
       for (const part of this.#lifecycle.namesUnder(tenant)) {
         if (!isNamedPart(part) || registered.has(part)) continue;
         await this.#lifecycle.destroyUnder(actorId(tenant, part));

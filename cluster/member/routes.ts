@@ -1,8 +1,10 @@
 import { buildOpenApi, type OpenApiDocument } from '#protocols/http/openapi.ts';
 import { type AdminAuthContext, adminAuthRoutes } from '#protocols/rest/admin-auth.ts';
 import { type BranchesContext, branchRoutes } from '#protocols/rest/branches.ts';
+import { type ClusterContext, clusterRoutes } from '#protocols/rest/cluster.ts';
 import { contentRoutes } from '#protocols/rest/content-routes.ts';
 import { contentSchemas } from '#protocols/rest/content-schemas.ts';
+import { jobRoutes, type JobsContext } from '#protocols/rest/jobs.ts';
 import { lockListRoutes } from '#protocols/rest/lock-lists.ts';
 import { lockRoutes } from '#protocols/rest/locks.ts';
 import { type RepositoriesContext, repositoryRoutes } from '#protocols/rest/repositories.ts';
@@ -17,6 +19,8 @@ import { workspaceRoutes } from '#protocols/rest/workspaces.ts';
 export type RoutesContext = AdminAuthContext &
   RepositoriesContext &
   BranchesContext &
+  ClusterContext &
+  JobsContext &
   TenantsContext &
   Omit<SystemContext, 'openApi'> & { readonly version: string };
 
@@ -35,6 +39,7 @@ export function memberRoutes(context: RoutesContext): readonly RestRoute[] {
   };
   const routes: readonly RestRoute[] = [
     ...systemRoutes({ status: () => context.status(), metrics: context.metrics, openApi }),
+    ...clusterRoutes(context),
     ...adminAuthRoutes(context),
     ...tenantRoutes(context),
     ...repositoryRoutes(context),
@@ -45,6 +50,7 @@ export function memberRoutes(context: RoutesContext): readonly RestRoute[] {
     ...contentRoutes(context),
     ...lockRoutes(context),
     ...lockListRoutes(context),
+    ...jobRoutes(context),
   ];
   return routes;
 }

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { branchActor } from '#actors/branch/branch-actor.ts';
 import { locksActor } from '#actors/locks/locks-actor.ts';
+import { jobsActor } from '#actors/jobs/jobs-actor.ts';
 import { repositoryActor } from '#actors/repository/repository-actor.ts';
 import { tenantActor } from '#actors/tenant/tenant-actor.ts';
 import { createHttpServer, type HttpServer } from '#protocols/http/uws-server.ts';
@@ -11,7 +12,6 @@ import { AdminTokens } from '#runtime/access/admin-tokens.ts';
 import { LoginThrottle } from '#runtime/access/login-throttle.ts';
 import { PasswordHasher } from '#runtime/access/password-hasher.ts';
 import type { Principal } from '#runtime/access/principal.ts';
-import type { ActorId } from '#runtime/actor/ports.ts';
 import { ActorHost } from '#runtime/actor/actor-host.ts';
 import type { Clock } from '#runtime/base/clock.ts';
 import { type FileSystem, realFileSystem } from '#runtime/base/file-system.ts';
@@ -20,6 +20,8 @@ import type { Options } from '#runtime/config/options.ts';
 import { loadSecrets } from '#runtime/config/secrets.ts';
 import { acquireDataDirectory } from '#runtime/embedded/data-directory-lock.ts';
 import { Journal } from '#runtime/embedded/journal.ts';
+import type { JobHandler } from '#runtime/jobs/job-handler.ts';
+import type { Queue } from '#runtime/jobs/ports.ts';
 import { EventLoopLag } from '#runtime/telemetry/event-loop-lag.ts';
 import type { Log } from '#runtime/telemetry/log-context.ts';
 import { Metrics } from '#runtime/telemetry/metrics.ts';
@@ -28,8 +30,10 @@ import { MemberBranches } from './branch-provisioning.ts';
 import { LazyUpgrades } from './built-in-upgrades.ts';
 import { embeddedDurability } from './embedded-durability.ts';
 import { firstAdmin } from './first-admin.ts';
-import { hostLimits } from './host-limits.ts';
-import { hostObserver, journalReport, requestObserver, timedFiles } from './observers.ts';
+import { hostLimits, jobsLimits } from './host-limits.ts';
+import { loneClusterStatus } from './member-cluster-status.ts';
+import { MemberJobs } from './member-jobs.ts';
+import { type HostListeners, hostObserver, journalReport, requestObserver, timedFiles } from './observers.ts';
 import { MemberProvisioning } from './provisioning.ts';
 import { memberRoutes } from './routes.ts';
 
@@ -45,6 +49,8 @@ export interface MemberEnvironment {
   readonly print: (text: string) => void;
   /** Default: the files of the operating system. */
   readonly files?: FileSystem;
+  /** Does background jobs of types that are not the product's own. */
+  readonly jobHandlers?: readonly JobHandler[];
   /** Adds numbers of the process and its memory to the metrics. */
   readonly collectDefaultMetrics?: boolean;
 }
@@ -55,6 +61,8 @@ export interface Member {
   /** Where it is reached, without a trailing slash. */
   readonly url: string;
   readonly status: MemberStatus;
+  /** Takes background jobs. */
+  readonly queue: Queue;
   /**
    * Stops accepting connections, answers what is under way for up to `graceMs`, then closes everything.
    * Calling it again waits for the first call.
@@ -101,8 +109,15 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
   const secrets = loadSecrets(serverOptions, random);
   const metrics = new Metrics({ collectDefaults: environment.collectDefaultMetrics === true });
   let upgrades: LazyUpgrades | undefined;
-  const host = await openHost(environment, metrics, closers, (actor) => upgrades?.forget(actor));
+  let jobs: MemberJobs | undefined;
+  const host = await openHost(environment, metrics, closers, {
+    onHeadMoved: (actor) => upgrades?.forget(actor),
+    onJobsEnqueued: (actor) => void jobs?.deliver(actor),
+  });
   upgrades = new LazyUpgrades(host, clock, log);
+  const background = openJobs(environment, host);
+  closers.add(() => background.drain(0));
+  jobs = background;
   const hasher = new PasswordHasher();
   const provisioning = new MemberProvisioning(host, host, random);
   const isNew = await provisioning.bootstrap(() =>
@@ -118,6 +133,7 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
     version: environment.version,
     mode: 'embedded',
     durability: embeddedDurability(options),
+    missing: [],
   });
   const tokens = new AdminTokens(secrets.jwtSecret.reveal(), clock, random);
   const routes = memberRoutes({
@@ -125,13 +141,26 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
     directory: new RepositoryDirectory(host, upgrades),
     clock,
     provisioning,
-    branches: new MemberBranches(host, host, random),
+    branches: new MemberBranches(host, host, random, background),
+    jobs: background,
     locks: new MemberLocks(host, host, options.locks.enabled),
     hasher,
     tokens,
     throttle: new LoginThrottle(clock),
     metrics,
     status,
+    cluster: loneClusterStatus({
+      name: serverOptions.memberId,
+      url: () => url(),
+      version: environment.version,
+      state: () => state,
+      durability: embeddedDurability(options),
+      load: () => ({
+        requestsInFlight: server.inFlightCount,
+        openActors: host.openActors,
+        pendingBytes: host.pendingBytes,
+      }),
+    }),
     version: environment.version,
   });
   const server = createHttpServer<Principal>({
@@ -153,21 +182,24 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
   closers.add(() => server.close());
   watch(metrics, host, server, closers);
   const { port } = await server.listen(serverOptions.host, serverOptions.port);
+  const url = (): string => serverOptions.baseUrl ?? localUrl(serverOptions.host, port);
+  background.start();
   state = 'ready';
   let draining: Promise<void> | undefined;
   const drain = async (graceMs: number): Promise<void> => {
     state = 'draining';
     // Else a client that waits for a lock would hold up the others' restart.
     host.endWaits();
-    await server.drain(graceMs);
+    await Promise.all([server.drain(graceMs), background.drain(graceMs)]);
     await closers.run();
   };
   return {
     port,
-    url: serverOptions.baseUrl ?? localUrl(serverOptions.host, port),
+    url: url(),
     get status() {
       return status();
     },
+    queue: background.queue,
     drain(graceMs) {
       draining ??= drain(graceMs);
       return draining;
@@ -179,7 +211,7 @@ async function openHost(
   { options, clock, random, log, files }: MemberEnvironment,
   metrics: Metrics,
   closers: Closers,
-  onHeadMoved: (actor: ActorId) => void,
+  listeners: HostListeners,
 ): Promise<ActorHost> {
   const { dataDir } = options.server;
   const journal = await Journal.open({
@@ -204,13 +236,29 @@ async function openHost(
       repositoryActor,
       branchActor({ commitNodesMax: options.limits.commitNodesMax }),
       locksActor,
+      jobsActor(jobsLimits(options.limits)),
     ],
     limits: hostLimits(options.limits),
-    observer: hostObserver(metrics, log, onHeadMoved),
+    observer: hostObserver(metrics, log, listeners),
   });
   closers.add(() => host.close());
   await host.recover();
   return host;
+}
+
+function openJobs(
+  { clock, jobHandlers, log, options, random }: MemberEnvironment,
+  host: ActorHost,
+): MemberJobs {
+  return new MemberJobs({
+    router: host,
+    lifecycle: host,
+    clock,
+    random,
+    log,
+    workers: options.limits.jobWorkers,
+    ...(jobHandlers === undefined ? {} : { handlers: jobHandlers }),
+  });
 }
 
 function watch(metrics: Metrics, host: ActorHost, server: HttpServer, closers: Closers): void {

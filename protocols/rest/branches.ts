@@ -151,7 +151,7 @@ function createRoute(context: BranchesContext): RestRoute {
     docs: {
       summary: 'Create a branch',
       description:
-        'A fork of `upstream_branch` at its head or at `from_revision`: content, indexes, schema and history up to there. With `from_revision` alone the default branch is forked if it has the revision, else whichever branch has it. With neither the branch is empty, its head `0-0`: the first write brings the built-in types, as a system revision of its own before it. `upstream_branch` of an answer is `main` when nobody named one.',
+        'A fork of `upstream_branch` at its head or at `from_revision`: content, indexes, schema and history up to there, all of it at once. What the copy has of later revisions is never shown; the background job `RevisionHistoryCopy(repository/branch)` removes it. With `from_revision` alone the default branch is forked if it has the revision, else whichever branch has it. With neither the branch is empty, its head `0-0`: the first write brings the built-in types, as a system revision of its own before it. `upstream_branch` of an answer is `main` when nobody named one.',
       tag,
       requestSchema: {
         type: 'object',
@@ -166,7 +166,7 @@ function createRoute(context: BranchesContext): RestRoute {
           include_revision_history: {
             type: 'boolean',
             default: true,
-            description: 'Accepted; a fork always has its history.',
+            description: 'Accepted, and changes nothing: a fork always has its history.',
           },
         },
       },

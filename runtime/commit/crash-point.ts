@@ -37,6 +37,8 @@ export const crashPointNames = [
   'before-job-relay',
   /** The queue has a job, and the outbox it came from still has it too. */
   'after-job-relay',
+  /** A job has done a part of its work. */
+  'mid-job',
   /** A job has done all of its work, the queue does not know. */
   'before-job-complete',
   /** Every shard is past a journal segment that still exists. */

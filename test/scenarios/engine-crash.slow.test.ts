@@ -25,6 +25,7 @@ const hits: Readonly<Record<CrashPointName, readonly number[]>> = {
   // The child has no jobs: jobs-crash.slow.test.ts strikes these.
   'before-job-relay': [],
   'after-job-relay': [],
+  'mid-job': [],
   'before-job-complete': [],
   'before-segment-removal': [1, 4],
   'after-segment-removal': [1, 4],

@@ -3,9 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { branchActor } from '#actors/branch/branch-actor.ts';
 import { locksActor } from '#actors/locks/locks-actor.ts';
+import { jobsActor } from '#actors/jobs/jobs-actor.ts';
 import { repositoryActor } from '#actors/repository/repository-actor.ts';
 import { tenantActor } from '#actors/tenant/tenant-actor.ts';
-import { hostLimits } from '#cluster/member/host-limits.ts';
+import { hostLimits, jobsLimits } from '#cluster/member/host-limits.ts';
 import { policyFor } from '#runtime/access/policy.ts';
 import type { AdminPrincipal, Principal } from '#runtime/access/principal.ts';
 import { ActorHost } from '#runtime/actor/actor-host.ts';
@@ -75,6 +76,7 @@ export class HostFixture {
       repositoryActor,
       branchActor({ commitNodesMax: defaultLimits.commitNodesMax }),
       locksActor,
+      jobsActor(jobsLimits(defaultLimits)),
     ],
     logOver: (journal: Log) => Log = (journal) => journal,
     clock: Clock = systemClock,

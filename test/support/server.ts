@@ -6,6 +6,7 @@ import { type Clock, systemClock } from '#runtime/base/clock.ts';
 import type { FileSystem } from '#runtime/base/file-system.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { loadOptions } from '#runtime/config/load-options.ts';
+import type { JobHandler } from '#runtime/jobs/job-handler.ts';
 import { createLog } from '#runtime/telemetry/log-context.ts';
 import { HttpClient, type TestRequest, type TestResponse } from './http-client.ts';
 
@@ -21,6 +22,8 @@ export interface TestServerOptions {
   /** Text of a configuration file. */
   readonly config?: string;
   readonly clock?: Clock;
+  /** Does background jobs besides those of the product. */
+  readonly jobHandlers?: readonly JobHandler[];
   readonly files?: FileSystem;
 }
 
@@ -65,7 +68,7 @@ class InProcessServer implements TestServer {
   }
 
   async open(): Promise<void> {
-    const { env, config, clock = systemClock, files } = this.#settings;
+    const { env, config, clock = systemClock, files, jobHandlers } = this.#settings;
     const options = loadOptions(
       {
         PORT: '0',
@@ -89,6 +92,7 @@ class InProcessServer implements TestServer {
       version: '0.0.0-test',
       print: (text) => void this.printed.push(text),
       ...(files === undefined ? {} : { files }),
+      ...(jobHandlers === undefined ? {} : { jobHandlers }),
     });
     this.#client = new HttpClient(this.#member.port);
     if (this.#adminToken === undefined && (env === undefined || !('SVC_ADMIN_PASSWORD' in env))) {

@@ -11,18 +11,37 @@ import { systemClock } from '#runtime/base/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import type { Caller } from '#runtime/commit/behaviour.ts';
 import { parseRevision } from '#runtime/content/revision.ts';
+import type { LogEntry } from '#runtime/log/log-entry.ts';
+import type { Log } from '#runtime/log/ports.ts';
 import { silentLog } from '#runtime/telemetry/log-context.ts';
 import { callers, HostFixture } from '#test/support/host-fixture.ts';
+import { jobsOn } from '#test/support/member-jobs-fixture.ts';
 
 let fixture: HostFixture;
 let provisioning: MemberProvisioning;
 let branches: MemberBranches;
 let repository: RepositoryAddress;
+/** Actors that wrote something, in order. */
+const writers: string[] = [];
+
+/** A log that notes whose effects it is given. */
+function noting(log: Log): Log {
+  return new Proxy(log, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name);
+      if (typeof value !== 'function') return value;
+      return (...given: unknown[]) => {
+        if (name === 'append') writers.push((given[0] as LogEntry).actor);
+        return Reflect.apply(value, target, given);
+      };
+    },
+  });
+}
 
 beforeEach(async () => {
-  fixture = await HostFixture.open();
+  fixture = await HostFixture.open(undefined, noting);
   provisioning = new MemberProvisioning(fixture.host, fixture.host, systemRandom);
-  branches = new MemberBranches(fixture.host, fixture.host, systemRandom);
+  branches = new MemberBranches(fixture.host, fixture.host, systemRandom, jobsOn(fixture, 0));
   await provisioning.bootstrap(() =>
     Promise.resolve({ username: 'admin', email: null, passwordHash: 'hash', mustChangePassword: false }),
   );
@@ -112,6 +131,47 @@ describe('MemberBranches', () => {
     expect(parts()).toHaveLength(before.length - 1);
     await fixture.reopen();
     expect(parts()).toHaveLength(before.length - 1);
+  });
+});
+
+describe('a fork', () => {
+  it('enqueues what remains to be done with its registration; an empty branch and a refused one nothing', async () => {
+    const jobs = jobsOn(fixture, 0);
+    const list = () => jobs.queue.list(`default/${repository.part}`, { limit: 10, offset: 0 }, callers.admin);
+    await create('blank');
+    expect(fixture.host.exists(`default/${repository.part}/jobs`)).toBe(false);
+    const fork = await create('dev', { upstreamBranch: 'main' });
+    expect(await list()).toMatchObject([
+      {
+        type: 'RevisionHistoryCopy',
+        about: 'blog/dev',
+        state: 'scheduled',
+        priority: 'low',
+        payload: { branch: actorOf(fork) },
+      },
+    ]);
+    await expect(create('dev', { upstreamBranch: 'main' })).rejects.toMatchObject({
+      code: 'BRANCH_ALREADY_EXISTS',
+    });
+    await expect(create('x', { upstreamBranch: 'main', createdBy: 'x'.repeat(1_001) })).rejects.toMatchObject(
+      { code: 'VALIDATION_FAILED' },
+    );
+    expect(await list()).toHaveLength(1);
+    await jobs.drain(0);
+  });
+
+  it('moves its head by writing to its own branch alone: locks, pools, jobs and identities stay [BR-018]', async () => {
+    const fork = await create('dev', { upstreamBranch: 'main' });
+    const { head } = standing(fork);
+    await fixture.command(actorOf(fork), {
+      type: 'PutDefinition',
+      kind: 'node_type',
+      definition: { name: 'own:Type' },
+    } as never);
+    writers.length = 0;
+    await fixture.command(actorOf(fork), { type: 'MoveHead', revision: head } as never);
+    expect(writers).toEqual([actorOf(fork)]);
+    expect(standing(fork).head).toBe(head);
   });
 });
 

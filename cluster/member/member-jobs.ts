@@ -1,0 +1,120 @@
+import { LocalQueue } from '#actors/jobs/local-queue.ts';
+import { actorId } from '#runtime/actor/actor-id.ts';
+import type { ActorId, ActorLifecycle, Router } from '#runtime/actor/ports.ts';
+import type { Clock } from '#runtime/base/clock.ts';
+import type { Random } from '#runtime/base/random.ts';
+import type { JobHandler } from '#runtime/jobs/job-handler.ts';
+import { OutboxRelay } from '#runtime/jobs/outbox-relay.ts';
+import type { JobScope, Queue } from '#runtime/jobs/ports.ts';
+import type { Log } from '#runtime/telemetry/log-context.ts';
+import { JobRunner } from './job-runner.ts';
+import { registeredRepositories } from './registered-repositories.ts';
+import { RevisionHistoryCopy } from './revision-history-copy.ts';
+
+/** What the jobs of a member work with. */
+export interface MemberJobsEnvironment {
+  readonly router: Router;
+  readonly lifecycle: ActorLifecycle;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  /** Jobs worked on at once; 0: none. */
+  readonly workers: number;
+  /** Handlers besides those of the product. */
+  readonly handlers?: readonly JobHandler[];
+}
+
+/** The background jobs of a member: the queue, the way from outboxes to it, and who does the work. */
+export class MemberJobs {
+  readonly queue: Queue;
+  readonly #queue: LocalQueue;
+  readonly #relay: OutboxRelay;
+  readonly #runner: JobRunner;
+  readonly #router: Router;
+  readonly #log: Log;
+  #recovery: Promise<void> = Promise.resolve();
+  #isDraining = false;
+
+  constructor(environment: MemberJobsEnvironment) {
+    const { clock, handlers = [], lifecycle, log, random, router, workers } = environment;
+    this.#router = router;
+    this.#log = log;
+    this.#queue = new LocalQueue({
+      router,
+      lifecycle,
+      clock,
+      random,
+      onFailure: (repository, error) =>
+        log.error('the jobs of a repository cannot be read', { repository, error }),
+    });
+    this.queue = this.#queue;
+    this.#relay = new OutboxRelay({ router, queue: this.#queue, clock, random, log });
+    const own = [new RevisionHistoryCopy(router, clock)];
+    this.#runner = new JobRunner({
+      queue: this.#queue,
+      handlers: [...own, ...handlers],
+      clock,
+      log,
+      workers,
+    });
+  }
+
+  /** Jobs worked on at once. */
+  get workers(): number {
+    return this.#runner.workers;
+  }
+
+  /** Types of jobs that are done here. */
+  get types(): readonly string[] {
+    return this.#runner.types;
+  }
+
+  /** Makes the queue of a repository; before the commit that enqueues its first job. */
+  prepare(scope: JobScope): Promise<void> {
+    return this.#queue.prepare(scope);
+  }
+
+  /** Brings what an actor has committed to the queue, see {@link OutboxRelay.deliver}. */
+  deliver(actor: ActorId): Promise<void> {
+    return this.#relay.deliver(actor);
+  }
+
+  /**
+   * Begins to work. What is left of earlier processes is looked for in the background: in every repository that has
+   * ever had a job, its queue and the outbox of its repository actor, the only one that enqueues.
+   */
+  start(): void {
+    this.#runner.start();
+    this.#recovery = this.#recover().catch((error) =>
+      this.#log.error('the jobs of earlier processes could not be looked for', { error }),
+    );
+  }
+
+  /**
+   * Takes no further job and gives back those under way, for up to `graceMs`; actors must still be there.
+   */
+  async drain(graceMs: number): Promise<void> {
+    this.#isDraining = true;
+    await this.#runner.drain(graceMs);
+    await this.#relay.close();
+    await this.#recovery;
+    this.#queue.close();
+  }
+
+  async #recover(): Promise<void> {
+    for await (const { parts, tenant } of registeredRepositories(this.#router)) {
+      for (const part of parts) {
+        if (this.#isDraining) return;
+        await this.#recoverRepository(actorId(tenant, part));
+      }
+    }
+  }
+
+  async #recoverRepository(scope: JobScope): Promise<void> {
+    try {
+      if (await this.#queue.recover(scope)) await this.#relay.deliver(`${scope}/repository`);
+    } catch (error) {
+      this.#log.error('the jobs of a repository cannot be taken up', { repository: scope, error });
+    }
+  }
+}

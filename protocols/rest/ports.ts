@@ -4,6 +4,7 @@ import type { AccessFlags } from '#runtime/access/principal.ts';
 import type { ActorId, Delivery } from '#runtime/actor/ports.ts';
 import type { JsonObject } from '#runtime/content/json-value.ts';
 import type { Revision } from '#runtime/content/revision.ts';
+import type { MemberLoad } from '#runtime/directory/ports.ts';
 import type { FoundBranch } from './repository-directory.ts';
 
 /** What a repository is made from. Values are unchecked. */
@@ -136,4 +137,93 @@ export interface LocksProvisioning {
    * @throws {ServiceError} `BRANCH_NOT_FOUND` when the branch was deleted since it was found
    */
   createLocks(branch: FoundBranch): Promise<void>;
+}
+
+/** How far a member is, as another one sees it: `suspect` is one that has not been heard of for a while. */
+export type SeenMemberState = 'starting' | 'ready' | 'draining' | 'suspect';
+
+/** A member of the cluster. */
+export interface SeenMember {
+  readonly id: string;
+  /** Where clients reach it, without a trailing slash. */
+  readonly url: string;
+  /** Version of the product it runs; empty while it is not known. */
+  readonly version: string;
+  readonly state: SeenMemberState;
+  /** The one that answers. */
+  readonly isSelf: boolean;
+  readonly load: MemberLoad;
+}
+
+/** A member that follows a partition. */
+export interface SeenFollower {
+  readonly member: string;
+  /** Whether it follows closely enough to take over at once. */
+  readonly isWarm: boolean;
+  /** Records of the log it has not applied yet; undefined where the member that answers cannot know. */
+  readonly recordsBehind: number | undefined;
+}
+
+/** A partition: its log, and who has it. */
+export interface SeenPartition {
+  /** From 0. */
+  readonly partition: number;
+  /** Undefined while nobody is known to own it. */
+  readonly owner: { readonly member: string; readonly epoch: number } | undefined;
+  /** Position of the newest record in its log; undefined where the member that answers cannot know. */
+  readonly lastSequence: number | undefined;
+  /** Best first: the first one is to take over. */
+  readonly followers: readonly SeenFollower[];
+  /** Why nothing is written to it until an operator decides; undefined where nothing is wrong. */
+  readonly quarantine: string | undefined;
+}
+
+/** A NATS server. */
+export interface SeenNatsServer {
+  readonly name: string;
+  /** Empty while it is not known. */
+  readonly version: string;
+  readonly isReachable: boolean;
+  /** Whether it flushes before it acknowledges; undefined where its monitoring page is not configured. */
+  readonly syncsAlways: boolean | undefined;
+}
+
+/** The cluster as one member sees it; facts only, what is wrong with them is concluded by the reader. */
+export interface ClusterOverview {
+  readonly mode: 'embedded' | 'cluster';
+  /** Durability class in force. */
+  readonly durability: string;
+  /** Why this one, for people. */
+  readonly durabilityReason: string;
+  /** Followers each partition ought to have, as far as there are members. */
+  readonly followersWanted: number;
+  /** By name. */
+  readonly members: readonly SeenMember[];
+  /** By number. */
+  readonly partitions: readonly SeenPartition[];
+  /** By name; empty in embedded mode. */
+  readonly natsServers: readonly SeenNatsServer[];
+  /** What is to be said of the settings of the NATS servers, a sentence each. */
+  readonly natsRemarks: readonly string[];
+}
+
+/** What an operator wants to know of the cluster. Implemented by the process that is a member of it. */
+export interface ClusterStatus {
+  /**
+   * The cluster as this member sees it now. Whatever cannot be found out in time is left undefined: this is asked
+   * for when things are broken.
+   *
+   * @param signal ends asking others
+   */
+  read(signal: AbortSignal): Promise<ClusterOverview>;
+}
+
+/** Something a member lacks, so that another one serves better. */
+export interface MissingPart {
+  /** `nats`: no connection; `owners`: it has not heard who owns what; `followers`: it has not caught up. */
+  readonly part: 'nats' | 'owners' | 'followers';
+  /** For people. */
+  readonly message: string;
+  /** Partitions it is about; empty where it is about all. */
+  readonly partitions: readonly number[];
 }

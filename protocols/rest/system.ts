@@ -1,5 +1,6 @@
 import { policyFor, requireAdministrator } from '#runtime/access/policy.ts';
 import { SYSTEM_TENANT } from '#runtime/access/system-tenant.ts';
+import type { MissingPart } from './ports.ts';
 import type { RestRequest, RestRoute } from './rest-context.ts';
 
 /** How far a member is. */
@@ -14,6 +15,11 @@ export interface MemberStatus {
   readonly mode: 'embedded' | 'cluster';
   /** What an answered write has survived. */
   readonly durability: string;
+  /**
+   * What it lacks to serve as well as the others. Only what another member may have belongs here: for what no member
+   * has, a load balancer would take all of them out, and a small outage would become a whole one.
+   */
+  readonly missing: readonly MissingPart[];
 }
 
 /** What the system routes work with. */
@@ -33,6 +39,17 @@ const statusSchema = {
     version: { type: 'string' },
     mode: { type: 'string', enum: ['embedded', 'cluster'] },
     durability: { type: 'string' },
+    missing: {
+      type: 'array',
+      items: {
+        type: 'object',
+        properties: {
+          part: { type: 'string', enum: ['nats', 'owners', 'followers'] },
+          message: { type: 'string' },
+          partitions: { type: 'array', items: { type: 'integer' } },
+        },
+      },
+    },
   },
 } as const;
 
@@ -72,16 +89,22 @@ function readyRoute(context: SystemContext): RestRoute {
     auth: 'none',
     docs: {
       summary: 'Whether the member takes requests',
+      description:
+        'For load balancers and for whoever restarts one member after the other. In a cluster a member that has just started is ready when it is connected, knows the owner of every partition and has caught up with those it follows; later it is not ready while it has no connection to NATS.',
       tag,
       responses: {
         200: { description: 'It does.', schema: statusSchema },
-        503: { description: 'It is starting or draining: send requests elsewhere.', schema: statusSchema },
+        503: {
+          description:
+            'It is starting or draining, or `missing` says what it lacks: send requests elsewhere. One that gets a request all the same answers it as well as it can.',
+          schema: statusSchema,
+        },
       },
     },
     handler() {
       const status = context.status();
       return {
-        status: status.state === 'ready' ? 200 : 503,
+        status: status.state === 'ready' && status.missing.length === 0 ? 200 : 503,
         headers: { 'Cache-Control': 'no-store' },
         json: status,
       };

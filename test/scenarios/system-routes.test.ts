@@ -23,7 +23,7 @@ describe('liveness and readiness', () => {
     const answer = await server.request('GET', '/ready');
     expect([answer.status, answer.json]).toEqual([
       200,
-      { state: 'ready', version: '0.0.0-test', mode: 'embedded', durability: 'local' },
+      { state: 'ready', version: '0.0.0-test', mode: 'embedded', durability: 'local', missing: [] },
     ]);
   });
 });

@@ -1,0 +1,138 @@
+import { hostname } from 'node:os';
+import type {
+  ClusterOverview,
+  ClusterStatus,
+  SeenMember,
+  SeenNatsServer,
+  SeenPartition,
+} from '#protocols/rest/ports.ts';
+import type { MemberState } from '#protocols/rest/system.ts';
+import type { Directory, MemberLoad, MemberView } from '#runtime/directory/ports.ts';
+import { LocalDirectory } from '#runtime/embedded/local-directory.ts';
+
+/** What a member knows of the logs of its partitions; a single member has none. */
+export interface LogProgress {
+  /** Position of the newest record in the log of a partition; undefined where it is not known here. */
+  lastSequence(partition: number): number | undefined;
+  /** Records a follower has not applied; undefined where it is not known here. */
+  recordsBehind(partition: number, member: string): number | undefined;
+  /** Why a partition takes no writes until an operator decides; undefined where nothing is wrong. */
+  quarantine(partition: number): string | undefined;
+}
+
+/** What is known of the NATS servers. */
+export interface NatsView {
+  readonly servers: readonly SeenNatsServer[];
+  /** What is to be said of their settings, a sentence each. */
+  readonly remarks: readonly string[];
+}
+
+/** What the status of a cluster is put together from. */
+export interface ClusterStatusSources {
+  readonly mode: 'embedded' | 'cluster';
+  readonly directory: Directory;
+  /** How far this member is; it knows that better than the directory. */
+  readonly state: () => MemberState;
+  readonly durability: string;
+  /** Why this class, for people. */
+  readonly durabilityReason: string;
+  /** Followers each partition ought to have. */
+  readonly followersWanted: number;
+  readonly progress: LogProgress;
+  /** Asks the servers; must not reject for one that does not answer. */
+  readonly nats: (signal: AbortSignal) => Promise<NatsView>;
+}
+
+/** The state of the cluster as the directory of a member and its logs tell it. */
+export class MemberClusterStatus implements ClusterStatus {
+  readonly #sources: ClusterStatusSources;
+
+  constructor(sources: ClusterStatusSources) {
+    this.#sources = sources;
+  }
+
+  async read(signal: AbortSignal): Promise<ClusterOverview> {
+    const { directory, durability, durabilityReason, followersWanted, mode } = this.#sources;
+    const { servers, remarks } = await this.#sources.nats(signal);
+    const members = directory.members();
+    return {
+      mode,
+      durability,
+      durabilityReason,
+      followersWanted,
+      members: members.map((member) => this.#seen(member)),
+      partitions: Array.from({ length: directory.partitions }, (_, partition) =>
+        this.#partition(partition, members),
+      ),
+      natsServers: servers,
+      natsRemarks: remarks,
+    };
+  }
+
+  #seen({ id, url, version, isSelf, isSuspect, isDraining, load }: MemberView): SeenMember {
+    const state = isSelf ? this.#sources.state() : isSuspect ? 'suspect' : isDraining ? 'draining' : 'ready';
+    return { id, url, version, state, isSelf, load };
+  }
+
+  #partition(partition: number, members: readonly MemberView[]): SeenPartition {
+    const { directory, progress } = this.#sources;
+    const known = directory.ownerOf(partition);
+    // One that is not heard of may be the owner still; nobody gets an answer from it.
+    const isSilent = members.some(({ id, isSuspect }) => id === known?.id && isSuspect);
+    const owner = isSilent ? undefined : known;
+    return {
+      partition,
+      owner: owner === undefined ? undefined : { member: owner.id, epoch: owner.epoch },
+      lastSequence: progress.lastSequence(partition),
+      followers: directory.followersOf(partition).map(({ id }) => ({
+        member: id,
+        isWarm: members.some((member) => member.id === id && member.warm.includes(partition)),
+        recordsBehind: progress.recordsBehind(partition, id),
+      })),
+      quarantine: progress.quarantine(partition),
+    };
+  }
+}
+
+/** A member that is alone. */
+export interface LoneMember {
+  /** Its configured name; without one it is called by host and port. */
+  readonly name: string | undefined;
+  /** Where it is reached; known once it listens. */
+  readonly url: () => string;
+  readonly version: string;
+  readonly state: () => MemberState;
+  readonly durability: string;
+  readonly load: () => MemberLoad;
+}
+
+/** The state of a cluster of one: everything is here. */
+export function loneClusterStatus({
+  durability,
+  load,
+  name,
+  state,
+  url,
+  version,
+}: LoneMember): ClusterStatus {
+  const member = {
+    get id() {
+      return name ?? `${hostname()}:${new URL(url()).port}`;
+    },
+    get url() {
+      return url();
+    },
+    version,
+    load,
+  };
+  return new MemberClusterStatus({
+    mode: 'embedded',
+    directory: new LocalDirectory(member),
+    state,
+    durability,
+    durabilityReason: 'configured, or the best of a single member',
+    followersWanted: 0,
+    progress: { lastSequence: () => undefined, recordsBehind: () => undefined, quarantine: () => undefined },
+    nats: () => Promise.resolve({ servers: [], remarks: [] }),
+  });
+}

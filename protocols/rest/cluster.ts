@@ -1,0 +1,144 @@
+import { policyFor, requireAdministrator } from '#runtime/access/policy.ts';
+import { SYSTEM_TENANT } from '#runtime/access/system-tenant.ts';
+import type { JsonSchema } from '#protocols/http/route.ts';
+import { clusterWarnings, clusterWarningSeverities } from './cluster-warnings.ts';
+import type { ClusterOverview, ClusterStatus, SeenMember, SeenNatsServer, SeenPartition } from './ports.ts';
+import type { RestRoute } from './rest-context.ts';
+
+/** What the route works with. */
+export interface ClusterContext {
+  readonly cluster: ClusterStatus;
+}
+
+const number = { type: 'integer' } as const;
+const text = { type: 'string' } as const;
+const flag = { type: 'boolean' } as const;
+const listOf = (properties: JsonSchema): JsonSchema => ({
+  type: 'array',
+  items: { type: 'object', properties },
+});
+
+const overviewSchema = {
+  type: 'object',
+  properties: {
+    mode: { type: 'string', enum: ['embedded', 'cluster'] },
+    durability: { ...text, description: 'The class in force.' },
+    durability_reason: { ...text, description: 'Why this one.' },
+    followers_wanted: number,
+    members: listOf({
+      id: text,
+      address: text,
+      version: text,
+      state: { type: 'string', enum: ['starting', 'ready', 'draining', 'suspect'] },
+      is_self: { ...flag, description: 'The member that answers.' },
+      load: {
+        type: 'object',
+        properties: { requests_in_flight: number, open_actors: number, pending_bytes: number },
+      },
+    }),
+    partitions: listOf({
+      partition: number,
+      state: { type: 'string', enum: ['owned', 'unowned', 'quarantined'] },
+      owner: { type: ['string', 'null'] },
+      epoch: { type: ['integer', 'null'] },
+      last_sequence: { type: ['integer', 'null'] },
+      followers: listOf({ member: text, is_warm: flag, records_behind: { type: ['integer', 'null'] } }),
+    }),
+    nats_servers: listOf({
+      name: text,
+      version: text,
+      state: { type: 'string', enum: ['reachable', 'unreachable'] },
+      syncs_always: { type: ['boolean', 'null'] },
+    }),
+    warnings: listOf({
+      code: { type: 'string', enum: Object.keys(clusterWarningSeverities) },
+      severity: { type: 'string', enum: ['notice', 'alarm'] },
+      message: text,
+    }),
+  },
+} as const;
+
+/**
+ * The cluster for whoever runs it: who is there, who owns what, how far the followers are, what is wrong.
+ *
+ * @see Reliability: NATS settings and versions
+ */
+export function clusterRoutes(context: ClusterContext): readonly RestRoute[] {
+  return [
+    {
+      method: 'GET',
+      pattern: '/api/management/cluster',
+      operationId: 'readCluster',
+      body: 'none',
+      auth: 'required',
+      docs: {
+        summary: 'The state of the cluster',
+        description:
+          'Members, partitions with their owners and followers, NATS servers and warnings, as the member that answers sees them. What it cannot find out is null. A single member answers for itself.',
+        tag: 'System',
+        responses: {
+          200: { description: 'The cluster.', schema: overviewSchema },
+          403: { description: 'The caller is no administrator of the system.' },
+        },
+      },
+      async handler(request) {
+        requireAdministrator(policyFor(request.principal, SYSTEM_TENANT), request.principal);
+        const overview = await context.cluster.read(request.signal);
+        return { status: 200, headers: { 'Cache-Control': 'no-store' }, json: clusterJson(overview) };
+      },
+    },
+  ];
+}
+
+/** The cluster as it stands in the answer. */
+export function clusterJson(overview: ClusterOverview) {
+  return {
+    mode: overview.mode,
+    durability: overview.durability,
+    durability_reason: overview.durabilityReason,
+    followers_wanted: overview.followersWanted,
+    members: overview.members.map(memberJson),
+    partitions: overview.partitions.map(partitionJson),
+    nats_servers: overview.natsServers.map(natsServerJson),
+    warnings: clusterWarnings(overview),
+  };
+}
+
+function memberJson({ id, url, version, state, isSelf, load }: SeenMember) {
+  return {
+    id,
+    address: url,
+    version,
+    state,
+    is_self: isSelf,
+    load: {
+      requests_in_flight: load.requestsInFlight,
+      open_actors: load.openActors,
+      pending_bytes: load.pendingBytes,
+    },
+  };
+}
+
+function partitionJson({ partition, owner, lastSequence, followers, quarantine }: SeenPartition) {
+  return {
+    partition,
+    state: quarantine !== undefined ? 'quarantined' : owner === undefined ? 'unowned' : 'owned',
+    owner: owner?.member ?? null,
+    epoch: owner?.epoch ?? null,
+    last_sequence: lastSequence ?? null,
+    followers: followers.map(({ member, isWarm, recordsBehind }) => ({
+      member,
+      is_warm: isWarm,
+      records_behind: recordsBehind ?? null,
+    })),
+  };
+}
+
+function natsServerJson({ name, version, isReachable, syncsAlways }: SeenNatsServer) {
+  return {
+    name,
+    version,
+    state: isReachable ? 'reachable' : 'unreachable',
+    syncs_always: syncsAlways ?? null,
+  };
+}

@@ -1,0 +1,62 @@
+import { describe, expect, it } from 'vitest';
+import { Readiness } from '#cluster/member/readiness.ts';
+import { HeardMembers } from '#test/support/heard-members.ts';
+
+/** Two members, the first of which owns everything. */
+function twoMembers() {
+  const members = new HeardMembers(3, 'a', 'b');
+  members.pass(5);
+  for (const partition of [0, 1, 2]) members.registry('a').claim(partition, 1);
+  let isConnected = true;
+  const readiness = new Readiness({ directory: members.directory('b'), isConnected: () => isConnected });
+  return {
+    members,
+    parts: () => readiness.missing().map(({ part, partitions }) => [part, ...partitions]),
+    connect: (value: boolean) => {
+      isConnected = value;
+    },
+  };
+}
+
+describe('the readiness of a member', () => {
+  it('waits for the owners, then for the logs it follows, in this order', () => {
+    const { members, parts } = twoMembers();
+    expect(parts()).toEqual([['owners', 0, 1, 2]]);
+    members.pass(1);
+    expect(parts()).toEqual([['followers', 0, 1, 2]]);
+    members.registry('b').setWarm([0, 2]);
+    expect(parts()).toEqual([['followers', 1]]);
+    members.registry('b').setWarm([0, 1, 2]);
+    expect(parts()).toEqual([]);
+  });
+
+  it('does not wait for the log of a partition it owns', () => {
+    const { members, parts } = twoMembers();
+    members.pass(1);
+    members.registry('b').setWarm([0, 1]);
+    members.registry('b').claim(2, 2);
+    expect(parts()).toEqual([]);
+  });
+
+  it('is not lost when an owner goes: no other member knows one either', () => {
+    const { members, parts } = twoMembers();
+    members.pass(1);
+    members.registry('b').setWarm([0, 1, 2]);
+    expect(parts()).toEqual([]);
+    members.registry('a').stop();
+    members.registry('b').setWarm([]);
+    members.pass(10);
+    expect(members.directory('b').ownerOf(0)).toBeUndefined();
+    expect(parts()).toEqual([]);
+  });
+
+  it('is lost and found with the connection', () => {
+    const { members, connect, parts } = twoMembers();
+    members.pass(1);
+    members.registry('b').setWarm([0, 1, 2]);
+    connect(false);
+    expect(parts()).toEqual([['nats']]);
+    connect(true);
+    expect(parts()).toEqual([]);
+  });
+});

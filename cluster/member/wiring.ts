@@ -31,7 +31,6 @@ import { LazyUpgrades } from './built-in-upgrades.ts';
 import { embeddedDurability } from './embedded-durability.ts';
 import { firstAdmin } from './first-admin.ts';
 import { hostLimits, jobsLimits } from './host-limits.ts';
-import { loneClusterStatus } from './member-cluster-status.ts';
 import { MemberJobs } from './member-jobs.ts';
 import { type HostListeners, hostObserver, journalReport, requestObserver, timedFiles } from './observers.ts';
 import { MemberProvisioning } from './provisioning.ts';
@@ -133,7 +132,6 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
     version: environment.version,
     mode: 'embedded',
     durability: embeddedDurability(options),
-    missing: [],
   });
   const tokens = new AdminTokens(secrets.jwtSecret.reveal(), clock, random);
   const routes = memberRoutes({
@@ -149,17 +147,6 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
     throttle: new LoginThrottle(clock),
     metrics,
     status,
-    cluster: loneClusterStatus({
-      name: serverOptions.memberId,
-      url: () => url(),
-      version: environment.version,
-      state: () => state,
-      durability: embeddedDurability(options),
-      load: () => ({
-        requestsInFlight: server.inFlightCount,
-        openActors: host.openActors,
-        pendingBytes: host.pendingBytes,
-      }),
     }),
     version: environment.version,
   });

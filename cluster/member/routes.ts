@@ -1,6 +1,7 @@
 import { buildOpenApi, type OpenApiDocument } from '#protocols/http/openapi.ts';
 import { type AdminAuthContext, adminAuthRoutes } from '#protocols/rest/admin-auth.ts';
 import { type BranchesContext, branchRoutes } from '#protocols/rest/branches.ts';
+import { type ClusterContext, clusterRoutes } from '#protocols/rest/cluster.ts';
 import { contentRoutes } from '#protocols/rest/content-routes.ts';
 import { contentSchemas } from '#protocols/rest/content-schemas.ts';
 import { jobRoutes, type JobsContext } from '#protocols/rest/jobs.ts';
@@ -18,6 +19,7 @@ import { workspaceRoutes } from '#protocols/rest/workspaces.ts';
 export type RoutesContext = AdminAuthContext &
   RepositoriesContext &
   BranchesContext &
+  ClusterContext &
   JobsContext &
   TenantsContext &
   Omit<SystemContext, 'openApi'> & { readonly version: string };
@@ -37,6 +39,7 @@ export function memberRoutes(context: RoutesContext): readonly RestRoute[] {
   };
   const routes: readonly RestRoute[] = [
     ...systemRoutes({ status: () => context.status(), metrics: context.metrics, openApi }),
+    ...clusterRoutes(context),
     ...adminAuthRoutes(context),
     ...tenantRoutes(context),
     ...repositoryRoutes(context),

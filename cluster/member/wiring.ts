@@ -31,6 +31,7 @@ import { LazyUpgrades } from './built-in-upgrades.ts';
 import { embeddedDurability } from './embedded-durability.ts';
 import { firstAdmin } from './first-admin.ts';
 import { hostLimits, jobsLimits } from './host-limits.ts';
+import { loneClusterStatus } from './member-cluster-status.ts';
 import { MemberJobs } from './member-jobs.ts';
 import { type HostListeners, hostObserver, journalReport, requestObserver, timedFiles } from './observers.ts';
 import { MemberProvisioning } from './provisioning.ts';
@@ -132,6 +133,7 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
     version: environment.version,
     mode: 'embedded',
     durability: embeddedDurability(options),
+    missing: [],
   });
   const tokens = new AdminTokens(secrets.jwtSecret.reveal(), clock, random);
   const routes = memberRoutes({
@@ -147,6 +149,17 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
     throttle: new LoginThrottle(clock),
     metrics,
     status,
+    cluster: loneClusterStatus({
+      name: serverOptions.memberId,
+      url: () => url(),
+      version: environment.version,
+      state: () => state,
+      durability: embeddedDurability(options),
+      load: () => ({
+        requestsInFlight: server.inFlightCount,
+        openActors: host.openActors,
+        pendingBytes: host.pendingBytes,
+      }),
     }),
     version: environment.version,
   });

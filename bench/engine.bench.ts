@@ -62,8 +62,8 @@ const host = new ActorHost({
 const principal: Principal = { kind: 'system', tenant: 'default' };
 const caller: Caller = { principal, policy: policyFor(principal, 'default') };
 const branch = 'default/bench~1/main~1/branch';
-host.create('default/bench~1/repository');
-host.create(branch);
+await host.create('default/bench~1/repository');
+await host.create(branch);
 const type = {
   name: 'bench:Article',
   properties: [

@@ -1,6 +1,6 @@
-import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { ARTICLES_PER_FOLDER, defineCorpus, nodesUrl } from './support/corpus.ts';
+import { diskBytesOf } from './support/disk.ts';
 import { type GroveServer, newDataDir } from './support/grove-server.ts';
 import { loadArticles } from './support/load-articles.ts';
 import { probe } from './support/probe.ts';
@@ -155,9 +155,7 @@ async function measureStarts(
   await probe(server, `${nodesUrl}/f-0/n-0`, '"name":"n-0"');
   const firstReadMs = performance.now() - began;
   const opened = memoryOf(server.pid);
-  const diskBytes = Number(
-    execFileSync('du', ['-s', '--block-size=1', running.dataDir], { encoding: 'utf8' }).split('\t')[0],
-  );
+  const diskBytes = diskBytesOf(running.dataDir);
   return {
     server,
     seen: { idle, opened, firstReadMs, readyMs: median(readyMs), readyAfterKillMs, diskBytes },

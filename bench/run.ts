@@ -8,11 +8,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { creates } from './creates.bench.ts';
+import { forks } from './forks.bench.ts';
 import { growth } from './growth.bench.ts';
+import { history } from './history.bench.ts';
 import { listings } from './listings.bench.ts';
+import { merges } from './merges.bench.ts';
 import { reads } from './reads.bench.ts';
+import { storage } from './storage.bench.ts';
 import { Disturbance } from './support/disturbance.ts';
-import { describeMachine } from './support/machine.ts';
+import { describeMachine, leaveServerCore } from './support/machine.ts';
 import { requiredProgram, versionOf } from './support/programs.ts';
 import type { Plan, Question } from './support/question.ts';
 import { progress, Stage } from './support/stage.ts';
@@ -22,13 +26,25 @@ import { updates } from './updates.bench.ts';
 const page = join(import.meta.dirname, '..', 'docs', 'benchmarks.md');
 
 /** In this order: creates make the shared store grow, so they come last of those that share it. */
-const questions: readonly Question[] = [reads, listings, updates, creates, growth];
+const questions: readonly Question[] = [
+  reads,
+  listings,
+  updates,
+  creates,
+  growth,
+  forks,
+  merges,
+  history,
+  storage,
+];
 
 const fullPlan: Omit<Plan, 'disturbance'> = {
   rounds: 5,
   seconds: 2,
   articles: 100_000,
   sizes: [10_000, 100_000, 1_000_000],
+  changes: [10, 100, 1_000, 10_000],
+  versions: 10,
   connections: [1, 8, 64],
 };
 
@@ -41,6 +57,8 @@ const quickPlan: Omit<Plan, 'disturbance'> = {
   seconds: 1,
   articles: 2_000,
   sizes: [1_000, 30_000, 60_000],
+  changes: [10, 100],
+  versions: 3,
   connections: [1, 64],
 };
 
@@ -131,6 +149,7 @@ async function main(): Promise<void> {
     return;
   }
   const versions = `${versionOf(requiredProgram('postgres', 'postgresql'), '--version')}, ${versionOf(requiredProgram('wrk'), '-v').split(' [')[0]}`;
+  leaveServerCore();
   const stage = new Stage(given.folder, given.profileDir);
   // Ctrl-C reaches the load generators too: the measurement under way fails, and the stage is cleared away.
   process.once('SIGINT', () => progress('interrupted'));

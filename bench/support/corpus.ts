@@ -3,8 +3,20 @@
  * properties, a text and tags, 436 bytes of properties as JSON. The same in PostgreSQL: schema.sql.
  */
 
+/**
+ * Where the nodes of a branch are.
+ *
+ * @param moment `head`, or `rev/` and a revision
+ */
+export function nodesUrlOf(branch: string, moment = 'head'): string {
+  return `/api/repository/bench/${branch}/${moment}/content`;
+}
+
 /** Repository, branch and workspace of the benchmark. */
-export const nodesUrl = '/api/repository/bench/main/head/content';
+export const nodesUrl = nodesUrlOf('main');
+
+/** Branches of the repository. */
+export const branchesUrl = '/api/management/repositories/default/bench/branches';
 
 /** Articles in a folder. */
 export const ARTICLES_PER_FOLDER = 100;
@@ -36,6 +48,16 @@ export function articleProperties(rank: number): Record<string, unknown> {
     body: bodyText,
     tags: ['one', 'two'],
   };
+}
+
+/** Where article number `rank` is. */
+export function articleUrl(nodes: string, rank: number): string {
+  return `${folderUrl(nodes, rank)}/n-${rank % ARTICLES_PER_FOLDER}`;
+}
+
+/** Where the folder of article number `rank` is. */
+export function folderUrl(nodes: string, rank: number): string {
+  return `${nodes}/f-${Math.floor(rank / ARTICLES_PER_FOLDER)}`;
 }
 
 /** Body of the request that creates article `name`. */

@@ -100,6 +100,13 @@ export class GroveServer {
 
   /** One request. @throws {Error} unless it is answered with 2xx */
   async json(method: string, path: string, body?: unknown): Promise<unknown> {
+    const { text } = await this.timed(method, path, body);
+    return text === '' ? undefined : JSON.parse(text);
+  }
+
+  /** One request with its time, from sending it to the last byte of the answer. @throws {Error} unless it is 2xx */
+  async timed(method: string, path: string, body?: unknown): Promise<{ text: string; ms: number }> {
+    const began = performance.now();
     const response = await fetch(this.url + path, {
       method,
       headers: {
@@ -109,8 +116,9 @@ export class GroveServer {
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });
     const text = await response.text();
+    const ms = performance.now() - began;
     if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
-    return text === '' ? undefined : JSON.parse(text);
+    return { text, ms };
   }
 
   /** Stops it as an operator does. @throws {Error} unless it ends with 0 */

@@ -1,4 +1,6 @@
+import { execFileSync } from 'node:child_process';
 import { cpus, loadavg, release, totalmem, type } from 'node:os';
+import { requiredProgram } from './programs.ts';
 
 /** Core of every server that is measured. All of its threads and processes stay there. */
 export const SERVER_CORE = 0;
@@ -30,4 +32,10 @@ export function describeMachine(): Machine {
       .map((value) => value.toFixed(2))
       .join(' '),
   };
+}
+
+/** Takes this process off the server's core, with all of its threads: it loads stores and times single requests. */
+export function leaveServerCore(): void {
+  const taskset = requiredProgram('taskset', 'util-linux');
+  execFileSync(taskset, ['-acp', String(GENERATOR_CORE), String(process.pid)], { stdio: 'pipe' });
 }

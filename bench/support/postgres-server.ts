@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { endChild, freePort, runPinned, spawnPinned } from './child.ts';
 import { bodyText } from './corpus.ts';
 import { GENERATOR_CORE, SERVER_CORE } from './machine.ts';
+import { writtenBytesOf } from './process-stat.ts';
 import { requiredProgram } from './programs.ts';
 import type { Load } from './rounds.ts';
 
@@ -19,7 +20,8 @@ export type PgbenchScript =
   | 'create'
   | 'create-revision'
   | 'update'
-  | 'update-revision';
+  | 'update-revision'
+  | 'claim';
 
 /** User a server runs as that refuses to run as root. */
 interface User {
@@ -92,11 +94,61 @@ export class PostgresServer {
   }
 
   /**
+   * Tells what one transaction takes: bytes the database is longer by after a checkpoint, bytes of write-ahead log,
+   * bytes written to the disk. As many run before, uncounted: after a checkpoint, the first change of each page logs
+   * the whole page.
+   */
+  async bytesOf(
+    script: PgbenchScript,
+    transactions: number,
+  ): Promise<Record<'data' | 'log' | 'written', number>> {
+    const clients = 64;
+    const length = ['-t', String(Math.ceil(transactions / clients))];
+    await this.#run(script, clients, length);
+    const read = async (): Promise<readonly [data: number, log: number]> => {
+      const sql = "SELECT pg_database_size('postgres') || ' ' || (pg_current_wal_lsn() - '0/0')";
+      return (await this.value(sql)).split(' ').map(Number) as [number, number];
+    };
+    const before = await read();
+    const writtenBefore = writtenBytesOf(this.pid);
+    const { requests } = await this.#run(script, clients, length);
+    const [, log] = await read();
+    await this.value('CHECKPOINT');
+    const [data] = await read();
+    return {
+      data: (data - before[0]) / requests,
+      log: (log - before[1]) / requests,
+      written: (writtenBytesOf(this.pid) - writtenBefore) / requests,
+    };
+  }
+
+  /**
+   * Copies the database with the table into a new one and removes that again. Nobody may be connected meanwhile.
+   *
+   * @param strategy `file_copy` and `wal_log` since PostgreSQL 15
+   * @returns time of the copy in milliseconds, and the bytes it takes
+   */
+  async copyDatabase(strategy: 'file_copy' | 'wal_log'): Promise<{ ms: number; bytes: number }> {
+    const said = await this.#psqlIn(
+      'template1',
+      ...['-A', '-t', '-c', '\\timing on'],
+      ...['-c', `CREATE DATABASE copy TEMPLATE postgres STRATEGY ${strategy}`],
+      ...['-c', "SELECT 'bytes ' || pg_database_size('copy')", '-c', 'DROP DATABASE copy'],
+    );
+    const ms = Number(/^Time: ([\d.]+) ms/m.exec(said)?.[1] ?? Number.NaN);
+    return { ms, bytes: Number(/^bytes (\d+)/m.exec(said)?.[1] ?? Number.NaN) };
+  }
+
+  /**
    * Keeps `clients` prepared transactions under way for a while.
    *
    * @throws {Error} when a transaction failed
    */
-  async pgbench(script: PgbenchScript, clients: number, seconds: number): Promise<Load> {
+  pgbench(script: PgbenchScript, clients: number, seconds: number): Promise<Load> {
+    return this.#run(script, clients, ['-T', String(seconds)]);
+  }
+
+  async #run(script: PgbenchScript, clients: number, length: readonly string[]): Promise<Load> {
     this.#runs += 1;
     const file = join(this.#folder, 'scripts', `${script}.sql`);
     // pgbench has variables for numbers only; the text is put in its place here.
@@ -106,7 +158,7 @@ export class PostgresServer {
     );
     const output = await runPinned(GENERATOR_CORE, requiredProgram('pgbench', 'postgresql'), [
       ...['-h', '127.0.0.1', '-p', String(this.#port), '-U', 'bench', '--no-vacuum', '-M', 'prepared'],
-      ...['-c', String(clients), '-j', '1', '-T', String(seconds), '-f', file],
+      ...['-c', String(clients), '-j', '1', ...length, '-f', file],
       ...['-D', `articles=${this.#articles}`, '-D', `run=${this.#runs}`, '-D', 'count=0', 'postgres'],
     ]);
     const requests = Number(/^number of transactions actually processed: (\d+)/m.exec(output)?.[1]);
@@ -122,10 +174,14 @@ export class PostgresServer {
   }
 
   #psql(...args: string[]): Promise<string> {
+    return this.#psqlIn('postgres', ...args);
+  }
+
+  #psqlIn(database: string, ...args: string[]): Promise<string> {
     return runPinned(GENERATOR_CORE, requiredProgram('psql', 'postgresql-client'), [
       ...['-X', '-q', '-v', 'ON_ERROR_STOP=1', '-h', '127.0.0.1', '-p', String(this.#port), '-U', 'bench'],
       ...args,
-      'postgres',
+      database,
     ]);
   }
 

@@ -20,9 +20,18 @@ export function memoryOf(pid: number): Memory {
   return { anonymous: read('RssAnon'), mapped: read('RssFile') + read('RssShmem') };
 }
 
-/** Bytes this process asked the disk to write since it started. */
+/** Bytes a process and everything below it had the disk write so far, ended children included. */
 export function writtenBytesOf(pid: number): number {
-  return Number(/^write_bytes: (\d+)/m.exec(readFileSync(`/proc/${pid}/io`, 'utf8'))?.[1] ?? Number.NaN);
+  return familyOf(pid).reduce((sum, stat) => sum + writtenBytesAlone(stat.pid), 0);
+}
+
+function writtenBytesAlone(pid: number): number {
+  try {
+    return Number(/^write_bytes: (\d+)/m.exec(readFileSync(`/proc/${pid}/io`, 'utf8'))?.[1]);
+  } catch {
+    // It ended since the look; its parent has its bytes now.
+    return 0;
+  }
 }
 
 /**
@@ -30,6 +39,11 @@ export function writtenBytesOf(pid: number): number {
  * many processes; its postmaster collects the time of those that are gone.
  */
 export function processorSecondsOf(pid: number): number {
+  return familyOf(pid).reduce((sum, stat) => sum + stat.ticks, 0) / ticksPerSecond;
+}
+
+/** A process and everything below it that is alive. */
+function familyOf(pid: number): readonly Stat[] {
   const stats = readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
     .flatMap((name) => readStat(Number(name)));
@@ -39,8 +53,7 @@ export function processorSecondsOf(pid: number): number {
     size = wanted.size;
     for (const stat of stats) if (wanted.has(stat.parent)) wanted.add(stat.pid);
   }
-  const ticks = stats.filter((stat) => wanted.has(stat.pid)).reduce((sum, stat) => sum + stat.ticks, 0);
-  return ticks / ticksPerSecond;
+  return stats.filter((stat) => wanted.has(stat.pid));
 }
 
 interface Stat {

@@ -5,8 +5,12 @@ import type { Stage } from './stage.ts';
 export interface Plan extends Effort {
   /** Articles in the store the peers are compared on. */
   readonly articles: number;
-  /** Numbers of articles at which growth is measured, rising. */
+  /** Numbers of nodes at which growth, forks and merges are measured, rising. */
   readonly sizes: readonly number[];
+  /** Numbers of changes that are merged, rising. */
+  readonly changes: readonly number[];
+  /** States every node goes through where old ones are read. */
+  readonly versions: number;
   /** Connections the peers are compared at. */
   readonly connections: readonly number[];
 }

@@ -42,7 +42,10 @@ export async function alternate(effort: Effort, contenders: readonly Contender[]
   for (let round = 0; round < effort.rounds; round++) {
     for (let turn = 0; turn < contenders.length; turn++) {
       const number = (round + turn) % contenders.length;
-      (samples[number] as Sample[]).push(await undisturbed(effort, contenders[number] as Contender));
+      const contender = contenders[number] as Contender;
+      (samples[number] as Sample[]).push(
+        await undisturbed(effort.disturbance, () => sample(contender, effort.seconds)),
+      );
     }
   }
   return samples;
@@ -50,12 +53,12 @@ export async function alternate(effort: Effort, contenders: readonly Contender[]
 
 const SETTLE_MS = 100;
 
-/** Measures again when others worked meanwhile, as long as there is patience. */
-async function undisturbed({ seconds, disturbance }: Effort, contender: Contender): Promise<Sample> {
+/** Measures when nobody else works, and again when others worked meanwhile, as long as there is patience. */
+export async function undisturbed<T>(disturbance: Disturbance, measure: () => Promise<T>): Promise<T> {
   for (;;) {
     await disturbance.quiet();
     const before = look();
-    const taken = await sample(contender, seconds);
+    const taken = await measure();
     const isDisturbed = disturbance.since(before);
     if (isDisturbed && disturbance.isPatient) continue;
     disturbance.keep(isDisturbed);

@@ -4,6 +4,8 @@ import { defineCorpus } from './corpus.ts';
 import { GroveServer, newDataDir } from './grove-server.ts';
 import { loadArticles } from './load-articles.ts';
 import { PostgresServer } from './postgres-server.ts';
+import { StoreShelf } from './store-shelf.ts';
+import { whole } from './table.ts';
 
 /** Grove with content in it. */
 export interface LoadedGrove {
@@ -16,6 +18,7 @@ export interface LoadedGrove {
 export class Stage {
   readonly folder: string;
   readonly #profileDir: string | undefined;
+  readonly #shelf: StoreShelf;
   #grove: LoadedGrove | undefined;
   #postgres: PostgresServer | undefined;
   #latest: GroveServer | undefined;
@@ -29,6 +32,7 @@ export class Stage {
     // PostgreSQL runs as a user of its own and has to get to its folder.
     chmodSync(this.folder, 0o711);
     this.#profileDir = profileDir;
+    this.#shelf = new StoreShelf(this.folder);
   }
 
   /** Grove with a number of articles; always the same one. */
@@ -41,6 +45,22 @@ export class Stage {
       await loadArticles(server, 0, articles, this.#grove.idsFile);
     }
     return this.#grove;
+  }
+
+  /**
+   * Grove with a number of nodes, each made by a request of its own. It belongs to the caller, who may write to it
+   * and ends it with {@link Stage.discard}.
+   */
+  async sizedGrove(nodes: number): Promise<LoadedGrove> {
+    progress(`getting a store of ${whole(nodes)} nodes`);
+    const { articles, dataDir, idsFile } = await this.#shelf.take(nodes);
+    return { server: await this.startGrove(dataDir), articles, idsFile };
+  }
+
+  /** Stops a member and removes its store. */
+  async discard({ server }: LoadedGrove): Promise<void> {
+    await server.stop();
+    rmSync(server.dataDir, { recursive: true, force: true });
   }
 
   /** Starts a member that belongs to the caller. */

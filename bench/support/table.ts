@@ -1,5 +1,5 @@
 import type { Sample } from './rounds.ts';
-import { medianOf } from './rounds.ts';
+import { median, medianOf } from './rounds.ts';
 import type { Answer } from './question.ts';
 
 /** `12,345`. */
@@ -26,6 +26,12 @@ export function ratio(ours: readonly Sample[], theirs: readonly Sample[]): strin
 /** Median latency: `0.41 / 1.90`, half of all answers and 99 of 100, milliseconds. */
 export function latency(samples: readonly Sample[]): string {
   return `${medianOf(samples, 'p50Ms').toFixed(2)} / ${medianOf(samples, 'p99Ms').toFixed(2)}`;
+}
+
+/** Median time with the shortest and longest seen: `12.3 ms (11.9–15.0)`. */
+export function milliseconds(times: readonly number[]): string {
+  const [shortest, longest] = [Math.min(...times), Math.max(...times)];
+  return `${median(times).toFixed(1)} ms (${shortest.toFixed(1)}–${longest.toFixed(1)})`;
 }
 
 /** `12.3 MB`. */

@@ -7,11 +7,24 @@ import type { Load } from './rounds.ts';
 
 const scripts = join(import.meta.dirname, '..', 'wrk');
 
-/** What a script of bench/wrk sends. */
+/** A script of bench/wrk. */
+export type WrkScript =
+  | 'read-path'
+  | 'read-id'
+  | 'list-page'
+  | 'create'
+  | 'update'
+  | 'lock'
+  | 'claim'
+  | 'etcd-lock';
+
+/** What a script about articles sends. */
 export interface WrkTarget {
-  readonly script: 'read-path' | 'read-id' | 'list-page' | 'create' | 'update';
+  readonly script: WrkScript;
   readonly port: number;
   readonly token: string;
+  /** Where the nodes are. Default: at the head of the main branch. */
+  readonly nodesUrl?: string;
   /** Articles there are to choose from. */
   readonly articles: number;
   readonly idsFile: string;
@@ -21,11 +34,33 @@ export interface WrkTarget {
 let runs = 0;
 
 /**
- * Keeps `connections` requests under way for a while.
+ * Keeps `connections` requests about articles under way for a while.
  *
  * @throws {Error} when an answer was not 2xx or a connection broke
  */
-export async function wrk(target: WrkTarget, connections: number, seconds: number): Promise<Load> {
+export function wrk(target: WrkTarget, connections: number, seconds: number): Promise<Load> {
+  return runScript(target.script, target.port, connections, seconds, {
+    BENCH_TOKEN: target.token,
+    BENCH_NODES_URL: target.nodesUrl ?? nodesUrl,
+    BENCH_ARTICLES: String(target.articles),
+    BENCH_IDS_FILE: target.idsFile,
+    BENCH_BODY_TEXT: bodyText,
+  });
+}
+
+/**
+ * Keeps `connections` requests of a script under way for a while.
+ *
+ * @param settings environment variables the script reads
+ * @throws {Error} when an answer was above 399 or a connection broke
+ */
+export async function runScript(
+  script: WrkScript,
+  port: number,
+  connections: number,
+  seconds: number,
+  settings: Readonly<Record<string, string>>,
+): Promise<Load> {
   runs += 1;
   const output = await runPinned(
     GENERATOR_CORE,
@@ -35,16 +70,12 @@ export async function wrk(target: WrkTarget, connections: number, seconds: numbe
       `--connections=${connections}`,
       `--duration=${seconds}s`,
       '--timeout=20s',
-      `--script=${join(scripts, `${target.script}.lua`)}`,
-      `http://127.0.0.1:${target.port}/`,
+      `--script=${join(scripts, `${script}.lua`)}`,
+      `http://127.0.0.1:${port}/`,
     ],
     {
       BENCH_WRK_DIR: scripts,
-      BENCH_TOKEN: target.token,
-      BENCH_NODES_URL: nodesUrl,
-      BENCH_ARTICLES: String(target.articles),
-      BENCH_IDS_FILE: target.idsFile,
-      BENCH_BODY_TEXT: bodyText,
+      ...settings,
       BENCH_RUN: `${process.pid}-${runs}`,
       BENCH_SEED: String(runs),
     },
@@ -59,7 +90,7 @@ export async function wrk(target: WrkTarget, connections: number, seconds: numbe
   };
   if (!(result.requests > 0) || result.failed > 0 || result.broken > 0) {
     throw new Error(
-      `wrk ${target.script} with ${connections} connections: not every request was answered 2xx\n${output}`,
+      `wrk ${script} with ${connections} connections: not every request was answered well\n${output}`,
     );
   }
   return {

@@ -1,0 +1,227 @@
+import { branchesUrl, nodesUrlOf } from './support/corpus.ts';
+import { diskBytesOf } from './support/disk.ts';
+import { type Latencies, nowMs, PacedUpdates, percentile, type Span } from './support/paced-updates.ts';
+import { PostgresServer } from './support/postgres-server.ts';
+import type { Answer, Plan, Question } from './support/question.ts';
+import { median, undisturbed } from './support/rounds.ts';
+import { type LoadedGrove, progress, type Stage } from './support/stage.ts';
+import { megabytes, milliseconds, whole } from './support/table.ts';
+
+/** Those who go on writing to the source meanwhile. */
+const WRITERS = 8;
+const WRITES_PER_SECOND = 1_000;
+
+/** Time writers have to get going. */
+const WARM_UP_MS = 500;
+/** Between two forks. */
+const PAUSE_MS = 250;
+/** Writes that come this long after the answer still belong to a fork: what piled up meanwhile is brought in then. */
+const AFTERMATH_MS = 50;
+
+/** What one round saw. */
+interface Round {
+  readonly forkMs: number;
+  readonly forkBytes: number;
+  readonly firstReadMs: number;
+  readonly removalMs: number;
+  readonly busyForkMs: readonly number[];
+  /** Milliseconds of writes, rising: while nothing else went on, during forks, during removals. */
+  readonly alone: readonly number[];
+  readonly forking: readonly number[];
+  readonly removing: readonly number[];
+}
+
+/** What was seen at one size. */
+interface SizeReport {
+  readonly size: number;
+  readonly articles: number;
+  readonly sourceBytes: number;
+  readonly rounds: readonly Round[];
+  readonly postgres: Record<'file_copy' | 'wal_log', readonly number[]>;
+  readonly postgresBytes: number;
+}
+
+/** How long does a fork take, what does it cost, and what do those notice who write to the source meanwhile? */
+export const forks: Question = {
+  name: 'forks',
+  title: 'Forks of a branch',
+  async measure(plan, stage) {
+    const reports: SizeReport[] = [];
+    for (const size of plan.sizes) {
+      const grove = await stage.sizedGrove(size);
+      const { articles } = grove;
+      progress(`forking ${whole(size)} nodes`);
+      const sourceBytes = diskBytesOf(grove.server.dataDir);
+      await Fork.make(grove).then((fork) => fork.remove());
+      const rounds: Round[] = [];
+      for (let round = 0; round < plan.rounds; round++) {
+        rounds.push(await undisturbed(plan.disturbance, () => measureRound(grove, plan.seconds)));
+      }
+      await stage.discard(grove);
+      reports.push({
+        size,
+        articles,
+        sourceBytes,
+        rounds,
+        ...(await measurePostgres(plan, stage, articles)),
+      });
+    }
+    return describe(reports);
+  },
+};
+
+let made = 0;
+
+/** A fork of the main branch. */
+class Fork {
+  readonly span: Span;
+  readonly #grove: LoadedGrove;
+  readonly #name: string;
+
+  private constructor(grove: LoadedGrove, name: string, span: Span) {
+    this.#grove = grove;
+    this.#name = name;
+    this.span = span;
+  }
+
+  static async make(grove: LoadedGrove): Promise<Fork> {
+    const name = `fork-${made++}`;
+    const fromMs = nowMs();
+    await grove.server.json('POST', branchesUrl, { name, upstream_branch: 'main' });
+    return new Fork(grove, name, { fromMs, toMs: nowMs() });
+  }
+
+  get ms(): number {
+    return this.span.toMs - this.span.fromMs;
+  }
+
+  /** Milliseconds to read a node of it. */
+  async read(): Promise<number> {
+    const { ms } = await this.#grove.server.timed('GET', `${nodesUrlOf(this.#name)}/f-0/n-0`);
+    return ms;
+  }
+
+  /** Returns when its space is free again. */
+  async remove(): Promise<Span> {
+    const fromMs = nowMs();
+    await this.#grove.server.json('DELETE', `${branchesUrl}/${this.#name}`);
+    return { fromMs, toMs: nowMs() };
+  }
+}
+
+async function measureRound(grove: LoadedGrove, seconds: number): Promise<Round> {
+  const before = diskBytesOf(grove.server.dataDir);
+  const fork = await Fork.make(grove);
+  const forkBytes = diskBytesOf(grove.server.dataDir) - before;
+  const firstReadMs = await fork.read();
+  const removal = await fork.remove();
+  const busy = await underWrites(grove, seconds * 1000);
+  return { forkMs: fork.ms, forkBytes, firstReadMs, removalMs: removal.toMs - removal.fromMs, ...busy };
+}
+
+/** Writers alone, then with one fork after the other, then with the removal of these forks. */
+async function underWrites(
+  grove: LoadedGrove,
+  lengthMs: number,
+): Promise<Pick<Round, 'busyForkMs' | 'alone' | 'forking' | 'removing'>> {
+  const updates = new PacedUpdates(grove, WRITERS, WRITES_PER_SECOND);
+  await pause(WARM_UP_MS);
+  const alone = { fromMs: nowMs(), toMs: nowMs() + lengthMs };
+  await pause(lengthMs);
+  const made: Fork[] = [];
+  for (const untilMs = nowMs() + lengthMs; made.length === 0 || nowMs() < untilMs; await pause(PAUSE_MS)) {
+    made.push(await Fork.make(grove));
+  }
+  const removals: Span[] = [];
+  for (const fork of made) removals.push(await fork.remove());
+  const latencies: Latencies = await updates.end();
+  const forking = made.map(({ span: { fromMs, toMs } }) => ({ fromMs, toMs: toMs + AFTERMATH_MS }));
+  return {
+    busyForkMs: made.map(({ ms }) => ms),
+    alone: latencies.during([alone]),
+    forking: latencies.during(forking),
+    removing: latencies.during(removals),
+  };
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+/** The nearest thing PostgreSQL has: a copy of the whole database, while nobody is connected to it. */
+async function measurePostgres(
+  { rounds }: Plan,
+  stage: Stage,
+  articles: number,
+): Promise<Pick<SizeReport, 'postgres' | 'postgresBytes'>> {
+  progress(`copying a PostgreSQL database of ${whole(articles)} rows`);
+  const server = await PostgresServer.start(stage.folder);
+  try {
+    await server.load(articles);
+    const postgres = { file_copy: [] as number[], wal_log: [] as number[] };
+    let postgresBytes = 0;
+    for (let round = 0; round < rounds; round++) {
+      for (const strategy of ['file_copy', 'wal_log'] as const) {
+        const { bytes, ms } = await server.copyDatabase(strategy);
+        postgres[strategy].push(ms);
+        postgresBytes = bytes;
+      }
+    }
+    return { postgres, postgresBytes };
+  } finally {
+    await server.stop();
+  }
+}
+
+function describe(reports: readonly SizeReport[]): Answer {
+  const row = (label: string, show: (report: SizeReport) => string): string[] => [
+    label,
+    ...reports.map(show),
+  ];
+  const middle =
+    (figure: (round: Round) => number) =>
+    ({ rounds }: SizeReport): number =>
+      median(rounds.map(figure));
+  const all =
+    (figure: (round: Round) => readonly number[]) =>
+    ({ rounds }: SizeReport): number[] =>
+      rounds.flatMap(figure).sort((a, b) => a - b);
+  const latency =
+    (figure: (round: Round) => readonly number[]) =>
+    (report: SizeReport): string => {
+      const rising = all(figure)(report);
+      return `${percentile(rising, 0.5).toFixed(2)} / ${percentile(rising, 0.99).toFixed(2)}`;
+    };
+  return {
+    columns: ['', ...reports.map(({ size }) => whole(size))],
+    rows: [
+      row('fork', ({ rounds }) => milliseconds(rounds.map(({ forkMs }) => forkMs))),
+      row('fork while others write', ({ rounds }) =>
+        milliseconds(rounds.flatMap((round) => round.busyForkMs)),
+      ),
+      row('first read of a fork', ({ rounds }) => milliseconds(rounds.map((round) => round.firstReadMs))),
+      row('removal of a fork', ({ rounds }) => milliseconds(rounds.map((round) => round.removalMs))),
+      row('disk of the source, journal included', ({ sourceBytes }) => megabytes(sourceBytes)),
+      row('disk of a fork', (report) => megabytes(middle(({ forkBytes }) => forkBytes)(report))),
+      row(
+        'p50 / p99 ms of a write, nothing else going on',
+        latency(({ alone }) => alone),
+      ),
+      row(
+        'p50 / p99 ms of a write to the source of a fork',
+        latency(({ forking }) => forking),
+      ),
+      row(
+        'p50 / p99 ms of a write while forks are removed',
+        latency(({ removing }) => removing),
+      ),
+      row('PostgreSQL, file_copy', ({ postgres }) => milliseconds(postgres.file_copy)),
+      row('PostgreSQL, wal_log', ({ postgres }) => milliseconds(postgres.wal_log)),
+      row('disk of a PostgreSQL copy', ({ postgresBytes }) => megabytes(postgresBytes)),
+    ],
+    notes: [
+      `Every node was made by a request of its own. A fork is timed over HTTP, from the request to the answer; then it can be read and written, and is on disk. Its disk is what it takes besides the source. "While others write": ${WRITERS} connections update any article of the source, ${whole(WRITES_PER_SECOND)} times a second; the time of a write counts from when it was due, so that one that would have come while the server stood still is not left out. A write belongs to a fork when it waited between the request and ${AFTERMATH_MS} ms after the answer. Forks follow each other with ${PAUSE_MS} ms between them.`,
+      'PostgreSQL has no forks. `CREATE DATABASE … TEMPLATE … STRATEGY file_copy` and `wal_log` copy a whole database with the same rows (and no history), and refuse to while anybody is connected to it: nobody writes meanwhile.',
+    ],
+  };
+}

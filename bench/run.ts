@@ -13,6 +13,7 @@ import { growth } from './growth.bench.ts';
 import { history } from './history.bench.ts';
 import { listings } from './listings.bench.ts';
 import { merges } from './merges.bench.ts';
+import { locks } from './locks.bench.ts';
 import { reads } from './reads.bench.ts';
 import { storage } from './storage.bench.ts';
 import { Disturbance } from './support/disturbance.ts';
@@ -36,6 +37,7 @@ const questions: readonly Question[] = [
   merges,
   history,
   storage,
+  locks,
 ];
 
 const fullPlan: Omit<Plan, 'disturbance'> = {
@@ -75,7 +77,8 @@ Questions: ${questions.map(({ name }) => name).join(', ')}; all of them by defau
   --folder <dir>     where the stores are made, default ${tmpdir()}; it has to be on a local disk
   --help             this text
 
-Needs two cores, taskset, wrk and PostgreSQL with pgbench (Debian: util-linux wrk postgresql postgresql-contrib);
+Needs two cores, taskset, wrk and PostgreSQL with pgbench (Debian: util-linux wrk postgresql postgresql-contrib), for
+locks Redis and etcd as well (redis-server redis-tools etcd-server);
 as root on Debian it installs what is missing.`;
 
 interface Arguments {

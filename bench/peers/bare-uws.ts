@@ -1,5 +1,6 @@
 /**
- * The ceiling for reads: uWebSockets.js answering every GET with the same bytes, looking at nothing.
+ * The ceiling: uWebSockets.js answering every GET, and every POST when its body has arrived, with the same bytes,
+ * looking at nothing.
  *
  * Run: node bench/peers/bare-uws.ts <port> <file with the body>
  */
@@ -12,6 +13,12 @@ const body = readFileSync(file as string);
 App()
   .get('/*', (response) => {
     response.writeHeader('Content-Type', 'application/json').end(body);
+  })
+  .post('/*', (response) => {
+    response.onAborted(() => {});
+    response.onData((_chunk, isLast) => {
+      if (isLast) response.writeHeader('Content-Type', 'application/json').end(body);
+    });
   })
   .listen('127.0.0.1', Number(port), (socket) => {
     if (!socket) throw new Error(`port ${port} is taken`);

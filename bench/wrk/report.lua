@@ -18,6 +18,10 @@ function nodes_url()
   return setting("BENCH_NODES_URL")
 end
 
+function setting_text(name)
+  return setting(name)
+end
+
 function setting_number(name)
   return tonumber(setting(name))
 end

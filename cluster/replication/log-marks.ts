@@ -22,16 +22,15 @@ export class LogMarks {
       this.#states.push(state);
   }
 
+  /** Begins with a state: nobody will ask for anything at or before it any more. */
+  restart(state: FoldState): void {
+    this.#states = [state, ...this.#states.filter(({ sequence }) => sequence > state.sequence)];
+  }
+
   /** The newest noted state from which everything behind a sequence can be read. */
   before(sequence: number): FoldState {
     const found = this.#states.findLast((state) => state.sequence <= sequence);
     assert(found !== undefined, `the log was opened behind record ${sequence}`);
     return found;
-  }
-
-  /** Nobody will ask for anything at or before a sequence any more. */
-  forget(sequence: number): void {
-    const keep = this.#states.findLastIndex((state) => state.sequence <= sequence);
-    if (keep > 0) this.#states = this.#states.slice(keep);
   }
 }

@@ -85,6 +85,7 @@ export class LogReader {
     // Another stream of this name may have the sequences this one had.
     await stateReaching(stream, partition, { identity: this.#identity, sequence }, clock);
     for await (const message of stream.follow(sequence + 1, signal)) {
+      if (signal.aborted) return;
       const next = this.#decoder.fold.state.sequence + 1;
       if (message.sequence < next) continue;
       const known = { identity: this.#identity, sequence: message.sequence - 1 };

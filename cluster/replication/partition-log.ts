@@ -153,15 +153,16 @@ export class PartitionLog implements Log {
     return this.#ended;
   }
 
-  /** Up to where everything is in the shards: what a member keeps on its disk, and may truncate the log behind. */
+  /**
+   * Up to where everything is in the shards: what a member keeps on its disk, and may truncate the log behind.
+   * Nothing before it can be read through this log any more.
+   */
   get releasedPosition(): LogPosition {
-    const { first } = this.#pending;
-    const { identity } = this.#opened;
-    if (first === undefined && this.#fold.state.firstChunk === undefined)
-      return positionOf(identity, this.#fold.state);
-    const mark = this.#marks.before((first ?? this.#fold.state.firstChunk ?? 1) - 1);
-    this.#marks.forget(mark.sequence);
-    return positionOf(identity, mark);
+    const { state } = this.#fold;
+    const kept = this.#pending.first ?? state.firstChunk;
+    const released = kept === undefined ? state : this.#marks.before(kept - 1);
+    this.#marks.restart(released);
+    return positionOf(this.#opened.identity, released);
   }
 
   append(entry: LogEntry): Promise<number> {

@@ -1,5 +1,5 @@
 import type { NatsConnection } from '@nats-io/transport-node';
-import { systemClock } from '#runtime/base/clock.ts';
+import { type Clock, systemClock } from '#runtime/base/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { connectToNats } from '#cluster/nats/connection.ts';
 import { ensureCommitStream } from '#cluster/nats/streams.ts';
@@ -70,11 +70,30 @@ export async function logClient(
 }
 
 /** Makes the stream of a partition no test has used. @returns the partition */
-export async function newPartition(client: LogClient, replicas: 1 | 3): Promise<number> {
+export async function newPartition(
+  client: LogClient,
+  replicas: 1 | 3,
+  bytesMax = 256 * 1024 * 1024,
+): Promise<number> {
   newest += 1;
-  const settings = { replicas, bytesMax: 256 * 1024 * 1024 };
+  const settings = { replicas, bytesMax };
   await ensureCommitStream(client.connection, subjects, newest, settings, systemClock);
   return newest;
+}
+
+/** Subject of the stream of a partition. */
+export function subjectOf(partition: number): string {
+  return subjects.log(partition);
+}
+
+/** Time that passes several times as fast, for what takes seconds by design. */
+export function hurriedClock(factor: number): Clock {
+  return {
+    wallMs: () => systemClock.wallMs(),
+    monotonicMs: () => systemClock.monotonicMs() * factor,
+    after: (delayMs, callback) => systemClock.after(delayMs / factor, callback),
+    soon: (callback) => systemClock.soon(callback),
+  };
 }
 
 /** Name of the stream of a partition. */

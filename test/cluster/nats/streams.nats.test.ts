@@ -1,0 +1,87 @@
+import { jetstreamManager, StorageType, type StreamConfig } from '@nats-io/jetstream';
+import type { NatsConnection } from '@nats-io/transport-node';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { systemClock } from '#runtime/base/clock.ts';
+import { connectToNats } from '#cluster/nats/connection.ts';
+import { ensureCommitStream } from '#cluster/nats/streams.ts';
+import { Subjects } from '#cluster/nats/subjects.ts';
+import { sharedNatsCluster } from '#test/support/nats-cluster.ts';
+
+const cluster = sharedNatsCluster(1);
+const subjects = new Subjects('streams');
+const settings = { replicas: 1, bytesMax: 1024 * 1024 };
+let connection: NatsConnection;
+let partition = 0;
+
+beforeAll(async () => {
+  connection = await connectToNats({ urls: cluster().urls, name: 'm1', clock: systemClock });
+});
+
+afterAll(async () => {
+  await connection.close();
+});
+
+function ensure(overrides: Partial<typeof settings> = {}): Promise<void> {
+  return ensureCommitStream(connection, subjects, partition, { ...settings, ...overrides }, systemClock);
+}
+
+/** Makes the stream of the next partition by hand. */
+async function make(config: Partial<StreamConfig>): Promise<void> {
+  partition += 1;
+  const manager = await jetstreamManager(connection);
+  await manager.streams.add({
+    name: subjects.logStream(partition),
+    subjects: [subjects.log(partition)],
+    storage: StorageType.File,
+    ...config,
+  });
+}
+
+describe('the stream of a partition', () => {
+  it('is made so that nothing removes, replaces or copies a message', async () => {
+    partition += 1;
+    await ensure();
+    const manager = await jetstreamManager(connection);
+    const { config } = await manager.streams.info(subjects.logStream(partition));
+    expect(config).toMatchObject({
+      subjects: [subjects.log(partition)],
+      retention: 'limits',
+      storage: 'file',
+      discard: 'new',
+      max_bytes: settings.bytesMax,
+      max_msgs: -1,
+      max_age: 0,
+      deny_delete: true,
+      allow_rollup_hdrs: false,
+      duplicate_window: 120_000_000_000,
+    });
+    expect(config.allow_direct ?? false).toBe(false);
+    await expect(manager.streams.deleteMessage(config.name, 1)).rejects.toThrow();
+  });
+
+  it('is found by the next member, and may have become larger', async () => {
+    partition += 1;
+    await Promise.all([ensure(), ensure(), ensure()]);
+    await ensure({ bytesMax: 1024 });
+    await expect(ensure({ bytesMax: 2 * settings.bytesMax })).rejects.toThrow(
+      /max_bytes 1048576, and needs 2097152/,
+    );
+  });
+
+  it.each<[string, Partial<StreamConfig>]>([
+    ['max_age', { max_age: 60_000_000_000 }],
+    ['storage', { storage: StorageType.Memory }],
+    ['subjects', { subjects: ['elsewhere.>'] }],
+    ['allow_direct', { allow_direct: true }],
+    ['deny_delete', {}],
+  ])('is refused when its %s is another', async (key, config) => {
+    await make(config);
+    await expect(ensure()).rejects.toThrow(new RegExp(`${subjects.logStream(partition)} has ${key} `));
+  });
+
+  it('says what to do when it cannot have its replicas, or its space', async () => {
+    partition += 1;
+    await expect(ensure({ replicas: 3 })).rejects.toThrow(/as many NATS servers/);
+    await expect(ensure({ bytesMax: 2 ** 50 })).rejects.toThrow(/max_file_store/);
+  });
+});

@@ -1,0 +1,54 @@
+import { describe, expect, it } from 'vitest';
+import { directoryConformance } from '#test/runtime/directory/directory-conformance.ts';
+import { sharedNatsCluster } from '#test/support/nats-cluster.ts';
+import { NatsDirectories } from '#test/support/nats-directories.ts';
+
+const PARTITIONS = 8;
+const nats = sharedNatsCluster(3);
+
+/** The servers, another one first for each member. */
+const urlsFor = (index: number) => [...nats().urls.slice(index), ...nats().urls.slice(0, index)];
+
+directoryConformance('of three members over three servers', async () => {
+  const cluster = new NatsDirectories(PARTITIONS);
+  const members = [];
+  for (const [index, id] of ['a', 'b', 'c'].entries()) members.push(await cluster.join(id, urlsFor(index)));
+  for (let partition = 0; partition < PARTITIONS; partition++)
+    members[partition % 3]?.registry.claim(partition, partition + 1);
+  for (const member of members) {
+    await cluster.until(
+      member,
+      (directory) =>
+        directory.members().length === 3 &&
+        Array.from({ length: PARTITIONS }, (_, each) => directory.ownerOf(each)).every(Boolean),
+    );
+  }
+  return { directories: members.map(({ directory }) => directory), close: () => cluster.close() };
+});
+
+describe('members over three servers', () => {
+  it('hear each other again, and nobody is forgotten, when a server dies and comes back', async () => {
+    const cluster = new NatsDirectories(PARTITIONS);
+    const members = [];
+    for (const [index, id] of ['a', 'b', 'c'].entries()) members.push(await cluster.join(id, urlsFor(index)));
+    const allHeard = () =>
+      Promise.all(
+        members.map((member) =>
+          cluster.until(member, (directory) => {
+            const heard = directory.members().filter(({ isSuspect }) => !isSuspect);
+            return heard.length === 3;
+          }),
+        ),
+      );
+    await allHeard();
+    for (const server of nats().servers) {
+      await server.kill();
+      await allHeard();
+      server.start();
+      await nats().ready();
+      await allHeard();
+    }
+    for (const { heard } of members) expect(heard.filter((each) => each.startsWith('-'))).toEqual([]);
+    await cluster.close();
+  });
+});

@@ -87,6 +87,8 @@ export class Locks {
   get isBusy(): boolean {
     return (
       this.#leases.size > 0 ||
+      // The ends of leases that are not read in again yet.
+      this.#former !== undefined ||
       this.#waits.size > 0 ||
       this.#guarded.size > 0 ||
       this.#deferred.length > 0 ||

@@ -138,7 +138,7 @@ class Run {
     const history = this.model.firstParents(source);
     const revision = history[Math.min(back, history.length - 1)] as string;
     await this.#family.fork(branch, source, revision);
-    this.model.place(branch, revision);
+    this.model.fork(branch, source, revision);
     this.branches.push(branch);
   }
 

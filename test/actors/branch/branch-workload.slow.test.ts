@@ -1,0 +1,36 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { BranchFamily } from '#test/support/branch-family.ts';
+import { runWorkload } from './branch-run.ts';
+import { workloads } from './workload-step.ts';
+
+/** How long workloads are tried, in milliseconds. */
+const TRIED_MS = 60_000;
+
+/** Runs in one data folder: branches pile up there. */
+const RUNS_PER_FAMILY = 40;
+
+it('several branches do as the model does, for a minute of random workloads', async () => {
+  const seed = Math.floor(Math.random() * 2 ** 31);
+  process.stdout.write(`branch workloads of seed ${seed}\n`);
+  let family = await BranchFamily.open();
+  let runs = 0;
+  try {
+    await fc.assert(
+      fc.asyncProperty(workloads(10, 70), async (steps) => {
+        runs += 1;
+        if (runs % RUNS_PER_FAMILY === 0) {
+          await family.close();
+          family = await BranchFamily.open();
+        }
+        await runWorkload(family, `r${runs}`, steps);
+      }),
+      // A failure is made smaller for as long again.
+      { seed, numRuns: 100_000, interruptAfterTimeLimit: TRIED_MS, markInterruptAsFailure: false },
+    );
+  } finally {
+    await family.close();
+  }
+  process.stdout.write(`${runs} workloads\n`);
+  expect(runs).toBeGreaterThan(RUNS_PER_FAMILY);
+});

@@ -43,6 +43,9 @@ const TYPE_LENGTH_AT = 25;
 const TYPE_AT = 26;
 const TABLE_ENTRY_BYTES = 8;
 
+/** Bytes of the inner fields in which the revision is looked for: an id of the server, a revision, and more. */
+const INNER_START_BYTES = 128;
+
 type InnerFields = [
   parentId: string,
   revision: string,
@@ -215,6 +218,19 @@ export class NodeRecord {
   /** The node type, without decoding the header. */
   get nodeType(): string {
     return this.bytes.latin1Slice(TYPE_AT, this.#tableAt);
+  }
+
+  /** The revision that wrote this state, without decoding the header. */
+  get revision(): string {
+    if (this.#header !== undefined) return this.#header.revision;
+    const innerAt = this.#textAt + this.bytes.readUInt32BE(BACK_END_AT);
+    const inner = this.bytes.latin1Slice(innerAt, Math.min(innerAt + INNER_START_BYTES, this.bytes.length));
+    // `["parent id","revision",…`
+    let idEnd = 2;
+    while (idEnd < inner.length && inner[idEnd] !== '"') idEnd += inner[idEnd] === '\\' ? 2 : 1;
+    const start = idEnd + 3;
+    const end = inner.indexOf('"', start);
+    return end < 0 ? this.header.revision : inner.slice(start, end);
   }
 
   /** Everything but the properties. */

@@ -17,7 +17,7 @@ import {
   childVersionsUpTo,
 } from '#runtime/shard/key-layout.ts';
 import type { Range, TableReader } from '#runtime/shard/shard.ts';
-import { type Interval, isWithin, readLineage } from './lineage.ts';
+import { type Interval, isWithin, type Lineage, readLineage } from './lineage.ts';
 import {
   type Binding,
   type ChildEntry,
@@ -60,8 +60,7 @@ export class PastNodeReader implements NodeReader {
   readonly #presentDecides: boolean;
 
   constructor(reader: TableReader, at: Revision) {
-    const lineage = readLineage(reader);
-    const { head, tip } = readBranchHead(reader);
+    const { head, lineage, tip } = standingOf(reader);
     this.#reader = reader;
     this.#head = new HeadNodeReader(reader);
     this.#at = at;
@@ -72,7 +71,7 @@ export class PastNodeReader implements NodeReader {
 
   byId(workspace: string, id: string): NodeRecord | undefined {
     const present = this.#head.byId(workspace, id);
-    const since = present === undefined ? undefined : parseRevision(present.header.revision);
+    const since = present === undefined ? undefined : parseRevision(present.revision);
     if (this.#decides(since)) return present;
     const earlier = this.#newest(BranchTable.nodeVersions, nodeVersionsUpTo(workspace, id, this.#at));
     if (this.#isNewer(since, earlier)) return present;
@@ -196,6 +195,28 @@ export class PastNodeReader implements NodeReader {
     if (presentSince === undefined || !this.#belongs(presentSince)) return false;
     return version === undefined || compareRevisions(presentSince, version.since) >= 0;
   }
+}
+
+/** Where a branch stands, and how it came there. */
+interface Standing {
+  readonly generation: number | undefined;
+  readonly lineage: Lineage;
+  readonly head: Revision;
+  readonly tip: Revision;
+}
+
+/** What was read through a reader last: every read of the past needs it, and it changes with writes only. */
+const standings = new WeakMap<TableReader, Standing>();
+
+function standingOf(reader: TableReader): Standing {
+  const { generation } = reader;
+  const known = standings.get(reader);
+  if (known !== undefined && known.generation === generation) return known;
+  const { head, tip } = readBranchHead(reader);
+  const standing = { generation, lineage: readLineage(reader), head, tip };
+  // Who does not count generations may show something else the next time.
+  if (generation !== undefined) standings.set(reader, standing);
+  return standing;
 }
 
 function childOf({ orderKey, id }: PlacedChild): ChildEntry {

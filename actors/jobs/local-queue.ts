@@ -115,7 +115,7 @@ export class LocalQueue implements Queue {
    * @returns whether the repository has a queue
    */
   async recover(scope: JobScope): Promise<boolean> {
-    if (!this.#lifecycle.exists(actorOf(scope))) return false;
+    if (!(await this.#lifecycle.exists(actorOf(scope)))) return false;
     await this.#tell<Standing>(scope, { type: 'RecoverJobs', worker: this.#worker });
     return true;
   }
@@ -198,7 +198,7 @@ export class LocalQueue implements Queue {
   }
 
   async removeAll(scope: JobScope, ids: readonly string[], delivery: Delivery): Promise<number> {
-    if (!this.#lifecycle.exists(actorOf(scope))) return 0;
+    if (!(await this.#lifecycle.exists(actorOf(scope)))) return 0;
     return (await this.#order(scope, { type: 'RemoveJobs', ids }, delivery)) as number;
   }
 
@@ -304,9 +304,9 @@ export class LocalQueue implements Queue {
     return answer;
   }
 
-  #ask(scope: JobScope, query: JobsQuery, caller: Caller): unknown {
+  async #ask(scope: JobScope, query: JobsQuery, caller: Caller): Promise<unknown> {
     const actor = actorOf(scope);
-    return this.#lifecycle.exists(actor) ? this.#router.query(actor, query, caller) : undefined;
+    return (await this.#lifecycle.exists(actor)) ? this.#router.query(actor, query, caller) : undefined;
   }
 
   #remember(scope: JobScope, { cleanMs, dueMs }: QueueStanding): void {

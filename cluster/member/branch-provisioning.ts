@@ -121,7 +121,7 @@ export class MemberBranches implements BranchProvisioning {
     const find: FindBranch = { type: 'FindBranch', name };
     const branch = isUnknown ? undefined : ((await this.#ask(repository, find)) as BranchEntry | undefined);
     const locks = branch === undefined ? undefined : `${ownerOf(repository, branch)}/locks`;
-    if (locks !== undefined && this.#lifecycle.exists(locks)) {
+    if (locks !== undefined && (await this.#lifecycle.exists(locks))) {
       const query: ReopenTokens = { type: 'ReopenTokens', seal };
       await this.#router.query(locks, query, engineCaller(repository.tenant));
     }
@@ -310,7 +310,7 @@ export async function sweepBranches(
   tenant: string,
   part: string,
 ): Promise<readonly string[]> {
-  const parts = lifecycle.namesUnder(actorId(tenant, part)).filter(isNamedPart);
+  const parts = (await lifecycle.namesUnder(actorId(tenant, part))).filter(isNamedPart);
   // One is the default branch, which is always there: most repositories need not be opened at a start.
   if (parts.length <= 1) return [];
   const actor = actorId(tenant, part, 'repository');

@@ -3,6 +3,7 @@ import { actorId } from '#runtime/actor/actor-id.ts';
 import type { ActorId, ActorLifecycle, Router } from '#runtime/actor/ports.ts';
 import type { Clock } from '#runtime/base/clock.ts';
 import type { Random } from '#runtime/base/random.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { JobHandler } from '#runtime/jobs/job-handler.ts';
 import { OutboxRelay } from '#runtime/jobs/outbox-relay.ts';
 import type { JobScope, Queue } from '#runtime/jobs/ports.ts';
@@ -33,6 +34,8 @@ export class MemberJobs {
   readonly #router: Router;
   readonly #log: Log;
   #recovery: Promise<void> = Promise.resolve();
+  /** Which actors came to this member since the last search began. */
+  readonly #taken: ((actor: ActorId) => boolean)[] = [];
   #isDraining = false;
 
   constructor(environment: MemberJobsEnvironment) {
@@ -80,14 +83,25 @@ export class MemberJobs {
   }
 
   /**
-   * Begins to work. What is left of earlier processes is looked for in the background: in every repository that has
-   * ever had a job, its queue and the outbox of its repository actor, the only one that enqueues.
+   * Begins to work.
+   *
+   * @param takesAllUp whether what is left of earlier processes is looked for in the background, in every repository;
+   *   in a cluster each member is told what is its own, see {@link takeUp}
    */
-  start(): void {
+  start(takesAllUp: boolean): void {
     this.#runner.start();
-    this.#recovery = this.#recover().catch((error) =>
-      this.#log.error('the jobs of earlier processes could not be looked for', { error }),
-    );
+    if (takesAllUp) this.takeUp(() => true);
+  }
+
+  /**
+   * Looks in the background for what is left of earlier processes in the repositories whose actors have come to this
+   * member: in every one that has ever had a job, its queue and the outbox of its repository actor, the only one that
+   * enqueues.
+   */
+  takeUp(isMine: (actor: ActorId) => boolean): void {
+    this.#taken.push(isMine);
+    // What is told while one search runs is looked for by the next one.
+    if (this.#taken.length === 1) this.#recovery = this.#recovery.then(() => this.#recover());
   }
 
   /**
@@ -101,12 +115,21 @@ export class MemberJobs {
     this.#queue.close();
   }
 
+  /** Never rejects. */
   async #recover(): Promise<void> {
-    for await (const { parts, tenant } of registeredRepositories(this.#router)) {
-      for (const part of parts) {
-        if (this.#isDraining) return;
-        await this.#recoverRepository(actorId(tenant, part));
+    const taken = this.#taken.splice(0);
+    try {
+      for await (const { parts, tenant } of registeredRepositories(this.#router)) {
+        for (const part of parts) {
+          if (this.#isDraining) return;
+          const scope = actorId(tenant, part);
+          if (taken.some((isMine) => isMine(`${scope}/repository`))) await this.#recoverRepository(scope);
+        }
       }
+    } catch (error) {
+      // Before the first start of a cluster is over there is no tenant yet, hence no job.
+      if (error instanceof ServiceError && error.code === 'NOT_FOUND') return;
+      this.#log.error('the jobs of earlier processes could not be looked for', { error });
     }
   }
 

@@ -7,6 +7,7 @@ import type { FileSystem, OpenFile } from '#runtime/base/file-system.ts';
 import type { JournalEvent } from '#runtime/embedded/journal-events.ts';
 import { jobEnqueued } from '#runtime/jobs/outbox.ts';
 import type { Log } from '#runtime/telemetry/log-context.ts';
+import type { LogEvent } from '#cluster/replication/log-events.ts';
 import type { HttpRouteMetrics, Metrics } from '#runtime/telemetry/metrics.ts';
 
 const MS_PER_SECOND = 1000;
@@ -124,5 +125,39 @@ function timedFile(file: OpenFile, clock: Clock, observeSeconds: (seconds: numbe
     truncate: (length) => file.truncate(length),
     size: () => file.size(),
     close: () => file.close(),
+  };
+}
+
+/** Logs what the commit log of a partition tells about itself. */
+export function partitionReport(log: Log, partition: number): (event: LogEvent) => void {
+  return (event) => {
+    const { kind, ...facts } = event;
+    switch (kind) {
+      case 'opened':
+      case 'resolved':
+        log.info(`partition: ${kind}`, { partition, ...facts });
+        break;
+      case 'void-record':
+        log.debug('partition: a record that does not count', { partition, ...facts });
+        break;
+      case 'outcome-unknown':
+        log.warn('partition: what became of a write is being found out', { partition, ...facts });
+        break;
+      case 'fenced':
+        log.warn('partition: another member owns it now', { partition, ...facts });
+        break;
+      case 'storage-full':
+        log.error('partition: its log is full; writes are refused until there is space', {
+          partition,
+          ...facts,
+        });
+        break;
+      case 'quarantined':
+        log.error('partition: it does nothing more until an operator decides', {
+          partition,
+          error: event.cause,
+        });
+        break;
+    }
   };
 }

@@ -129,7 +129,7 @@ export class MemberProvisioning implements Provisioning {
     const removed: string[] = [];
     for await (const { parts, tenant } of registeredRepositories(this.#router)) {
       const registered = new Set(parts);
-      for (const part of this.#lifecycle.namesUnder(tenant)) {
+      for (const part of await this.#lifecycle.namesUnder(tenant)) {
         if (!isNamedPart(part) || registered.has(part)) continue;
         await this.#lifecycle.destroyUnder(actorId(tenant, part));
         removed.push(`${tenant}/${part}`);

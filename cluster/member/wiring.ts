@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { branchActor } from '#actors/branch/branch-actor.ts';
 import { locksActor } from '#actors/locks/locks-actor.ts';
 import { jobsActor } from '#actors/jobs/jobs-actor.ts';
@@ -12,14 +11,12 @@ import { AdminTokens } from '#runtime/access/admin-tokens.ts';
 import { LoginThrottle } from '#runtime/access/login-throttle.ts';
 import { PasswordHasher } from '#runtime/access/password-hasher.ts';
 import type { Principal } from '#runtime/access/principal.ts';
-import { ActorHost } from '#runtime/actor/actor-host.ts';
 import type { Clock } from '#runtime/base/clock.ts';
 import { type FileSystem, realFileSystem } from '#runtime/base/file-system.ts';
 import type { Random } from '#runtime/base/random.ts';
 import type { Options } from '#runtime/config/options.ts';
 import { loadSecrets } from '#runtime/config/secrets.ts';
 import { acquireDataDirectory } from '#runtime/embedded/data-directory-lock.ts';
-import { Journal } from '#runtime/embedded/journal.ts';
 import type { JobHandler } from '#runtime/jobs/job-handler.ts';
 import type { Queue } from '#runtime/jobs/ports.ts';
 import { EventLoopLag } from '#runtime/telemetry/event-loop-lag.ts';
@@ -28,12 +25,13 @@ import { Metrics } from '#runtime/telemetry/metrics.ts';
 import { MemberLocks } from './branch-locks.ts';
 import { MemberBranches } from './branch-provisioning.ts';
 import { LazyUpgrades } from './built-in-upgrades.ts';
-import { embeddedDurability } from './embedded-durability.ts';
+import { openClusterEngine } from './cluster-engine.ts';
+import { openEmbeddedEngine } from './embedded-engine.ts';
+import type { EngineEnvironment, MemberEngine } from './engine.ts';
 import { firstAdmin } from './first-admin.ts';
-import { hostLimits, jobsLimits } from './host-limits.ts';
-import { loneClusterStatus } from './member-cluster-status.ts';
+import { jobsLimits } from './host-limits.ts';
 import { MemberJobs } from './member-jobs.ts';
-import { type HostListeners, hostObserver, journalReport, requestObserver, timedFiles } from './observers.ts';
+import { hostObserver, requestObserver } from './observers.ts';
 import { MemberProvisioning } from './provisioning.ts';
 import { memberRoutes } from './routes.ts';
 
@@ -84,9 +82,9 @@ class Closers {
 }
 
 /**
- * Opens a data directory and serves it: takes the lock, opens the journal, brings the shards up to it, makes
- * the system tenant at the first start, finishes what was interrupted, and listens last, so that whoever gets
- * an answer gets it from a whole member.
+ * Opens a data directory and serves it: takes the lock, opens the engine, makes the system tenant at the first
+ * start, finishes what was interrupted. Alone it listens last, so that whoever gets an answer gets it from a whole
+ * member; in a cluster it listens first, because the others have to know where.
  *
  * @throws {ServiceError} `CONFLICT` when another process has the directory; `DATA_CORRUPTED`, `STORAGE_FULL`
  * @throws {OptionError} when a stored key is damaged
@@ -110,60 +108,64 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
   const metrics = new Metrics({ collectDefaults: environment.collectDefaultMetrics === true });
   let upgrades: LazyUpgrades | undefined;
   let jobs: MemberJobs | undefined;
-  const host = await openHost(environment, metrics, closers, {
-    onHeadMoved: (actor) => upgrades?.forget(actor),
-    onJobsEnqueued: (actor) => void jobs?.deliver(actor),
+  let server: HttpServer | undefined;
+  let state: MemberState = 'starting';
+  const engine = await openEngine({
+    options,
+    clock,
+    random,
+    log,
+    metrics,
+    version: environment.version,
+    files: environment.files ?? realFileSystem,
+    kinds: [
+      tenantActor,
+      repositoryActor,
+      branchActor({ commitNodesMax: options.limits.commitNodesMax }),
+      locksActor,
+      jobsActor(jobsLimits(options.limits)),
+    ],
+    observer: hostObserver(metrics, log, {
+      onHeadMoved: (actor) => upgrades?.forget(actor),
+      onJobsEnqueued: (actor) => void jobs?.deliver(actor),
+    }),
+    state: () => state,
+    requestsInFlight: () => server?.inFlightCount ?? 0,
+    onTaken: (isMine) => jobs?.takeUp(isMine),
   });
-  upgrades = new LazyUpgrades(host, clock, log);
-  const background = openJobs(environment, host);
+  closers.add(() => engine.close());
+  const { router, lifecycle } = engine;
+  upgrades = new LazyUpgrades(router, clock, log);
+  const background = openJobs(environment, engine);
   closers.add(() => background.drain(0));
   jobs = background;
   const hasher = new PasswordHasher();
-  const provisioning = new MemberProvisioning(host, host, random);
-  const isNew = await provisioning.bootstrap(() =>
-    firstAdmin(serverOptions.adminPassword, hasher, random, print),
-  );
-  if (isNew) log.info('first administrator created');
-  for (const tenant of await provisioning.finishTenants()) log.warn('tenant creation finished', { tenant });
-  for (const leftover of await provisioning.sweep()) log.warn('leftover removed', { leftover });
-
-  let state: MemberState = 'starting';
+  const provisioning = new MemberProvisioning(router, lifecycle, random);
   const status = (): MemberStatus => ({
     state,
     version: environment.version,
-    mode: 'embedded',
-    durability: embeddedDurability(options),
-    missing: [],
+    mode: engine.mode,
+    durability: engine.durability,
+    missing: engine.missing(),
   });
   const tokens = new AdminTokens(secrets.jwtSecret.reveal(), clock, random);
   const routes = memberRoutes({
-    router: host,
-    directory: new RepositoryDirectory(host, upgrades),
+    router,
+    directory: new RepositoryDirectory(router, upgrades),
     clock,
     provisioning,
-    branches: new MemberBranches(host, host, random, background),
+    branches: new MemberBranches(router, lifecycle, random, background),
     jobs: background,
-    locks: new MemberLocks(host, host, options.locks.enabled),
+    locks: new MemberLocks(router, lifecycle, options.locks.enabled),
     hasher,
     tokens,
     throttle: new LoginThrottle(clock),
     metrics,
     status,
-    cluster: loneClusterStatus({
-      name: serverOptions.memberId,
-      url: () => url(),
-      version: environment.version,
-      state: () => state,
-      durability: embeddedDurability(options),
-      load: () => ({
-        requestsInFlight: server.inFlightCount,
-        openActors: host.openActors,
-        pendingBytes: host.pendingBytes,
-      }),
-    }),
+    cluster: { read: (signal) => engine.status.read(signal) },
     version: environment.version,
   });
-  const server = createHttpServer<Principal>({
+  const http = createHttpServer<Principal>({
     routes,
     authenticate: createAuthenticate(tokens),
     clock,
@@ -179,18 +181,39 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
     },
     trustForwardedHeaders: serverOptions.trustForwardedHeaders,
   });
-  closers.add(() => server.close());
-  watch(metrics, host, server, closers);
-  const { port } = await server.listen(serverOptions.host, serverOptions.port);
+  server = http;
+  closers.add(() => http.close());
+  watch(metrics, engine, http, closers);
+  const bootstrap = async (): Promise<void> => {
+    const firstLines: string[] = [];
+    const isNew = await provisioning.bootstrap(() =>
+      firstAdmin(serverOptions.adminPassword, hasher, random, (text) => firstLines.push(text)),
+    );
+    // Only now: of several members that start at once one makes the account, and the passwords of the others are none.
+    if (isNew) {
+      log.info('first administrator created');
+      for (const line of firstLines) print(line);
+    }
+    for (const tenant of await provisioning.finishTenants()) log.warn('tenant creation finished', { tenant });
+  };
+  if (engine.mode === 'embedded') {
+    await bootstrap();
+    for (const leftover of await provisioning.sweep()) log.warn('leftover removed', { leftover });
+  }
+  const { port } = await http.listen(serverOptions.host, serverOptions.port);
   const url = (): string => serverOptions.baseUrl ?? localUrl(serverOptions.host, port);
-  background.start();
+  await engine.start(url);
+  // In a cluster there is nobody to ask before it has begun; the others see from `/ready` that it has not.
+  if (engine.mode === 'cluster') await bootstrap();
+  background.start(engine.mode === 'embedded');
   state = 'ready';
   let draining: Promise<void> | undefined;
   const drain = async (graceMs: number): Promise<void> => {
     state = 'draining';
     // Else a client that waits for a lock would hold up the others' restart.
-    host.endWaits();
-    await Promise.all([server.drain(graceMs), background.drain(graceMs)]);
+    engine.endWaits();
+    // Hand-overs go on while requests are answered: the new owner answers what comes late.
+    await Promise.all([engine.drain(graceMs), http.drain(graceMs), background.drain(graceMs)]);
     await closers.run();
   };
   return {
@@ -207,52 +230,18 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
   };
 }
 
-async function openHost(
-  { options, clock, random, log, files }: MemberEnvironment,
-  metrics: Metrics,
-  closers: Closers,
-  listeners: HostListeners,
-): Promise<ActorHost> {
-  const { dataDir } = options.server;
-  const journal = await Journal.open({
-    folder: join(dataDir, 'journal'),
-    durability: embeddedDurability(options),
-    files: timedFiles(files ?? realFileSystem, clock, (seconds) =>
-      metrics.journalFsyncSeconds.observe(seconds),
-    ),
-    clock,
-    random,
-    report: journalReport(log),
-    segmentBytes: options.limits.journalSegmentBytes,
-  });
-  closers.add(() => journal.close());
-  const host = new ActorHost({
-    folder: join(dataDir, 'actors'),
-    log: journal,
-    clock,
-    random,
-    kinds: [
-      tenantActor,
-      repositoryActor,
-      branchActor({ commitNodesMax: options.limits.commitNodesMax }),
-      locksActor,
-      jobsActor(jobsLimits(options.limits)),
-    ],
-    limits: hostLimits(options.limits),
-    observer: hostObserver(metrics, log, listeners),
-  });
-  closers.add(() => host.close());
-  await host.recover();
-  return host;
+function openEngine(environment: EngineEnvironment): Promise<MemberEngine> {
+  const isCluster = environment.options.server.natsUrl.length > 0;
+  return isCluster ? openClusterEngine(environment) : openEmbeddedEngine(environment);
 }
 
 function openJobs(
   { clock, jobHandlers, log, options, random }: MemberEnvironment,
-  host: ActorHost,
+  { lifecycle, router }: MemberEngine,
 ): MemberJobs {
   return new MemberJobs({
-    router: host,
-    lifecycle: host,
+    router,
+    lifecycle,
     clock,
     random,
     log,
@@ -261,13 +250,13 @@ function openJobs(
   });
 }
 
-function watch(metrics: Metrics, host: ActorHost, server: HttpServer, closers: Closers): void {
+function watch(metrics: Metrics, engine: MemberEngine, server: HttpServer, closers: Closers): void {
   const lag = new EventLoopLag();
   lag.start();
   closers.add(() => lag.stop());
   metrics.watchEventLoopLag(lag);
-  metrics.watchOpenActors(() => host.openActors);
-  metrics.watchOverlayBytes(() => host.pendingBytes);
+  metrics.watchOpenActors(() => engine.load().openActors);
+  metrics.watchOverlayBytes(() => engine.load().pendingBytes);
   metrics.watchInFlightRequests(() => server.inFlightCount);
 }
 

@@ -10,7 +10,7 @@ import { decodeMessage, encodeMessage } from './message-codec.ts';
 export const CALL_VERSION = 1;
 
 /** What is asked of the owner of an actor. */
-export type CallKind = 'command' | 'query' | 'create' | 'fork' | 'destroy';
+export type CallKind = 'command' | 'query' | 'create' | 'fork' | 'destroy' | 'exists' | 'names';
 
 /** A call as it travels. */
 export interface Call {

@@ -6,6 +6,7 @@ import { type Clock, sleep } from '#runtime/base/clock.ts';
 import type { Random } from '#runtime/base/random.ts';
 import type { Caller } from '#runtime/commit/behaviour.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
+import { partitionOf } from '#runtime/directory/partition.ts';
 import type { PartitionLog } from '#cluster/replication/partition-log.ts';
 import { type Call, CALL_VERSION, type CallKind } from './call-frames.ts';
 import type { RemoteCalls } from './remote-calls.ts';
@@ -24,7 +25,8 @@ export interface LocalPartition {
 
 /** What the router works with. */
 export interface ClusterRouterOptions {
-  readonly partitionOf: (actor: string) => number;
+  /** Number of partitions. */
+  readonly partitions: number;
   /** A partition while it is this member's. */
   readonly local: (partition: number) => LocalPartition | undefined;
   readonly subjectOf: (partition: number) => string;
@@ -46,7 +48,7 @@ type Repeatable = 'always' | 'unless-lost';
  *
  * @see Reliability: G4, G5, R7, R11
  */
-export class ClusterRouter implements Router, Pick<ActorLifecycle, 'create' | 'fork' | 'destroyUnder'> {
+export class ClusterRouter implements Router, ActorLifecycle {
   readonly #options: ClusterRouterOptions;
 
   constructor(options: ClusterRouterOptions) {
@@ -67,7 +69,7 @@ export class ClusterRouter implements Router, Pick<ActorLifecycle, 'create' | 'f
   }
 
   query(actor: ActorId, query: unknown, caller: Caller): unknown {
-    const local = this.#options.local(this.#options.partitionOf(actor));
+    const local = this.#options.local(partitionOf(actor, this.#options.partitions));
     // The hot path: an answer within this turn, under a lease that holds.
     if (local?.log.lease.isValid() === true) {
       const answer = local.host.query(actor, query, caller);
@@ -79,6 +81,15 @@ export class ClusterRouter implements Router, Pick<ActorLifecycle, 'create' | 'f
       );
     }
     return this.#askAgain(actor, query, caller);
+  }
+
+  async exists(actor: ActorId): Promise<boolean> {
+    return (await this.#lifecycle('exists', actor, undefined, (host) => host.exists(actor))) as boolean;
+  }
+
+  /** @param owner a repository or something of one: the parts of a tenant are in many partitions */
+  async namesUnder(owner: string): Promise<readonly string[]> {
+    return (await this.#lifecycle('names', owner, undefined, (host) => host.namesUnder(owner))) as string[];
   }
 
   async create(actor: ActorId): Promise<void> {
@@ -101,7 +112,7 @@ export class ClusterRouter implements Router, Pick<ActorLifecycle, 'create' | 'f
    */
   handle(call: Call, caller: Caller): unknown {
     const { actor, message } = call;
-    const local = this.#options.local(this.#options.partitionOf(actor));
+    const local = this.#options.local(partitionOfOwner(actor, this.#options.partitions));
     if (local === undefined) throw new ServiceError('NOT_OWNER');
     const { host } = local;
     switch (call.kind) {
@@ -117,6 +128,10 @@ export class ClusterRouter implements Router, Pick<ActorLifecycle, 'create' | 'f
         return host.fork(message as ActorId, actor);
       case 'destroy':
         return host.destroyUnder(actor);
+      case 'exists':
+        return host.exists(actor);
+      case 'names':
+        return host.namesUnder(actor);
     }
   }
 
@@ -124,7 +139,7 @@ export class ClusterRouter implements Router, Pick<ActorLifecycle, 'create' | 'f
     kind: CallKind,
     actor: string,
     message: unknown,
-    here: (host: ActorHost) => Promise<void>,
+    here: (host: ActorHost) => unknown,
   ): Promise<unknown> {
     const caller = engineCaller(actor.split('/')[0] as string);
     // Making what is there and removing what is gone changes nothing; a fork that is there is refused.
@@ -163,8 +178,8 @@ export class ClusterRouter implements Router, Pick<ActorLifecycle, 'create' | 'f
     repeatable: Repeatable,
     here: (local: LocalPartition) => unknown,
   ): Promise<unknown> {
-    const { partitionOf, local: localOf, subjectOf, calls, clock, random } = this.#options;
-    const partition = partitionOf(what.actor);
+    const { partitions, local: localOf, subjectOf, calls, clock, random } = this.#options;
+    const partition = partitionOfOwner(what.actor, partitions);
     const deadlineMs = caller.deadlineMs ?? clock.monotonicMs() + WAIT_MS;
     for (let retries = 0; ; retries++) {
       const local = localOf(partition);
@@ -187,9 +202,17 @@ export class ClusterRouter implements Router, Pick<ActorLifecycle, 'create' | 'f
   }
 }
 
+/** Also of `{tenant}/{repository}`, which is no actor and owns some. */
+function partitionOfOwner(actor: string, partitions: number): number {
+  const isRepository = actor.indexOf('/') === actor.lastIndexOf('/') && actor.includes('~');
+  return partitionOf(isRepository ? `${actor}/` : actor, partitions);
+}
+
 /** Refusals after which nothing was done and another try may meet the new owner, or the log again. */
+const passing: ReadonlySet<string> = new Set(['NOT_OWNER', 'SHUTTING_DOWN', 'LOG_UNAVAILABLE']);
+
 function isPassing(error: unknown): boolean {
-  return error instanceof ServiceError && (error.code === 'NOT_OWNER' || error.code === 'SHUTTING_DOWN');
+  return error instanceof ServiceError && passing.has(error.code);
 }
 
 function isStreamed(answer: unknown): boolean {

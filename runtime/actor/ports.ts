@@ -31,7 +31,7 @@ export interface Router {
  */
 export interface ActorLifecycle {
   /** Whether the actor has been created and not destroyed. */
-  exists(actor: ActorId): boolean;
+  exists(actor: ActorId): boolean | Promise<boolean>;
   /**
    * Makes an empty actor, on disk when it resolves. Making one that exists changes nothing.
    *
@@ -52,5 +52,5 @@ export interface ActorLifecycle {
    */
   destroyUnder(owner: string): Promise<void>;
   /** The parts that follow `owner` in the ids of existing actors, decoded, each once. */
-  namesUnder(owner: string): readonly string[];
+  namesUnder(owner: string): readonly string[] | Promise<readonly string[]>;
 }

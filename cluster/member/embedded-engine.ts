@@ -1,0 +1,66 @@
+import { join } from 'node:path';
+import { ActorHost } from '#runtime/actor/actor-host.ts';
+import { Journal } from '#runtime/embedded/journal.ts';
+import { embeddedDurability } from './embedded-durability.ts';
+import type { EngineEnvironment, MemberEngine } from './engine.ts';
+import { hostLimits } from './host-limits.ts';
+import { loneClusterStatus } from './member-cluster-status.ts';
+import { journalReport, timedFiles } from './observers.ts';
+
+/**
+ * Opens the journal and the actors of a data directory, brought up to the journal.
+ *
+ * @throws {ServiceError} `DATA_CORRUPTED`, `STORAGE_FULL`
+ */
+export async function openEmbeddedEngine(environment: EngineEnvironment): Promise<MemberEngine> {
+  const { clock, files, kinds, log, metrics, observer, options, random } = environment;
+  const durability = embeddedDurability(options);
+  const { dataDir } = options.server;
+  const journal = await Journal.open({
+    folder: join(dataDir, 'journal'),
+    durability,
+    files: timedFiles(files, clock, (seconds) => metrics.journalFsyncSeconds.observe(seconds)),
+    clock,
+    random,
+    report: journalReport(log),
+    segmentBytes: options.limits.journalSegmentBytes,
+  });
+  const folder = join(dataDir, 'actors');
+  const limits = hostLimits(options.limits);
+  const host = new ActorHost({ folder, log: journal, clock, random, kinds, limits, observer });
+  const close = async (): Promise<void> => {
+    await host.close();
+    await journal.close();
+  };
+  try {
+    await host.recover();
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  let address = (): string => 'http://127.0.0.1';
+  const load = () => ({ openActors: host.openActors, pendingBytes: host.pendingBytes });
+  return {
+    mode: 'embedded',
+    durability,
+    router: host,
+    lifecycle: host,
+    missing: () => [],
+    status: loneClusterStatus({
+      name: options.server.memberId,
+      url: () => address(),
+      version: environment.version,
+      state: environment.state,
+      durability,
+      load: () => ({ requestsInFlight: environment.requestsInFlight(), ...load() }),
+    }),
+    load,
+    start(known) {
+      address = known;
+      return Promise.resolve();
+    },
+    endWaits: () => host.endWaits(),
+    drain: () => Promise.resolve(),
+    close,
+  };
+}

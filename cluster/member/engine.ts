@@ -1,0 +1,56 @@
+import type { ClusterStatus, MissingPart } from '#protocols/rest/ports.ts';
+import type { MemberState } from '#protocols/rest/system.ts';
+import type { ActorKind } from '#runtime/commit/behaviour.ts';
+import type { HostObserver } from '#runtime/actor/actor-host.ts';
+import type { ActorId, ActorLifecycle, Router } from '#runtime/actor/ports.ts';
+import type { Clock } from '#runtime/base/clock.ts';
+import type { FileSystem } from '#runtime/base/file-system.ts';
+import type { Random } from '#runtime/base/random.ts';
+import type { Options } from '#runtime/config/options.ts';
+import type { MemberLoad } from '#runtime/directory/ports.ts';
+import type { Log } from '#runtime/telemetry/log-context.ts';
+import type { Metrics } from '#runtime/telemetry/metrics.ts';
+
+/** What an engine is opened with. */
+export interface EngineEnvironment {
+  readonly options: Options;
+  readonly kinds: readonly ActorKind[];
+  readonly observer: HostObserver;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly files: FileSystem;
+  readonly version: string;
+  /** How far the member is. */
+  readonly state: () => MemberState;
+  /** Requests whose answer is not over. */
+  readonly requestsInFlight: () => number;
+  /** Told when this member has come to own more actors: what they left to be done is its own now. */
+  readonly onTaken: (isMine: (actor: ActorId) => boolean) => void;
+}
+
+/** What keeps the actors of a member: a journal and a host when it is alone, NATS and many hosts in a cluster. */
+export interface MemberEngine {
+  readonly mode: 'embedded' | 'cluster';
+  /** What an answered write has survived. */
+  readonly durability: string;
+  readonly router: Router;
+  readonly lifecycle: ActorLifecycle;
+  /** What this member lacks to serve as well as the others. */
+  missing(): readonly MissingPart[];
+  readonly status: ClusterStatus;
+  load(): Omit<MemberLoad, 'requestsInFlight'>;
+  /**
+   * Begins to serve; resolves when messages to actors find their way.
+   *
+   * @param address where clients reach this member, without a trailing slash; asked when that is known
+   */
+  start(address: () => string): Promise<void>;
+  /** Refuses commands that wait for something, so that nobody's patience holds up the end. */
+  endWaits(): void;
+  /** Gives what it has to others, as long as there are some. */
+  drain(graceMs: number): Promise<void>;
+  /** Applies everything and lets go of it all. */
+  close(): Promise<void>;
+}

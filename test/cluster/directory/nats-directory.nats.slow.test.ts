@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { registryTimes } from '#cluster/directory/member-registry.ts';
 import { directoryConformance } from '#test/runtime/directory/directory-conformance.ts';
 import { sharedNatsCluster } from '#test/support/nats-cluster.ts';
 import { NatsDirectories } from '#test/support/nats-directories.ts';
@@ -43,9 +44,12 @@ describe('members over three servers', () => {
     await allHeard();
     for (const server of nats().servers) {
       await server.kill();
+      // Longer than it takes to suspect who is not heard.
+      await new Promise((resolve) => setTimeout(resolve, registryTimes.suspectMs + 1_500));
       await allHeard();
       server.start();
-      await nats().ready();
+      // Heartbeats need no JetStream.
+      while (!(await server.accepts())) await new Promise((resolve) => setTimeout(resolve, 50));
       await allHeard();
     }
     for (const { heard } of members) expect(heard.filter((each) => each.startsWith('-'))).toEqual([]);

@@ -39,6 +39,9 @@ const OWNERS_POLL_MS = 50;
 /** Time after which a start goes on without owners for all partitions, in milliseconds: the log says which lack one. */
 const OWNERS_MS_MAX = 60_000;
 
+/** Time answers to other members have to be sent when everything is over, in milliseconds. */
+const ANSWERS_MS_MAX = 2_000;
+
 /** What the status says of a partition in quarantine. */
 const QUARANTINED = 'Its log or its shards cannot be trusted; see the log of this member';
 
@@ -237,6 +240,7 @@ class ClusterEngine implements MemberEngine {
 
   async close(): Promise<void> {
     await this.#started?.manager.close();
+    await this.#started?.server.settled(ANSWERS_MS_MAX);
     this.#started?.server.close();
     this.#calls.close();
     await this.#connection.drain().catch(() => undefined);

@@ -1,6 +1,6 @@
 import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node';
 import { policyFor } from '#runtime/access/policy.ts';
-import type { Clock, Timer } from '#runtime/base/clock.ts';
+import { type Clock, sleep, type Timer } from '#runtime/base/clock.ts';
 import type { Caller } from '#runtime/commit/behaviour.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import {
@@ -18,6 +18,9 @@ export const WORKING_MS = 1000;
 
 /** Frames of one answer that may be under way without having been taken. */
 export const WINDOW_FRAMES = 16;
+
+/** Between two looks whether every answer has been sent, in milliseconds. */
+const SETTLE_POLL_MS = 5;
 
 /** A call is taken back by its caller. */
 export const CANCEL = '-';
@@ -148,6 +151,13 @@ export class CallServer {
   stop(partition: number): void {
     this.#served.get(partition)?.unsubscribe();
     this.#served.delete(partition);
+  }
+
+  /** Resolves when every answer has been sent, or `graceMs` have passed: whoever asked would not know what became of it. */
+  async settled(graceMs: number): Promise<void> {
+    const untilMs = this.clock.monotonicMs() + graceMs;
+    while (this.#running.size > 0 && this.clock.monotonicMs() < untilMs)
+      await sleep(this.clock, SETTLE_POLL_MS);
   }
 
   /** Takes nothing more and ends what is under way with `SHUTTING_DOWN`. */

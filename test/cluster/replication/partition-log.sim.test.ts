@@ -4,7 +4,7 @@ import { type LogSimulationResult, simulateLog } from '#test/sim/log-simulation.
 const SEEDS = 300;
 
 describe('a partition log that several members contend for, simulated', () => {
-  it(`keeps every promise under ${SEEDS} seeds`, async () => {
+  it(`keeps every promise under ${SEEDS} seeds [CLU-004]`, async () => {
     const sum = { done: 0, failed: 0, unknown: 0, epochs: 0, voids: 0, fenced: 0, resolved: 0, reads: 0 };
     for (let seed = 1; seed <= SEEDS; seed += 1) {
       const result = await run(seed);

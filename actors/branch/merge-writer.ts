@@ -8,7 +8,8 @@ import { SLICE_NODES } from './delete-node.ts';
 import type { EditScope } from './edit-scope.ts';
 import { type MergeSides, nodeKeyOf } from './merge-conflicts.ts';
 import type { DefinitionDecision, MergeDecisions } from './merge-decisions.ts';
-import type { NodeAddress } from './pair-messages.ts';
+import { MergedSchema } from './merged-schema.ts';
+import type { DefinitionAddress, NodeAddress } from './pair-messages.ts';
 import { PlannedWrites } from './planned-writes.ts';
 
 /**
@@ -23,7 +24,7 @@ export class MergeWriter {
   readonly #decisions: MergeDecisions | undefined;
   /** Definitions a resolution gave. */
   readonly #manual: DefinitionNetChange[] = [];
-  #ownDefinitionsChanged = false;
+  readonly #ownDefinitions: DefinitionAddress[] = [];
   #otherDefinitionsCome = false;
 
   constructor(
@@ -53,7 +54,7 @@ export class MergeWriter {
   *plan(): Generator<undefined, void> {
     for (const change of this.#pair.definitionChanges('own')) {
       if (change === undefined) yield;
-      else this.#ownDefinitionsChanged = true;
+      else this.#ownDefinitions.push({ kind: change.kind, name: change.name });
     }
     for (const change of this.#pair.definitionChanges('other')) {
       if (change === undefined) {
@@ -80,13 +81,21 @@ export class MergeWriter {
 
   /** @throws {ServiceError} `VALIDATION_FAILED`, naming the node that would not be valid */
   *write(): Generator<undefined, void> {
+    const areBothChanged = this.#otherDefinitionsCome && this.#ownDefinitions.length > 0;
+    const schema = new MergedSchema(
+      this.#edit,
+      this.#pair,
+      areBothChanged ? this.#ownDefinitions : [],
+      areBothChanged ? this.definitions : [],
+    );
     yield* this.#writes.write();
+    schema.requireSound();
     for (const { after, kind } of this.#manual) {
       if (after !== undefined) requireSound(this.#edit, kind, after.definition);
     }
     const own = [...this.#sides.own.values()].map(({ nodeId: id, workspace }) => ({ id, workspace }));
     // Definitions one side changed are held against the nodes the other one changed.
-    const brought = this.#ownDefinitionsChanged ? this.#writes.nodes : this.#decided;
+    const brought = this.#ownDefinitions.length > 0 ? this.#writes.nodes : this.#decided;
     yield* this.#writes.requireValid(brought);
     if (this.#otherDefinitionsCome) yield* this.#writes.requireValid(own);
     // So are types of nodes one side changed against what the other one has below them.

@@ -288,6 +288,43 @@ describe('a merge', () => {
     }
   });
 
+  it('names the type that would not resolve with what the other side made of the schema', async () => {
+    const extending = (branch: string, name: string, parent: string) =>
+      family.command(branch, {
+        type: 'PutDefinition',
+        kind: 'node_type',
+        definition: { name, extends: parent, properties: [] },
+      });
+    const remove = (branch: string, name: string) =>
+      family.command(branch, { type: 'DeleteDefinition', kind: 'node_type', name });
+    const [target, source] = await pair();
+    for (const name of ['test:A', 'test:B', 'test:C']) await define(target, name, []);
+    await merge(source, target);
+    await extending(target, 'test:A', 'test:B');
+    await extending(source, 'test:B', 'test:A');
+    const before = await family.head(target);
+    await expect(merge(target, source)).rejects.toMatchObject({
+      code: 'VALIDATION_FAILED',
+      message: expect.stringMatching(/node type 'test:[AB]'.*inherits from itself/),
+    });
+    expect(await family.head(target)).toBe(before);
+    await define(source, 'test:B', []);
+    await extending(source, 'test:New', 'test:C');
+    await remove(target, 'test:C');
+    for (const [into, from] of [
+      [target, source],
+      [source, target],
+    ] as const) {
+      await expect(merge(into, from)).rejects.toMatchObject({
+        code: 'VALIDATION_FAILED',
+        message: expect.stringMatching(/'test:New'.*'test:C', which does not exist/),
+      });
+    }
+    // What does not resolve on its own side either is not the business of the merge.
+    await remove(source, 'test:C');
+    expect(await merge(target, source)).toMatchObject({ success: true });
+  });
+
   it('names the node that may not stand below one the other side made anew of another type', async () => {
     const [target, source] = await pair();
     const definition = { name: 'test:Closed', properties: [], allowed_children: ['svc:Page'] };

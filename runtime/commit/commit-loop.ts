@@ -54,7 +54,12 @@ export interface CommitEnvironment {
 }
 
 /** Refusals of the log after which nothing of the batch is in it and later batches may be tried. */
-const passing: ReadonlySet<ErrorCode> = new Set(['STORAGE_FULL', 'OVERLOADED', 'COMMIT_TOO_LARGE']);
+const passing: ReadonlySet<ErrorCode> = new Set([
+  'STORAGE_FULL',
+  'OVERLOADED',
+  'COMMIT_TOO_LARGE',
+  'LOG_UNAVAILABLE',
+]);
 
 interface Envelope {
   readonly command: unknown;

@@ -1,17 +1,12 @@
 import type { FirstAdmin } from '#actors/tenant/messages.ts';
 import type { PasswordHasher } from '#runtime/access/password-hasher.ts';
+import { randomPassword } from '#runtime/access/random-password.ts';
 import { SYSTEM_TENANT } from '#runtime/access/system-tenant.ts';
 import type { Random } from '#runtime/base/random.ts';
-import { OptionError } from '#runtime/config/option.ts';
 import type { Secret } from '#runtime/config/secret.ts';
-import { checkAdminPassword } from '#runtime/config/text-checks.ts';
 
 /** Name of the first account of tenant `default`. */
 const USERNAME = 'admin';
-
-/** Characters of a generated password; 16 of these 70 are 98 bits. */
-const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789!@#$%^&*';
-const PASSWORD_CHARACTERS = 16;
 
 /**
  * The first administrator: with the configured password, or with a random one that is printed and has to be
@@ -32,27 +27,6 @@ export async function firstAdmin(
   const passwordHash = await hasher.hash(password);
   if (configured === undefined) print(banner(password));
   return { username: USERNAME, email: null, passwordHash, mustChangePassword: configured === undefined };
-}
-
-/** A random password that meets the rule for administrators. */
-export function randomPassword(random: Random): string {
-  for (;;) {
-    const password = Array.from({ length: PASSWORD_CHARACTERS }, () => randomCharacter(random)).join('');
-    try {
-      return checkAdminPassword(password);
-    } catch (error) {
-      // One in nine lacks a kind of character.
-      if (!(error instanceof OptionError)) throw error;
-    }
-  }
-}
-
-function randomCharacter(random: Random): string {
-  const fair = 256 - (256 % alphabet.length);
-  for (;;) {
-    const byte = random.bytes(1)[0] as number;
-    if (byte < fair) return alphabet.charAt(byte % alphabet.length);
-  }
 }
 
 function banner(password: string): string {

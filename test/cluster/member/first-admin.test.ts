@@ -1,21 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { firstAdmin, randomPassword } from '#cluster/member/first-admin.ts';
+import { firstAdmin } from '#cluster/member/first-admin.ts';
 import { PasswordHasher } from '#runtime/access/password-hasher.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { Secret } from '#runtime/config/secret.ts';
-import { checkAdminPassword } from '#runtime/config/text-checks.ts';
 
 describe('the first administrator', () => {
-  it('gets random passwords of 16 characters that meet the rule and use every kind of them', () => {
-    const passwords = Array.from({ length: 500 }, () => randomPassword(systemRandom));
-    for (const password of passwords) {
-      expect(password).toMatch(/^[A-Za-z0-9!@#$%^&*]{16}$/);
-      expect(checkAdminPassword(password)).toBe(password);
-    }
-    expect(new Set(passwords).size).toBe(passwords.length);
-    expect(new Set(passwords.join('')).size).toBe(70);
-  });
-
   it('is shown a random password before there is an account, and has to change it', async () => {
     const printed: string[] = [];
     const hasher = new PasswordHasher();

@@ -1,0 +1,185 @@
+import { join } from 'node:path';
+
+/** How many of each there are: the fewest that survive the loss of any one. */
+const COUNT = 3;
+
+/** Distance of the other ports of a NATS server from the one for clients, as NATS chooses them. */
+const ROUTE_OFFSET = 2_000;
+const MONITOR_OFFSET = 4_000;
+
+/** Everything runs here, and is reached from here only. */
+const LOOPBACK = '127.0.0.1';
+
+/** The types of processes, in the order they are started in. */
+export const processTypes = ['nats', 'member', 'balancer'] as const;
+
+/** One of {@link processTypes}: the name it has in the Procfile. */
+export type ProcessType = (typeof processTypes)[number];
+
+/** What a cluster on this machine is made from. */
+export interface ClusterSettings {
+  /** Everything it stores; absolute. */
+  readonly folder: string;
+  /** Where the load balancer listens. */
+  readonly host: string;
+  /** Port of the load balancer; the members have those above it. */
+  readonly port: number;
+  /** Port of the first NATS server. */
+  readonly natsPort: number;
+  /** Shared by the members. */
+  readonly secrets: { readonly jwtSecret: string; readonly masterKey: string };
+  readonly natsPasswords: { readonly grove: string; readonly system: string };
+  /** Of the first administrator; undefined when that account is there already. */
+  readonly adminPassword: string | undefined;
+  readonly programs: { readonly nats: string; readonly balancer: string };
+  /** Configuration file of the members. */
+  readonly memberConfig: string;
+}
+
+/** A port a process listens on. */
+export interface PlannedPort {
+  readonly host: string;
+  readonly port: number;
+  /** Option that moves it. */
+  readonly option: '--port' | '--nats-port';
+}
+
+/** A process to be started. */
+export interface PlannedProcess {
+  /** `member-1` */
+  readonly name: string;
+  readonly type: ProcessType;
+  /** Where others reach it. */
+  readonly url: string;
+  /** The page that answers 200 when it does its work. */
+  readonly readyUrl: string;
+  readonly ports: readonly PlannedPort[];
+  readonly env: Readonly<Record<string, string>>;
+  /** Files and folders it keeps what it stores in. */
+  readonly folders: readonly string[];
+}
+
+/** Every process of the cluster, in the order of its start. */
+export function planCluster(settings: ClusterSettings): readonly PlannedProcess[] {
+  return [...natsServers(settings), ...members(settings), balancer(settings)];
+}
+
+/** Ports that two processes would have; each as a sentence. */
+export function clashingPorts(processes: readonly PlannedProcess[]): readonly string[] {
+  const holders = new Map<number, string>();
+  return processes.flatMap(({ name, ports }) =>
+    ports.flatMap(({ port }) => {
+      const holder = holders.get(port);
+      holders.set(port, name);
+      return holder === undefined
+        ? []
+        : [
+            `${holder} and ${name} would both have port ${port}; choose --port and --nats-port farther apart.`,
+          ];
+    }),
+  );
+}
+
+/** Addresses of the monitoring pages of the NATS servers. */
+export function natsMonitorUrls(natsPort: number): readonly string[] {
+  return each((index) => `http://${LOOPBACK}:${natsPort + MONITOR_OFFSET + index}`);
+}
+
+/** The highest port the load balancer may have, so that those of the members exist. */
+export const portMax = 65_535 - COUNT;
+
+/** The highest port the first NATS server may have, so that all that follow from it exist. */
+export const natsPortMax = 65_535 - MONITOR_OFFSET - COUNT;
+
+function each<T>(make: (index: number) => T): T[] {
+  return Array.from({ length: COUNT }, (_, index) => make(index));
+}
+
+function natsServers({ folder, natsPasswords, natsPort, programs }: ClusterSettings): PlannedProcess[] {
+  const monitors = natsMonitorUrls(natsPort);
+  const routes = each((index) => [
+    `NATS_ROUTE_${index + 1}`,
+    `nats-route://${LOOPBACK}:${natsPort + ROUTE_OFFSET + index}`,
+  ]);
+  return each((index) => {
+    const port = natsPort + index;
+    const ports = [port, port + ROUTE_OFFSET, port + MONITOR_OFFSET] as const;
+    const store = join(folder, `nats-${index + 1}`);
+    return {
+      name: `nats-${index + 1}`,
+      type: 'nats',
+      url: `nats://${LOOPBACK}:${port}`,
+      readyUrl: `${monitors[index]}/healthz`,
+      ports: ports.map((each) => ({ host: LOOPBACK, port: each, option: '--nats-port' })),
+      env: {
+        NATS_SERVER_BIN: programs.nats,
+        NATS_CONFIG: join(folder, 'nats.conf'),
+        NATS_NAME: `nats-${index + 1}`,
+        NATS_HOST: LOOPBACK,
+        NATS_PORT: String(ports[0]),
+        NATS_ROUTE_PORT: String(ports[1]),
+        NATS_MONITOR_PORT: String(ports[2]),
+        NATS_STORE: store,
+        NATS_PASSWORD: natsPasswords.grove,
+        NATS_SYSTEM_PASSWORD: natsPasswords.system,
+        ...(Object.fromEntries(routes) as Record<string, string>),
+      },
+      folders: [store],
+    };
+  });
+}
+
+function members(settings: ClusterSettings): PlannedProcess[] {
+  const { adminPassword, folder, memberConfig, natsPasswords, natsPort, secrets } = settings;
+  const servers = each((index) => `nats://grove:${natsPasswords.grove}@${LOOPBACK}:${natsPort + index}`);
+  return each((index) => {
+    const name = `member-${index + 1}`;
+    const port = memberPort(settings, index);
+    return {
+      name,
+      type: 'member',
+      url: `http://${LOOPBACK}:${port}`,
+      readyUrl: `http://${LOOPBACK}:${port}/ready`,
+      ports: [{ host: LOOPBACK, port, option: '--port' }],
+      env: {
+        PORT: String(port),
+        SVC_HOST: LOOPBACK,
+        SVC_DATA_DIR: join(folder, name),
+        SVC_NATS_URL: servers.join(','),
+        SVC_MEMBER_ID: name,
+        SVC_CONFIG: memberConfig,
+        // The load balancer replaces what clients say of themselves.
+        SVC_TRUST_FORWARDED_HEADERS: 'true',
+        JWT_SECRET: secrets.jwtSecret,
+        SVC_MASTER_KEY: secrets.masterKey,
+        ...(adminPassword === undefined ? {} : { SVC_ADMIN_PASSWORD: adminPassword }),
+      },
+      folders: [join(folder, name)],
+    };
+  });
+}
+
+function memberPort({ port }: ClusterSettings, index: number): number {
+  return port + 1 + index;
+}
+
+function balancer(settings: ClusterSettings): PlannedProcess {
+  const { host, port, programs } = settings;
+  // A person on this machine opens this one also where it listens to all networks.
+  const url = `http://${host === '0.0.0.0' ? LOOPBACK : host}:${port}`;
+  const targets = each((index) => [`MEMBER_${index + 1}`, `${LOOPBACK}:${memberPort(settings, index)}`]);
+  return {
+    name: 'balancer',
+    type: 'balancer',
+    url,
+    readyUrl: `${url}/ready`,
+    ports: [{ host, port, option: '--port' }],
+    env: {
+      HAPROXY_BIN: programs.balancer,
+      BALANCER_HOST: host,
+      BALANCER_PORT: String(port),
+      ...(Object.fromEntries(targets) as Record<string, string>),
+    },
+    folders: [],
+  };
+}

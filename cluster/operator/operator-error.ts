@@ -1,0 +1,4 @@
+/** A problem with words for the person at the terminal; nothing else is to be said. */
+export class OperatorError extends Error {
+  override readonly name = 'OperatorError';
+}

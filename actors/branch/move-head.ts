@@ -1,5 +1,5 @@
 import { requireAdministrator } from '#runtime/access/policy.ts';
-import { CommonTable } from '#runtime/commit/behaviour.ts';
+import { forgetOutcomes } from '#runtime/commit/idempotency.ts';
 import {
   compareRevisions,
   formatRevision,
@@ -70,8 +70,7 @@ export function* becomeFork(edit: EditScope, command: BecomeFork): Generator<und
   const target = command.revision === undefined ? head : parseRevision(command.revision);
   requireRevision(turn, target);
   yield* restoreHead(edit, target);
-  yield* empty(edit, [CommonTable.idempotency, CommonTable.idempotencyExpiry]);
-  turn.remove(CommonTable.meta, 'idempotency_count');
+  forgetOutcomes(turn);
   forgetOutbox(turn);
   const { lines, inherited } = readLineage(turn);
   const kept = lines.filter(({ start }) => compareRevisions(start, target) <= 0);
@@ -178,13 +177,4 @@ function* wayTo(reader: TableReader, from: Revision, to: Revision): Generator<un
     yield;
   }
   return { nodes, definitions, revisions, systemRevisions };
-}
-
-/** Removes every row of some tables. */
-function* empty(edit: EditScope, tables: readonly number[]): Generator<undefined, void> {
-  for (const table of tables) {
-    const keys: string[] = [];
-    for (const { key } of edit.turn.range(table, { start: '', end: '\u00ff\u00ff' })) keys.push(key);
-    yield* inSlices(keys, (key) => edit.turn.remove(table, key));
-  }
 }

@@ -22,16 +22,51 @@ const SWEPT_PER_COMMAND = 2;
 
 const COUNT_KEY = 'idempotency_count';
 
-function rowKey(caller: Caller, key: string): string {
-  return Buffer.from(`${principalKey(caller.principal)}\0${key}`).toString('latin1');
+/** Number of the memory in use; absent: 0. */
+const MEMORY_KEY = 'idempotency_memory';
+
+/** Whether a row belongs to the memory of outcomes, which goes with one actor and its clients only. */
+export function isIdempotencyRow(table: number, key: string): boolean {
+  return (
+    table === CommonTable.idempotency ||
+    table === CommonTable.idempotencyExpiry ||
+    (table === CommonTable.meta && key === COUNT_KEY)
+  );
+}
+
+/**
+ * Forgets every outcome at once, whatever their number: for a copy of another actor, whose outcomes are not its own.
+ * Their rows are out of reach from now on, and are swept when they would have expired.
+ */
+export function forgetOutcomes(turn: Turn): void {
+  turn.put(CommonTable.meta, MEMORY_KEY, Buffer.from(String(readNumber(turn, MEMORY_KEY) + 1)));
+  turn.remove(CommonTable.meta, COUNT_KEY);
+}
+
+/** What the rows of the memory in use begin with: nothing in the first one, as in every shard of the first builds. */
+function memoryPrefix(reader: TableReader): string {
+  const memory = readNumber(reader, MEMORY_KEY);
+  // Everything else begins with a kind of principal, which is a word.
+  return memory === 0 ? '' : `${memory}\0`;
+}
+
+/** The number of the memory a row belongs to. */
+function memoryOf(row: string): number {
+  const number = Number(row.slice(0, row.indexOf('\0')));
+  return Number.isNaN(number) ? 0 : number;
+}
+
+function rowKey(reader: TableReader, caller: Caller, key: string): string {
+  const text = `${memoryPrefix(reader)}${principalKey(caller.principal)}\0${key}`;
+  return Buffer.from(text).toString('latin1');
 }
 
 function timeKey(atMs: number, row: string): string {
   return atMs.toString(16).padStart(12, '0') + row;
 }
 
-function readCount(reader: TableReader): number {
-  const bytes = reader.get(CommonTable.meta, COUNT_KEY);
+function readNumber(reader: TableReader, name: string): number {
+  const bytes = reader.get(CommonTable.meta, name);
   return bytes === undefined ? 0 : Number(Buffer.from(bytes).toString('latin1'));
 }
 
@@ -48,7 +83,7 @@ export function replayed(
   wallMs: number,
   limits: IdempotencyLimits,
 ): { result: unknown } | undefined {
-  const bytes = reader.get(CommonTable.idempotency, rowKey(caller, key.key));
+  const bytes = reader.get(CommonTable.idempotency, rowKey(reader, caller, key.key));
   if (bytes === undefined) return undefined;
   const outcome = JSON.parse(Buffer.from(bytes).toString()) as Outcome;
   if (wallMs - outcome.at > limits.ttlMs) return undefined;
@@ -85,14 +120,14 @@ export function remember(
   caller: Caller = turn.caller,
 ): void {
   const swept = sweep(turn, limits);
-  const count = readCount(turn) - swept;
+  const count = readNumber(turn, COUNT_KEY) - swept;
   if (count >= limits.entriesMax) {
     throw new ServiceError(
       'RATE_LIMITED',
       'Too many idempotency keys are kept for this branch; wait until old ones expire',
     );
   }
-  const row = rowKey(caller, key.key);
+  const row = rowKey(turn, caller, key.key);
   const stored: Outcome =
     'error' in outcome
       ? {
@@ -110,6 +145,7 @@ export function remember(
   turn.put(CommonTable.meta, COUNT_KEY, Buffer.from(String(count + 1)));
 }
 
+/** @returns how many of the memory in use it removed */
 function sweep(turn: Turn, limits: IdempotencyLimits): number {
   const now = timeKey(turn.wallMs, '');
   const expired: string[] = [];
@@ -117,9 +153,12 @@ function sweep(turn: Turn, limits: IdempotencyLimits): number {
     expired.push(key);
     if (expired.length === SWEPT_PER_COMMAND) break;
   }
+  const memory = readNumber(turn, MEMORY_KEY);
+  let counted = 0;
   for (const key of expired) {
     turn.remove(CommonTable.idempotencyExpiry, key);
     const row = key.slice(12);
+    if (memoryOf(row) === memory) counted += 1;
     const bytes = turn.get(CommonTable.idempotency, row);
     // The key may have been used again since: then the row is younger and has an expiry of its own.
     if (
@@ -129,5 +168,5 @@ function sweep(turn: Turn, limits: IdempotencyLimits): number {
       turn.remove(CommonTable.idempotency, row);
     }
   }
-  return expired.length;
+  return counted;
 }

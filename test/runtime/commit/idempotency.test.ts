@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { policyFor } from '#runtime/access/policy.ts';
 import type { AdminPrincipal } from '#runtime/access/principal.ts';
 import { type Caller, CommonTable, type IdempotencyKey, type Turn } from '#runtime/commit/behaviour.ts';
-import { isLasting } from '#runtime/commit/idempotency.ts';
+import { forgetOutcomes, isLasting } from '#runtime/commit/idempotency.ts';
 import { errorCodes } from '#runtime/errors/error-registry.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { Answers, LoopFixture, OWN_TABLE, put, testCaller, textAt } from '#test/support/loop-fixture.ts';
@@ -209,6 +209,35 @@ describe('what is kept of idempotency keys', () => {
     await fixture.submit(once, key('d'));
     expect(await fixture.submit(once, key('b'))).toEqual(again);
     expect(rows(fixture, CommonTable.idempotency)).toBe(3);
+  });
+
+  it('is forgotten at once by a copy of the actor, and swept there like its own', async () => {
+    const fixture = opened({ idempotency: { ttlMs, entriesMax: 3 } });
+    for (const name of ['a', 'b', 'c']) await fixture.submit(once, key(name));
+    const kept = rows(fixture, CommonTable.idempotency);
+    const { length } = fixture.log.records;
+    await fixture.submit((turn: Turn) => forgetOutcomes(turn));
+    expect(fixture.log.records.at(length)?.entries[0]?.writes.length).toBeLessThanOrEqual(2);
+    expect(rows(fixture, CommonTable.idempotency)).toBe(kept);
+    // None of them counts, none of them answers, and there is room for as many as ever.
+    expect(await fixture.submit(once, key('a', 'another request'))).toMatchObject({ count: 4 });
+    expect(await fixture.submit(once, key('b'))).toMatchObject({ count: 5 });
+    expect(await fixture.submit(once, key('b'))).toMatchObject({ count: 5 });
+    expect(await fixture.submit(once, key('d'))).toMatchObject({ count: 6 });
+    await expect(fixture.submit(once, key('e'))).rejects.toMatchObject({ code: 'RATE_LIMITED' });
+    fixture.clock.advance(ttlMs + 1);
+    for (const name of ['f', 'g', 'h']) await fixture.submit(once, key(name));
+    expect(rows(fixture, CommonTable.idempotency)).toBe(3);
+    expect(rows(fixture, CommonTable.idempotencyExpiry)).toBe(3);
+    await expect(fixture.submit(once, key('i'))).rejects.toMatchObject({ code: 'RATE_LIMITED' });
+  });
+
+  it('is forgotten again by a copy of a copy', async () => {
+    const fixture = opened({ idempotency: { ttlMs, entriesMax: 100 } });
+    for (let copy = 1; copy <= 12; copy += 1) {
+      expect(await fixture.submit(once, key('a', `request ${copy}`))).toMatchObject({ count: copy });
+      await fixture.submit((turn: Turn) => forgetOutcomes(turn));
+    }
   });
 
   it('is bounded: a full table refuses new keys, drops none, and has room again when they expire', async () => {

@@ -1,5 +1,6 @@
 import { assert } from '#runtime/base/assert.ts';
 import type { ActorEvent, Caller, Turn } from '#runtime/commit/behaviour.ts';
+import { crashPoint } from '#runtime/commit/crash-point.ts';
 import { compareRevisions, formatRevision, parseRevision, type Revision } from '#runtime/content/revision.ts';
 import { invalid } from '#runtime/errors/service-error.ts';
 import type { Range, Row } from '#runtime/shard/shard.ts';
@@ -65,6 +66,7 @@ export function* fastForward(
   for (const revision of fresh) {
     const step = yield* BranchPair.meet(edit.state, turn, source, { other: revision });
     changed += yield* replay(edit, step, recordOf(edit, source, revision));
+    crashPoint('mid-merge');
     edit.checkSize(changed);
     edit.state.commandSchemas.forget();
   }

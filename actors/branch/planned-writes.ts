@@ -1,3 +1,4 @@
+import { crashPoint } from '#runtime/commit/crash-point.ts';
 import { ROOT_ID } from '#runtime/content/content-node.ts';
 import { type JsonObject, jsonEquals } from '#runtime/content/json-value.ts';
 import { orderKeyBetween } from '#runtime/content/order-key.ts';
@@ -166,6 +167,7 @@ export class PlannedWrites {
       writer.remove(workspace, present);
       if (content === undefined) this.#edit.audit(workspace, present, 'Delete', this.#purpose.details);
     });
+    crashPoint('mid-merge');
     for (const { after, kind, name } of this.#definitions) {
       if (after === undefined) removeDefinition(turn, kind, name);
       else writeDefinition(turn, kind, after.definition as never);

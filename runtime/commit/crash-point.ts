@@ -33,6 +33,8 @@ export const crashPointNames = [
   'before-branch-register',
   /** A branch is unregistered and its folder still stands. */
   'before-branch-removal',
+  /** A merge has taken out what changes and put nothing in, or a fast-forward has taken over one of its revisions. */
+  'mid-merge',
   /** A job is committed with what enqueued it, the queue does not have it yet. */
   'before-job-relay',
   /** The queue has a job, and the outbox it came from still has it too. */

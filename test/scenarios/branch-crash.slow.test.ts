@@ -2,10 +2,9 @@ import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import type { CrashPointName } from '#runtime/commit/crash-point.ts';
 import { ContentClient, expectStatus, Space } from '#test/support/content-client.ts';
+import { requestUntilCrash, strikes } from '#test/support/crashing-request.ts';
 import { startServer, type TestServer } from '#test/support/server.ts';
-import { startServerProcess } from '#test/support/server-process.ts';
 
 const repository = 'blog';
 
@@ -21,29 +20,6 @@ async function prepared(): Promise<string> {
   await space.on('old').add('/', 'on-old');
   await server.close();
   return dataDir;
-}
-
-/** Sends one request to a process that dies at a crash point. @returns the status, 0 when it died first */
-async function request(
-  dataDir: string,
-  crashPoint: string,
-  method: string,
-  rest: string,
-  body?: unknown,
-): Promise<number> {
-  const server = await startServerProcess({ dataDir, env: { SVC_CRASH_POINT: crashPoint } });
-  const token = await server.logIn().catch(() => undefined);
-  let status = 0;
-  if (token !== undefined) {
-    const path = `/api/management/repositories/default/${repository}${rest}`;
-    status = await server.request(method, path, body === undefined ? { token } : { token, body }).then(
-      (answer) => answer.status,
-      () => 0,
-    );
-  }
-  await server.kill('SIGKILL');
-  await server.close();
-  return status;
 }
 
 /** Folders of the branches of the repository. */
@@ -71,24 +47,12 @@ async function reopened(
   }
 }
 
-/** Which passes a point is struck at: logging in takes the first ones of the writing points. */
-const passes: Partial<Record<CrashPointName, readonly number[]>> = {
-  'before-append': [1, 2, 3],
-  'after-append-sent': [1, 2, 3],
-  'after-durable': [1, 2, 3],
-  'before-apply': [1, 2],
-  'mid-apply': [1, 2],
-  'before-reply': [1, 2, 3],
-};
-
-const strikes = Object.entries(passes).flatMap(([name, hits]) => hits.map((hit) => `${name}:${hit}`));
-
 it.each([...strikes, 'mid-fork:1', 'before-fork-rewind:1', 'before-branch-register:1'])(
   'a fork is there whole or not at all, cut at %s [DUR-001]',
   async (point) => {
     const dataDir = await prepared();
     const body = { name: 'cut', upstream_branch: 'main' };
-    const status = await request(dataDir, point, 'POST', '/branches', body);
+    const status = await requestUntilCrash(dataDir, repository, point, 'POST', '/branches', body);
     await reopened(dataDir, async (client) => {
       const found = await client.managed('GET', '/branches/cut');
       if (status === 201) expect(found.status).toBe(200);
@@ -108,7 +72,7 @@ it.each(['before-shard-create:1', 'before-branch-register:1', 'before-append:2',
   'an empty branch is there or not, cut at %s [DUR-001]',
   async (point) => {
     const dataDir = await prepared();
-    const status = await request(dataDir, point, 'POST', '/branches', { name: 'cut' });
+    const status = await requestUntilCrash(dataDir, repository, point, 'POST', '/branches', { name: 'cut' });
     await reopened(dataDir, async (client) => {
       const found = await client.managed('GET', '/branches/cut');
       if (status === 201) expect(found.status).toBe(200);
@@ -122,7 +86,7 @@ it.each([...strikes, 'before-branch-removal:1'])(
   'a branch is gone whole or still there, its deletion cut at %s [DUR-001]',
   async (point) => {
     const dataDir = await prepared();
-    const status = await request(dataDir, point, 'DELETE', '/branches/old');
+    const status = await requestUntilCrash(dataDir, repository, point, 'DELETE', '/branches/old');
     await reopened(dataDir, async (client) => {
       const found = await client.managed('GET', '/branches/old');
       if (status === 204) expect(found.status).toBe(404);
@@ -139,7 +103,10 @@ it.each(strikes)('a tag is there or not, its making cut at %s [DUR-001]', async 
   const before = await startServer({ dataDir });
   const revision = await new ContentClient(before, repository).headOf('old');
   await before.close();
-  const status = await request(dataDir, point, 'POST', '/tags', { name: 'v1', revision });
+  const status = await requestUntilCrash(dataDir, repository, point, 'POST', '/tags', {
+    name: 'v1',
+    revision,
+  });
   await reopened(dataDir, async (client) => {
     const found = await client.managed('GET', '/tags/v1');
     if (status === 201) expect(found.status).toBe(200);
@@ -158,7 +125,9 @@ it.each(strikes)('the head stands before or after its move, cut at %s [DUR-001]'
     new ContentClient(before, repository).headOf('main'),
   ]);
   await before.close();
-  const status = await request(dataDir, point, 'PUT', '/branches/old/head', { revision: to });
+  const status = await requestUntilCrash(dataDir, repository, point, 'PUT', '/branches/old/head', {
+    revision: to,
+  });
   await reopened(dataDir, async (client) => {
     const head = await client.headOf('old');
     if (status === 204) expect(head).toBe(to);

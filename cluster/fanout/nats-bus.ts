@@ -7,6 +7,7 @@ import type { Clock, Timer } from '#runtime/base/clock.ts';
 import { BusHub, type HubEnvironment } from '#runtime/bus/bus-hub.ts';
 import type { BranchSubscription, Bus, BusSubscription, SubscribeOptions } from '#runtime/bus/ports.ts';
 import { partitionOf } from '#runtime/directory/partition.ts';
+import type { Directory } from '#runtime/directory/ports.ts';
 import type { BranchEvent, BranchStanding, RevisionCommitted } from '#runtime/tree/branch-events.ts';
 import type { NodeChange } from '#runtime/tree/revision-store.ts';
 import {
@@ -62,6 +63,7 @@ export class NatsBus implements Bus {
   readonly #sender: string;
   readonly #subscription: Subscription;
   readonly #stopWatching: () => void;
+  #stopOwners: (() => void) | undefined;
   readonly #recent = new Map<ActorId, Recent>();
   #announcing: Timer | undefined;
   #doubting: Timer;
@@ -96,6 +98,25 @@ export class NatsBus implements Bus {
     return this.#environment.connection.flush();
   }
 
+  /**
+   * Asks the branches of a partition anew whenever it has another owner: the one before may have written more than it
+   * told.
+   */
+  watchOwners(directory: Directory): void {
+    const epochs = new Map<number, number>();
+    this.#stopOwners?.();
+    this.#stopOwners = directory.onChange(() => {
+      const changed = new Set<number>();
+      for (let partition = 0; partition < directory.partitions; partition++) {
+        const epoch = directory.ownerOf(partition)?.epoch;
+        if (epoch === undefined || epoch === epochs.get(partition)) continue;
+        epochs.set(partition, epoch);
+        changed.add(partition);
+      }
+      if (changed.size > 0) this.#hub.doubt((branch) => changed.has(directory.partitionOf(branch)));
+    });
+  }
+
   publish(branch: ActorId, events: readonly BranchEvent[]): void {
     for (const event of events) this.#hub.receive(branch, event);
     const last = events.at(-1);
@@ -127,6 +148,7 @@ export class NatsBus implements Bus {
 
   async close(): Promise<void> {
     this.#stopWatching();
+    this.#stopOwners?.();
     this.#announcing?.cancel();
     this.#doubting.cancel();
     if (!this.#subscription.isClosed()) this.#subscription.unsubscribe();

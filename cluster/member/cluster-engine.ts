@@ -3,6 +3,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { ActorHost } from '#runtime/actor/actor-host.ts';
+import type { ActorLifecycle } from '#runtime/actor/ports.ts';
 import { sleep } from '#runtime/base/clock.ts';
 import { OptionError } from '#runtime/config/option.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
@@ -10,6 +11,7 @@ import type { Log as CommitLog } from '#runtime/log/ports.ts';
 import { ClusterDirectory, placementRules } from '#cluster/directory/cluster-directory.ts';
 import { MemberRegistry } from '#cluster/directory/member-registry.ts';
 import { NatsHeartbeats } from '#cluster/directory/nats-heartbeats.ts';
+import { NatsBus } from '#cluster/fanout/nats-bus.ts';
 import { PartitionManager } from '#cluster/lease/partition-manager.ts';
 import { PartitionMember } from '#cluster/lease/partition-member.ts';
 import { connectToNats } from '#cluster/nats/connection.ts';
@@ -26,6 +28,7 @@ import { ClusterRouter } from '#cluster/router/cluster-router.ts';
 import { RemoteCalls } from '#cluster/router/remote-calls.ts';
 import type { EngineEnvironment, MemberEngine } from './engine.ts';
 import { hostLimits } from './host-limits.ts';
+import { busObserver, tellingRemovals } from './member-bus.ts';
 import { MemberClusterStatus } from './member-cluster-status.ts';
 import { partitionReport } from './observers.ts';
 import { Readiness } from './readiness.ts';
@@ -134,6 +137,8 @@ class ClusterEngine implements MemberEngine {
   readonly #calls: RemoteCalls;
   readonly #nonce: string;
   readonly router: ClusterRouter;
+  readonly bus: NatsBus;
+  readonly lifecycle: ActorLifecycle;
   #address: () => string = () => '';
   #started: Started | undefined;
 
@@ -162,10 +167,16 @@ class ClusterEngine implements MemberEngine {
       clock,
       random,
     });
-  }
-
-  get lifecycle(): ClusterRouter {
-    return this.router;
+    this.bus = new NatsBus({
+      connection,
+      subjects,
+      partitions: options.cluster.partitions,
+      router: this.router,
+      clock,
+      random,
+      observer: busObserver(environment.metrics),
+    });
+    this.lifecycle = tellingRemovals(this.router, this.bus);
   }
 
   missing() {
@@ -239,6 +250,7 @@ class ClusterEngine implements MemberEngine {
   }
 
   async close(): Promise<void> {
+    await this.bus.close();
     await this.#started?.manager.close();
     await this.#started?.server.settled(ANSWERS_MS_MAX);
     this.#started?.server.close();
@@ -324,6 +336,7 @@ class ClusterEngine implements MemberEngine {
           },
         }),
     });
+    this.bus.watchOwners(directory);
     registry.start();
     manager.start();
     const readiness = new Readiness({ directory, isConnected: () => this.#link.isUp });

@@ -1,9 +1,11 @@
 import { join } from 'node:path';
 import { ActorHost } from '#runtime/actor/actor-host.ts';
 import { Journal } from '#runtime/embedded/journal.ts';
+import { LocalBus } from '#runtime/embedded/local-bus.ts';
 import { embeddedDurability } from './embedded-durability.ts';
 import type { EngineEnvironment, MemberEngine } from './engine.ts';
 import { hostLimits } from './host-limits.ts';
+import { busObserver, tellingRemovals } from './member-bus.ts';
 import { loneClusterStatus } from './member-cluster-status.ts';
 import { journalReport, timedFiles } from './observers.ts';
 
@@ -28,7 +30,9 @@ export async function openEmbeddedEngine(environment: EngineEnvironment): Promis
   const folder = join(dataDir, 'actors');
   const limits = hostLimits(options.limits);
   const host = new ActorHost({ folder, log: journal, clock, random, kinds, limits, observer });
+  const bus = new LocalBus({ router: host, clock, random, observer: busObserver(metrics) });
   const close = async (): Promise<void> => {
+    await bus.close();
     await host.close();
     await journal.close();
   };
@@ -44,7 +48,8 @@ export async function openEmbeddedEngine(environment: EngineEnvironment): Promis
     mode: 'embedded',
     durability,
     router: host,
-    lifecycle: host,
+    lifecycle: tellingRemovals(host, bus),
+    bus,
     missing: () => [],
     status: loneClusterStatus({
       name: options.server.memberId,

@@ -10,6 +10,7 @@ import type { Options } from '#runtime/config/options.ts';
 import type { MemberLoad } from '#runtime/directory/ports.ts';
 import type { Log } from '#runtime/telemetry/log-context.ts';
 import type { Metrics } from '#runtime/telemetry/metrics.ts';
+import type { CountedBus } from './member-bus.ts';
 
 /** What an engine is opened with. */
 export interface EngineEnvironment {
@@ -37,6 +38,8 @@ export interface MemberEngine {
   readonly durability: string;
   readonly router: Router;
   readonly lifecycle: ActorLifecycle;
+  /** Tells what is committed. Removing actors through {@link MemberEngine.lifecycle} ends what is told of them. */
+  readonly bus: CountedBus;
   /** What this member lacks to serve as well as the others. */
   missing(): readonly MissingPart[];
   readonly status: ClusterStatus;

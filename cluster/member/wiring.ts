@@ -14,6 +14,7 @@ import type { Principal } from '#runtime/access/principal.ts';
 import type { Clock } from '#runtime/base/clock.ts';
 import { type FileSystem, realFileSystem } from '#runtime/base/file-system.ts';
 import type { Random } from '#runtime/base/random.ts';
+import type { Bus } from '#runtime/bus/ports.ts';
 import type { Options } from '#runtime/config/options.ts';
 import { loadSecrets } from '#runtime/config/secrets.ts';
 import { acquireDataDirectory } from '#runtime/embedded/data-directory-lock.ts';
@@ -30,6 +31,7 @@ import { openEmbeddedEngine } from './embedded-engine.ts';
 import type { EngineEnvironment, MemberEngine } from './engine.ts';
 import { firstAdmin } from './first-admin.ts';
 import { jobsLimits } from './host-limits.ts';
+import { tellingEvents, watchBus } from './member-bus.ts';
 import { MemberJobs } from './member-jobs.ts';
 import { hostObserver, requestObserver } from './observers.ts';
 import { MemberProvisioning } from './provisioning.ts';
@@ -61,6 +63,8 @@ export interface Member {
   readonly status: MemberStatus;
   /** Takes background jobs. */
   readonly queue: Queue;
+  /** Where committed changes are told. */
+  readonly bus: Bus;
   /**
    * Stops accepting connections, answers what is under way for up to `graceMs`, then closes everything.
    * Calling it again waits for the first call.
@@ -109,6 +113,7 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
   let upgrades: LazyUpgrades | undefined;
   let jobs: MemberJobs | undefined;
   let server: HttpServer | undefined;
+  let bus: Bus | undefined;
   let state: MemberState = 'starting';
   const engine = await openEngine({
     options,
@@ -125,16 +130,21 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
       locksActor,
       jobsActor(jobsLimits(options.limits)),
     ],
-    observer: hostObserver(metrics, log, {
-      onHeadMoved: (actor) => upgrades?.forget(actor),
-      onJobsEnqueued: (actor) => void jobs?.deliver(actor),
-    }),
+    observer: tellingEvents(
+      hostObserver(metrics, log, {
+        onHeadMoved: (actor) => upgrades?.forget(actor),
+        onJobsEnqueued: (actor) => void jobs?.deliver(actor),
+      }),
+      () => bus,
+    ),
     state: () => state,
     requestsInFlight: () => server?.inFlightCount ?? 0,
     onTaken: (isMine) => jobs?.takeUp(isMine),
   });
   closers.add(() => engine.close());
   const { router, lifecycle } = engine;
+  bus = engine.bus;
+  watchBus(metrics, engine.bus);
   upgrades = new LazyUpgrades(router, clock, log);
   const background = openJobs(environment, engine);
   closers.add(() => background.drain(0));
@@ -223,6 +233,7 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
       return status();
     },
     queue: background.queue,
+    bus: engine.bus,
     drain(graceMs) {
       draining ??= drain(graceMs);
       return draining;

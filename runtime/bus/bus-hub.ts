@@ -81,9 +81,13 @@ export class BusHub {
     this.#outlets.get(branch)?.feed.hear(standing);
   }
 
-  /** Asks every branch that is followed whether something was missed; for when messages may have been lost. */
-  doubt(): void {
-    for (const { feed } of this.#outlets.values()) feed.doubt();
+  /**
+   * Asks branches that are followed whether something was missed; for when messages may have been lost.
+   *
+   * @param isMeant default: all
+   */
+  doubt(isMeant: (branch: ActorId) => boolean = () => true): void {
+    for (const { feed } of this.#outlets.values()) if (isMeant(feed.branch)) feed.doubt();
   }
 
   /** Everything whose id begins with `owner` is gone. */

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { registryTimes } from '#cluster/directory/member-registry.ts';
 import { directoryConformance } from '#test/runtime/directory/directory-conformance.ts';
 import { sharedNatsCluster } from '#test/support/nats-cluster.ts';
-import { NatsDirectories } from '#test/support/nats-directories.ts';
+import { type DirectoryMember, NatsDirectories } from '#test/support/nats-directories.ts';
 
 const PARTITIONS = 8;
 const nats = sharedNatsCluster(3);
@@ -12,7 +12,7 @@ const urlsFor = (index: number) => [...nats().urls.slice(index), ...nats().urls.
 
 directoryConformance('of three members over three servers', async () => {
   const cluster = new NatsDirectories(PARTITIONS);
-  const members = [];
+  const members: DirectoryMember[] = [];
   for (const [index, id] of ['a', 'b', 'c'].entries()) members.push(await cluster.join(id, urlsFor(index)));
   for (let partition = 0; partition < PARTITIONS; partition++)
     members[partition % 3]?.registry.claim(partition, partition + 1);
@@ -30,7 +30,7 @@ directoryConformance('of three members over three servers', async () => {
 describe('members over three servers', () => {
   it('hear each other again, and nobody is forgotten, when a server dies and comes back', async () => {
     const cluster = new NatsDirectories(PARTITIONS);
-    const members = [];
+    const members: DirectoryMember[] = [];
     for (const [index, id] of ['a', 'b', 'c'].entries()) members.push(await cluster.join(id, urlsFor(index)));
     const allHeard = () =>
       Promise.all(

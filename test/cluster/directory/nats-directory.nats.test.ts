@@ -1,14 +1,14 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { directoryConformance } from '#test/runtime/directory/directory-conformance.ts';
 import { sharedNatsCluster } from '#test/support/nats-cluster.ts';
-import { NatsDirectories } from '#test/support/nats-directories.ts';
+import { type DirectoryMember, NatsDirectories } from '#test/support/nats-directories.ts';
 
 const PARTITIONS = 8;
 const nats = sharedNatsCluster(1);
 
 directoryConformance('of three members over NATS', async () => {
   const cluster = new NatsDirectories(PARTITIONS);
-  const members = [];
+  const members: DirectoryMember[] = [];
   for (const id of ['a', 'b', 'c']) members.push(await cluster.join(id, nats().urls));
   for (let partition = 0; partition < PARTITIONS; partition++)
     members[partition % 3]?.registry.claim(partition, partition + 1);

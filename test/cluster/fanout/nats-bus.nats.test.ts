@@ -4,6 +4,7 @@ import type { RevisionCommitted } from '#runtime/tree/branch-events.ts';
 import { busConformance } from '#test/runtime/bus/bus-conformance.ts';
 import { type BusWorld, revisionsOf, takeUntil } from '#test/support/bus-world.ts';
 import { type BusMember, NatsBusWorld } from '#test/support/nats-bus-world.ts';
+import { NatsDirectories } from '#test/support/nats-directories.ts';
 import { sharedNatsCluster } from '#test/support/nats-cluster.ts';
 import { BRANCH } from '#test/support/test-branch.ts';
 
@@ -36,6 +37,18 @@ describe('the bus over NATS', () => {
     world.sink = sink;
     return revision;
   };
+
+  it('tells subscribers on every member, the one that writes too, in revision order [CLU-011]', async () => {
+    const cluster = await open(3);
+    const { members, world } = cluster;
+    const known = world.head();
+    const subscriptions = await Promise.all(members.map(({ bus }) => bus.subscribe(BRANCH)));
+    const late = await (members[2] as BusMember).bus.subscribe(BRANCH, { after: known });
+    const written = await world.writeMany(40);
+    for (const subscription of [...subscriptions, late])
+      expect(revisionsOf(await takeUntil(subscription, written.at(-1) as string))).toEqual(written);
+    await cluster.close();
+  });
 
   it('reads from the branch what was lost on the way, once for all who listen', async () => {
     const cluster = await open(3, { announceMs: never, recentMs: never, doubtMs: never });
@@ -73,6 +86,23 @@ describe('the bus over NATS', () => {
     const subscription = await (members[1] as BusMember).bus.subscribe(BRANCH);
     const written = await writeUnheard(world);
     expect(revisionsOf(await takeUntil(subscription, written))).toEqual([written]);
+    await cluster.close();
+  });
+
+  it('asks a branch that has another owner, which the one before may not have told everything', async () => {
+    const cluster = await open(2, { announceMs: never, recentMs: never, doubtMs: never });
+    const members = new NatsDirectories(32);
+    const { directory, registry } = await members.join('a', nats().urls);
+    const { world } = cluster;
+    const reader = cluster.members[1] as BusMember;
+    const partition = directory.partitionOf(BRANCH);
+    registry.claim(partition, 1);
+    reader.bus.watchOwners(directory);
+    const subscription = await reader.bus.subscribe(BRANCH);
+    const written = await writeUnheard(world);
+    registry.claim(partition, 2);
+    expect(revisionsOf(await takeUntil(subscription, written))).toEqual([written]);
+    await members.close();
     await cluster.close();
   });
 

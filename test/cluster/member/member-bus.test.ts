@@ -4,8 +4,62 @@ import { systemClock } from '#runtime/base/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { LocalBus } from '#runtime/embedded/local-bus.ts';
 import { Metrics } from '#runtime/telemetry/metrics.ts';
+import type { BusItem } from '#runtime/bus/ports.ts';
 import { BusWorld, revisionsOf, takeUntil } from '#test/support/bus-world.ts';
+import { startServer } from '#test/support/server.ts';
 import { BRANCH } from '#test/support/test-branch.ts';
+
+describe('a member', () => {
+  it('tells who listens what requests commit, counts them, and says when a branch or repository is gone', async () => {
+    const server = await startServer();
+    const { bus } = server.member;
+    const everything = bus.subscribeUnder('default');
+    /** What is told of the revision that made a node. */
+    const toldOf = async (path: string): Promise<BusItem> => {
+      for await (const item of { [Symbol.asyncIterator]: () => ({ next: () => everything.next() }) }) {
+        const { event } = item;
+        if (event.type === 'RevisionCommitted' && event.changes?.some((each) => each.path === path))
+          return item;
+      }
+      throw new Error(`nobody told of ${path}`);
+    };
+    const repository = await server.createRepository('shop');
+    const workspace = { allowed_node_types: [], allowed_root_node_types: [] };
+    const put = await server.admin('PUT', `/api/workspaces/${repository}/content`, workspace);
+    expect(put.status).toBe(204);
+    const made = await server.admin('POST', `/api/management/repositories/default/${repository}/branches`, {
+      name: 'draft',
+    });
+    expect(made.status).toBe(201);
+    const create = (branch: string, name: string) =>
+      server.admin('POST', `/api/repository/${repository}/${branch}/head/content/`, {
+        name,
+        node_type: 'svc:Folder',
+      });
+    expect((await create('main', 'a')).status).toBeLessThan(300);
+    const { branch: main, event } = await toldOf('/a');
+    expect(main).toMatch(/^default\/shop~[^/]+\/main~[^/]+\/branch$/);
+    const subscription = await bus.subscribe(main);
+    expect((await create('main', 'b')).status).toBeLessThan(300);
+    const { value } = await subscription.next();
+    expect(value?.event).toMatchObject({ previous: event.revision, changes: [{ path: '/b' }] });
+    expect((await create('draft', 'c')).status).toBeLessThan(300);
+    const { branch } = await toldOf('/c');
+    expect(branch).toContain('/draft~');
+    const draft = await bus.subscribe(branch);
+    const metrics = await server.request('GET', '/metrics');
+    expect(metrics.text).toContain('svc_bus_subscriptions 3\n');
+    const path = `/api/management/repositories/default/${repository}/branches/draft`;
+    expect((await server.admin('DELETE', path)).status).toBeLessThan(300);
+    await expect(draft.next()).rejects.toMatchObject({ code: 'BRANCH_NOT_FOUND' });
+    const ended = subscription.next();
+    const removed = server.admin('DELETE', `/api/repositories/${repository}`);
+    await expect(ended).rejects.toMatchObject({ code: 'BRANCH_NOT_FOUND' });
+    expect((await removed).status).toBeLessThan(300);
+    await server.close();
+    await expect(bus.subscribe(main)).rejects.toMatchObject({ code: 'SHUTTING_DOWN' });
+  });
+});
 
 describe('the bus of a member', () => {
   let world: BusWorld;

@@ -13,6 +13,6 @@ export const clusterRows: readonly Requirement[] = [
   { id: 'CLU-008', document: 'design', section: 'Cluster', status: 'planned', theme: 'cluster', behaviour: 'Health reports the durability class in force; an explicit class that the servers cannot give refuses to start' },
   { id: 'CLU-009', document: 'design', section: 'Cluster', status: 'planned', theme: 'cluster', behaviour: '`JWT_SECRET` and `SVC_MASTER_KEY` are required in a cluster: without them a member refuses to start, naming them' },
   { id: 'CLU-010', document: 'design', section: 'Cluster', status: 'planned', theme: 'cluster', behaviour: 'A new member with an empty data directory rebuilds its shards from snapshots and the log' },
-  { id: 'CLU-011', document: 'design', section: 'Cluster', status: 'planned', theme: 'cluster', behaviour: 'Events of a branch reach subscribers on every member in revision order' },
+  { id: 'CLU-011', document: 'design', section: 'Cluster', status: 'verified', theme: 'cluster', behaviour: 'Events of a branch reach subscribers on every member in revision order' },
   { id: 'CLU-012', document: 'design', section: 'Cluster', status: 'planned', theme: 'cluster', behaviour: 'A write in a minority partition answers 503 and is not applied' },
 ];

@@ -1,0 +1,60 @@
+import { OperatorError } from './operator-error.ts';
+
+/** What `GET /api/management/cluster` answers, as far as it is shown here. */
+export interface StatusPage {
+  readonly mode: string;
+  readonly durability: string;
+  readonly durability_reason: string;
+  readonly members: readonly {
+    readonly id: string;
+    readonly address: string;
+    readonly version: string;
+    readonly state: string;
+    readonly is_self: boolean;
+    readonly load: {
+      readonly requests_in_flight: number;
+      readonly open_actors: number;
+      readonly pending_bytes: number;
+    };
+  }[];
+  readonly partitions: readonly {
+    readonly partition: number;
+    readonly state: string;
+    readonly owner: string | null;
+    readonly epoch: number | null;
+    readonly last_sequence: number | null;
+    readonly followers: readonly {
+      readonly member: string;
+      readonly is_warm: boolean;
+      readonly records_behind: number | null;
+    }[];
+  }[];
+  readonly nats_servers: readonly {
+    readonly name: string;
+    readonly version: string;
+    readonly state: string;
+    readonly syncs_always: boolean | null;
+  }[];
+  readonly warnings: readonly {
+    readonly code: string;
+    readonly severity: string;
+    readonly message: string;
+  }[];
+}
+
+/**
+ * The answer as a page; one of another version of the product may say more.
+ *
+ * @throws {OperatorError} when it is no such answer at all
+ */
+export function statusPageOf(json: unknown): StatusPage {
+  const page = json as StatusPage | null | undefined;
+  const lists = [page?.members, page?.partitions, page?.nats_servers, page?.warnings];
+  if (typeof page?.mode === 'string' && lists.every(Array.isArray)) return page;
+  throw new OperatorError('The answer is not the state of a cluster. Is it a Grove server of this version?');
+}
+
+/** Whether somebody has to do something now. */
+export function hasAlarms({ warnings }: StatusPage): boolean {
+  return warnings.some(({ severity }) => severity === 'alarm');
+}

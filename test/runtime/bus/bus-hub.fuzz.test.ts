@@ -5,7 +5,7 @@ import { systemRandom } from '#runtime/base/random.ts';
 import { BusHub } from '#runtime/bus/bus-hub.ts';
 import { busLimits } from '#runtime/bus/bus-limits.ts';
 import type { BusItem, BusSubscription } from '#runtime/bus/ports.ts';
-import { type BranchEvent } from '#runtime/tree/branch-events.ts';
+import type { BranchEvent } from '#runtime/tree/branch-events.ts';
 import { BusCounts, BusWorld } from '#test/support/bus-world.ts';
 import { settle } from '#test/support/test-clock.ts';
 import { BRANCH } from '#test/support/test-branch.ts';

@@ -63,7 +63,9 @@ describe('handing out', () => {
       random: systemRandom,
       observer: counts,
     });
-    world.sink = (branch, events) => events.forEach((event) => hub.receive(branch, event));
+    world.sink = (branch, events) => {
+      for (const event of events) hub.receive(branch, event);
+    };
     let told = 0;
     const all = Promise.withResolvers<void>();
     const listen = async (subscription: BusSubscription): Promise<void> => {

@@ -1,0 +1,254 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestRequest, TestResponse } from './http-client.ts';
+import type { NatsCluster } from './nats-cluster.ts';
+import { type ServerProcess, startServerProcess } from './server-process.ts';
+
+/** Time within which a cluster has to come to rest, in milliseconds. */
+const SETTLE_MS_MAX = 60_000;
+
+/** Between two looks, in milliseconds. */
+const POLL_MS = 50;
+
+/** Log lines of one member that are shown with a failing test. */
+const LOG_LINES_MAX = 60;
+
+/** What all members of a cluster have in common. */
+const secrets = {
+  JWT_SECRET: 'a secret of more than thirty-two characters',
+  SVC_MASTER_KEY: '0f'.repeat(32),
+} as const;
+
+/** How a cluster is started. */
+export interface MemberClusterOptions {
+  readonly members: number;
+  /** A few, so that a test does not wait for many streams. */
+  readonly partitions: number;
+}
+
+type Json = TestResponse['json'];
+
+/** One member of the cluster: a process that is there, stands still, or is gone. */
+export class ClusterMember {
+  readonly id: string;
+  readonly #start: () => Promise<ServerProcess>;
+  #process: ServerProcess | undefined;
+  #isPaused = false;
+  readonly #earlier: string[] = [];
+
+  constructor(id: string, start: () => Promise<ServerProcess>) {
+    this.id = id;
+    this.#start = start;
+  }
+
+  get process(): ServerProcess {
+    if (this.#process === undefined) throw new Error(`${this.id} does not run`);
+    return this.#process;
+  }
+
+  /** Whether a client may be sent to it. */
+  get isUp(): boolean {
+    return this.#process !== undefined && !this.#isPaused;
+  }
+
+  /** What it logged last, over all its lives. */
+  get log(): string {
+    const lines = [...this.#earlier, this.#process?.stdout ?? ''].join('').split('\n');
+    return lines.slice(-LOG_LINES_MAX).join('\n');
+  }
+
+  /** Starts it, again over the same folder; resolves when it says that it is ready to serve. */
+  async start(): Promise<void> {
+    const server = await this.#start();
+    await until(
+      async () => (await server.request('GET', '/ready')).status === 200,
+      `${this.id} is ready`,
+      () => this.log,
+    );
+    this.#process = server;
+  }
+
+  /** Ends it without warning. */
+  async kill(): Promise<void> {
+    const { process: server } = this;
+    this.#forget();
+    await server.kill('SIGKILL');
+    await server.close();
+  }
+
+  /**
+   * Lets it hand everything over and end. Clients are sent to it no more, as a load balancer would do.
+   *
+   * @returns its exit code
+   */
+  async drain(): Promise<number | null> {
+    const { process: server } = this;
+    this.#forget();
+    const { code } = await server.kill('SIGTERM');
+    this.#earlier.push(server.stdout);
+    await server.close();
+    return code;
+  }
+
+  /** Lets it stand still; its connections stay open. */
+  pause(): void {
+    this.#isPaused = true;
+    process.kill(this.process.pid, 'SIGSTOP');
+  }
+
+  /** Lets it go on. */
+  resume(): void {
+    process.kill(this.process.pid, 'SIGCONT');
+    this.#isPaused = false;
+  }
+
+  async close(): Promise<void> {
+    await this.#process?.close();
+    this.#process = undefined;
+  }
+
+  request(method: string, path: string, options?: TestRequest): Promise<TestResponse> {
+    return this.process.request(method, path, options);
+  }
+
+  #forget(): void {
+    this.#earlier.push(this.#process?.stdout ?? '');
+    this.#process = undefined;
+  }
+}
+
+/** Real members over real NATS servers, on free ports, in temporary folders. */
+export class MemberCluster {
+  readonly members: readonly ClusterMember[];
+  readonly #folder: string;
+  #token = '';
+  #turn = 0;
+
+  private constructor(members: readonly ClusterMember[], folder: string) {
+    this.members = members;
+    this.#folder = folder;
+  }
+
+  /** Starts all members at once and waits until each partition has an owner and all are ready. */
+  static async start(nats: NatsCluster, options: MemberClusterOptions): Promise<MemberCluster> {
+    const folder = mkdtempSync(join(tmpdir(), 'grove-members-'));
+    const config = join(folder, 'svc.toml');
+    writeFileSync(config, `[cluster]\npartitions = ${options.partitions}\nlog_bytes_max = 268_435_456\n`);
+    const members = Array.from({ length: options.members }, (_, index) => {
+      const id = `m${index + 1}`;
+      const env = { ...secrets, SVC_MEMBER_ID: id, SVC_NATS_URL: nats.urls.join(','), SVC_CONFIG: config };
+      return new ClusterMember(id, () => startServerProcess({ dataDir: join(folder, id), env }));
+    });
+    const cluster = new MemberCluster(members, folder);
+    try {
+      await Promise.all(members.map((member) => member.start()));
+      cluster.#token = await cluster.member(0).process.logIn();
+    } catch (error) {
+      await cluster.close();
+      throw error;
+    }
+    return cluster;
+  }
+
+  /** Folder of a member; its shards can be opened while it does not run. */
+  dataDirOf(member: ClusterMember): string {
+    return join(this.#folder, member.id);
+  }
+
+  member(index: number): ClusterMember {
+    const member = this.members[index];
+    if (member === undefined) throw new Error(`no member ${index}`);
+    return member;
+  }
+
+  /** Members a client may be sent to. */
+  get up(): readonly ClusterMember[] {
+    return this.members.filter(({ isUp }) => isUp);
+  }
+
+  /** Token of `admin`; every member takes it. */
+  get token(): string {
+    return this.#token;
+  }
+
+  /** Sends a request to the members that are up in turn, as administrator. */
+  admin(method: string, path: string, body?: unknown, headers = {}): Promise<TestResponse> {
+    const { up } = this;
+    this.#turn += 1;
+    return this.adminAt(up[this.#turn % up.length] as ClusterMember, method, path, body, headers);
+  }
+
+  /** Sends a request to one member, as administrator. */
+  adminAt(
+    member: ClusterMember,
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<TestResponse> {
+    const options = { token: this.#token, headers, ...(body === undefined ? {} : { body }) };
+    return member.request(method, path, options);
+  }
+
+  /** What a member says of the cluster. */
+  async overview(member = this.up[0] as ClusterMember): Promise<Json> {
+    const answer = await this.adminAt(member, 'GET', '/api/management/cluster');
+    if (answer.status !== 200) throw new Error(`no overview: ${answer.status} ${answer.text}`);
+    return answer.json;
+  }
+
+  /** How many partitions each member owns, as one of them says. */
+  async ownedCounts(): Promise<ReadonlyMap<string, number>> {
+    const { partitions } = await this.overview();
+    const counts = new Map<string, number>();
+    for (const { owner } of partitions) if (owner !== null) counts.set(owner, (counts.get(owner) ?? 0) + 1);
+    return counts;
+  }
+
+  /** The member that owns most. */
+  async busiest(): Promise<ClusterMember> {
+    const counts = await this.ownedCounts();
+    const [first, ...others] = this.up as [ClusterMember, ...ClusterMember[]];
+    return others.reduce(
+      (best, each) => ((counts.get(each.id) ?? 0) > (counts.get(best.id) ?? 0) ? each : best),
+      first,
+    );
+  }
+
+  /** Waits until all members run and each of them owns its share, followed closely by the others. */
+  async settled(): Promise<void> {
+    await until(
+      async () => {
+        const { partitions } = await this.overview();
+        const counts = await this.ownedCounts();
+        const share = Math.floor(partitions.length / this.members.length);
+        const isWarm = partitions.every(
+          ({ followers, state }: Json) => state === 'owned' && followers.every((each: Json) => each.is_warm),
+        );
+        return isWarm && this.members.every(({ id }) => (counts.get(id) ?? 0) >= share);
+      },
+      'partitions are spread evenly',
+      () => this.logs(),
+    );
+  }
+
+  /** What the members logged last, one after the other. */
+  logs(): string {
+    return this.members.map(({ id, log }) => `== member ${id}\n${log}`).join('\n');
+  }
+
+  /** Kills what still runs and removes the folders. */
+  async close(): Promise<void> {
+    await Promise.all(this.members.map((member) => member.close()));
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}
+
+async function until(isSo: () => Promise<boolean>, what: string, log: () => string): Promise<void> {
+  const endMs = performance.now() + SETTLE_MS_MAX;
+  while (!(await isSo())) {
+    if (performance.now() > endMs) throw new Error(`not so in ${SETTLE_MS_MAX} ms: ${what}\n${log()}`);
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
+}

@@ -1,0 +1,248 @@
+import type { TestResponse } from './http-client.ts';
+import type { MemberCluster } from './member-cluster.ts';
+
+/** Between two looks at how much was answered, in milliseconds. */
+const POLL_MS = 10;
+
+/** Time one keyed write is repeated for, in milliseconds. */
+const REPEAT_MS_MAX = 60_000;
+
+/** Time between two attempts of one keyed write, in milliseconds. */
+const REPEAT_MS = 50;
+
+/** Revisions asked for at once. */
+const PAGE = 200;
+
+type Json = TestResponse['json'];
+
+/** What became of one write, as its client knows. */
+interface Write {
+  readonly name: string;
+  readonly isKeyed: boolean;
+  /** `unknown`: its answer was lost, or said that it is not known. */
+  outcome: 'unknown' | 'acknowledged' | 'refused';
+  revision: string;
+  /** What was answered, when it was no success. */
+  detail: string;
+}
+
+/** What a load did, in numbers, for people. */
+export interface LoadReport {
+  readonly acknowledged: number;
+  readonly unknown: number;
+  readonly refused: number;
+  /** Longest time between two acknowledgements in one repository, in milliseconds. */
+  readonly pauseMs: number;
+}
+
+/** The writes of some clients to one repository, and what was answered to them. */
+class RepositoryLoad {
+  readonly repository: string;
+  readonly writes: Write[] = [];
+  pauseMs = 0;
+  #lastMs = performance.now();
+
+  constructor(repository: string) {
+    this.repository = repository;
+  }
+
+  acknowledged(): void {
+    const nowMs = performance.now();
+    this.pauseMs = Math.max(this.pauseMs, nowMs - this.#lastMs);
+    this.#lastMs = nowMs;
+  }
+}
+
+/**
+ * Clients that create nodes through all members that are up, half of them with idempotency keys, and read what they
+ * wrote through other members. Afterwards every answer is compared with what is there.
+ */
+export class WriteLoad {
+  readonly #cluster: MemberCluster;
+  readonly #loads: readonly RepositoryLoad[];
+  /** What was seen that cannot be. */
+  readonly #wrong: string[] = [];
+  readonly #label: string;
+  #isStopping = false;
+  #clients: Promise<void>[] = [];
+
+  /** @param label of the names it makes; each load of a repository has its own */
+  constructor(cluster: MemberCluster, repositories: readonly string[], label: string) {
+    this.#cluster = cluster;
+    this.#label = label;
+    this.#loads = repositories.map((repository) => new RepositoryLoad(repository));
+  }
+
+  /** Begins. @param clients of each repository: even ones send keys */
+  start(clients = 4): this {
+    this.#clients = this.#loads.flatMap((load) =>
+      Array.from({ length: clients }, (_, client) => this.#work(load, client)),
+    );
+    return this;
+  }
+
+  get acknowledgedCount(): number {
+    return this.#loads.reduce((sum, { writes }) => sum + writes.filter(isAcknowledged).length, 0);
+  }
+
+  /** Waits until so many more writes were acknowledged in every repository. */
+  async progress(count: number): Promise<void> {
+    const goals = this.#loads.map((load) => load.writes.filter(isAcknowledged).length + count);
+    const isReached = (): boolean =>
+      this.#loads.every((load, at) => load.writes.filter(isAcknowledged).length >= (goals[at] as number));
+    while (!isReached()) await pause(POLL_MS);
+  }
+
+  /** Ends the clients, each after its write. */
+  async stop(): Promise<LoadReport> {
+    this.#isStopping = true;
+    await Promise.all(this.#clients);
+    const writes = this.#loads.flatMap((load) => load.writes);
+    const count = (outcome: Write['outcome']): number =>
+      writes.filter((write) => write.outcome === outcome).length;
+    return {
+      acknowledged: count('acknowledged'),
+      unknown: count('unknown'),
+      refused: count('refused'),
+      pauseMs: Math.round(Math.max(...this.#loads.map(({ pauseMs }) => pauseMs))),
+    };
+  }
+
+  /** Outcomes that are no acknowledgements, with what was answered. */
+  get troubles(): readonly string[] {
+    return this.#loads.flatMap(({ writes }) =>
+      writes.filter((write) => !isAcknowledged(write)).map(({ name, detail }) => `${name}: ${detail}`),
+    );
+  }
+
+  /**
+   * Compares what was answered with what is there, as all members see it.
+   *
+   * @returns sentences about everything that cannot be; none when all is as promised
+   */
+  async check(): Promise<readonly string[]> {
+    const wrong = [...this.#wrong];
+    for (const load of this.#loads)
+      for (const member of this.#cluster.up) wrong.push(...(await this.#checkAt(member.id, load)));
+    return wrong;
+  }
+
+  async #checkAt(id: string, { repository, writes }: RepositoryLoad): Promise<string[]> {
+    const wrong: string[] = [];
+    const nodes = new Map<string, Json>();
+    for (const node of await this.#children(id, repository)) {
+      if (nodes.has(node.name)) wrong.push(`${id}: ${repository} has ${node.name} twice`);
+      nodes.set(node.name, node);
+    }
+    const times = new Map<string, number>();
+    const revisions = await this.#revisions(id, repository);
+    for (const { message, revision } of revisions) times.set(revision, (times.get(revision) ?? 0) + 1);
+    const made = Map.groupBy(revisions, ({ message }) => message);
+    for (const { name, outcome, revision } of writes) {
+      const node = nodes.get(name);
+      const effects = made.get(name)?.length ?? 0;
+      if (outcome === 'acknowledged') {
+        if (node === undefined) wrong.push(`${id}: ${name} was acknowledged and is not there`);
+        if (times.get(revision) !== 1)
+          wrong.push(`${id}: revision ${revision} of ${name} is there ${times.get(revision) ?? 0} times`);
+        if (made.get(name)?.[0]?.revision !== revision)
+          wrong.push(`${id}: ${name} is of ${made.get(name)?.[0]?.revision}, acknowledged was ${revision}`);
+        if (effects !== 1) wrong.push(`${id}: ${name} took effect ${effects} times`);
+      } else if (outcome === 'refused' && node !== undefined) wrong.push(`${id}: ${name} was refused and is there`);
+      else if (effects > 1 || effects !== (node === undefined ? 0 : 1))
+        wrong.push(`${id}: ${name}, of which nothing was known, took effect ${effects} times`);
+    }
+    return wrong;
+  }
+
+  async #children(id: string, repository: string): Promise<Json[]> {
+    const prefix = `${this.#label}-`;
+    const nodes: Json[] = await this.#read(id, `/api/repository/${repository}/main/head/load/`);
+    return nodes.filter(({ name }) => name.startsWith(prefix));
+  }
+
+  async #revisions(id: string, repository: string): Promise<Json[]> {
+    const all: Json[] = [];
+    for (let offset = 0; ; offset += PAGE) {
+      const path = `/api/management/repositories/default/${repository}/revisions?limit=${PAGE}&offset=${offset}`;
+      const { revisions } = await this.#read(id, path);
+      all.push(...revisions);
+      if (revisions.length < PAGE) return all;
+    }
+  }
+
+  async #read(id: string, path: string): Promise<Json> {
+    const member = this.#cluster.members.find((each) => each.id === id);
+    if (member === undefined) throw new Error(`no member ${id}`);
+    const answer = await this.#cluster.adminAt(member, 'GET', path);
+    if (answer.status !== 200) throw new Error(`${path}: ${answer.status} ${answer.text}`);
+    return answer.json;
+  }
+
+  async #work(load: RepositoryLoad, client: number): Promise<void> {
+    for (let round = 0; !this.#isStopping; round += 1) {
+      const name = `${this.#label}-${client}-${round}`;
+      const write: Write = { name, isKeyed: client % 2 === 0, outcome: 'unknown', revision: '', detail: '' };
+      load.writes.push(write);
+      await this.#write(load, write);
+      if (!isAcknowledged(write)) continue;
+      load.acknowledged();
+      await this.#readBack(load, write);
+    }
+  }
+
+  /** With a key until the outcome is known, without one once. */
+  async #write(load: RepositoryLoad, write: Write): Promise<void> {
+    const { isKeyed, name } = write;
+    const headers: Record<string, string> = isKeyed ? { 'idempotency-key': `${load.repository}-${name}` } : {};
+    const untilMs = performance.now() + REPEAT_MS_MAX;
+    const body = {
+      name,
+      node_type: 'svc:Folder',
+      properties: { title: name },
+      commit: { message: name, actor: 'load' },
+    };
+    for (;;) {
+      try {
+        const path = `/api/repository/${load.repository}/main/head/load/`;
+        const answer = await this.#cluster.admin('POST', path, body, headers);
+        write.detail = `${answer.status} ${answer.text.slice(0, 200)}`;
+        if (answer.status === 201) {
+          write.outcome = 'acknowledged';
+          write.revision = answer.headers['x-svc-revision'] as string;
+          return;
+        }
+        const isInProgress = isKeyed && answer.json.code === 'IDEMPOTENCY_IN_PROGRESS';
+        if (answer.status < 500 && !isInProgress) {
+          // Names are new each time: that it exists means that an earlier attempt was carried out and repeated.
+          this.#wrong.push(`${name} of ${load.repository} was answered ${write.detail}`);
+          write.outcome = 'refused';
+          return;
+        }
+      } catch (error) {
+        write.detail = String(error);
+      }
+      if (!isKeyed || performance.now() > untilMs) return;
+      await pause(REPEAT_MS);
+    }
+  }
+
+  /** What was acknowledged is there for everybody at once; an answer that fails says nothing. */
+  async #readBack({ repository }: RepositoryLoad, { name }: Write): Promise<void> {
+    try {
+      const path = `/api/repository/${repository}/main/head/load/${name}`;
+      const answer = await this.#cluster.admin('GET', path);
+      if (answer.status === 404) this.#wrong.push(`${name} of ${repository} was acknowledged, then not found`);
+    } catch {
+      // The member was killed while it was asked.
+    }
+  }
+}
+
+function isAcknowledged({ outcome }: Write): boolean {
+  return outcome === 'acknowledged';
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

@@ -260,6 +260,10 @@ class ReplayTurn implements Turn {
     return this.#turn.newId();
   }
 
+  observe(revision: Revision): void {
+    this.#turn.observe(revision);
+  }
+
   emit(event: ActorEvent): void {
     this.#turn.emit(event);
   }

@@ -20,7 +20,7 @@ import type {
   UnregisterBranch,
   UpdateBranch,
 } from './messages.ts';
-import { RepositoryTable } from './repository-tables.ts';
+import { EVERY_BRANCH, RepositoryTable } from './repository-tables.ts';
 import { checkAuthor, checkDescription } from './texts.ts';
 
 /** Branches of one repository: each read of the list decodes all of them once. */
@@ -118,9 +118,13 @@ export function findBranch(turn: Turn, name: string): BranchEntry | undefined {
   return readRecord<BranchEntry>(turn, RepositoryTable.branches, name);
 }
 
-/** The newest fence token of the deleted branches of a name; 0 when there is none. */
+/**
+ * The newest fence token there may be of branches of a name: of those that were deleted, and of all that were lost
+ * when the repository was restored. 0 when there is none.
+ */
 export function tokenFloor(reader: TableReader, name: string): number {
-  return readRecord<number>(reader, RepositoryTable.tokens, name) ?? 0;
+  const ofName = readRecord<number>(reader, RepositoryTable.tokens, name) ?? 0;
+  return Math.max(ofName, readRecord<number>(reader, RepositoryTable.tokens, EVERY_BRANCH) ?? 0);
 }
 
 /** What is told to subscribers. */

@@ -14,7 +14,7 @@ export const RepositoryTable = {
   tags: FIRST_OWN_TABLE + 3,
   /** uid → BranchAddress of a deleted branch whose content stays for a tag */
   retired: FIRST_OWN_TABLE + 4,
-  /** name → the newest fence token of the deleted branches of this name */
+  /** name, or {@link EVERY_BRANCH} → the newest fence token of the deleted branches of this name */
   tokens: FIRST_OWN_TABLE + 5,
 } as const;
 
@@ -23,6 +23,9 @@ export const repositoryTableNames: readonly string[] = Object.freeze(Object.keys
 
 /** Name of the one record in `settings`. */
 export const SETTINGS = 'repository';
+
+/** In `tokens`, what no branch of any name may go below: the repository was restored. No branch has this name. */
+export const EVERY_BRANCH = '*';
 
 /** Settings of a repository as stored. */
 export interface SettingsRow {

@@ -2,13 +2,12 @@ import { requireAdministrator } from '#runtime/access/policy.ts';
 import type { AccessFlags } from '#runtime/access/principal.ts';
 import { SYSTEM_TENANT } from '#runtime/access/system-tenant.ts';
 import { unreachable } from '#runtime/base/assert.ts';
-import {
-  type ActorBehaviour,
-  type ActorKind,
-  type Caller,
-  FIRST_OWN_TABLE,
-  type QueryContext,
-  type Turn,
+import type {
+  ActorBehaviour,
+  ActorKind,
+  Caller,
+  QueryContext,
+  Turn,
 } from '#runtime/commit/behaviour.ts';
 import {
   listRecords,
@@ -24,7 +23,6 @@ import type {
   BootstrapTenant,
   ChangeAdminPassword,
   FindAdmin,
-  FirstAdmin,
   RecordAdminLogin,
   RegisterRepository,
   RegisterTenant,
@@ -36,18 +34,7 @@ import type {
   TenantQuery,
   UnfinishedTenant,
 } from './messages.ts';
-
-/** Own tables of a tenant. Records are JSON with a checksum, each under its name. */
-const table = {
-  /** userId → account */
-  admins: FIRST_OWN_TABLE,
-  /** username → {userId} */
-  adminNames: FIRST_OWN_TABLE + 1,
-  /** repository → entry */
-  repositories: FIRST_OWN_TABLE + 2,
-  /** tenant → row; in tenant `default` only */
-  tenants: FIRST_OWN_TABLE + 3,
-} as const;
+import { type TenantRow, TenantTable, tenantTableNames } from './tenant-tables.ts';
 
 /** What the first admin of a tenant may use when nobody says otherwise. @see Supplement 5: section 2 */
 const firstAdminFlags: AccessFlags = Object.freeze({
@@ -57,11 +44,6 @@ const firstAdminFlags: AccessFlags = Object.freeze({
   pgwire_access: false,
   can_impersonate: false,
 });
-
-/** A registered tenant; `admin` stays until the tenant is made. */
-interface TenantRow extends TenantEntry {
-  readonly admin?: FirstAdmin;
-}
 
 const registryChanged: RegistryChanged = Object.freeze({ type: 'RegistryChanged' });
 
@@ -107,21 +89,21 @@ class TenantActor implements ActorBehaviour {
     switch (query.type) {
       case 'FindRepository':
         requireEngine(caller);
-        return records.record<RepositoryEntry>(table.repositories, query.repositoryId);
+        return records.record<RepositoryEntry>(TenantTable.repositories, query.repositoryId);
       case 'FindAdmin':
         requireEngine(caller);
         return findAdmin(records, query);
       case 'ListRepositories':
         requireAdministrator(caller.policy, caller.principal);
         return records.derived('repositories', (reader) =>
-          listRecords<RepositoryEntry>(reader, table.repositories),
+          listRecords<RepositoryEntry>(reader, TenantTable.repositories),
         );
       case 'ListTenants':
         requireAdministrator(caller.policy, caller.principal);
         return tenantEntries(records, query.tenantId);
       case 'ListUnfinishedTenants':
         requireEngine(caller);
-        return listRecords<TenantRow>(view, table.tenants).flatMap(unfinishedOf);
+        return listRecords<TenantRow>(view, TenantTable.tenants).flatMap(unfinishedOf);
       default:
         return unreachable(query);
     }
@@ -134,7 +116,7 @@ function requireEngine({ principal }: Caller): void {
 }
 
 function bootstrap({ tenantId, admin }: BootstrapTenant, turn: Turn): TenantMade {
-  if (listRecords(turn, table.admins).length > 0) return { created: false };
+  if (listRecords(turn, TenantTable.admins).length > 0) return { created: false };
   const userId = turn.newId();
   const account: AdminAccount = {
     user_id: userId,
@@ -148,18 +130,18 @@ function bootstrap({ tenantId, admin }: BootstrapTenant, turn: Turn): TenantMade
     last_login: null,
     password_changed_ms: turn.wallMs,
   };
-  writeRecord(turn, table.admins, account, userId);
-  writeRecord(turn, table.adminNames, { userId }, admin.username);
+  writeRecord(turn, TenantTable.admins, account, userId);
+  writeRecord(turn, TenantTable.adminNames, { userId }, admin.username);
   // The system tenant registers itself: there is nobody before it who could.
   if (tenantId === SYSTEM_TENANT) {
     const entry: TenantEntry = { tenant_id: tenantId, metadata: {}, created_at: timestampOf(turn) };
-    writeRecord(turn, table.tenants, entry, tenantId);
+    writeRecord(turn, TenantTable.tenants, entry, tenantId);
   }
   return { created: true };
 }
 
 function accountOf(turn: Turn, userId: string): AdminAccount {
-  const account = readRecord<AdminAccount>(turn, table.admins, userId);
+  const account = readRecord<AdminAccount>(turn, TenantTable.admins, userId);
   if (account === undefined) throw new ServiceError('USER_NOT_FOUND');
   return account;
 }
@@ -179,56 +161,56 @@ function changePassword(command: ChangeAdminPassword, turn: Turn): void {
     // Strictly later than before, so that older tokens are told apart even when the clock stands still.
     password_changed_ms: Math.max(turn.wallMs, account.password_changed_ms + 1),
   };
-  writeRecord(turn, table.admins, changed, command.userId);
+  writeRecord(turn, TenantTable.admins, changed, command.userId);
 }
 
 function recordLogin({ userId }: RecordAdminLogin, turn: Turn): void {
   const account = accountOf(turn, userId);
-  writeRecord(turn, table.admins, { ...account, last_login: timestampOf(turn) }, userId);
+  writeRecord(turn, TenantTable.admins, { ...account, last_login: timestampOf(turn) }, userId);
 }
 
 function registerRepository({ repositoryId, uid }: RegisterRepository, turn: Turn): RepositoryEntry {
   requireRepositoryName(repositoryId);
-  if (readRecord(turn, table.repositories, repositoryId) !== undefined) {
+  if (readRecord(turn, TenantTable.repositories, repositoryId) !== undefined) {
     throw new ServiceError('REPOSITORY_ALREADY_EXISTS', `Repository '${repositoryId}' already exists`, {
       field: 'repo_id',
     });
   }
   const entry: RepositoryEntry = { repositoryId, uid, createdAt: timestampOf(turn) };
-  writeRecord(turn, table.repositories, entry, repositoryId);
+  writeRecord(turn, TenantTable.repositories, entry, repositoryId);
   turn.emit(registryChanged);
   return entry;
 }
 
 function unregisterRepository(repositoryId: string, turn: Turn): RepositoryEntry {
-  const entry = readRecord<RepositoryEntry>(turn, table.repositories, repositoryId);
+  const entry = readRecord<RepositoryEntry>(turn, TenantTable.repositories, repositoryId);
   if (entry === undefined) {
     throw new ServiceError('REPOSITORY_NOT_FOUND', `Repository '${repositoryId}' not found`);
   }
-  removeRecord(turn, table.repositories, repositoryId);
+  removeRecord(turn, TenantTable.repositories, repositoryId);
   turn.emit(registryChanged);
   return entry;
 }
 
 function registerTenant({ tenantId, metadata, admin }: RegisterTenant, turn: Turn): TenantEntry {
   requireTenantName(tenantId);
-  if (readRecord(turn, table.tenants, tenantId) !== undefined) {
+  if (readRecord(turn, TenantTable.tenants, tenantId) !== undefined) {
     throw new ServiceError('TENANT_ALREADY_EXISTS', `Tenant '${tenantId}' already exists`, {
       field: 'tenant_id',
     });
   }
   const entry: TenantEntry = { tenant_id: tenantId, metadata, created_at: timestampOf(turn) };
   const row: TenantRow = { ...entry, admin };
-  writeRecord(turn, table.tenants, row, tenantId);
+  writeRecord(turn, TenantTable.tenants, row, tenantId);
   turn.emit(registryChanged);
   return entry;
 }
 
 function completeTenant(tenantId: string, turn: Turn): void {
-  const row = readRecord<TenantRow>(turn, table.tenants, tenantId);
+  const row = readRecord<TenantRow>(turn, TenantTable.tenants, tenantId);
   if (row === undefined) throw new ServiceError('TENANT_NOT_FOUND');
   if (row.admin === undefined) return;
-  writeRecord(turn, table.tenants, entryOf(row), tenantId);
+  writeRecord(turn, TenantTable.tenants, entryOf(row), tenantId);
   turn.emit(registryChanged);
 }
 
@@ -237,15 +219,17 @@ function findAdmin(records: RecordCache, { username, userId }: FindAdmin): Admin
     userId ??
     (username === undefined || username === ''
       ? undefined
-      : records.record<{ readonly userId: string }>(table.adminNames, username)?.userId);
-  return id === undefined ? undefined : records.record<AdminAccount>(table.admins, id);
+      : records.record<{ readonly userId: string }>(TenantTable.adminNames, username)?.userId);
+  return id === undefined ? undefined : records.record<AdminAccount>(TenantTable.admins, id);
 }
 
 function tenantEntries(records: RecordCache, tenantId: string | undefined): readonly TenantEntry[] {
   if (tenantId === undefined) {
-    return records.derived('tenants', (reader) => listRecords<TenantRow>(reader, table.tenants).map(entryOf));
+    return records.derived('tenants', (reader) =>
+      listRecords<TenantRow>(reader, TenantTable.tenants).map(entryOf),
+    );
   }
-  const row = records.record<TenantRow>(table.tenants, tenantId);
+  const row = records.record<TenantRow>(TenantTable.tenants, tenantId);
   return row === undefined ? [] : [entryOf(row)];
 }
 
@@ -264,6 +248,6 @@ function timestampOf(turn: Turn): string {
 /** The kind `tenant`: one actor for each tenant, id `{tenant}/tenant`. */
 export const tenantActor: ActorKind = Object.freeze({
   kind: 'tenant',
-  tables: Object.freeze(['admins', 'admin_names', 'repositories', 'tenants']),
+  tables: tenantTableNames,
   create: () => new TenantActor(),
 });

@@ -1,5 +1,5 @@
 import { assert } from '#runtime/base/assert.ts';
-import type { Clock } from '#runtime/base/clock.ts';
+import { type Clock, sleep } from '#runtime/base/clock.ts';
 import type { Random } from '#runtime/base/random.ts';
 import type {
   ActorBehaviour,
@@ -16,12 +16,20 @@ import { type ApplyLimits, ShardWriter } from '#runtime/commit/shard-writer.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { lifecycleEntry } from '#runtime/log/lifecycle-entry.ts';
 import type { Log } from '#runtime/log/ports.ts';
-import type { Shard } from '#runtime/shard/shard.ts';
+import type { Shard, ShardPosition } from '#runtime/shard/shard.ts';
+import type { ActorCopies } from './actor-copies.ts';
 import { ActorStore } from './actor-store.ts';
 import { actorKindOf } from './actor-id.ts';
 import { engineCaller } from './engine-caller.ts';
+import { withImport } from './import-rows.ts';
 import { QueryScope } from './query-scope.ts';
 import type { ActorId, ActorLifecycle, Delivery, Router } from './ports.ts';
+
+/** Time long answers have to end when the host is closed, in milliseconds: writers of the partition wait as long. */
+const READS_MS_MAX = 400;
+
+/** Between two looks whether they have, in milliseconds. */
+const READS_POLL_MS = 10;
 
 /** Bounds of the host. */
 export interface HostLimits {
@@ -73,7 +81,7 @@ interface OpenActor {
  * An actor exists when its folder does. Only {@link ActorHost.create} makes one, so that a request for
  * something unknown never leaves anything on disk.
  */
-export class ActorHost implements Router, ActorLifecycle {
+export class ActorHost implements Router, ActorLifecycle, ActorCopies {
   readonly #environment: HostEnvironment;
   readonly #store: ActorStore;
   readonly #hybridClock: HybridClock;
@@ -181,6 +189,20 @@ export class ActorHost implements Router, ActorLifecycle {
     }
   }
 
+  async copy(actor: ActorId, folder: string): Promise<ShardPosition> {
+    if (this.#state !== 'running') throw new ServiceError('SHUTTING_DOWN');
+    if (this.#isDestroying(actor)) throw new ServiceError('NOT_FOUND');
+    const open = this.#actor(actor);
+    open.reads += 1;
+    try {
+      return await open.writer.copyTo(folder, () => {});
+    } catch (error) {
+      throw this.#isDestroying(actor) || !this.exists(actor) ? new ServiceError('NOT_FOUND') : error;
+    } finally {
+      open.reads -= 1;
+    }
+  }
+
   destroyUnder(owner: string): Promise<void> {
     const running = this.#destroying.get(owner);
     if (running !== undefined) return running;
@@ -222,8 +244,17 @@ export class ActorHost implements Router, ActorLifecycle {
     if (this.#state === 'running') this.#state = 'draining';
     // A command may still open another actor by asking it.
     for (const { loop } of this.#open.values()) await loop.drained();
+    await this.#readsEnded();
     this.#state = 'closed';
     await Promise.all([...this.#open.values()].map((open) => this.#settleAndClose(open)));
+  }
+
+  /** Long answers under way are cut off where their shard is closed; most of them are over soon. */
+  async #readsEnded(): Promise<void> {
+    const { clock } = this.#environment;
+    const endMs = clock.monotonicMs() + READS_MS_MAX;
+    const areReading = (): boolean => [...this.#open.values()].some(({ reads }) => reads > 0);
+    while (areReading() && clock.monotonicMs() < endMs) await sleep(clock, READS_POLL_MS);
   }
 
   async #destroy(owner: string): Promise<void> {
@@ -282,7 +313,7 @@ export class ActorHost implements Router, ActorLifecycle {
   #openActor(actor: ActorId): OpenActor {
     const { log, clock, random, limits, observer } = this.#environment;
     const kind = this.#store.kindOf(actor);
-    const behaviour = kind.create(this.#contextOf(actor));
+    const behaviour = withImport(kind.create(this.#contextOf(actor)), kind.tables.length);
     const writer = new ShardWriter(
       actor,
       () => this.#openShard(actor),

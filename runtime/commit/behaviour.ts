@@ -57,6 +57,8 @@ export interface Turn extends TableReader {
   undo(): void;
   /** A new id that sorts near those made at about the same time. */
   newId(): string;
+  /** Takes note of a revision that was made elsewhere: every one made here from now on is above it. */
+  observe(revision: Revision): void;
   /** Tells subscribers what happened, once it is durable. */
   emit(event: ActorEvent): void;
 }

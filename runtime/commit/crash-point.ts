@@ -43,6 +43,12 @@ export const crashPointNames = [
   'mid-job',
   /** A job has done all of its work, the queue does not know. */
   'before-job-complete',
+  /** A backup has copied some actors and not all. */
+  'mid-backup',
+  /** A backup is whole and does not have its name yet. */
+  'before-backup-rename',
+  /** A restore has written some rows of a repository nobody knows of yet. */
+  'mid-restore',
   /** Every shard is past a journal segment that still exists. */
   'before-segment-removal',
   /** A journal segment is gone, the next one is the first. */

@@ -41,6 +41,11 @@ export function removeRecord(turn: Turn, table: number, ...name: readonly string
   turn.put(CommonTable.meta, STAMP_KEY, Buffer.from(encodeRevision(turn.revision), 'latin1'));
 }
 
+/** The key a record is stored under. */
+export function recordKey(...name: readonly string[]): string {
+  return keyOf(name);
+}
+
 /** Every part ends with a zero byte, so that a name never is the beginning of another one. */
 function keyOf(name: readonly string[]): string {
   return name.map((part) => textBytes(part) + END).join('');

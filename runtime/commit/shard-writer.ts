@@ -3,7 +3,7 @@ import type { Clock, Timer } from '#runtime/base/clock.ts';
 import type { Revision } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { Log } from '#runtime/log/ports.ts';
-import type { Shard, ShardSnapshot } from '#runtime/shard/shard.ts';
+import type { Shard, ShardPosition, ShardSnapshot } from '#runtime/shard/shard.ts';
 import { applyLayers } from './apply-layers.ts';
 import { crashPoint } from './crash-point.ts';
 import { Layer } from './layer.ts';
@@ -177,19 +177,25 @@ export class ShardWriter {
    * copy again finds the shard as it was.
    *
    * @param finish what makes the copy count
+   * @returns what the copy reaches
    * @throws {ServiceError} `STORAGE_FULL`, `WRITES_STOPPED`, `SHUTTING_DOWN` when it is closed or being closed
    */
-  copyTo(folder: string, finish: () => void | Promise<void>): Promise<void> {
+  copyTo(folder: string, finish: () => void | Promise<void>): Promise<ShardPosition> {
     if (this.#isClosing) return Promise.reject(new ServiceError('SHUTTING_DOWN'));
     const cut: Cut = { layers: this.#durable, sequence: this.#sequence, revision: this.#revision };
     this.#sealed = true;
     const copied = (this.#running ?? Promise.resolve()).then(() => this.#copyAt(cut, folder, finish));
     // To everybody else this is an application under way.
-    void this.#hold(copied.catch(() => {}));
+    void this.#hold(
+      copied.then(
+        () => {},
+        () => {},
+      ),
+    );
     return copied;
   }
 
-  async #copyAt(cut: Cut, folder: string, finish: () => void | Promise<void>): Promise<void> {
+  async #copyAt(cut: Cut, folder: string, finish: () => void | Promise<void>): Promise<ShardPosition> {
     if (this.#isClosing) throw new ServiceError('SHUTTING_DOWN');
     this.#timer?.cancel();
     this.#timer = undefined;
@@ -198,6 +204,7 @@ export class ShardWriter {
     assert(this.#shard.copyTo !== undefined, 'this kind of shard can be copied');
     await this.#shard.copyTo(folder);
     await finish();
+    return { sequence: cut.sequence, clock: cut.revision };
   }
 
   /**

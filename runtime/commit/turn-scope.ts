@@ -83,6 +83,10 @@ export class TurnScope implements Turn {
     return uuidV7(this.wallMs, this.#random);
   }
 
+  observe(revision: Revision): void {
+    this.#clock.observe(revision);
+  }
+
   emit(event: ActorEvent): void {
     this.events.push(event);
   }

@@ -81,6 +81,17 @@ export function forgetOutbox(turn: Turn): void {
   for (const key of keys) turn.remove(CommonTable.meta, key);
 }
 
+/** Whether a row of an actor's own small state is a job in its outbox. */
+export function isOutboxKey(key: string): boolean {
+  return key.startsWith(OUTBOX_PREFIX);
+}
+
+/** Every job in an outbox, the oldest first. @throws {ServiceError} `DATA_CORRUPTED` */
+export function outboxJobs(reader: TableReader): readonly NewJob[] {
+  const rows = [...reader.range(CommonTable.meta, outboxRange)];
+  return rows.map(({ value }) => decodeJsonRow(value) as NewJob);
+}
+
 /**
  * A kind of actor whose commands may call {@link enqueueJob}: it answers {@link ReadOutbox} and
  * {@link EmptyOutbox} besides its own messages.

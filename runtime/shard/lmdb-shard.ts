@@ -1,50 +1,32 @@
 import { mkdirSync, statfsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Database, open, type RootDatabase, type Transaction } from 'lmdb';
+import { open, type RootDatabase } from 'lmdb';
 import { assert } from '#runtime/base/assert.ts';
-import { decodeRevision, encodeRevision, revisionZero } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { Write } from '#runtime/log/log-entry.ts';
-import { KEY_BYTES_MAX } from './binary-key.ts';
 import { copyFileDurably } from './file-copy.ts';
+import {
+  canBeStored,
+  DATABASES_MAX,
+  decodePosition,
+  encodePosition,
+  FORMAT_KEY,
+  POSITION_KEY,
+  rowsOf,
+  SHARD_FORMAT,
+  SYSTEM,
+  type Table,
+  tableOptions,
+  untypedOptions,
+} from './lmdb-tables.ts';
 import type { Applied, Range, Row, Shard, ShardPosition, ShardSnapshot } from './shard.ts';
 import { goBackToFlushed, requireSound } from './unflushed-file.ts';
-
-/** Number of the format of everything in a shard; raised with a migration when a layout changes. */
-export const SHARD_FORMAT = 1;
 
 /** Name LMDB gives the file of an environment. */
 const DATA_FILE = 'data.mdb';
 
 /** Readers that may be open at once in one environment; a pinned snapshot takes one. */
 const READERS_MAX = 1024;
-
-/** Named databases one environment may hold. */
-const DATABASES_MAX = 32;
-
-/** Name of the database that holds the format number and the log position. */
-const SYSTEM = '_shard';
-const FORMAT_KEY = 'format';
-const POSITION_KEY = 'position';
-
-const SMALLEST_KEY = '\u0000';
-
-type Table = Database<Uint8Array, string>;
-
-/** Keys travel as binary strings, so that the overlay and LMDB share one form without copying. */
-const binaryStringKeys = {
-  writeKey: (key: string, target: Buffer, start: number): number => start + target.latin1Write(key, start),
-  readKey: (source: Buffer, start: number, end: number): string => source.latin1Slice(start, end),
-};
-
-const tableOptions = { encoding: 'binary', keyEncoder: binaryStringKeys } as const;
-
-/**
- * What the type declarations of lmdb-js leave out. Without reading ahead a look-up that meets the disk gets the page
- * it wants, not those around it: they are of other tables and keys, and where the system reads 8 MB ahead the event
- * loop stands still for as many milliseconds.
- */
-const untypedOptions = { safeRestore: true, noReadAhead: true };
 
 /** Free bytes on a volume below which a failed write is put down to want of space. */
 const FULL_BELOW_BYTES = 1024 * 1024;
@@ -70,20 +52,6 @@ function commitError(error: unknown): unknown {
   return error instanceof Error && 'commitError' in error
     ? (error.commitError as Promise<never>).catch((cause: unknown) => cause)
     : error;
-}
-
-function encodePosition(position: ShardPosition): Uint8Array {
-  const bytes = Buffer.alloc(18);
-  bytes.writeDoubleBE(position.sequence, 0);
-  bytes.latin1Write(encodeRevision(position.clock), 8);
-  return bytes;
-}
-
-function decodePosition(bytes: Uint8Array | undefined): ShardPosition {
-  if (bytes === undefined) return { sequence: 0, clock: revisionZero };
-  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  assert(buffer.length === 18, 'a shard position has 18 bytes');
-  return { sequence: buffer.readDoubleBE(0), clock: decodeRevision(buffer.latin1Slice(8), 0) };
 }
 
 /**
@@ -318,53 +286,6 @@ export class LmdbShard implements Shard {
   }
 }
 
-function canBeStored(key: string): boolean {
-  return key !== '' && key.length <= KEY_BYTES_MAX;
-}
-
 function closedError(): ServiceError {
   return new ServiceError('SHUTTING_DOWN', 'What was being read is closed; read it again');
-}
-
-/** One end of a stretch as LMDB takes it. */
-interface Bound {
-  readonly key: string;
-  /** Whether `key` itself belongs to what lies above the bound. */
-  readonly isAbove: boolean;
-}
-
-/** LMDB takes no empty key and no long one. No stored key is longer than the cut, so those equal to it are below. */
-function boundOf(key: string): Bound {
-  if (key === '') return { key: SMALLEST_KEY, isAbove: true };
-  return key.length <= KEY_BYTES_MAX
-    ? { key, isAbove: true }
-    : { key: key.slice(0, KEY_BYTES_MAX), isAbove: false };
-}
-
-/** @param requireOpen throws when the memory that is read is gone */
-function* rowsOf(
-  table: Table,
-  range: Range,
-  transaction: Transaction | undefined,
-  requireOpen: () => void,
-): Generator<Row, undefined> {
-  if (range.start >= range.end) return;
-  const from = boundOf(range.start);
-  const to = boundOf(range.end);
-  const shared = transaction === undefined ? {} : { transaction };
-  // lmdb-js walks backwards from `start` to `end`; ours is [start, end) in both directions.
-  const stretch =
-    range.reverse === true
-      ? {
-          start: to.key,
-          exclusiveStart: to.isAbove,
-          end: from.key,
-          inclusiveEnd: from.isAbove,
-          reverse: true,
-        }
-      : { start: from.key, exclusiveStart: !from.isAbove, end: to.key, inclusiveEnd: !to.isAbove };
-  for (const row of table.getRange({ ...stretch, ...shared })) {
-    yield row;
-    requireOpen();
-  }
 }

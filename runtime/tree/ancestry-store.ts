@@ -58,3 +58,9 @@ function mergedAncestor(reader: TableReader, revision: Revision): GraphRecord | 
   const known = { revision: formatRevision(revision), parent, mergeParent, home };
   return besides === undefined ? known : { ...known, besides };
 }
+
+/** A stored ancestor whose home has another id. @param moved id of an actor → its id now */
+export function movedAncestor(bytes: Uint8Array, moved: (actor: string) => string): Uint8Array {
+  const [parent, mergeParent, home, ...besides] = decodeJsonRow(bytes) as StoredAncestor;
+  return encodeJsonRow([parent, mergeParent, moved(home), ...besides]);
+}

@@ -3,7 +3,7 @@ import { dirname, join, relative } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { JOURNAL_FORMAT } from '#runtime/embedded/journal-format.ts';
 import { JSON_ROW_FORMAT } from '#runtime/shard/json-row.ts';
-import { SHARD_FORMAT } from '#runtime/shard/lmdb-shard.ts';
+import { SHARD_FORMAT } from '#runtime/shard/lmdb-tables.ts';
 import { NODE_RECORD_FORMAT } from '#runtime/tree/node-record.ts';
 
 /** Numbers of everything that is stored with a format. A recording is wanted for every combination released. */

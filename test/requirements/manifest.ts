@@ -2,6 +2,7 @@ import type { Requirement } from './requirement.ts';
 import { accessControlRows } from './rows/access-control.ts';
 import { adminRows } from './rows/admin.ts';
 import { assetsRows } from './rows/assets.ts';
+import { backupRows } from './rows/backup.ts';
 import { branchesRows } from './rows/branches.ts';
 import { clusterRows } from './rows/cluster.ts';
 import { consoleRows } from './rows/console.ts';
@@ -48,6 +49,7 @@ export const requirements: readonly Requirement[] = [
   ...mergeRows,
   ...revertRows,
   ...clusterRows,
+  ...backupRows,
   ...locksRows,
   ...accessControlRows,
   ...identityRows,

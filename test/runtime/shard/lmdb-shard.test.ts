@@ -6,7 +6,8 @@ import { open } from 'lmdb';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { InvariantError } from '#runtime/base/assert.ts';
 import { revisionZero } from '#runtime/content/revision.ts';
-import { LmdbShard, SHARD_FORMAT } from '#runtime/shard/lmdb-shard.ts';
+import { LmdbShard } from '#runtime/shard/lmdb-shard.ts';
+import { SHARD_FORMAT } from '#runtime/shard/lmdb-tables.ts';
 import { SUITE_TABLES, shardSuite } from './shard-suite.ts';
 
 function newFolder(): string {

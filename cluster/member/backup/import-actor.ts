@@ -1,0 +1,111 @@
+import type { ImportRows } from '#runtime/actor/import-rows.ts';
+import type { ActorId, Router } from '#runtime/actor/ports.ts';
+import type { RestoreRow, StoredRow } from '#runtime/actor/restored-row.ts';
+import { withoutOutcomes } from '#runtime/actor/restored-row.ts';
+import { engineCaller } from '#runtime/actor/engine-caller.ts';
+import { type Backoff, backoffMs } from '#runtime/base/backoff.ts';
+import { type Clock, sleep } from '#runtime/base/clock.ts';
+import type { Random } from '#runtime/base/random.ts';
+import { CommonTable, FIRST_OWN_TABLE } from '#runtime/commit/behaviour.ts';
+import { crashPoint } from '#runtime/commit/crash-point.ts';
+import type { ErrorCode } from '#runtime/errors/error-registry.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import { encodeEntry, entrySize } from '#runtime/log/entry-codec.ts';
+import type { LogEntry, Write } from '#runtime/log/log-entry.ts';
+import type { ShardFile } from '#runtime/shard/shard-file.ts';
+
+/** Bytes of rows in one commit: a few milliseconds of the writer, and less than a record of a replicated log. */
+const SLICE_BYTES: number = 512 * 1024;
+
+/** Rows in one commit; the indexes of a branch have many small ones. */
+const SLICE_ROWS = 4_000;
+
+/** Waits before a slice that could not be taken is sent again. Sending one twice does no harm. */
+const retry: Backoff = { firstMs: 20, factor: 2, mostMs: 1_000 };
+
+/** How often a slice is sent again: about a minute. */
+const RETRIES_MAX = 60;
+
+/** Refusals after which the same slice may be taken. */
+const passing: ReadonlySet<ErrorCode> = new Set([
+  'OVERLOADED',
+  'NOT_OWNER',
+  'LOG_UNAVAILABLE',
+  'DEADLINE_EXCEEDED',
+]);
+
+/** What rows are imported with. */
+export interface ImportEnvironment {
+  readonly router: Router;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Ends the import between two slices. */
+  readonly signal: AbortSignal;
+}
+
+/** How the rows of a copy become those of an actor. */
+export interface ImportPlan {
+  readonly target: ActorId;
+  readonly shard: ShardFile;
+  /** Own tables of the kind. */
+  readonly tables: number;
+  readonly restore: RestoreRow;
+  /** Rows that are stored besides. */
+  readonly more?: readonly StoredRow[];
+}
+
+/**
+ * Stores the rows of a copy in an actor that has just been made, slice by slice, as commits. An actor's own small
+ * state comes last: what says where its head is and which schema is in force says so when all else is there.
+ *
+ * @throws {ServiceError} `DATA_CORRUPTED`, `REQUEST_CANCELLED`, `STORAGE_FULL` and whatever else refuses a commit
+ */
+export async function importActor(environment: ImportEnvironment, plan: ImportPlan): Promise<void> {
+  const { more = [], shard, tables, target } = plan;
+  const restore = withoutOutcomes(plan.restore);
+  let slice: Write[] = [...more];
+  let bytes = 0;
+  const flush = async (): Promise<void> => {
+    await sendRows(environment, target, { actor: target, writes: slice, clock: shard.position.clock });
+    crashPoint('mid-restore');
+    slice = [];
+    bytes = 0;
+  };
+  for (let number = 0; number <= tables; number += 1) {
+    const table = number < tables ? FIRST_OWN_TABLE + number : CommonTable.meta;
+    if (table === CommonTable.meta && slice.length > 0) await flush();
+    for (const { key, value } of shard.rows(table)) {
+      const restored = restore({ table, key, value });
+      if (restored === null) continue;
+      slice.push({ table, key, value: restored });
+      bytes += key.length + restored.length;
+      if (bytes >= SLICE_BYTES || slice.length >= SLICE_ROWS) await flush();
+    }
+  }
+  // Also without rows: it tells the clock.
+  await flush();
+}
+
+/** One import, tried again as long as that may help. @throws {ServiceError} `REQUEST_CANCELLED`, and the last refusal */
+export async function sendRows(
+  { clock, random, router, signal }: ImportEnvironment,
+  target: ActorId,
+  rows: LogEntry,
+  replaces = false,
+): Promise<void> {
+  const entry = Buffer.allocUnsafe(entrySize(rows));
+  encodeEntry(rows, entry, 0);
+  const command: ImportRows = { type: 'ImportRows', entry, ...(replaces ? { replaces } : {}) };
+  const caller = engineCaller(decodeURIComponent(target.slice(0, target.indexOf('/'))));
+  for (let retries = 0; ; retries += 1) {
+    if (signal.aborted) throw new ServiceError('REQUEST_CANCELLED', 'The restore was given up');
+    try {
+      await router.command(target, command, { caller });
+      return;
+    } catch (error) {
+      const mayPass = error instanceof ServiceError && passing.has(error.code);
+      if (!mayPass || retries >= RETRIES_MAX) throw error;
+      await sleep(clock, backoffMs(retry, retries, random));
+    }
+  }
+}

@@ -1,0 +1,130 @@
+import { restoredTenantRow } from '#actors/tenant/restored-rows.ts';
+import type { ListRepositories, ListTenants, RepositoryEntry, TenantEntry } from '#actors/tenant/messages.ts';
+import { SYSTEM_TENANT } from '#runtime/access/system-tenant.ts';
+import { actorId } from '#runtime/actor/actor-id.ts';
+import { engineCaller } from '#runtime/actor/engine-caller.ts';
+import type { Router } from '#runtime/actor/ports.ts';
+import { withoutOutcomes } from '#runtime/actor/restored-row.ts';
+import { damaged } from '#runtime/backup/manifest.ts';
+import { CommonTable, FIRST_OWN_TABLE } from '#runtime/commit/behaviour.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import type { Write } from '#runtime/log/log-entry.ts';
+import { sendRows } from './import-actor.ts';
+import {
+  asDamage,
+  type MadeRepository,
+  makeRepository,
+  type RestoreEnvironment,
+} from './restore-repository.ts';
+import { tableNamesOf } from './take-backup.ts';
+
+/** What {@link restoreEverything} restored. */
+export interface RestoredEverything {
+  readonly tenants: number;
+  readonly repositories: number;
+}
+
+/**
+ * Fills an empty server or cluster with everything a backup has: tenants with their accounts, repositories with all
+ * in them. The accounts of the backup take the place of the one the empty server began with.
+ *
+ * Repositories are made first, then the other tenants, and tenant `default`, which knows of all, last and in one
+ * commit. What an interruption leaves over nobody knows of, and the next start removes it.
+ *
+ * @throws {ServiceError} `CONFLICT` when something is there already; `BACKUP_DAMAGED`, also when the backup has one
+ *   repository only; `REQUEST_CANCELLED`, `STORAGE_FULL` and whatever else refuses a commit
+ */
+export async function restoreEverything(environment: RestoreEnvironment): Promise<RestoredEverything> {
+  const { lifecycle, reader, router } = environment;
+  const { repositories, scope, tenants } = reader.manifest;
+  if (scope !== 'everything') {
+    const names = repositories.map(({ name, tenant }) => `${tenant}/${name}`).join(', ');
+    throw damaged(reader.name, `it does not have everything; name what to restore of it: ${names}`);
+  }
+  await lifecycle.create(actorId(SYSTEM_TENANT, 'tenant'));
+  await requireEmpty(router);
+  const made: MadeRepository[] = [];
+  try {
+    for (const repository of repositories) {
+      made.push(await makeRepository(environment, repository, repository));
+    }
+    for (const tenant of tenants) {
+      if (tenant === SYSTEM_TENANT) continue;
+      await lifecycle.create(actorId(tenant, 'tenant'));
+      await restoreTenant(environment, tenant, made);
+    }
+    await requireEmpty(router);
+    await restoreTenant(environment, SYSTEM_TENANT, made);
+    return { tenants: tenants.length, repositories: made.length };
+  } catch (error) {
+    await discard(environment, made);
+    throw asDamage(reader, error);
+  }
+}
+
+/** In a cluster the actors of a tenant live in several partitions: one owner at a time. */
+async function discard(
+  { lifecycle, reader }: RestoreEnvironment,
+  made: readonly MadeRepository[],
+): Promise<void> {
+  for (const { owner } of made) await lifecycle.destroyUnder(owner);
+  for (const tenant of reader.manifest.tenants) {
+    if (tenant !== SYSTEM_TENANT) await lifecycle.destroyUnder(actorId(tenant, 'tenant'));
+  }
+}
+
+/** Whether everything can be restored here. @throws {ServiceError} `CONFLICT` naming what is there */
+export async function requireEmpty(router: Router): Promise<void> {
+  const listTenants: ListTenants = { type: 'ListTenants' };
+  const listRepositories: ListRepositories = { type: 'ListRepositories' };
+  const system = actorId(SYSTEM_TENANT, 'tenant');
+  const caller = engineCaller(SYSTEM_TENANT);
+  const tenants = (await router.query(system, listTenants, caller)) as readonly TenantEntry[];
+  const repositories = (await router.query(system, listRepositories, caller)) as readonly RepositoryEntry[];
+  const others = tenants.filter(({ tenant_id }) => tenant_id !== SYSTEM_TENANT);
+  if (others.length === 0 && repositories.length === 0) return;
+  const found = [
+    ...others.map(({ tenant_id }) => `tenant '${tenant_id}'`),
+    ...repositories.map(({ repositoryId }) => `repository '${repositoryId}'`),
+  ];
+  throw new ServiceError(
+    'CONFLICT',
+    `Everything can be restored into an empty server only; this one has ${found.slice(0, 3).join(', ')}${found.length > 3 ? ', …' : ''}. Name a repository to restore that one.`,
+  );
+}
+
+/** The rows of a tenant are few: accounts and names. They come in one commit. */
+async function restoreTenant(
+  environment: RestoreEnvironment,
+  tenant: string,
+  made: readonly MadeRepository[],
+): Promise<void> {
+  const { kinds, onActor, onFile, reader } = environment;
+  const target = actorId(tenant, 'tenant');
+  const copy = reader.manifest.actors.find(({ actor }) => actor === target);
+  if (copy === undefined) throw damaged(reader.name, `it has nothing of ${target}`);
+  onActor(target);
+  const uids = new Map(made.filter((one) => one.tenant === tenant).map(({ name, uid }) => [name, uid]));
+  const tenants = new Set(reader.manifest.tenants);
+  const restore = withoutOutcomes(
+    restoredTenantRow({
+      hasTenant: (name) => tenants.has(name),
+      uidOf: ({ repositoryId }) => uids.get(repositoryId),
+    }),
+  );
+  const shard = reader.shard(copy, tableNamesOf(kinds, target));
+  try {
+    const writes: Write[] = [];
+    const last = FIRST_OWN_TABLE + (kinds.find(({ kind }) => kind === 'tenant')?.tables.length ?? 0);
+    for (let table: number = CommonTable.meta; table < last; table += 1) {
+      for (const { key, value } of shard.rows(table)) {
+        const restored = restore({ table, key, value });
+        if (restored !== null) writes.push({ table, key, value: restored });
+      }
+    }
+    await sendRows(environment, target, { actor: target, writes, clock: shard.position.clock }, true);
+    onFile(copy.bytes);
+  } finally {
+    shard.close();
+  }
+}

@@ -1,0 +1,161 @@
+import { existsSync } from 'node:fs';
+import { rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { ActorCopies } from '#runtime/actor/actor-copies.ts';
+import type { ActorId } from '#runtime/actor/ports.ts';
+import type { Clock } from '#runtime/base/clock.ts';
+import type { FileSystem } from '#runtime/base/file-system.ts';
+import { crashPoint } from '#runtime/commit/crash-point.ts';
+import { formatRevision } from '#runtime/content/revision.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import { hashFile } from './file-hash.ts';
+import {
+  type BackupActor,
+  type BackupManifest,
+  encodeManifest,
+  MANIFEST_FILE,
+  shardPath,
+} from './manifest.ts';
+
+/** Age from which an unfinished backup is taken for one nobody works on any more, in milliseconds. */
+const ABANDONED_MS = 86_400_000;
+
+const SUFFIX = '.partial';
+
+/** Only the owner of the process may read content. */
+const FILE_MODE = 0o600;
+
+/** What a backup is written with. */
+export interface BackupWriterEnvironment {
+  /** Folder of the backups; made when it is not there. */
+  readonly folder: string;
+  /** Of the backup; one segment of a path. */
+  readonly name: string;
+  readonly copies: ActorCopies;
+  readonly files: FileSystem;
+  readonly clock: Clock;
+  /** Ends the backup between two pieces of a file. */
+  readonly signal: AbortSignal;
+  /** Told of every piece that is on the disk and has its checksum. */
+  readonly onBytes: (bytes: number) => void;
+}
+
+/**
+ * A backup that is being made. It stands under a name that begins with a dot until everything in it is on the disk,
+ * so that what an interruption leaves looks like nothing else; the next backup removes it.
+ */
+export class BackupWriter {
+  readonly #environment: BackupWriterEnvironment;
+  readonly #unfinished: string;
+  #files = 0;
+
+  private constructor(environment: BackupWriterEnvironment) {
+    this.#environment = environment;
+    this.#unfinished = join(environment.folder, unfinishedName(environment.name));
+  }
+
+  /** @throws {ServiceError} `ALREADY_EXISTS`, `STORAGE_FULL` */
+  static async begin(environment: BackupWriterEnvironment): Promise<BackupWriter> {
+    const { files, folder, name } = environment;
+    const writer = new BackupWriter(environment);
+    try {
+      await files.makeDirectory(folder);
+      writer.#requireFree();
+      await removeAbandoned(environment);
+      await rm(writer.#unfinished, { recursive: true, force: true });
+      await files.makeDirectory(join(writer.#unfinished, dirname(dirname(shardPath(1)))));
+      return writer;
+    } catch (cause) {
+      throw storageError(cause, `backup '${name}' cannot be made in ${folder}`);
+    }
+  }
+
+  /** Adds an actor as it is now. @throws {ServiceError} what {@link ActorCopies.copy} fails with; `REQUEST_CANCELLED` */
+  async add(actor: ActorId): Promise<BackupActor> {
+    const { copies, files, name, onBytes, signal } = this.#environment;
+    requireWanted(signal);
+    const file = shardPath(++this.#files);
+    const path = this.pathOf({ file });
+    try {
+      const { sequence, clock } = await copies.copy(actor, dirname(path));
+      const { bytes, sha256 } = await hashFile(files, path, (read) => {
+        requireWanted(signal);
+        onBytes(read);
+      });
+      await files.syncDirectory(dirname(path));
+      crashPoint('mid-backup');
+      return { actor, file, bytes, sha256, sequence, clock: formatRevision(clock) };
+    } catch (cause) {
+      throw storageError(cause, `backup '${name}' cannot be written`);
+    }
+  }
+
+  /** Where the file of an actor is while the backup is made. */
+  pathOf({ file }: Pick<BackupActor, 'file'>): string {
+    return join(this.#unfinished, file);
+  }
+
+  /** Takes an actor out again: what was copied with it has changed. */
+  async drop({ file }: Pick<BackupActor, 'file'>): Promise<void> {
+    await rm(dirname(this.pathOf({ file })), { recursive: true, force: true });
+  }
+
+  /** Makes it count, on the disk when it resolves. @throws {ServiceError} `ALREADY_EXISTS`, `STORAGE_FULL` */
+  async finish(manifest: BackupManifest): Promise<void> {
+    const { files, folder, name } = this.#environment;
+    try {
+      const path = join(this.#unfinished, MANIFEST_FILE);
+      await writeFile(path, encodeManifest(manifest), { mode: FILE_MODE, flush: true });
+      await files.syncDirectory(join(this.#unfinished, dirname(dirname(shardPath(1)))));
+      await files.syncDirectory(this.#unfinished);
+      crashPoint('before-backup-rename');
+      this.#requireFree();
+      await files.rename(this.#unfinished, join(folder, name));
+      await files.syncDirectory(folder);
+    } catch (cause) {
+      throw storageError(cause, `backup '${name}' cannot be written`);
+    }
+  }
+
+  /** Removes what there is of it. */
+  async discard(): Promise<void> {
+    await rm(this.#unfinished, { recursive: true, force: true });
+  }
+
+  #requireFree(): void {
+    const { folder, name } = this.#environment;
+    if (!existsSync(join(folder, name))) return;
+    throw new ServiceError('ALREADY_EXISTS', `There is a backup '${name}' already`);
+  }
+}
+
+/** Whether a name in the folder of the backups is one that is being made, or was. */
+export function isUnfinished(name: string): boolean {
+  return name.startsWith('.') && name.endsWith(SUFFIX);
+}
+
+function unfinishedName(name: string): string {
+  return `.${name}${SUFFIX}`;
+}
+
+/** A younger one may be another process's that shares the folder. */
+async function removeAbandoned({ clock, files, folder }: BackupWriterEnvironment): Promise<void> {
+  for (const name of await files.readdir(folder)) {
+    if (!isUnfinished(name)) continue;
+    const path = join(folder, name);
+    const { modifiedMs } = await files.stat(join(path, 'shards')).catch(() => files.stat(path));
+    if (clock.wallMs() - modifiedMs > ABANDONED_MS) await rm(path, { recursive: true, force: true });
+  }
+}
+
+function requireWanted(signal: AbortSignal): void {
+  if (signal.aborted) throw new ServiceError('REQUEST_CANCELLED', 'The backup was given up');
+}
+
+function storageError(cause: unknown, what: string): unknown {
+  const { code, message } = cause as NodeJS.ErrnoException;
+  if (cause instanceof ServiceError || code === undefined) return cause;
+  const isFull = code === 'ENOSPC' || code === 'EDQUOT';
+  const text = isFull ? `the disk is full: ${what}` : `${what}: ${message}`;
+  return new ServiceError(isFull ? 'STORAGE_FULL' : 'CONFLICT', text, { cause });
+}

@@ -1,0 +1,111 @@
+import type { Database, Transaction } from 'lmdb';
+import { assert } from '#runtime/base/assert.ts';
+import { decodeRevision, encodeRevision, revisionZero } from '#runtime/content/revision.ts';
+import { KEY_BYTES_MAX } from './binary-key.ts';
+import type { Range, Row, ShardPosition } from './shard.ts';
+
+/** Number of the format of everything in a shard; raised with a migration when a layout changes. */
+export const SHARD_FORMAT = 1;
+
+/** Named databases one environment may hold. */
+export const DATABASES_MAX = 32;
+
+/** Name of the database that holds the format number and the log position. */
+export const SYSTEM = '_shard';
+
+/** Key of the format number in {@link SYSTEM}. */
+export const FORMAT_KEY = 'format';
+
+/** Key of the log position in {@link SYSTEM}. */
+export const POSITION_KEY = 'position';
+
+/** Before every key LMDB takes. */
+export const SMALLEST_KEY = '\u0000';
+
+/** A named database of a shard. */
+export type Table = Database<Uint8Array, string>;
+
+/** Keys travel as binary strings, so that the overlay and LMDB share one form without copying. */
+const binaryStringKeys = {
+  writeKey: (key: string, target: Buffer, start: number): number => start + target.latin1Write(key, start),
+  readKey: (source: Buffer, start: number, end: number): string => source.latin1Slice(start, end),
+};
+
+/** How every named database of a shard is opened. */
+export const tableOptions = { encoding: 'binary', keyEncoder: binaryStringKeys } as const;
+
+/**
+ * What the type declarations of lmdb-js leave out. Without reading ahead a look-up that meets the disk gets the page
+ * it wants, not those around it: they are of other tables and keys, and where the system reads 8 MB ahead the event
+ * loop stands still for as many milliseconds.
+ */
+export const untypedOptions = { safeRestore: true, noReadAhead: true };
+
+/** The stored form of a position. */
+export function encodePosition(position: ShardPosition): Uint8Array {
+  const bytes = Buffer.alloc(18);
+  bytes.writeDoubleBE(position.sequence, 0);
+  bytes.latin1Write(encodeRevision(position.clock), 8);
+  return bytes;
+}
+
+/** Turns {@link encodePosition} back; without bytes, the position before everything. */
+export function decodePosition(bytes: Uint8Array | undefined): ShardPosition {
+  if (bytes === undefined) return { sequence: 0, clock: revisionZero };
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  assert(buffer.length === 18, 'a shard position has 18 bytes');
+  return { sequence: buffer.readDoubleBE(0), clock: decodeRevision(buffer.latin1Slice(8), 0) };
+}
+
+/** Whether LMDB takes a key. */
+export function canBeStored(key: string): boolean {
+  return key !== '' && key.length <= KEY_BYTES_MAX;
+}
+
+/** One end of a stretch as LMDB takes it. */
+interface Bound {
+  readonly key: string;
+  /** Whether `key` itself belongs to what lies above the bound. */
+  readonly isAbove: boolean;
+}
+
+/** LMDB takes no empty key and no long one. No stored key is longer than the cut, so those equal to it are below. */
+function boundOf(key: string): Bound {
+  if (key === '') return { key: SMALLEST_KEY, isAbove: true };
+  return key.length <= KEY_BYTES_MAX
+    ? { key, isAbove: true }
+    : { key: key.slice(0, KEY_BYTES_MAX), isAbove: false };
+}
+
+/**
+ * The rows of a stretch, in order.
+ *
+ * @param transaction default: the newest state
+ * @param requireOpen throws when the memory that is read is gone
+ */
+export function* rowsOf(
+  table: Table,
+  range: Range,
+  transaction: Transaction | undefined,
+  requireOpen: () => void,
+): Generator<Row, undefined> {
+  if (range.start >= range.end) return;
+  const from = boundOf(range.start);
+  const to = boundOf(range.end);
+  const shared = transaction === undefined ? {} : { transaction };
+  // lmdb-js walks backwards from `start` to `end`; ours is [start, end) in both directions.
+  const stretch =
+    range.reverse === true
+      ? {
+          start: to.key,
+          exclusiveStart: to.isAbove,
+          end: from.key,
+          inclusiveEnd: from.isAbove,
+          reverse: true,
+        }
+      : { start: from.key, exclusiveStart: !from.isAbove, end: to.key, inclusiveEnd: !to.isAbove };
+  for (const row of table.getRange({ ...stretch, ...shared })) {
+    yield row;
+    requireOpen();
+  }
+}

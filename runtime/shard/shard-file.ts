@@ -1,0 +1,135 @@
+import { existsSync, unlinkSync } from 'node:fs';
+import { open, type RootDatabase, type Transaction } from 'lmdb';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import { KEY_BYTES_MAX } from './binary-key.ts';
+import {
+  canBeStored,
+  DATABASES_MAX,
+  decodePosition,
+  FORMAT_KEY,
+  POSITION_KEY,
+  rowsOf,
+  SHARD_FORMAT,
+  SMALLEST_KEY,
+  SYSTEM,
+  type Table,
+  tableOptions,
+  untypedOptions,
+} from './lmdb-tables.ts';
+import type { Range, Row, ShardPosition, TableReader } from './shard.ts';
+
+/** What LMDB puts beside a file it has open. */
+const LOCK_SUFFIX = '-lock';
+
+/** Before every key and behind every key LMDB takes. */
+const wholeTable: Range = { start: '', end: '\u00ff'.repeat(KEY_BYTES_MAX + 1) };
+
+/**
+ * The file of a shard that nobody has open, to be read only: what a copy made of it. Not one byte of it is changed.
+ *
+ * Reads stay on one snapshot, so a range may be consumed over several turns of the event loop.
+ */
+export class ShardFile implements TableReader {
+  /** What the shard reached when it was copied. */
+  readonly position: ShardPosition;
+  readonly #path: string;
+  readonly #env: RootDatabase<Uint8Array, string>;
+  /** A table that an older build did not have is not there. */
+  readonly #tables: readonly (Table | undefined)[];
+  readonly #transaction: Transaction;
+  #isClosed = false;
+
+  /**
+   * @param path of the file
+   * @param tableNames the names of the tables, in the order of their numbers
+   * @throws {ServiceError} `DATA_CORRUPTED` when it is no shard, or one of a newer build
+   */
+  constructor(path: string, tableNames: readonly string[]) {
+    this.#path = path;
+    if (!existsSync(path)) throw unreadable(path, undefined);
+    try {
+      this.#env = open<Uint8Array, string>({
+        path,
+        noSubdir: true,
+        readOnly: true,
+        maxDbs: DATABASES_MAX,
+        ...tableOptions,
+        ...untypedOptions,
+      });
+    } catch (cause) {
+      throw unreadable(path, cause);
+    }
+    try {
+      const system = this.#open(SYSTEM);
+      if (system === undefined) throw unreadable(path, undefined);
+      requireKnown(path, system.get(FORMAT_KEY)?.[0], this.#names(), tableNames);
+      this.#tables = tableNames.map((name) => this.#open(name));
+      this.#transaction = this.#env.useReadTransaction();
+      this.position = decodePosition(system.get(POSITION_KEY));
+    } catch (cause) {
+      this.#closeFile();
+      throw cause instanceof ServiceError ? cause : unreadable(path, cause);
+    }
+  }
+
+  get(table: number, key: string): Uint8Array | undefined {
+    return canBeStored(key) ? this.#tables[table]?.get(key, { transaction: this.#transaction }) : undefined;
+  }
+
+  range(table: number, range: Range): Iterable<Row> {
+    const found = this.#tables[table];
+    return found === undefined ? [] : rowsOf(found, range, this.#transaction, () => {});
+  }
+
+  /** Every row of a table, in order. */
+  rows(table: number): Iterable<Row> {
+    return this.range(table, wholeTable);
+  }
+
+  /** Lets go of the file. Idempotent. */
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#transaction.done();
+    this.#closeFile();
+  }
+
+  #open(name: string): Table | undefined {
+    return this.#env.openDB({ name, ...tableOptions }) as Table | undefined;
+  }
+
+  /** Names of the tables in the file. */
+  #names(): readonly string[] {
+    const names = this.#env.getKeys({ start: SMALLEST_KEY });
+    // As C has texts.
+    return [...names].map((name) => (name.endsWith(SMALLEST_KEY) ? name.slice(0, -1) : name));
+  }
+
+  #closeFile(): void {
+    void this.#env.close();
+    const lock = `${this.#path}${LOCK_SUFFIX}`;
+    if (existsSync(lock)) unlinkSync(lock);
+  }
+}
+
+/** What a newer build has put in must not be left out silently. */
+function requireKnown(
+  path: string,
+  format: number | undefined,
+  found: readonly string[],
+  tableNames: readonly string[],
+): void {
+  const unknown = found.find((name) => name !== SYSTEM && !tableNames.includes(name));
+  const isNewer = format === undefined || format > SHARD_FORMAT || unknown !== undefined;
+  if (!isNewer) return;
+  const what = unknown === undefined ? `format ${format}` : `a table '${unknown}'`;
+  throw new ServiceError(
+    'DATA_CORRUPTED',
+    `${path} has ${what}, which this build does not know; start a newer build`,
+  );
+}
+
+function unreadable(path: string, cause: unknown): ServiceError {
+  const message = `${path} is missing or is not the file of a shard`;
+  return new ServiceError('DATA_CORRUPTED', message, cause === undefined ? {} : { cause });
+}

@@ -20,6 +20,11 @@ export interface HttpLimits {
   readonly requestMsMax: number;
   /** Time without progress after which a peer that does not read its answer is cut off, milliseconds. */
   readonly writeStallMsMax: number;
+  /**
+   * Time in which nobody has asked over a kept connection, milliseconds, after which a server that drains ends those
+   * that are left. Too short and a request that is on its way over one is lost, as every request of a load balancer is.
+   */
+  readonly drainQuietMs: number;
   /** How often the time limits above are looked at, milliseconds. */
   readonly sweepMs: number;
   /** Answers of at least this many bytes are compressed where the client accepts it. */
@@ -40,6 +45,7 @@ export const defaultHttpLimits: HttpLimits = Object.freeze({
   inFlightMax: 10_000,
   requestMsMax: 60_000,
   writeStallMsMax: 30_000,
+  drainQuietMs: 250,
   sweepMs: 250,
   compressBytesMin: 4_096,
   compressionsMax: 4,

@@ -38,6 +38,9 @@ import { unmatchedRoute } from './unmatched-route.ts';
  */
 const exclusivePort = 1;
 
+/** Time between two looks whether connections are gone, milliseconds. */
+const DRAIN_POLL_MS = 20;
+
 type ExclusiveListen = (
   host: string,
   port: number,
@@ -90,7 +93,8 @@ export interface HttpServer {
   listen(host: string, port: number): Promise<{ readonly port: number }>;
   /**
    * Stops accepting connections, and ends those that ask once more with their answer. Resolves when nothing
-   * is in flight or `graceMs` have passed; `close` follows.
+   * is in flight and the connections are gone or have been quiet for a while, or `graceMs` have passed; `close`
+   * follows.
    */
   drain(graceMs: number): Promise<void>;
   /** Closes every connection; what is in flight is cancelled. */
@@ -113,6 +117,9 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
   readonly #unmatchedManagement: CompiledRoute<Principal>;
   #listenSockets: us_listen_socket[] = [];
   #isClosed = false;
+  #connections = 0;
+  /** When the newest request came, on the clock's `monotonicMs`. */
+  #askedMs = 0;
 
   constructor(options: HttpServerOptions<Principal>) {
     const { clock, log, random } = options;
@@ -148,7 +155,11 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
       onOver: (exchange, status) => this.#observe(exchange, status),
       onTimeout: (exchange, error, isBodyLate) => this.#onTimeout(exchange, error, isBodyLate),
     };
-    this.#app = App().any('/*', (response, request) => this.#onRequest(response, request));
+    this.#app = App()
+      .any('/*', (response, request) => this.#onRequest(response, request))
+      .filter((_response, change) => {
+        this.#connections += change;
+      });
   }
 
   #compileUnmatched(shape: ErrorShape): CompiledRoute<Principal> {
@@ -180,7 +191,22 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
   async drain(graceMs: number): Promise<void> {
     this.#writer.isDraining = true;
     this.#stopListening();
-    await Promise.race([this.#inFlight.idle(), sleep(this.#options.clock, graceMs)]);
+    const { clock } = this.#options;
+    this.#askedMs = clock.monotonicMs();
+    const untilMs = this.#askedMs + graceMs;
+    await Promise.race([this.#quiet(untilMs), sleep(clock, graceMs)]);
+  }
+
+  /** Nothing is in flight, and nobody is about to ask over a connection that is kept. */
+  async #quiet(untilMs: number): Promise<void> {
+    const { clock } = this.#options;
+    for (;;) {
+      await this.#inFlight.idle();
+      const nowMs = clock.monotonicMs();
+      const isQuiet = this.#connections === 0 || nowMs - this.#askedMs >= this.#limits.drainQuietMs;
+      if (isQuiet || nowMs >= untilMs) return;
+      await sleep(clock, DRAIN_POLL_MS);
+    }
   }
 
   #stopListening(): void {
@@ -229,6 +255,7 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
       compiled ?? this.#unmatchedFor(path),
       captures,
     );
+    this.#askedMs = exchange.startedMs;
     try {
       this.#start(exchange);
     } catch (error) {

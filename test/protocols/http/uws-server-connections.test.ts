@@ -110,6 +110,28 @@ describe('draining', () => {
     expect(client.received).toMatch(/Connection: close[\s\S]*"ok"$/);
   });
 
+  it('answers who asks over a kept connection just after nothing was in flight', async () => {
+    // So long that what ends the drain is that the connections are gone.
+    const { port, server } = await start([], { limits: { drainQuietMs: 60_000 } });
+    const kept = await RawClient.connect(port);
+    kept.write(get('/health'));
+    await kept.until('ok');
+    const drained = server.drain(60_000);
+    await new Promise((resolve) => setImmediate(resolve));
+    kept.write(get('/health'));
+    await drained;
+    expect(kept.received.split('HTTP/1.1 ')[2]).toMatch(/^200 OK[\s\S]*Connection: close[\s\S]*ok$/);
+  });
+
+  it('does not wait for connections nobody asks over', async () => {
+    const { port, server } = await start([], { limits: { drainQuietMs: 1 } });
+    const silent = await RawClient.connect(port);
+    silent.write(get('/health'));
+    await silent.until('ok');
+    await server.drain(60_000);
+    expect(silent.isClosed).toBe(false);
+  });
+
   it('waits until a long answer has left', async () => {
     const big = Buffer.alloc(8_000_000, 'x');
     const { port, server } = await start([

@@ -1,0 +1,216 @@
+import { createHash } from 'node:crypto';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { afterEach, describe, expect, it } from 'vitest';
+import { freePorts } from '#test/support/free-ports.ts';
+import { startBalancer, type TestBalancer } from '#test/support/haproxy.ts';
+import { HttpClient } from '#test/support/http-client.ts';
+import { startServer } from '#test/support/server.ts';
+
+/** Time the balancer has to find out who is there, in milliseconds: a look a second, two to give one up. */
+const FIND_OUT_MS = 15_000;
+
+/** Something like a member: it says whether it is ready, and who it is. */
+class Backend {
+  readonly name: string;
+  readonly requests: IncomingMessage[] = [];
+  isReady = true;
+  /** Connections that brought a request that was no health check. */
+  readonly #connections = new Set<unknown>();
+  readonly #server: Server;
+  /** Cuts the connection instead of answering. */
+  cuts = false;
+
+  constructor(name: string) {
+    this.name = name;
+    this.#server = createServer((request, response) => this.#answer(request, response));
+    this.#server.on('upgrade', (request, socket) => {
+      closing.push({ close: () => socket.destroy() });
+      // RFC 6455 section 1.3; the balancer holds both sides to it.
+      const accept = createHash('sha1')
+        .update(`${request.headers['sec-websocket-key']}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`)
+        .digest('base64');
+      socket.write(
+        `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`,
+      );
+      socket.on('data', (bytes) => socket.write(`${this.name} heard ${bytes}`));
+      socket.on('error', () => socket.destroy());
+    });
+  }
+
+  get connections(): number {
+    return this.#connections.size;
+  }
+
+  get address(): string {
+    return `127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  listen(): Promise<void> {
+    return new Promise((resolve) => this.#server.listen(0, '127.0.0.1', resolve));
+  }
+
+  async close(): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+
+  #answer(request: IncomingMessage, response: ServerResponse): void {
+    if (request.url === '/ready' && request.headers.host === 'grove') {
+      response.writeHead(this.isReady ? 200 : 503).end('{}');
+      return;
+    }
+    this.#connections.add(request.socket);
+    this.requests.push(request);
+    request.resume();
+    if (this.cuts) request.socket.destroy();
+    else response.end(this.name);
+  }
+}
+
+const closing: { close(): unknown }[] = [];
+
+afterEach(async () => {
+  for (const each of closing.splice(0).reverse()) await each.close();
+});
+
+/** Two members behind a balancer that knows a third one nobody has started. */
+async function behind(...backends: readonly [Backend, Backend]): Promise<TestBalancer> {
+  for (const backend of backends) {
+    await backend.listen();
+    closing.push(backend);
+  }
+  return balancerFor(backends[0].address, backends[1].address);
+}
+
+async function balancerFor(first: string, second: string): Promise<TestBalancer> {
+  const balancer = await startBalancer([first, second, `127.0.0.1:${await freePorts([0])}`]);
+  closing.push(balancer);
+  const answered = () =>
+    fetch(`${balancer.url}/health`).then(
+      ({ status }) => status < 500,
+      () => false,
+    );
+  await expect.poll(answered, { timeout: FIND_OUT_MS }).toBe(true);
+  return balancer;
+}
+
+function client(balancer: TestBalancer): HttpClient {
+  const made = new HttpClient(balancer.port);
+  closing.push(made);
+  return made;
+}
+
+/** Who answers a few requests. */
+async function answering(balancer: TestBalancer): Promise<string> {
+  const answers = await Promise.all(
+    Array.from({ length: 12 }, () => fetch(`${balancer.url}/x`).then((answer) => answer.text())),
+  );
+  return [...new Set(answers)].sort().join(' ');
+}
+
+describe('HAProxy as it is configured here', () => {
+  it('sends requests to the members that are ready, and to nobody else', async () => {
+    const [a, b] = [new Backend('a'), new Backend('b')];
+    const balancer = await behind(a, b);
+    await expect.poll(() => answering(balancer), { timeout: FIND_OUT_MS }).toBe('a b');
+    b.isReady = false;
+    await expect.poll(() => answering(balancer), { timeout: FIND_OUT_MS }).toBe('a');
+    b.isReady = true;
+    await expect.poll(() => answering(balancer), { timeout: FIND_OUT_MS }).toBe('a b');
+  });
+
+  it('keeps connections, tells members who asks and believes no client, and hides the numbers', async () => {
+    const [a, b] = [new Backend('a'), new Backend('b')];
+    const balancer = await behind(a, b);
+    const asking = client(balancer);
+    for (let count = 0; count < 20; count += 1) {
+      const { status } = await asking.request('GET', '/x', {
+        headers: {
+          host: 'content.example:8443',
+          'x-forwarded-for': '203.0.113.9',
+          'x-forwarded-proto': 'gopher',
+          'x-forwarded-host': 'evil.example',
+          forwarded: 'for=203.0.113.9',
+        },
+      });
+      expect(status).toBe(200);
+    }
+    expect(a.connections + b.connections).toBeLessThan(10);
+    const last = [...a.requests, ...b.requests].filter(({ url }) => url === '/x').at(-1);
+    expect(last?.headers).toMatchObject({
+      host: 'content.example:8443',
+      'x-forwarded-for': '127.0.0.1',
+      'x-forwarded-proto': 'http',
+      'x-forwarded-host': 'content.example:8443',
+    });
+    expect(last?.headers.forwarded).toBeUndefined();
+    expect((await asking.request('GET', '/metrics')).status).toBe(404);
+    expect([...a.requests, ...b.requests].some(({ url }) => url === '/metrics')).toBe(false);
+  });
+
+  it('lets connections become WebSockets', async () => {
+    const balancer = await behind(new Backend('a'), new Backend('b'));
+    const socket = connect(balancer.port, '127.0.0.1');
+    closing.push({ close: () => socket.destroy() });
+    let heard = '';
+    socket.setEncoding('utf8').on('data', (text: string) => {
+      heard += text;
+    });
+    socket.write(
+      'GET /ws HTTP/1.1\r\nHost: grove.example\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n' +
+        'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n',
+    );
+    await expect.poll(() => heard).toContain('101 Switching Protocols');
+    socket.write('hello');
+    await expect.poll(() => heard).toMatch(/[ab] heard hello$/);
+  });
+
+  it('asks another member for a read whose answer was cut off, and never repeats a write', async () => {
+    const [a, b] = [new Backend('a'), new Backend('b')];
+    const balancer = await behind(a, b);
+    await expect.poll(() => answering(balancer), { timeout: FIND_OUT_MS }).toBe('a b');
+    a.cuts = true;
+    const asking = client(balancer);
+    for (let count = 0; count < 8; count += 1) expect((await asking.request('GET', '/read')).text).toBe('b');
+    expect(a.requests.some(({ url }) => url === '/read')).toBe(true);
+    // Over a connection that is used again the client is cut off as well, and knows as much as with a 502.
+    const write = () =>
+      fetch(`${balancer.url}/write`, { method: 'POST', body: '{}' }).then(
+        ({ status }) => status,
+        () => 502,
+      );
+    const answers: number[] = [];
+    for (let count = 0; count < 8; count += 1) answers.push(await write());
+    const arrived = [...a.requests, ...b.requests].filter(({ url }) => url === '/write').length;
+    expect(arrived).toBe(answers.length);
+    expect([...new Set(answers)].sort()).toEqual([200, 502]);
+  });
+
+  it('loses no request when a member of Grove drains under load', async () => {
+    const [first, second] = [await startServer(), await startServer()];
+    closing.push(second);
+    const balancer = await balancerFor(`127.0.0.1:${first.port}`, `127.0.0.1:${second.port}`);
+    const served = async () => {
+      const text = await (await fetch(`${second.url}/metrics`)).text();
+      return Number(/method="POST",route="\/api\/repositories",status="4xx"\} (\d+)/.exec(text)?.[1] ?? 0);
+    };
+    let isOver = false;
+    const statuses = new Map<number, number>();
+    const workers = Array.from({ length: 6 }, async () => {
+      const asking = client(balancer);
+      while (!isOver) {
+        // One that needs a token is answered at once; what counts is that it was answered by a member.
+        const { status } = await asking.request('POST', '/api/repositories', { body: { repo_id: 'x' } });
+        statuses.set(status, (statuses.get(status) ?? 0) + 1);
+      }
+    });
+    await expect.poll(() => statuses.get(401) ?? 0).toBeGreaterThan(100);
+    await first.close();
+    const before = await served();
+    await expect.poll(served).toBeGreaterThan(before + 100);
+    isOver = true;
+    await Promise.all(workers);
+    expect([...statuses.keys()]).toEqual([401]);
+  });
+});

@@ -155,11 +155,12 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
       onOver: (exchange, status) => this.#observe(exchange, status),
       onTimeout: (exchange, error, isBodyLate) => this.#onTimeout(exchange, error, isBodyLate),
     };
+    const countConnections = (_response: UwsResponse, change: number): void => {
+      this.#connections += change;
+    };
     this.#app = App()
       .any('/*', (response, request) => this.#onRequest(response, request))
-      .filter((_response, change) => {
-        this.#connections += change;
-      });
+      .filter(countConnections);
   }
 
   #compileUnmatched(shape: ErrorShape): CompiledRoute<Principal> {

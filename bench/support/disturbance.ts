@@ -38,6 +38,11 @@ export class Disturbance {
     return this.#patienceMs > 0;
   }
 
+  /** Throws a measurement away; its time is gone as if it had been waited for. */
+  discard(before: Look): void {
+    this.#patienceMs -= performance.now() - before.atMs;
+  }
+
   /** Counts a measurement that is kept. */
   keep(isDisturbed: boolean): void {
     this.#measured += 1;

@@ -60,7 +60,10 @@ export async function undisturbed<T>(disturbance: Disturbance, measure: () => Pr
     const before = look();
     const taken = await measure();
     const isDisturbed = disturbance.since(before);
-    if (isDisturbed && disturbance.isPatient) continue;
+    if (isDisturbed && disturbance.isPatient) {
+      disturbance.discard(before);
+      continue;
+    }
     disturbance.keep(isDisturbed);
     return taken;
   }

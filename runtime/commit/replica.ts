@@ -60,6 +60,7 @@ export class Replica {
   /** Sequence each actor's shard has reached; undefined for an actor that is not there. */
   readonly #reached = new Map<string, number | undefined>();
   #gatheredBytes = 0;
+  #turns: Promise<void> = Promise.resolve();
 
   /** @param released told of every actor and the sequence its shard has on disk */
   constructor(store: ReplicaStore, clock: Clock, released: (actor: string, sequence: number) => void) {
@@ -78,17 +79,32 @@ export class Replica {
    *
    * @throws {ServiceError} what a shard fails with: the replica is of no use any more, make a new one
    */
-  async take({ sequence, entries }: LogRecord): Promise<void> {
+  take(record: LogRecord): Promise<void> {
+    return this.#inTurn(() => this.#take(record));
+  }
+
+  /** Applies everything taken so far; resolves when it is on disk. */
+  settle(): Promise<void> {
+    return this.#inTurn(() => this.#settle());
+  }
+
+  /** What is taken while something is being applied would be forgotten with it: one after the other. */
+  #inTurn(work: () => Promise<void>): Promise<void> {
+    const turn = this.#turns.then(work);
+    this.#turns = turn.catch(() => undefined);
+    return turn;
+  }
+
+  async #take({ sequence, entries }: LogRecord): Promise<void> {
     for (const entry of entries) {
       const lifecycle = lifecycleOf(entry);
       if (lifecycle === undefined) this.#gather(entry, sequence);
       else await this.#change(entry.actor, lifecycle, sequence);
     }
-    if (this.#gatheredBytes >= GATHERED_BYTES_MAX) await this.settle();
+    if (this.#gatheredBytes >= GATHERED_BYTES_MAX) await this.#settle();
   }
 
-  /** Applies everything taken so far; resolves when it is on disk. */
-  async settle(): Promise<void> {
+  async #settle(): Promise<void> {
     for (const actor of [...this.#gathered.keys()]) await this.#apply(actor);
   }
 
@@ -99,7 +115,11 @@ export class Replica {
   }
 
   /** Closes the shards and forgets what was gathered: the log has it. */
-  async abandon(): Promise<void> {
+  abandon(): Promise<void> {
+    return this.#inTurn(() => this.#abandon());
+  }
+
+  async #abandon(): Promise<void> {
     this.#gathered.clear();
     this.#gatheredBytes = 0;
     this.#reached.clear();

@@ -193,6 +193,23 @@ describe('a replica', () => {
     expect(Object.keys(notesIn((await follower.rows(source)) as string[]))).toHaveLength(31);
   });
 
+  it('has all it was given while something was being applied', async () => {
+    const actor = actorOf('a');
+    await engine.host.create(actor);
+    for (let n = 0; n < 40; n++)
+      await engine.host.command(actor, { type: 'Write', key: `k${n}`, text: `${n}` }, { caller });
+    const follower = new Follower(join(root, 'follower'));
+    const applied: Promise<void>[] = [];
+    for await (const record of engine.journal.read(0)) {
+      await Promise.race([follower.replica.take(record), new Promise((resolve) => setImmediate(resolve))]);
+      applied.push(follower.replica.settle());
+    }
+    await Promise.all(applied);
+    await follower.replica.close();
+    const mine = await (engine.host.query(actor, { type: 'ReadAll' }, caller) as Promise<object>);
+    expect(notesIn((await follower.rows(actor)) as string[])).toEqual(mine);
+  });
+
   it('leaves nothing of an actor that was removed, and says that it needs none of it any more', async () => {
     const actor = actorOf('a');
     await engine.host.create(actor);

@@ -46,12 +46,18 @@ export class ClusterDirectory implements Directory {
     return this.#placement;
   }
 
-  /** Partitions nobody is known to own that this member should try to open. None before it has heard the others. */
+  /**
+   * Partitions nobody is known to own that this member should try to open. Before it has heard the others only those
+   * it is the named heir of: whoever named it had them, and writers wait.
+   */
   get vacancies(): readonly number[] {
-    if (!this.#registry.isSettled) return [];
+    const { heirs, isSettled } = this.#registry;
     const owners = this.#presentOwners();
     const { owners: wanted } = this.placement;
-    return [...wanted.keys()].filter((each) => wanted[each] === this.self && !owners.has(each));
+    return [...wanted.keys()].filter(
+      (each) =>
+        wanted[each] === this.self && !owners.has(each) && (isSettled || heirs.get(each) === this.self),
+    );
   }
 
   /** Partitions this member should hand over, to members that are ready to take them. */
@@ -75,6 +81,12 @@ export class ClusterDirectory implements Directory {
   ownerOf(partition: number): PartitionOwner | undefined {
     assert(partition >= 0 && partition < this.partitions, 'a partition of this cluster');
     return this.#registry.owners.get(partition);
+  }
+
+  /** Another member that owns a partition and is heard of. */
+  otherOwnerOf(partition: number): string | undefined {
+    const owner = this.ownerOf(partition);
+    return owner === undefined || owner.isSelf || !this.#registry.isPresent(owner.id) ? undefined : owner.id;
   }
 
   followersOf(partition: number): readonly MemberAddress[] {

@@ -250,6 +250,11 @@ export class MemberRegistry {
     return sinceMs !== undefined && nowMs - sinceMs >= this.#times.steadyMs;
   }
 
+  /** Whether a member is heard of. */
+  isPresent(member: string): boolean {
+    return member === this.#environment.member.id || this.#peers.get(member)?.isSuspect === false;
+  }
+
   /** Where a member is reached; undefined for one that is not known. */
   addressOf(member: string): MemberAddress | undefined {
     const { member: self } = this.#environment;

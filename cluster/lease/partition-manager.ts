@@ -15,19 +15,10 @@ const WARM_MS = 500;
 /** Between two looks whether everything has been handed over, in milliseconds. */
 const DRAIN_POLL_MS = 25;
 
-/** Who answers calls for the partitions that are owned. */
-export interface PartitionServer {
-  /** Begins to take calls for a partition. */
-  serve(partition: number): Promise<void>;
-  /** Takes no more calls for a partition. */
-  stop(partition: number): void;
-}
-
 /** What the manager works with. */
 export interface ManagerEnvironment {
   readonly directory: ClusterDirectory;
   readonly registry: MemberRegistry;
-  readonly server: PartitionServer;
   readonly streamOf: (partition: number) => LogStream;
   /** Makes the member's side of a partition. */
   readonly makeMember: (
@@ -180,25 +171,21 @@ export class PartitionManager {
   }
 
   #onRole(partition: number, role: PartitionRole): void {
-    const { registry, server } = this.#environment;
+    const { registry } = this.#environment;
     const member = this.#members.get(partition);
     if (role !== 'following') this.#cool(partition);
     if (role === 'owning') {
       registry.claim(partition, member?.epoch ?? 0);
-      server.serve(partition).catch((cause: unknown) => this.#environment.onFailure(partition, cause));
       return;
     }
-    server.stop(partition);
     registry.release(partition, this.#heirs.get(partition));
     this.#heirs.delete(partition);
   }
 
   #onLogEvent(partition: number, event: LogEvent): void {
-    const { registry, server } = this.#environment;
+    const { registry } = this.#environment;
     if (event.kind === 'resolved') registry.claim(partition, event.epoch);
-    if (event.kind !== 'fenced') return;
-    server.stop(partition);
-    registry.observe(partition, event.epoch);
+    if (event.kind === 'fenced') registry.observe(partition, event.epoch);
   }
 
   #cool(partition: number): void {

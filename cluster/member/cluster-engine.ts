@@ -162,7 +162,10 @@ class ClusterEngine implements MemberEngine {
     this.router = new ClusterRouter({
       partitions: options.cluster.partitions,
       local: (partition) => this.#started?.manager.local(partition),
-      subjectOf: (partition) => subjects.calls(partition),
+      subjectOf: (partition) => {
+        const owner = this.#started?.directory.otherOwnerOf(partition);
+        return owner === undefined ? undefined : subjects.calls(owner);
+      },
       calls: this.#calls,
       clock,
       random,
@@ -289,9 +292,10 @@ class ClusterEngine implements MemberEngine {
     const server = new CallServer(
       this.#connection,
       inbox,
-      (partition) => this.#subjects.calls(partition),
+      this.#subjects.calls(id),
       clock,
       (call, caller) => this.router.handle(call, caller),
+      (error) => log.error('a call of another member failed', { error }),
     );
     const streams = new Map<number, JetStreamLogStream>();
     const streamOf = (partition: number): JetStreamLogStream => {
@@ -310,7 +314,6 @@ class ClusterEngine implements MemberEngine {
     const manager = new PartitionManager({
       directory,
       registry,
-      server,
       streamOf,
       clock,
       onFailure: (partition, error) =>

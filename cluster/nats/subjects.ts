@@ -28,9 +28,9 @@ export class Subjects {
     return `${this.prefix}.log.${number(partition)}`;
   }
 
-  /** Where the owner of a partition takes calls. */
-  calls(partition: number): string {
-    return `${this.prefix}.call.${number(partition)}`;
+  /** Where a member takes calls for the partitions it owns. */
+  calls(member: string): string {
+    return `${this.prefix}.call.${token(member)}`;
   }
 
   /** What is meant for one member alone: answers, cancellations. */

@@ -93,39 +93,48 @@ class RunningCall {
 }
 
 /**
- * Answers the calls of other members for the partitions this one owns. Whoever owns a partition listens on its
- * subject, so a call finds its way without anybody being asked, and one that nobody listens to was not delivered.
+ * Answers the calls of other members for the partitions this one owns. Each member listens on one subject for as long
+ * as it lives: a call reaches one member, and is answered by it, also with the refusal that the partition is
+ * elsewhere. Were a partition to have a subject, a call could reach two members (an owner that stood still and its
+ * heir) or vanish (while servers tell each other that one listens no more).
  */
 export class CallServer {
   readonly clock: Clock;
   readonly #connection: NatsConnection;
-  readonly #subjectOf: (partition: number) => string;
   readonly #handle: CallHandler;
-  readonly #served = new Map<number, Subscription>();
+  readonly #calls: Subscription;
   readonly #running = new Map<string, RunningCall>();
+  readonly #report: (error: unknown) => void;
   readonly #inbox: string;
   readonly #control: Subscription;
   #count = 0;
 
   /**
-   * @param subjectOf where calls for a partition arrive
-   * @param inbox a subject of this member alone
+   * @param inbox a subject of this life of the member alone, for what callers say of calls that run
+   * @param subject where calls to this member arrive
+   * @param report told of errors whose cause the caller is not shown
    */
   constructor(
     connection: NatsConnection,
     inbox: string,
-    subjectOf: (partition: number) => string,
+    subject: string,
     clock: Clock,
     handle: CallHandler,
+    report: (error: unknown) => void,
   ) {
     this.#connection = connection;
-    this.#subjectOf = subjectOf;
     this.clock = clock;
     this.#handle = handle;
+    this.#report = report;
     this.#inbox = inbox;
     this.#control = connection.subscribe(`${this.#inbox}.*`, {
       callback: (error, message) => {
         if (error === null) this.#running.get(message.subject)?.told(message.string());
+      },
+    });
+    this.#calls = connection.subscribe(subject, {
+      callback: (error, message) => {
+        if (error === null) this.#take(message);
       },
     });
   }
@@ -133,24 +142,6 @@ export class CallServer {
   /** Calls whose answers are not over. */
   get runningCount(): number {
     return this.#running.size;
-  }
-
-  /** Begins to take calls for a partition; resolves when the servers know. */
-  async serve(partition: number): Promise<void> {
-    if (this.#served.has(partition)) return;
-    const subscription = this.#connection.subscribe(this.#subjectOf(partition), {
-      callback: (error, message) => {
-        if (error === null) this.#take(message);
-      },
-    });
-    this.#served.set(partition, subscription);
-    await this.#connection.flush();
-  }
-
-  /** Takes no more calls for a partition. What is under way goes on. */
-  stop(partition: number): void {
-    this.#served.get(partition)?.unsubscribe();
-    this.#served.delete(partition);
   }
 
   /** Resolves when every answer has been sent, or `graceMs` have passed: whoever asked would not know what became of it. */
@@ -162,7 +153,7 @@ export class CallServer {
 
   /** Takes nothing more and ends what is under way with `SHUTTING_DOWN`. */
   close(): void {
-    for (const partition of [...this.#served.keys()]) this.stop(partition);
+    this.#calls.unsubscribe();
     this.#control.unsubscribe();
     for (const running of this.#running.values()) running.cancel(new ServiceError('SHUTTING_DOWN'));
   }
@@ -182,7 +173,7 @@ export class CallServer {
       const call = decodeCall(message.data);
       answer = this.#handle(call, this.#callerOf(call, running));
     } catch (error) {
-      this.send(reply, failureFrame(error), control);
+      this.#fail(reply, error, control);
       return;
     }
     if (!(answer instanceof Promise) && !isStreamed(answer) && !isLong(answer)) {
@@ -200,11 +191,16 @@ export class CallServer {
       if (isStreamed(answer)) await sendStream(running, answer);
       else for (const frame of answerFrames(answer)) await running.send(frame);
     } catch (error) {
-      this.send(reply, failureFrame(error), running.control);
+      this.#fail(reply, error, running.control);
     } finally {
       running.end();
       this.#running.delete(running.control);
     }
+  }
+
+  #fail(reply: string, error: unknown, control: string): void {
+    if (!(error instanceof ServiceError)) this.#report(error);
+    this.send(reply, failureFrame(error), control);
   }
 
   #callerOf(call: Call, running: RunningCall): Caller {

@@ -29,7 +29,8 @@ export interface ClusterRouterOptions {
   readonly partitions: number;
   /** A partition while it is this member's. */
   readonly local: (partition: number) => LocalPartition | undefined;
-  readonly subjectOf: (partition: number) => string;
+  /** Where the owner of a partition takes calls; undefined while none is known or heard of. */
+  readonly subjectOf: (partition: number) => string | undefined;
   readonly calls: RemoteCalls;
   readonly clock: Clock;
   readonly random: Random;
@@ -185,12 +186,15 @@ export class ClusterRouter implements Router, ActorLifecycle {
       const local = localOf(partition);
       try {
         if (local !== undefined) return await here(local);
-        const waitMs = Math.max(0, deadlineMs - clock.monotonicMs());
-        const { principal, signal } = caller;
-        const call: Call = { version: CALL_VERSION, ...what, principal, waitMs };
-        const outcome = await calls.call(subjectOf(partition), call, deadlineMs, signal);
-        if (outcome.kind === 'answered') return outcome.answer;
-        if (outcome.kind === 'lost' && repeatable !== 'always') throw lost();
+        const subject = subjectOf(partition);
+        if (subject !== undefined) {
+          const waitMs = Math.max(0, deadlineMs - clock.monotonicMs());
+          const { principal, signal } = caller;
+          const call: Call = { version: CALL_VERSION, ...what, principal, waitMs };
+          const outcome = await calls.call(subject, call, deadlineMs, signal);
+          if (outcome.kind === 'answered') return outcome.answer;
+          if (outcome.kind === 'lost' && repeatable !== 'always') throw lost();
+        }
       } catch (error) {
         if (!isPassing(error)) throw error;
       }

@@ -7,7 +7,7 @@ describe('names in NATS', () => {
     const all = (subjects: Subjects): string[] => [
       subjects.logStream(7),
       subjects.log(7),
-      subjects.calls(7),
+      subjects.calls('m'),
       subjects.member('m'),
       subjects.heartbeats,
       subjects.events(7),

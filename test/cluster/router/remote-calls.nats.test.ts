@@ -9,13 +9,14 @@ import { ServiceError } from '#runtime/errors/service-error.ts';
 import { sharedNatsCluster } from '#test/support/nats-cluster.ts';
 
 const nats = sharedNatsCluster(1);
-const subjectOf = (partition: number): string => `test.p.${partition}.call`;
+const subjectOf = (member: number): string => `test.call.${member}`;
 
 let owner: NatsConnection;
 let caller: NatsConnection;
 let calls: RemoteCalls;
 let server: CallServer;
 let handle: CallHandler;
+let reported: unknown[];
 
 beforeAll(async () => {
   [owner, caller] = await Promise.all([connect({ servers: nats().urls }), connect({ servers: nats().urls })]);
@@ -27,11 +28,16 @@ afterAll(async () => {
 
 beforeEach(async () => {
   calls = new RemoteCalls(caller, systemClock);
-  server = new CallServer(owner, `test.m.${Date.now().toString(36)}`, subjectOf, systemClock, (call, who) =>
-    handle(call, who),
+  reported = [];
+  server = new CallServer(
+    owner,
+    `test.m.${Date.now().toString(36)}`,
+    subjectOf(1),
+    systemClock,
+    (call, who) => handle(call, who),
+    (error) => reported.push(error),
   );
-  await server.serve(1);
-  await caller.flush();
+  await Promise.all([owner.flush(), caller.flush()]);
 });
 
 afterEach(() => {
@@ -52,10 +58,10 @@ function callOf(message: unknown): Call {
   };
 }
 
-function ask(message: unknown, options: { partition?: number; waitMs?: number; signal?: AbortSignal } = {}) {
-  const { partition = 1, waitMs = 20_000, signal } = options;
+function ask(message: unknown, options: { member?: number; waitMs?: number; signal?: AbortSignal } = {}) {
+  const { member = 1, waitMs = 20_000, signal } = options;
   const deadlineMs = systemClock.monotonicMs() + waitMs;
-  return calls.call(subjectOf(partition), callOf(message), deadlineMs, signal);
+  return calls.call(subjectOf(member), callOf(message), deadlineMs, signal);
 }
 
 async function answerTo(message: unknown): Promise<unknown> {
@@ -101,15 +107,16 @@ describe('a call to the owner of a partition', () => {
     });
     await expect(ask('inside')).rejects.toMatchObject({ code: 'INTERNAL_SERVER_ERROR' });
     await expect(ask('inside')).rejects.not.toMatchObject({ message: expect.stringContaining('secret') });
+    expect(reported).toEqual([new Error('secret path /etc'), new Error('secret path /etc')]);
   });
 
-  it('says that nothing was done where nobody owns the partition, or the one asked does not', async () => {
-    expect(await ask('x', { partition: 2 })).toEqual({ kind: 'elsewhere' });
+  it('says that nothing was done where the member asked is not there, or does not own the partition', async () => {
+    expect(await ask('x', { member: 2 })).toEqual({ kind: 'elsewhere' });
     handle = () => {
       throw new ServiceError('NOT_OWNER');
     };
     expect(await ask('x')).toEqual({ kind: 'elsewhere' });
-    server.stop(1);
+    server.close();
     await owner.flush();
     expect(await ask('x')).toEqual({ kind: 'elsewhere' });
   });
@@ -186,7 +193,7 @@ describe('a call to the owner of a partition', () => {
     // Takes the call and never says anything.
     const silent = owner.subscribe(subjectOf(7), { callback: () => {} });
     await owner.flush();
-    expect(await ask('x', { partition: 7 })).toEqual({ kind: 'lost' });
+    expect(await ask('x', { member: 7 })).toEqual({ kind: 'lost' });
     silent.unsubscribe();
   }, 20_000);
 });

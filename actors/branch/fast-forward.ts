@@ -121,7 +121,7 @@ function* replay(edit: EditScope, step: BranchPair, source: SourceRecord): Gener
   const isContinued = record.parent === start || record.parent === null;
   const { changes, definitions } = isContinued
     ? { ...source, definitions: record.definitions }
-    : yield* changesHere(step, source);
+    : yield* netChanges(step);
   const turn = new ReplayTurn(edit.turn, parseRevision(record.revision), Date.parse(record.timestamp));
   const writer = new TreeWriter(turn, (name) => edit.schema(name));
   const { addresses, nodes } = yield* touched(step, changes, definitions);
@@ -160,13 +160,9 @@ function* replay(edit: EditScope, step: BranchPair, source: SourceRecord): Gener
   return nodes.length;
 }
 
-/**
- * What a revision that continues another history here changes: all that differs from the source, and what it wrote
- * there, so that as of this revision both have the same, stamps and versions included.
- */
-function* changesHere(
+/** What differs between the target and the source. */
+function* netChanges(
   step: BranchPair,
-  source: SourceRecord,
 ): Generator<undefined, { changes: readonly NodeChange[]; definitions: readonly DefinitionChange[] }> {
   const changes: NodeChange[] = [];
   for (const change of step.changes('other')) {
@@ -182,16 +178,6 @@ function* changesHere(
   for (const change of step.definitionChanges('other')) {
     if (change === undefined) yield;
     else definitions.push({ kind: change.kind, name: change.name, operation: change.operation });
-  }
-  const nodeKeys = new Set(changes.map(({ node_id: id, workspace }) => nodeKeyOf(workspace, id)));
-  for (const change of source.changes) {
-    if (change.operation === 'deleted' || nodeKeys.has(nodeKeyOf(change.workspace, change.node_id))) continue;
-    changes.push(change.operation === 'added' ? { ...change, operation: 'modified' } : change);
-  }
-  const names = new Set(definitions.map(({ kind, name }) => nodeKeyOf(kind, name)));
-  for (const change of source.record.definitions) {
-    if (change.operation === 'deleted' || names.has(nodeKeyOf(change.kind, change.name))) continue;
-    definitions.push({ ...change, operation: 'modified' });
   }
   return { changes, definitions };
 }

@@ -122,10 +122,12 @@ export class HistoryModel<State> {
     const theirs = this.ancestors(other);
     const shared = [...this.ancestors(one)].filter((revision) => theirs.has(revision)).sort(newestFirst);
     const contained = new Set<string>();
-    for (const revision of shared) {
-      for (const ancestor of this.ancestors(revision)) if (ancestor !== revision) contained.add(ancestor);
-    }
-    return shared.filter((revision) => !contained.has(revision));
+    // A revision contains older ones only.
+    return shared.filter((revision) => {
+      if (contained.has(revision)) return false;
+      for (const ancestor of this.ancestors(revision)) contained.add(ancestor);
+      return true;
+    });
   }
 
   /** A revision and everything it contains. */

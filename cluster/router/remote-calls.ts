@@ -24,6 +24,7 @@ export type CallOutcome =
   | { readonly kind: 'lost' };
 
 class PendingCall {
+  readonly subject: string;
   readonly #calls: RemoteCalls;
   readonly #resolve: (outcome: CallOutcome) => void;
   readonly #reject: (error: unknown) => void;
@@ -35,6 +36,7 @@ class PendingCall {
   heardMs: number;
 
   constructor(
+    subject: string,
     calls: RemoteCalls,
     deadlineMs: number,
     nowMs: number,
@@ -42,6 +44,7 @@ class PendingCall {
     resolve: (outcome: CallOutcome) => void,
     reject: (error: unknown) => void,
   ) {
+    this.subject = subject;
     this.#calls = calls;
     this.deadlineMs = deadlineMs;
     this.heardMs = nowMs;
@@ -246,10 +249,19 @@ export class RemoteCalls {
       if (signal?.aborted === true) return reject(signal.reason);
       const reply = `${this.#inbox}.${(this.#count++).toString(36)}`;
       const nowMs = this.#clock.monotonicMs();
-      this.#pending.set(reply, new PendingCall(this, deadlineMs, nowMs, signal, resolve, reject));
+      this.#pending.set(reply, new PendingCall(subject, this, deadlineMs, nowMs, signal, resolve, reject));
       this.#schedule();
       this.#connection.publish(subject, encodeCall(call), { reply });
     });
+  }
+
+  /** Gives up the calls to a subject: whoever listens there is not heard of any more. */
+  lose(subject: string): void {
+    for (const [reply, call] of [...this.#pending]) {
+      if (call.subject !== subject) continue;
+      this.#pending.delete(reply);
+      call.lose();
+    }
   }
 
   /** Says something about a call to its owner. */

@@ -283,7 +283,11 @@ class ClusterEngine implements MemberEngine {
       random,
       observer: {
         joined: (member) => log.info('a member joined', { member }),
-        lost: (member, isLeaving) => log.warn(isLeaving ? 'a member left' : 'a member is silent', { member }),
+        lost: (member, isLeaving) => {
+          log.warn(isLeaving ? 'a member left' : 'a member is silent', { member });
+          // One that leaves sends its answers first.
+          if (!isLeaving) this.#calls.lose(this.#subjects.calls(member));
+        },
         duplicate: (other) => log.error('another member has the name of this one; rename one', { id, other }),
       },
     });

@@ -73,13 +73,19 @@ export class ClusterRouter implements Router, ActorLifecycle {
     const local = this.#options.local(partitionOf(actor, this.#options.partitions));
     // The hot path: an answer within this turn, under a lease that holds.
     if (local?.log.lease.isValid() === true) {
-      const answer = local.host.query(actor, query, caller);
-      if (!(answer instanceof Promise)) return answer;
-      return this.#underLease(
-        local,
-        () => answer,
-        () => this.#askAgain(actor, query, caller),
-      );
+      // A host that is being closed refuses; the next owner answers.
+      const orAgain = (error: unknown): unknown => {
+        if (!isPassing(error)) throw error;
+        return this.#askAgain(actor, query, caller);
+      };
+      try {
+        const answer = local.host.query(actor, query, caller);
+        if (!(answer instanceof Promise)) return answer;
+        const again = (): unknown => this.#askAgain(actor, query, caller);
+        return (this.#underLease(local, () => answer, again) as Promise<unknown>).catch(orAgain);
+      } catch (error) {
+        return orAgain(error);
+      }
     }
     return this.#askAgain(actor, query, caller);
   }

@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => server.close());
 
 describe('the state of the cluster', () => {
-  it('of a single member is that everything is here', async () => {
+  it('of a single member is that everything is here [CLU-001]', async () => {
     const { status, json, headers } = await server.admin('GET', '/api/management/cluster');
     expect([status, headers['cache-control']]).toEqual([200, 'no-store']);
     expect(json).toEqual({

@@ -1,4 +1,9 @@
+import { createHash } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { commonTableNames } from '#runtime/commit/behaviour.ts';
+import { branchTableNames } from '#runtime/shard/key-layout.ts';
+import { LmdbShard } from '#runtime/shard/lmdb-shard.ts';
+import { findDamage } from '#test/support/branch-checker.ts';
 import { expectStatus, revisionOf } from '#test/support/content-client.ts';
 import { checkLockHistory } from '#test/support/lock-history.ts';
 import { LockLoad } from '#test/support/lock-load.ts';
@@ -9,11 +14,16 @@ import { type LoadReport, WriteLoad } from '#test/support/write-load.ts';
 /** So that every member owns some, and a take-over has to do with several. */
 const PARTITIONS = 6;
 
+/** Time without an acknowledged write after an owner was killed, in milliseconds: the lease of 4 s, and 2 s. */
+const FAILOVER_MS_MAX = 6_000;
+
 /** Writes of each repository before and after something happens. */
 const WRITES = 15;
 
 /** Names of repositories; enough for every member to own one most likely. */
 const repositories = ['red', 'green', 'blue', 'white'] as const;
+
+const everything = { start: '', end: '\u00ff' };
 
 const nats = sharedNatsCluster(3);
 let cluster: MemberCluster;
@@ -40,18 +50,22 @@ afterAll(() => cluster.close());
 
 /** Tells a person what was seen; no test depends on it. */
 function tell(what: string, report: LoadReport): void {
-  const { acknowledged, pauseMs, unknown } = report;
-  console.info(`${what}: ${acknowledged} writes, ${unknown} unknown, longest pause ${pauseMs} ms`);
+  const { acknowledged, pauseMs, slowest, unknown } = report;
+  console.info(
+    `${what}: ${acknowledged} writes, ${unknown} unknown, longest pause ${pauseMs} ms; slowest ${slowest}`,
+  );
 }
 
 /** Members of the cluster as clients: the first request goes to the first one, and so on. */
-const at = (index: number) => (method: string, path: string, body?: unknown, headers = {}) =>
-  cluster.adminAt(cluster.member(index), method, path, body, headers);
+const at =
+  (index: number) =>
+  (method: string, path: string, body?: unknown, headers = {}) =>
+    cluster.adminAt(cluster.member(index), method, path, body, headers);
 
 describe('a cluster of three members', () => {
   const [one, two, three] = [at(0), at(1), at(2)];
 
-  it('answers everything at any member, with the same codes and headers [CLU-001] [CLU-002]', async () => {
+  it('answers everything at any member, with the same codes and headers [CLU-002]', async () => {
     expectStatus(await one('POST', '/api/repositories', { repo_id: 'site' }), 201);
     const open = { allowed_node_types: [], allowed_root_node_types: [] };
     expectStatus(await two('PUT', '/api/workspaces/site/content', open), 204);
@@ -62,14 +76,8 @@ describe('a cluster of three members', () => {
     for (const answer of seen) {
       expect(answer.json).toEqual(made.json);
       expect(revisionOf(answer)).toBe(revisionOf(made));
-      expect(answer.headers.etag).toBe(seen[0]?.headers.etag);
     }
-    expect(seen[0]?.headers.etag).toBeTruthy();
     for (const member of [one, two, three]) {
-      expect(
-        (await member('GET', `${base}/a`, undefined, { 'if-none-match': seen[0]?.headers.etag as string }))
-          .status,
-      ).toBe(304);
       const missing = await member('GET', `${base}/none`);
       expect([missing.status, missing.json.code]).toEqual([404, 'NODE_NOT_FOUND']);
       const twice = await member('POST', `${base}/`, node('a'));
@@ -119,7 +127,7 @@ describe('a cluster of three members', () => {
     expect(second?.text === first?.text && third?.text === first?.text).toBe(true);
   });
 
-  it('tells an administrator the same members, partitions and owners everywhere, and nobody else [CLU-007]', async () => {
+  it('tells an administrator the same members, partitions and owners everywhere, and nobody else [CLU-001] [CLU-007]', async () => {
     await cluster.settled();
     const views = await Promise.all(cluster.members.map((member) => cluster.overview(member)));
     const owners = views.map(({ partitions }) =>
@@ -133,6 +141,16 @@ describe('a cluster of three members', () => {
     }
     for (const member of cluster.members)
       expect((await member.request('GET', '/api/management/cluster')).status).toBe(401);
+    const password = 'Another-Horse-7-Battery';
+    const admin = { username: 'boss', password, must_change_password: false };
+    expectStatus(await two('POST', '/api/management/registry/tenants', { tenant_id: 'other', admin }), 201);
+    const login = await cluster.member(2).request('POST', '/api/svc/sys/other/auth', {
+      body: { username: 'boss', password },
+    });
+    for (const member of cluster.members) {
+      const foreign = await member.request('GET', '/api/management/cluster', { token: login.json.token });
+      expect([foreign.status, foreign.json.code]).toEqual([403, 'FORBIDDEN']);
+    }
   });
 });
 
@@ -140,11 +158,12 @@ describe('under load', () => {
   it('kill -9 of an owner loses and doubles no write, and writes go on [CLU-005]', async () => {
     const load = new WriteLoad(cluster, repositories, 'kill').start();
     await load.progress(WRITES);
-    const victim = await cluster.busiest();
+    const victim = await cluster.ownerOf('red');
     await victim.kill();
     await load.progress(WRITES);
     const report = await load.stop();
     tell('kill -9 of an owner', report);
+    expect(report.pauseMs).toBeLessThan(FAILOVER_MS_MAX);
     expect(await load.check()).toEqual([]);
     await victim.start();
     expect(await load.check()).toEqual([]);
@@ -154,7 +173,7 @@ describe('under load', () => {
     await cluster.settled();
     const load = new WriteLoad(cluster, repositories, 'pause').start();
     await load.progress(WRITES);
-    const victim = await cluster.busiest();
+    const victim = await cluster.ownerOf('red');
     victim.pause();
     await new Promise((resolve) => setTimeout(resolve, 6_000));
     await load.progress(WRITES);
@@ -182,17 +201,17 @@ describe('under load', () => {
     expect(await load.check()).toEqual([]);
   });
 
-  it('kill -9 of a NATS server loses and doubles no write', async () => {
+  it('kill -9 of the NATS server that leads a log loses and doubles no write', async () => {
     const load = new WriteLoad(cluster, repositories, 'nats').start();
     await load.progress(WRITES);
-    const [server] = nats().servers;
-    await server?.kill();
+    const server = nats().server(await cluster.logLeaderOf('red', nats()));
+    await server.kill();
     await load.progress(WRITES);
-    server?.start();
+    server.start();
     await load.progress(WRITES);
     const report = await load.stop();
     await nats().ready();
-    tell('kill -9 of a NATS server', report);
+    tell('kill -9 of the leader of a log', report);
     expect(await load.check()).toEqual([]);
   });
 
@@ -201,21 +220,53 @@ describe('under load', () => {
     const load = new LockLoad(cluster, 'red').start();
     await load.progress(100);
     const held = await load.hold('held', 600_000);
-    const victim = await cluster.busiest();
+    const end = await load.endOf('held');
+    const victim = await cluster.ownerOf('red');
     await victim.kill();
     await load.progress(100);
+    // With a new owner its whole time begins anew.
+    const later = await load.endOf('held');
+    expect(later).toBeGreaterThan(end as number);
     await victim.start();
     await cluster.settled();
-    const next = await cluster.busiest();
+    const next = await cluster.ownerOf('red');
     await load.progress(50);
     expect(await next.drain()).toBe(0);
     await load.progress(50);
     await next.start();
     await load.stop();
-    // Its whole time begins anew with a new owner: it cannot have run out.
-    expect(await load.isHeld('held')).toBe(true);
+    expect(await load.endOf('held')).toBeGreaterThan(later as number);
     expect(await load.hold('later', 600_000)).toBeGreaterThan(held);
     expect(checkLockHistory(load.history.events)).toEqual([]);
     expect(await load.checkUnits()).toEqual([]);
   });
 });
+
+describe('after all of that', () => {
+  it('every member has the same rows, and every index is whole', async () => {
+    await cluster.settled();
+    // The last one has nobody to hand over to.
+    for (const member of cluster.members) expect(await member.drain()).toBe(0);
+    for (const repository of repositories) {
+      const folders = cluster.branchFolders(repository);
+      expect(folders).toHaveLength(3);
+      const rows: string[][] = [];
+      for (const folder of folders) {
+        const shard = new LmdbShard(folder, [...commonTableNames, ...branchTableNames]);
+        expect(findDamage(shard)).toEqual([]);
+        rows.push([...allRows(shard)]);
+        await shard.close();
+      }
+      expect(rows[0]?.length).toBeGreaterThan(100);
+      expect(rows[1]).toEqual(rows[0]);
+      expect(rows[2]).toEqual(rows[0]);
+    }
+  });
+});
+
+function* allRows(shard: LmdbShard): Generator<string, void> {
+  const tables = commonTableNames.length + branchTableNames.length;
+  for (let table = 0; table < tables; table++)
+    for (const { key, value } of shard.range(table, everything))
+      yield `${table} ${Buffer.from(key, 'latin1').toString('hex')} ${createHash('sha256').update(value).digest('hex')}`;
+}

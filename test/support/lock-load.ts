@@ -64,9 +64,10 @@ export class LockLoad {
     return grant.token;
   }
 
-  /** Whether somebody holds a lock, as soon as somebody can say. */
-  async isHeld(key: string): Promise<boolean> {
-    return (await this.#certain(`/locks/${key}`)).status === 200;
+  /** When a lease ends on the wall clock, in milliseconds, as soon as somebody can say; undefined when it is free. */
+  async endOf(key: string): Promise<number | undefined> {
+    const { json, status } = await this.#certain(`/locks/${key}`);
+    return status === 200 ? json.expires_at_ms : undefined;
   }
 
   /**
@@ -142,9 +143,7 @@ export class LockLoad {
     );
   }
 
-  async #run(
-    ...[operation, send]: Parameters<LockHistory['run']>
-  ): Promise<LockAnswer | null | undefined> {
+  async #run(...[operation, send]: Parameters<LockHistory['run']>): Promise<LockAnswer | null | undefined> {
     const answer = await this.history.run(operation, send);
     if (answer !== undefined) this.#answers += 1;
     return answer;

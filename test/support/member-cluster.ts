@@ -1,6 +1,10 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { jetstreamManager } from '@nats-io/jetstream';
+import { connectToNats } from '#cluster/nats/connection.ts';
+import { Subjects } from '#cluster/nats/subjects.ts';
+import { systemClock } from '#runtime/base/clock.ts';
 import type { TestRequest, TestResponse } from './http-client.ts';
 import type { NatsCluster } from './nats-cluster.ts';
 import { type ServerProcess, startServerProcess } from './server-process.ts';
@@ -172,11 +176,16 @@ export class MemberCluster {
     return this.#token;
   }
 
-  /** Sends a request to the members that are up in turn, as administrator. */
-  admin(method: string, path: string, body?: unknown, headers = {}): Promise<TestResponse> {
+  /** The members that are up, in turn. */
+  next(): ClusterMember {
     const { up } = this;
     this.#turn += 1;
-    return this.adminAt(up[this.#turn % up.length] as ClusterMember, method, path, body, headers);
+    return up[this.#turn % up.length] as ClusterMember;
+  }
+
+  /** Sends a request to the members that are up in turn, as administrator. */
+  admin(method: string, path: string, body?: unknown, headers = {}): Promise<TestResponse> {
+    return this.adminAt(this.next(), method, path, body, headers);
   }
 
   /** Sends a request to one member, as administrator. */
@@ -206,14 +215,52 @@ export class MemberCluster {
     return counts;
   }
 
-  /** The member that owns most. */
-  async busiest(): Promise<ClusterMember> {
-    const counts = await this.ownedCounts();
-    const [first, ...others] = this.up as [ClusterMember, ...ClusterMember[]];
-    return others.reduce(
-      (best, each) => ((counts.get(each.id) ?? 0) > (counts.get(best.id) ?? 0) ? each : best),
-      first,
-    );
+  /** The member that owns a repository of tenant `default`. */
+  async ownerOf(repository: string): Promise<ClusterMember> {
+    const partition = this.#partitionOf(repository);
+    const { partitions } = await this.overview();
+    const { owner } = partitions.find((each: Json) => each.partition === partition) ?? {};
+    const found = this.members.find(({ id }) => id === owner);
+    if (found === undefined) throw new Error(`nobody owns ${repository} in partition ${partition}`);
+    return found;
+  }
+
+  /** The NATS server that leads the log of a repository. */
+  async logLeaderOf(repository: string, nats: NatsCluster): Promise<string> {
+    const connection = await connectToNats({ urls: nats.urls, name: 'test', clock: systemClock });
+    try {
+      const stream = new Subjects().logStream(this.#partitionOf(repository));
+      const { cluster } = await (await jetstreamManager(connection)).streams.info(stream);
+      if (cluster?.leader === undefined) throw new Error(`${stream} has no leader`);
+      return cluster.leader;
+    } finally {
+      await connection.close();
+    }
+  }
+
+  /** Folders of the branch `main` of a repository, of each member that has it. */
+  branchFolders(repository: string): readonly string[] {
+    const partition = String(this.#partitionOf(repository)).padStart(3, '0');
+    return this.members.flatMap((member) => {
+      const tenant = join(this.dataDirOf(member), 'partitions', partition, 'actors/default');
+      const part = readdirSync(tenant).find((name) => name.startsWith(`${repository}~`));
+      if (part === undefined) return [];
+      const main = readdirSync(join(tenant, part)).find((name) => name.startsWith('main~'));
+      return main === undefined ? [] : [join(tenant, part, main, 'branch')];
+    });
+  }
+
+  /** The partition of a repository, by the folders of whoever follows it. */
+  #partitionOf(repository: string): number {
+    for (const { id } of this.members) {
+      const folder = join(this.#folder, id, 'partitions');
+      for (const partition of readdirSync(folder)) {
+        const tenant = join(folder, partition, 'actors/default');
+        const parts = existsSync(tenant) ? readdirSync(tenant) : [];
+        if (parts.some((name) => name.startsWith(`${repository}~`))) return Number(partition);
+      }
+    }
+    throw new Error(`no member has ${repository}`);
   }
 
   /** Waits until all members run and each of them owns its share, followed closely by the others. */

@@ -22,8 +22,10 @@ interface Write {
   /** `unknown`: its answer was lost, or said that it is not known. */
   outcome: 'unknown' | 'acknowledged' | 'refused';
   revision: string;
-  /** What was answered, when it was no success. */
+  /** Who was asked last, and what was answered. */
   detail: string;
+  /** How long its client waited, in milliseconds. */
+  tookMs: number;
 }
 
 /** What a load did, in numbers, for people. */
@@ -33,6 +35,8 @@ export interface LoadReport {
   readonly refused: number;
   /** Longest time between two acknowledgements in one repository, in milliseconds. */
   readonly pauseMs: number;
+  /** The write that took longest. */
+  readonly slowest: string;
 }
 
 /** The writes of some clients to one repository, and what was answered to them. */
@@ -104,6 +108,7 @@ export class WriteLoad {
       acknowledged: count('acknowledged'),
       unknown: count('unknown'),
       refused: count('refused'),
+      slowest: slowestOf(writes),
       pauseMs: Math.round(Math.max(...this.#loads.map(({ pauseMs }) => pauseMs))),
     };
   }
@@ -136,7 +141,7 @@ export class WriteLoad {
     }
     const times = new Map<string, number>();
     const revisions = await this.#revisions(id, repository);
-    for (const { message, revision } of revisions) times.set(revision, (times.get(revision) ?? 0) + 1);
+    for (const { revision } of revisions) times.set(revision, (times.get(revision) ?? 0) + 1);
     const made = Map.groupBy(revisions, ({ message }) => message);
     for (const { name, outcome, revision } of writes) {
       const node = nodes.get(name);
@@ -148,7 +153,8 @@ export class WriteLoad {
         if (made.get(name)?.[0]?.revision !== revision)
           wrong.push(`${id}: ${name} is of ${made.get(name)?.[0]?.revision}, acknowledged was ${revision}`);
         if (effects !== 1) wrong.push(`${id}: ${name} took effect ${effects} times`);
-      } else if (outcome === 'refused' && node !== undefined) wrong.push(`${id}: ${name} was refused and is there`);
+      } else if (outcome === 'refused' && node !== undefined)
+        wrong.push(`${id}: ${name} was refused and is there`);
       else if (effects > 1 || effects !== (node === undefined ? 0 : 1))
         wrong.push(`${id}: ${name}, of which nothing was known, took effect ${effects} times`);
     }
@@ -182,9 +188,18 @@ export class WriteLoad {
   async #work(load: RepositoryLoad, client: number): Promise<void> {
     for (let round = 0; !this.#isStopping; round += 1) {
       const name = `${this.#label}-${client}-${round}`;
-      const write: Write = { name, isKeyed: client % 2 === 0, outcome: 'unknown', revision: '', detail: '' };
+      const write: Write = {
+        name,
+        isKeyed: client % 2 === 0,
+        outcome: 'unknown',
+        revision: '',
+        detail: '',
+        tookMs: 0,
+      };
       load.writes.push(write);
+      const startedMs = performance.now();
       await this.#write(load, write);
+      write.tookMs = performance.now() - startedMs;
       if (!isAcknowledged(write)) continue;
       load.acknowledged();
       await this.#readBack(load, write);
@@ -194,7 +209,9 @@ export class WriteLoad {
   /** With a key until the outcome is known, without one once. */
   async #write(load: RepositoryLoad, write: Write): Promise<void> {
     const { isKeyed, name } = write;
-    const headers: Record<string, string> = isKeyed ? { 'idempotency-key': `${load.repository}-${name}` } : {};
+    const headers: Record<string, string> = isKeyed
+      ? { 'idempotency-key': `${load.repository}-${name}` }
+      : {};
     const untilMs = performance.now() + REPEAT_MS_MAX;
     const body = {
       name,
@@ -203,10 +220,11 @@ export class WriteLoad {
       commit: { message: name, actor: 'load' },
     };
     for (;;) {
+      const member = this.#cluster.next();
       try {
         const path = `/api/repository/${load.repository}/main/head/load/`;
-        const answer = await this.#cluster.admin('POST', path, body, headers);
-        write.detail = `${answer.status} ${answer.text.slice(0, 200)}`;
+        const answer = await this.#cluster.adminAt(member, 'POST', path, body, headers);
+        write.detail = `${member.id}: ${answer.status} ${answer.text.slice(0, 200)}`;
         if (answer.status === 201) {
           write.outcome = 'acknowledged';
           write.revision = answer.headers['x-svc-revision'] as string;
@@ -220,7 +238,7 @@ export class WriteLoad {
           return;
         }
       } catch (error) {
-        write.detail = String(error);
+        write.detail = `${member.id}: ${String(error)}`;
       }
       if (!isKeyed || performance.now() > untilMs) return;
       await pause(REPEAT_MS);
@@ -232,7 +250,8 @@ export class WriteLoad {
     try {
       const path = `/api/repository/${repository}/main/head/load/${name}`;
       const answer = await this.#cluster.admin('GET', path);
-      if (answer.status === 404) this.#wrong.push(`${name} of ${repository} was acknowledged, then not found`);
+      if (answer.status === 404)
+        this.#wrong.push(`${name} of ${repository} was acknowledged, then not found`);
     } catch {
       // The member was killed while it was asked.
     }
@@ -241,6 +260,13 @@ export class WriteLoad {
 
 function isAcknowledged({ outcome }: Write): boolean {
   return outcome === 'acknowledged';
+}
+
+function slowestOf(writes: readonly Write[]): string {
+  const [slowest] = writes.toSorted((a, b) => b.tookMs - a.tookMs);
+  return slowest === undefined
+    ? 'none'
+    : `${slowest.name} ${Math.round(slowest.tookMs)} ms ${slowest.detail}`;
 }
 
 function pause(ms: number): Promise<void> {

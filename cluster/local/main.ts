@@ -10,6 +10,7 @@ import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { systemClock } from '#runtime/base/clock.ts';
 import { type Random, systemRandom } from '#runtime/base/random.ts';
+import { SignalEcho } from '#runtime/base/signal-echo.ts';
 import { loadSecrets } from '#runtime/config/secrets.ts';
 import { Secret } from '#runtime/config/secret.ts';
 import { OptionError } from '#runtime/config/option.ts';
@@ -256,8 +257,10 @@ function summary(processes: readonly PlannedProcess[], cluster: LocalCluster, fo
 }
 
 function stopOnSignals(cluster: LocalCluster): void {
+  const echo = new SignalEcho(systemClock);
   let isStopping = false;
-  const onSignal = (): void => {
+  const onSignal = (signal: string): void => {
+    if (echo.isEcho(signal)) return;
     if (isStopping) {
       print('Stopping at once.');
       cluster.kill();

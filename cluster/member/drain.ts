@@ -1,3 +1,6 @@
+import type { Clock } from '#runtime/base/clock.ts';
+import { SignalEcho } from '#runtime/base/signal-echo.ts';
+
 /** What ends a process: once to ask, twice to insist. */
 export interface DrainHooks {
   /** Stops gracefully; resolves when everything is closed. */
@@ -18,9 +21,11 @@ const FORCED_EXIT_CODE = 1;
  * Drains at the first SIGTERM or SIGINT and exits 0 when that is done; a second one exits at once. Nothing
  * acknowledged is lost either way: what the drain saves is the unfinished requests.
  */
-export function drainOnSignals(source: SignalSource, hooks: DrainHooks): void {
+export function drainOnSignals(source: SignalSource, hooks: DrainHooks, clock: Clock): void {
+  const echo = new SignalEcho(clock);
   let isDraining = false;
   const onSignal = (signal: string): void => {
+    if (echo.isEcho(signal)) return;
     if (isDraining) {
       hooks.exit(FORCED_EXIT_CODE);
       return;

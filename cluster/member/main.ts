@@ -69,17 +69,18 @@ function explain(error: unknown): string {
 }
 
 function stopOn(member: Member, options: Options, log: RootLog): void {
-  drainOnSignals(process, {
-    async drain(signal) {
+  const hooks = {
+    async drain(signal: string) {
       log.info('draining', { signal });
       await member.drain(options.server.shutdownGraceMs);
       log.info('stopped');
     },
-    exit(code) {
+    exit(code: number) {
       log.flush();
       process.exit(code);
     },
-  });
+  };
+  drainOnSignals(process, hooks, systemClock);
 }
 
 async function main(): Promise<void> {

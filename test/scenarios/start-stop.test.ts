@@ -285,7 +285,7 @@ describe('stopping', () => {
         { timeout: 10_000 },
       )
       .toBe('refused');
-    expect(await server.kill('SIGTERM')).toEqual({ code: 1, signal: null });
+    expect(await server.kill('SIGINT')).toEqual({ code: 1, signal: null });
   });
 
   it('is over after the grace period with a request that never ends', async () => {

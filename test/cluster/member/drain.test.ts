@@ -1,19 +1,22 @@
 import { EventEmitter } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { drainOnSignals } from '#cluster/member/drain.ts';
+import { TestClock } from '#test/support/test-clock.ts';
 
 function watched(drain: () => Promise<void>) {
   const source = new EventEmitter();
   const exits: number[] = [];
   let drains = 0;
-  drainOnSignals(source, {
+  const hooks = {
     drain: () => {
       drains += 1;
       return drain();
     },
-    exit: (code) => void exits.push(code),
-  });
-  return { source, exits, drains: () => drains };
+    exit: (code: number) => void exits.push(code),
+  };
+  const clock = new TestClock();
+  drainOnSignals(source, hooks, clock);
+  return { source, exits, drains: () => drains, clock };
 }
 
 describe('signals', () => {
@@ -31,6 +34,15 @@ describe('signals', () => {
     source.emit('SIGINT', 'SIGINT');
     expect(exits).toEqual([]);
     source.emit('SIGTERM', 'SIGTERM');
+    expect([exits, drains()]).toEqual([[1], 1]);
+  });
+
+  it('are one when they come at the same time: npm passes on a Ctrl-C that the terminal sends to all', () => {
+    const { clock, source, exits, drains } = watched(() => new Promise(() => undefined));
+    for (let count = 0; count < 2; count += 1) source.emit('SIGINT', 'SIGINT');
+    expect([exits, drains()]).toEqual([[], 1]);
+    clock.advance(1_000);
+    source.emit('SIGINT', 'SIGINT');
     expect([exits, drains()]).toEqual([[1], 1]);
   });
 

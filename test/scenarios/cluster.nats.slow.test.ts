@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { commonTableNames } from '#runtime/commit/behaviour.ts';
 import { branchTableNames } from '#runtime/shard/key-layout.ts';
 import { LmdbShard } from '#runtime/shard/lmdb-shard.ts';
@@ -7,9 +7,9 @@ import { findDamage } from '#test/support/branch-checker.ts';
 import { expectStatus, revisionOf } from '#test/support/content-client.ts';
 import { checkLockHistory } from '#test/support/lock-history.ts';
 import { LockLoad } from '#test/support/lock-load.ts';
-import { MemberCluster } from '#test/support/member-cluster.ts';
+import { MemberCluster, showLogsOfFailures } from '#test/support/member-cluster.ts';
 import { sharedNatsCluster } from '#test/support/nats-cluster.ts';
-import { type LoadReport, WriteLoad } from '#test/support/write-load.ts';
+import { tellReport, WriteLoad } from '#test/support/write-load.ts';
 
 /** So that every member owns some, and a take-over has to do with several. */
 const PARTITIONS = 6;
@@ -27,6 +27,7 @@ const everything = { start: '', end: '\u00ff' };
 
 const nats = sharedNatsCluster(3);
 let cluster: MemberCluster;
+showLogsOfFailures(() => cluster);
 
 beforeAll(async () => {
   cluster = await MemberCluster.start(nats(), { members: 3, partitions: PARTITIONS });
@@ -42,19 +43,7 @@ beforeAll(async () => {
   }
 });
 
-afterEach(({ task }) => {
-  if (task.result?.state === 'fail') console.error(cluster.logs());
-});
-
 afterAll(() => cluster.close());
-
-/** Tells a person what was seen; no test depends on it. */
-function tell(what: string, report: LoadReport): void {
-  const { acknowledged, pauseMs, slowest, unknown } = report;
-  console.info(
-    `${what}: ${acknowledged} writes, ${unknown} unknown, longest pause ${pauseMs} ms; slowest ${slowest}`,
-  );
-}
 
 /** Members of the cluster as clients: the first request goes to the first one, and so on. */
 const at =
@@ -162,7 +151,7 @@ describe('under load', () => {
     await victim.kill();
     await load.progress(WRITES);
     const report = await load.stop();
-    tell('kill -9 of an owner', report);
+    tellReport('kill -9 of an owner', report);
     expect(report.pauseMs).toBeLessThan(FAILOVER_MS_MAX);
     expect(await load.check()).toEqual([]);
     await victim.start();
@@ -181,7 +170,7 @@ describe('under load', () => {
     victim.resume();
     await load.progress(WRITES);
     const report = await load.stop();
-    tell('SIGSTOP of an owner for 6 s', report);
+    tellReport('SIGSTOP of an owner for 6 s', report);
     expect(await load.check()).toEqual([]);
   });
 
@@ -196,7 +185,7 @@ describe('under load', () => {
     }
     await load.progress(WRITES);
     const report = await load.stop();
-    tell('a rolling restart', report);
+    tellReport('a rolling restart', report);
     expect(load.troubles).toEqual([]);
     expect(await load.check()).toEqual([]);
   });
@@ -211,7 +200,7 @@ describe('under load', () => {
     await load.progress(WRITES);
     const report = await load.stop();
     await nats().ready();
-    tell('kill -9 of the leader of a log', report);
+    tellReport('kill -9 of the leader of a log', report);
     expect(await load.check()).toEqual([]);
   });
 

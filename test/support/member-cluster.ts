@@ -1,6 +1,7 @@
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { afterEach } from 'vitest';
 import { jetstreamManager } from '@nats-io/jetstream';
 import { connectToNats } from '#cluster/nats/connection.ts';
 import { Subjects } from '#cluster/nats/subjects.ts';
@@ -290,6 +291,13 @@ export class MemberCluster {
     await Promise.all(this.members.map((member) => member.close()));
     rmSync(this.#folder, { recursive: true, force: true });
   }
+}
+
+/** Prints what the members logged when a test fails. */
+export function showLogsOfFailures(cluster: () => MemberCluster | undefined): void {
+  afterEach(({ task }) => {
+    if (task.result?.state === 'fail') console.error(cluster()?.logs());
+  });
 }
 
 async function until(isSo: () => Promise<boolean>, what: string, log: () => string): Promise<void> {

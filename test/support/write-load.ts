@@ -262,6 +262,14 @@ function isAcknowledged({ outcome }: Write): boolean {
   return outcome === 'acknowledged';
 }
 
+/** Tells a person what was seen; no test depends on it. */
+export function tellReport(what: string, report: LoadReport): void {
+  const { acknowledged, pauseMs, slowest, unknown } = report;
+  console.info(
+    `${what}: ${acknowledged} writes, ${unknown} unknown, longest pause ${pauseMs} ms; slowest ${slowest}`,
+  );
+}
+
 function slowestOf(writes: readonly Write[]): string {
   const [slowest] = writes.toSorted((a, b) => b.tookMs - a.tookMs);
   return slowest === undefined

@@ -18,7 +18,7 @@ export const locksRows: readonly Requirement[] = [
   { id: 'LOCK-013', document: 'design', section: 'Locks', status: 'verified', theme: 'locks', behaviour: 'A restart re-arms the full TTL of every held lock' },
   { id: 'LOCK-014', document: 'design', section: 'Locks', status: 'verified', theme: 'locks', behaviour: 'A content write may carry `{lock, token}` as precondition; a stale token is refused in the commit' },
   { id: 'LOCK-015', document: 'design', section: 'Locks', status: 'verified', theme: 'locks', behaviour: '10,000 parallel acquires of one key give exactly one grant' },
-  { id: 'LOCK-016', document: 'design', section: 'Locks', status: 'planned', theme: 'locks', behaviour: 'Tokens keep rising through failover, and the new owner re-arms the full TTL of every held lock' },
+  { id: 'LOCK-016', document: 'design', section: 'Locks', status: 'verified', theme: 'locks', behaviour: 'Tokens keep rising through failover, and the new owner re-arms the full TTL of every held lock' },
   { id: 'LOCK-017', document: 'design', section: 'Locks', status: 'verified', theme: 'locks', behaviour: 'Locks and pools make no revision and do not move the head; an unknown repository or branch is 404 and leaves nothing behind' },
   { id: 'LOCK-018', document: 'design', section: 'Locks', status: 'verified', theme: 'locks', behaviour: 'An acquire with `wait_ms` waits in order of arrival; one whose client goes away or whose time is up leaves the line and holds nothing' },
   { id: 'LOCK-019', document: 'design', section: 'Locks', status: 'verified', theme: 'locks', behaviour: 'A repetition with the same `Idempotency-Key` hears of the grant, the claim or the refusal of the first request' },

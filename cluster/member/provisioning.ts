@@ -124,10 +124,17 @@ export class MemberProvisioning implements Provisioning {
     return unfinished.map(({ tenantId }) => tenantId);
   }
 
-  /** Removes what interrupted creations and removals of repositories and branches left over. @returns what was removed */
+  /**
+   * Removes what interrupted creations and removals of repositories and branches left over, and tenants of a restore
+   * that was cut. For a process that has all actors.
+   *
+   * @returns what was removed
+   */
   async sweep(): Promise<readonly string[]> {
     const removed: string[] = [];
+    const unknown = new Set(await this.#lifecycle.namesUnder(''));
     for await (const { parts, tenant } of registeredRepositories(this.#router)) {
+      unknown.delete(tenant);
       const registered = new Set(parts);
       for (const part of await this.#lifecycle.namesUnder(tenant)) {
         if (!isNamedPart(part) || registered.has(part)) continue;
@@ -138,6 +145,12 @@ export class MemberProvisioning implements Provisioning {
         const branches = await sweepBranches(this.#router, this.#lifecycle, tenant, part);
         removed.push(...branches.map((branch) => `${tenant}/${part}/${branch}`));
       }
+    }
+    for (const tenant of unknown) {
+      // What is being removed is beside them.
+      if (tenant.startsWith('.')) continue;
+      await this.#lifecycle.destroyUnder(encodeURIComponent(tenant));
+      removed.push(tenant);
     }
     return removed;
   }

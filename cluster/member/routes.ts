@@ -1,5 +1,6 @@
 import { buildOpenApi, type OpenApiDocument } from '#protocols/http/openapi.ts';
 import { type AdminAuthContext, adminAuthRoutes } from '#protocols/rest/admin-auth.ts';
+import { backupRoutes, type BackupsContext } from '#protocols/rest/backups.ts';
 import { type BranchesContext, branchRoutes } from '#protocols/rest/branches.ts';
 import { type ClusterContext, clusterRoutes } from '#protocols/rest/cluster.ts';
 import { contentRoutes } from '#protocols/rest/content-routes.ts';
@@ -18,6 +19,7 @@ import { workspaceRoutes } from '#protocols/rest/workspaces.ts';
 /** What the routes of a member work with. */
 export type RoutesContext = AdminAuthContext &
   RepositoriesContext &
+  BackupsContext &
   BranchesContext &
   ClusterContext &
   JobsContext &
@@ -51,6 +53,7 @@ export function memberRoutes(context: RoutesContext): readonly RestRoute[] {
     ...lockRoutes(context),
     ...lockListRoutes(context),
     ...jobRoutes(context),
+    ...backupRoutes(context),
   ];
   return routes;
 }

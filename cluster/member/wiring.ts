@@ -1,8 +1,4 @@
-import { branchActor } from '#actors/branch/branch-actor.ts';
-import { locksActor } from '#actors/locks/locks-actor.ts';
-import { jobsActor } from '#actors/jobs/jobs-actor.ts';
-import { repositoryActor } from '#actors/repository/repository-actor.ts';
-import { tenantActor } from '#actors/tenant/tenant-actor.ts';
+import { join } from 'node:path';
 import { createHttpServer, type HttpServer } from '#protocols/http/uws-server.ts';
 import { createAuthenticate } from '#protocols/rest/authenticate.ts';
 import { RepositoryDirectory } from '#protocols/rest/repository-directory.ts';
@@ -11,6 +7,7 @@ import { AdminTokens } from '#runtime/access/admin-tokens.ts';
 import { LoginThrottle } from '#runtime/access/login-throttle.ts';
 import { PasswordHasher } from '#runtime/access/password-hasher.ts';
 import type { Principal } from '#runtime/access/principal.ts';
+import { RoutedCopies } from '#runtime/actor/routed-copies.ts';
 import type { Clock } from '#runtime/base/clock.ts';
 import { type FileSystem, realFileSystem } from '#runtime/base/file-system.ts';
 import type { Random } from '#runtime/base/random.ts';
@@ -23,6 +20,9 @@ import type { Queue } from '#runtime/jobs/ports.ts';
 import { EventLoopLag } from '#runtime/telemetry/event-loop-lag.ts';
 import type { Log } from '#runtime/telemetry/log-context.ts';
 import { Metrics } from '#runtime/telemetry/metrics.ts';
+import { actorKinds } from './actor-kinds.ts';
+import { MemberBackups } from './backup/member-backups.ts';
+import { requireFinishedRestore } from './backup/restore-marker.ts';
 import { MemberLocks } from './branch-locks.ts';
 import { MemberBranches } from './branch-provisioning.ts';
 import { LazyUpgrades } from './built-in-upgrades.ts';
@@ -30,7 +30,6 @@ import { openClusterEngine } from './cluster-engine.ts';
 import { openEmbeddedEngine } from './embedded-engine.ts';
 import type { EngineEnvironment, MemberEngine } from './engine.ts';
 import { firstAdmin } from './first-admin.ts';
-import { jobsLimits } from './host-limits.ts';
 import { tellingEvents, watchBus } from './member-bus.ts';
 import { MemberJobs } from './member-jobs.ts';
 import { hostObserver, requestObserver } from './observers.ts';
@@ -108,6 +107,7 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
   const { server: serverOptions } = options;
   const lock = await acquireDataDirectory(serverOptions.dataDir);
   closers.add(() => lock.release());
+  requireFinishedRestore(serverOptions.dataDir);
   const secrets = loadSecrets(serverOptions, random);
   const metrics = new Metrics({ collectDefaults: environment.collectDefaultMetrics === true });
   let upgrades: LazyUpgrades | undefined;
@@ -123,13 +123,7 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
     metrics,
     version: environment.version,
     files: environment.files ?? realFileSystem,
-    kinds: [
-      tenantActor,
-      repositoryActor,
-      branchActor({ commitNodesMax: options.limits.commitNodesMax }),
-      locksActor,
-      jobsActor(jobsLimits(options.limits)),
-    ],
+    kinds: actorKinds(options.limits),
     observer: tellingEvents(
       hostObserver(metrics, log, {
         onHeadMoved: (actor) => upgrades?.forget(actor),
@@ -149,6 +143,8 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
   const background = openJobs(environment, engine);
   closers.add(() => background.drain(0));
   jobs = background;
+  const backups = openBackups(environment, engine, background.queue);
+  closers.add(() => backups.close());
   const hasher = new PasswordHasher();
   const provisioning = new MemberProvisioning(router, lifecycle, random);
   const status = (): MemberStatus => ({
@@ -166,6 +162,7 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
     provisioning,
     branches: new MemberBranches(router, lifecycle, random, background),
     jobs: background,
+    backups,
     locks: new MemberLocks(router, lifecycle, options.locks.enabled),
     hasher,
     tokens,
@@ -223,7 +220,12 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
     // Else a client that waits for a lock would hold up the others' restart.
     engine.endWaits();
     // Hand-overs go on while requests are answered: the new owner answers what comes late.
-    await Promise.all([engine.drain(graceMs), http.drain(graceMs), background.drain(graceMs)]);
+    await Promise.all([
+      engine.drain(graceMs),
+      http.drain(graceMs),
+      background.drain(graceMs),
+      backups.close(),
+    ]);
     await closers.run();
   };
   return {
@@ -258,6 +260,27 @@ function openJobs(
     log,
     workers: options.limits.jobWorkers,
     ...(jobHandlers === undefined ? {} : { handlers: jobHandlers }),
+  });
+}
+
+function openBackups(
+  { clock, files = realFileSystem, log, options, random, version }: MemberEnvironment,
+  { copies, lifecycle, router }: MemberEngine,
+  queue: Queue,
+): MemberBackups {
+  const { backupDir, dataDir } = options.server;
+  return new MemberBackups({
+    router,
+    lifecycle,
+    copies: copies ?? new RoutedCopies(router, clock),
+    queue,
+    kinds: actorKinds(options.limits),
+    clock,
+    random,
+    files,
+    log,
+    folder: backupDir ?? join(dataDir, 'backups'),
+    version,
   });
 }
 

@@ -4,13 +4,10 @@
  * Run: npm run status, npm run status -- --help
  */
 import { parseArgs } from 'node:util';
-import { AdminClient } from './admin-client.ts';
-import { askPassword } from './ask-password.ts';
+import { connect, connectionUsage, DEFAULT_URL, UsageError } from './connect.ts';
 import { OperatorError } from './operator-error.ts';
 import { hasAlarms, statusPageOf } from './status-page.ts';
 import { colours, plain, statusView } from './status-view.ts';
-
-const DEFAULT_URL = 'http://127.0.0.1:8080';
 
 /** There is something to do, or nobody answers. */
 const WRONG_EXIT_CODE = 1;
@@ -28,9 +25,7 @@ wrong. Any member answers, and so does the load balancer.
   --json            print the answer as it comes
   --help            this text
 
-  GROVE_URL         as --url
-  GROVE_TOKEN       token to ask with; without one a login is made
-  GROVE_PASSWORD    password for it, or SVC_ADMIN_PASSWORD; without one it is asked for
+${connectionUsage}
 
 Exit code 0: nothing to do. ${WRONG_EXIT_CODE}: there is an alarm, or no answer. ${USAGE_EXIT_CODE}: the question could not be asked.
 `;
@@ -40,9 +35,6 @@ interface Settings {
   readonly user: string;
   readonly isJson: boolean;
 }
-
-/** The question could not be asked, in words. */
-class UsageError extends OperatorError {}
 
 function readSettings(): Settings | undefined {
   let values: { readonly [name in 'url' | 'user']?: string } & {
@@ -67,26 +59,6 @@ function readSettings(): Settings | undefined {
     user: values.user ?? 'admin',
     isJson: values.json === true,
   };
-}
-
-async function passwordOf(user: string): Promise<string> {
-  const { GROVE_PASSWORD, SVC_ADMIN_PASSWORD } = process.env;
-  const given = GROVE_PASSWORD || SVC_ADMIN_PASSWORD;
-  if (given) return given;
-  if (!process.stdin.isTTY)
-    throw new UsageError(`Which password does ${user} have? Set GROVE_PASSWORD, or GROVE_TOKEN to a token.`);
-  const typed = await askPassword(`Password of ${user}: `);
-  if (typed === undefined) throw new UsageError('Without a password there is no answer.');
-  return typed;
-}
-
-async function connect({ url, user }: Settings): Promise<AdminClient> {
-  const { GROVE_TOKEN } = process.env;
-  if (GROVE_TOKEN) return new AdminClient(url, GROVE_TOKEN);
-  const client = new AdminClient(url);
-  if (!(await client.logIn(user, await passwordOf(user))))
-    throw new UsageError(`${url} does not take this password for ${user}.`);
-  return client;
 }
 
 async function main(): Promise<number> {

@@ -51,7 +51,7 @@ export class ActorFolders {
    */
   async prepare(actor: ActorId): Promise<string> {
     await this.discard(actor);
-    return this.#unfinished(actor);
+    return this.unfinished(actor);
   }
 
   /** Gives a prepared folder the name of its actor, on disk when it returns. */
@@ -59,13 +59,13 @@ export class ActorFolders {
     crashPoint('mid-fork');
     const folder = this.of(actor);
     makeFolderDurable(dirname(folder));
-    renameSync(this.#unfinished(actor), folder);
+    renameSync(this.unfinished(actor), folder);
     flushFolder(dirname(folder));
   }
 
   /** Removes a prepared folder; the space may be what was wanting. */
   async discard(actor: ActorId): Promise<void> {
-    await removePaced(this.#unfinished(actor), this.#clock);
+    await removePaced(this.unfinished(actor), this.#clock);
   }
 
   /** Removes the folders of every actor under an owner, and of one with this very name. */
@@ -86,8 +86,8 @@ export class ActorFolders {
     await rm(join(this.#root, REMOVED), { recursive: true, force: true });
   }
 
-  /** Ids may be longer than a folder name may be. */
-  #unfinished(actor: ActorId): string {
+  /** Where {@link prepare} makes an actor. Ids may be longer than a folder name may be. */
+  unfinished(actor: ActorId): string {
     const name = createHash('sha256').update(actor).digest('hex').slice(0, 32);
     return join(this.#root, REMOVED, name);
   }

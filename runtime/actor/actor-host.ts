@@ -20,8 +20,9 @@ import type { Shard, ShardPosition } from '#runtime/shard/shard.ts';
 import type { ActorCopies } from './actor-copies.ts';
 import { ActorStore } from './actor-store.ts';
 import { actorKindOf } from './actor-id.ts';
+import { BackupBehaviour } from './backup-behaviour.ts';
+import { shardChunks, type ShardCopy } from './copy-shard.ts';
 import { engineCaller } from './engine-caller.ts';
-import { withImport } from './import-rows.ts';
 import { QueryScope } from './query-scope.ts';
 import type { ActorId, ActorLifecycle, Delivery, Router } from './ports.ts';
 
@@ -40,6 +41,9 @@ export interface HostLimits {
   /** Time without use after which an actor is closed, in milliseconds. */
   readonly idleCloseMs: number;
 }
+
+/** Time after which a copy that nobody has begun to read is removed, in milliseconds. */
+const UNREAD_COPY_MS = 60_000;
 
 /** What the host tells about its actors. */
 export interface HostObserver {
@@ -88,6 +92,8 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies {
   readonly #open = new Map<ActorId, OpenActor>();
   /** Uses of all actors so far: their order says who was unused for longest, without asking for the time. */
   #uses = 0;
+  /** Copies made for others so far: their names. */
+  #copies = 0;
   /** What {@link ActorHost.#uses} was at each of the last checks for idle actors, oldest first. */
   readonly #usesAt: { readonly atMs: number; readonly uses: number }[] = [];
   /** Owners that are being removed: nothing under them is answered any more. */
@@ -257,6 +263,22 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies {
     while (areReading() && clock.monotonicMs() < endMs) await sleep(clock, READS_POLL_MS);
   }
 
+  /** A copy for whoever asked: it is made at once, of what there is now, and removed when it has been told. */
+  async #tellCopy(actor: ActorId): Promise<ShardCopy> {
+    const { folders } = this.#store;
+    const name = `${actor} copy ${++this.#copies}`;
+    const discard = (): Promise<void> => folders.discard(name);
+    const folder = folders.unfinished(name);
+    try {
+      const position = await this.copy(actor, folder);
+      const unread = this.#environment.clock.after(UNREAD_COPY_MS, () => void discard());
+      return { chunks: shardChunks(folder, position, discard, () => unread.cancel()) };
+    } catch (error) {
+      await discard();
+      throw error;
+    }
+  }
+
   async #destroy(owner: string): Promise<void> {
     const isOwned = (actor: ActorId): boolean => isUnder(actor, owner);
     // In a later turn, when the owner is on the list and nothing under it is opened any more.
@@ -313,7 +335,8 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies {
   #openActor(actor: ActorId): OpenActor {
     const { log, clock, random, limits, observer } = this.#environment;
     const kind = this.#store.kindOf(actor);
-    const behaviour = withImport(kind.create(this.#contextOf(actor)), kind.tables.length);
+    const own = kind.create(this.#contextOf(actor));
+    const behaviour = new BackupBehaviour(own, kind.tables.length, () => this.#tellCopy(actor));
     const writer = new ShardWriter(
       actor,
       () => this.#openShard(actor),

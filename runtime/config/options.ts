@@ -48,6 +48,13 @@ const server = {
     description:
       'Where journal, shards and generated secrets live; created when missing. It must be on a local disk: network file systems and tmpfs lose what was promised to be durable. One process at a time may use it.',
   }),
+  backupDir: optionalTextOption({
+    environment: 'SVC_BACKUP_DIR',
+    type: 'folder',
+    defaultText: '`backups` in the data folder',
+    description:
+      'Where backups are written to and restored from; no route writes anywhere else. Best another disk than the data: one that fails takes both. Who can read it can read all content.',
+  }),
   jwtSecret: secretOption({
     environment: 'JWT_SECRET',
     type: 'text, best 32 bytes or more',

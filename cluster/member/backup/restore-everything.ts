@@ -5,6 +5,7 @@ import { actorId } from '#runtime/actor/actor-id.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
 import type { Router } from '#runtime/actor/ports.ts';
 import { withoutOutcomes } from '#runtime/actor/restored-row.ts';
+import type { BackupReader } from '#runtime/backup/backup-reader.ts';
 import { damaged } from '#runtime/backup/manifest.ts';
 import { CommonTable, FIRST_OWN_TABLE } from '#runtime/commit/behaviour.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
@@ -36,11 +37,8 @@ export interface RestoredEverything {
  */
 export async function restoreEverything(environment: RestoreEnvironment): Promise<RestoredEverything> {
   const { lifecycle, reader, router } = environment;
-  const { repositories, scope, tenants } = reader.manifest;
-  if (scope !== 'everything') {
-    const names = repositories.map(({ name, tenant }) => `${tenant}/${name}`).join(', ');
-    throw damaged(reader.name, `it does not have everything; name what to restore of it: ${names}`);
-  }
+  const { repositories, tenants } = reader.manifest;
+  requireEverything(reader);
   await lifecycle.create(actorId(SYSTEM_TENANT, 'tenant'));
   await requireEmpty(router);
   const made: MadeRepository[] = [];
@@ -71,6 +69,13 @@ async function discard(
   for (const tenant of reader.manifest.tenants) {
     if (tenant !== SYSTEM_TENANT) await lifecycle.destroyUnder(actorId(tenant, 'tenant'));
   }
+}
+
+/** Whether a backup has all there was. @throws {ServiceError} `BACKUP_DAMAGED` naming what it has */
+export function requireEverything({ manifest, name: backup }: BackupReader): void {
+  if (manifest.scope === 'everything') return;
+  const names = manifest.repositories.map(({ name, tenant }) => `${tenant}/${name}`).join(', ');
+  throw damaged(backup, `it does not have everything; name what to restore of it: ${names}`);
 }
 
 /** Whether everything can be restored here. @throws {ServiceError} `CONFLICT` naming what is there */

@@ -1,0 +1,104 @@
+/**
+ * Backs up a running server, or one repository of it.
+ *
+ * Run: npm run backup, npm run backup -- --help
+ */
+import { resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { systemClock } from '#runtime/base/clock.ts';
+import { connect, connectionUsage, DEFAULT_URL, UsageError } from './connect.ts';
+import { begin, follow, type Operation } from './operation.ts';
+import { OperatorError } from './operator-error.ts';
+import { bytesText, ProgressLine } from './progress-line.ts';
+
+/** It failed, or nobody answers. */
+const FAILED_EXIT_CODE = 1;
+
+/** It could not be asked for. */
+const USAGE_EXIT_CODE = 2;
+
+const usage = `npm run backup [-- option …]
+
+Backs up a running Grove server while it is written to: everything, or one repository. The backup is a folder in the
+server's backup folder ([server] backup_dir), with everything that was answered before it began. It holds all content
+and the password hashes of administrators; the keys of the server (master key, JWT secret) are not in it. Stopping
+this program does not stop the backup.
+
+  --to <name>            of the backup, or a folder directly in the backup folder; default: made of the time
+  --repository <t/name>  tenant and name of one repository; default: everything
+  --url <address>        of the server, default ${DEFAULT_URL}
+  --user <name>          administrator of tenant default, default admin
+  --token <token>        to ask with
+  --list                 show the backups there are
+  --help                 this text
+
+${connectionUsage}
+
+Exit code 0: done. ${FAILED_EXIT_CODE}: it failed. ${USAGE_EXIT_CODE}: it could not be asked for.
+`;
+
+interface BackupOperation extends Operation {
+  readonly name: string;
+  readonly actors: number;
+  readonly repository: string | null;
+  readonly finished_at: string | null;
+}
+
+const path = '/api/management/backups';
+
+function readArguments() {
+  try {
+    return parseArgs({
+      options: {
+        to: { type: 'string' },
+        repository: { type: 'string' },
+        url: { type: 'string' },
+        user: { type: 'string' },
+        token: { type: 'string' },
+        list: { type: 'boolean', default: false },
+        help: { type: 'boolean', short: 'h', default: false },
+      },
+    }).values;
+  } catch (error) {
+    throw new UsageError(`${(error as Error).message}\n\n${usage}`);
+  }
+}
+
+async function main(): Promise<void> {
+  const values = readArguments();
+  if (values.help) {
+    process.stdout.write(usage);
+    return;
+  }
+  const client = await connect({
+    url: values.url ?? (process.env.GROVE_URL || DEFAULT_URL),
+    user: values.user ?? 'admin',
+    ...(values.token === undefined ? {} : { token: values.token }),
+  });
+  if (values.list) {
+    for (const backup of (await client.read(path)) as readonly BackupOperation[]) {
+      process.stdout.write(`${listed(backup)}\n`);
+    }
+    return;
+  }
+  const name = values.to?.includes('/') === true ? resolve(values.to) : values.to;
+  const { repository } = values;
+  const { name: made } = await begin<BackupOperation>(client, path, { name, repository });
+  const line = new ProgressLine(process.stdout, systemClock);
+  const backup = await follow<BackupOperation>(client, `${path}/${made}`, systemClock, (now) => {
+    if (now.state === 'running') line.show(`${bytesText(now.bytes)} copied, ${now.current ?? ''}`);
+  }).finally(() => line.end());
+  process.stdout.write(`Backup ${made}: ${backup.actors} files, ${bytesText(backup.bytes)}\n`);
+}
+
+function listed({ bytes, error, finished_at, name, repository, state }: BackupOperation): string {
+  const what = repository ?? 'everything';
+  if (state === 'done') return `${name}  ${finished_at}  ${what}  ${bytesText(bytes)}`;
+  return `${name}  ${state}  ${error?.message ?? what}`;
+}
+
+main().catch((error: unknown) => {
+  const text = error instanceof OperatorError ? error.message : String((error as Error).stack ?? error);
+  process.stderr.write(`${text}\n`);
+  process.exitCode = error instanceof UsageError ? USAGE_EXIT_CODE : FAILED_EXIT_CODE;
+});

@@ -1,0 +1,48 @@
+import { AdminClient } from './admin-client.ts';
+import { askPassword } from './ask-password.ts';
+import { OperatorError } from './operator-error.ts';
+
+/** Where a server is when nobody says otherwise. */
+export const DEFAULT_URL = 'http://127.0.0.1:8080';
+
+/** Lines of a usage text about who asks. */
+export const connectionUsage = `  GROVE_URL         as --url
+  GROVE_TOKEN       token to ask with; without one a login is made
+  GROVE_PASSWORD    password for it, or SVC_ADMIN_PASSWORD; without one it is asked for`;
+
+/** Who asks, and whom. */
+export interface ConnectionSettings {
+  readonly url: string;
+  /** Administrator of tenant `default`. */
+  readonly user: string;
+  /** Default: `GROVE_TOKEN`. */
+  readonly token?: string;
+}
+
+/** The question could not be asked, in words. */
+export class UsageError extends OperatorError {}
+
+/**
+ * A client that is logged in: with a token, else with a password of the environment or the terminal.
+ *
+ * @throws {OperatorError}
+ */
+export async function connect({ token, url, user }: ConnectionSettings): Promise<AdminClient> {
+  const given = token ?? process.env.GROVE_TOKEN;
+  if (given) return new AdminClient(url, given);
+  const client = new AdminClient(url);
+  if (!(await client.logIn(user, await passwordOf(user))))
+    throw new UsageError(`${url} does not take this password for ${user}.`);
+  return client;
+}
+
+async function passwordOf(user: string): Promise<string> {
+  const { GROVE_PASSWORD, SVC_ADMIN_PASSWORD } = process.env;
+  const given = GROVE_PASSWORD || SVC_ADMIN_PASSWORD;
+  if (given) return given;
+  if (!process.stdin.isTTY)
+    throw new UsageError(`Which password does ${user} have? Set GROVE_PASSWORD, or GROVE_TOKEN to a token.`);
+  const typed = await askPassword(`Password of ${user}: `);
+  if (typed === undefined) throw new UsageError('Without a password there is no answer.');
+  return typed;
+}

@@ -1,0 +1,51 @@
+import type { Clock } from '#runtime/base/clock.ts';
+
+/** Time between two lines where no line can be written over, in milliseconds. */
+const LINE_EVERY_MS = 2_000;
+
+/** Where lines go. */
+export interface Screen {
+  readonly isTTY?: boolean;
+  write(text: string): unknown;
+}
+
+/** Says how far something is: on one line that changes at a terminal, now and then on a new line elsewhere. */
+export class ProgressLine {
+  readonly #screen: Screen;
+  readonly #clock: Clock;
+  #shown = '';
+  #shownAtMs = Number.NEGATIVE_INFINITY;
+
+  constructor(screen: Screen, clock: Clock) {
+    this.#screen = screen;
+    this.#clock = clock;
+  }
+
+  show(text: string): void {
+    if (text === this.#shown) return;
+    const nowMs = this.#clock.monotonicMs();
+    if (this.#screen.isTTY === true) this.#screen.write(`\r\u001b[K${text}`);
+    else if (nowMs - this.#shownAtMs >= LINE_EVERY_MS) this.#screen.write(`${text}\n`);
+    else return;
+    this.#shown = text;
+    this.#shownAtMs = nowMs;
+  }
+
+  /** What is written next begins on a line of its own. */
+  end(): void {
+    if (this.#screen.isTTY === true && this.#shown !== '') this.#screen.write('\n');
+  }
+}
+
+const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
+
+/** A number of bytes for people. */
+export function bytesText(bytes: number): string {
+  let value = bytes;
+  let unit = 0;
+  while (value >= 1024 && unit < units.length - 1) {
+    value /= 1024;
+    unit += 1;
+  }
+  return `${unit === 0 ? value : value.toFixed(1)} ${units[unit]}`;
+}

@@ -1,0 +1,81 @@
+import { CommonTable, FIRST_OWN_TABLE } from '#runtime/commit/behaviour.ts';
+import type { ActorBehaviour, Caller, QueryContext, Turn } from '#runtime/commit/behaviour.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import { decodeEntry } from '#runtime/log/entry-codec.ts';
+import type { ShardCopy } from './copy-shard.ts';
+import type { ImportRows } from './import-rows.ts';
+
+/** Before every key and behind every key: none is empty, and none begins with this byte. */
+const wholeTable = { start: '\u0000', end: '\u00ff' } as const;
+
+/** What every actor takes besides its own messages, so that it can be backed up and restored wherever it lives. */
+export class BackupBehaviour implements ActorBehaviour {
+  readonly #inner: ActorBehaviour;
+  readonly #tables: number;
+  readonly #copy: () => Promise<ShardCopy>;
+
+  /**
+   * @param tables how many tables the kind has of its own
+   * @param copy answers {@link CopyShard}
+   */
+  constructor(inner: ActorBehaviour, tables: number, copy: () => Promise<ShardCopy>) {
+    this.#inner = inner;
+    this.#tables = tables;
+    this.#copy = copy;
+  }
+
+  get mustStayOpen(): boolean {
+    return this.#inner.mustStayOpen === true;
+  }
+
+  execute(command: { readonly type: string }, turn: Turn): unknown {
+    if (command.type !== 'ImportRows') return this.#inner.execute(command as never, turn);
+    return this.#import(command as ImportRows, turn);
+  }
+
+  query(query: { readonly type: string }, context: QueryContext): unknown {
+    if (query.type !== 'CopyShard') return this.#inner.query(query as never, context);
+    requireEngine(context.caller);
+    return this.#copy();
+  }
+
+  forget(): void {
+    this.#inner.forget?.();
+  }
+
+  batchEnded(): void {
+    this.#inner.batchEnded?.();
+  }
+
+  endWaits(reason: ServiceError): void {
+    this.#inner.endWaits?.(reason);
+  }
+
+  close(): void {
+    this.#inner.close?.();
+  }
+
+  #import({ entry, replaces }: ImportRows, turn: Turn): void {
+    requireEngine(turn.caller);
+    // It may have travelled, and then it is no Buffer any more.
+    const source = Buffer.from(entry.buffer, entry.byteOffset, entry.byteLength);
+    const { writes, clock } = decodeEntry(source, 0).entry;
+    if (replaces === true) this.#empty(turn);
+    for (const { table, key, value } of writes) if (value !== null) turn.put(table, key, value);
+    turn.observe(clock);
+    // What it remembers it has read before.
+    this.#inner.forget?.();
+  }
+
+  #empty(turn: Turn): void {
+    for (let table: number = CommonTable.meta; table < FIRST_OWN_TABLE + this.#tables; table += 1) {
+      if (table === CommonTable.idempotency || table === CommonTable.idempotencyExpiry) continue;
+      const keys = [...turn.range(table, wholeTable)].map(({ key }) => key);
+      for (const key of keys) turn.remove(table, key);
+    }
+  }
+}
+
+function requireEngine({ principal }: Caller): void {
+  if (principal.kind !== 'system') throw new ServiceError('FORBIDDEN');
+}

@@ -1,5 +1,5 @@
 import { branchesUrl, nodesUrlOf } from './support/corpus.ts';
-import { diskBytesOf } from './support/disk.ts';
+import { diskBytesOf, settleDisk } from './support/disk.ts';
 import { type Latencies, nowMs, PacedUpdates, percentile, type Span } from './support/paced-updates.ts';
 import { PostgresServer } from './support/postgres-server.ts';
 import type { Answer, Plan, Question } from './support/question.ts';
@@ -18,14 +18,18 @@ const PAUSE_MS = 250;
 /** Writes that come this long after the answer still belong to a fork: what piled up meanwhile is brought in then. */
 const AFTERMATH_MS = 50;
 
-/** What one round saw. */
-interface Round {
+/** A fork while nobody writes. */
+interface Quiet {
   readonly forkMs: number;
   readonly forkBytes: number;
   readonly firstReadMs: number;
   readonly removalMs: number;
-  readonly busyForkMs: readonly number[];
-  /** Milliseconds of writes, rising: while nothing else went on, during forks, during removals. */
+}
+
+/** Forks of a branch that is written to. */
+interface Busy {
+  readonly forkMs: readonly number[];
+  /** Milliseconds of writes, rising: while nothing else went on, during forks, during their removal. */
   readonly alone: readonly number[];
   readonly forking: readonly number[];
   readonly removing: readonly number[];
@@ -34,9 +38,9 @@ interface Round {
 /** What was seen at one size. */
 interface SizeReport {
   readonly size: number;
-  readonly articles: number;
   readonly sourceBytes: number;
-  readonly rounds: readonly Round[];
+  readonly quiet: readonly Quiet[];
+  readonly busy: readonly Busy[];
   readonly postgres: Record<'file_copy' | 'wal_log', readonly number[]>;
   readonly postgresBytes: number;
 }
@@ -48,29 +52,82 @@ export const forks: Question = {
   async measure(plan, stage) {
     const reports: SizeReport[] = [];
     for (const size of plan.sizes) {
-      const grove = await stage.sizedGrove(size);
-      const { articles } = grove;
       progress(`forking ${whole(size)} nodes`);
-      const sourceBytes = diskBytesOf(grove.server.dataDir);
-      await Fork.make(grove).then((fork) => fork.remove());
-      const rounds: Round[] = [];
-      for (let round = 0; round < plan.rounds; round++) {
-        rounds.push(await undisturbed(plan.disturbance, () => measureRound(grove, plan.seconds)));
-      }
-      await stage.discard(grove);
-      reports.push({
-        size,
-        articles,
-        sourceBytes,
-        rounds,
-        ...(await measurePostgres(plan, stage, articles)),
-      });
+      const { articles, ...quiet } = await measureQuiet(plan, stage, size);
+      progress(`forking ${whole(size)} nodes that are written to`);
+      const busy = await measureBusy(plan, stage, size);
+      progress(`copying a PostgreSQL database of ${whole(articles)} rows`);
+      reports.push({ size, ...quiet, busy, ...(await measurePostgres(plan, stage, articles)) });
     }
     return describe(reports);
   },
 };
 
-let made = 0;
+async function measureQuiet(
+  plan: Plan,
+  stage: Stage,
+  size: number,
+): Promise<Pick<SizeReport, 'sourceBytes' | 'quiet'> & { readonly articles: number }> {
+  const grove = await stage.sizedGrove(size);
+  const sourceBytes = diskBytesOf(grove.server.dataDir);
+  const fork = async (): Promise<Quiet> => {
+    const before = diskBytesOf(grove.server.dataDir);
+    const made = await Fork.make(grove);
+    const forkBytes = diskBytesOf(grove.server.dataDir) - before;
+    const firstReadMs = await made.read();
+    const removal = await made.remove();
+    return { forkMs: made.ms, forkBytes, firstReadMs, removalMs: removal.toMs - removal.fromMs };
+  };
+  await fork();
+  const quiet: Quiet[] = [];
+  for (let round = 0; round < plan.rounds; round++) quiet.push(await undisturbed(plan.disturbance, fork));
+  await stage.discard(grove);
+  return { articles: grove.articles, sourceBytes, quiet };
+}
+
+/** Writers make a store grow, so each round has a new one. */
+async function measureBusy(plan: Plan, stage: Stage, size: number): Promise<Busy[]> {
+  const rounds: Busy[] = [];
+  for (let round = 0; round < plan.rounds; round++) {
+    const busy = await undisturbed(plan.disturbance, async () => {
+      const grove = await stage.sizedGrove(size);
+      const seen = await underWrites(grove, plan.seconds * 1000);
+      await stage.discard(grove);
+      return seen;
+    });
+    rounds.push(busy);
+  }
+  return rounds;
+}
+
+/** Writers alone, then with one fork after the other, then with the removal of these forks. */
+async function underWrites(grove: LoadedGrove, lengthMs: number): Promise<Busy> {
+  await Fork.make(grove).then((fork) => fork.remove());
+  const updates = new PacedUpdates(grove, WRITERS, WRITES_PER_SECOND);
+  await pause(WARM_UP_MS);
+  const alone = { fromMs: nowMs(), toMs: nowMs() + lengthMs };
+  await pause(lengthMs);
+  const made: Fork[] = [];
+  for (const untilMs = nowMs() + lengthMs; made.length === 0 || nowMs() < untilMs; await pause(PAUSE_MS)) {
+    made.push(await Fork.make(grove));
+  }
+  const removals: Span[] = [];
+  for (const fork of made) removals.push(await fork.remove());
+  const latencies: Latencies = await updates.end();
+  const forking = made.map(({ span: { fromMs, toMs } }) => ({ fromMs, toMs: toMs + AFTERMATH_MS }));
+  return {
+    forkMs: made.map(({ ms }) => ms),
+    alone: latencies.during([alone]),
+    forking: latencies.during(forking),
+    removing: latencies.during(removals),
+  };
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+let forksMade = 0;
 
 /** A fork of the main branch. */
 class Fork {
@@ -85,7 +142,8 @@ class Fork {
   }
 
   static async make(grove: LoadedGrove): Promise<Fork> {
-    const name = `fork-${made++}`;
+    forksMade += 1;
+    const name = `fork-${forksMade}`;
     const fromMs = nowMs();
     await grove.server.json('POST', branchesUrl, { name, upstream_branch: 'main' });
     return new Fork(grove, name, { fromMs, toMs: nowMs() });
@@ -109,52 +167,12 @@ class Fork {
   }
 }
 
-async function measureRound(grove: LoadedGrove, seconds: number): Promise<Round> {
-  const before = diskBytesOf(grove.server.dataDir);
-  const fork = await Fork.make(grove);
-  const forkBytes = diskBytesOf(grove.server.dataDir) - before;
-  const firstReadMs = await fork.read();
-  const removal = await fork.remove();
-  const busy = await underWrites(grove, seconds * 1000);
-  return { forkMs: fork.ms, forkBytes, firstReadMs, removalMs: removal.toMs - removal.fromMs, ...busy };
-}
-
-/** Writers alone, then with one fork after the other, then with the removal of these forks. */
-async function underWrites(
-  grove: LoadedGrove,
-  lengthMs: number,
-): Promise<Pick<Round, 'busyForkMs' | 'alone' | 'forking' | 'removing'>> {
-  const updates = new PacedUpdates(grove, WRITERS, WRITES_PER_SECOND);
-  await pause(WARM_UP_MS);
-  const alone = { fromMs: nowMs(), toMs: nowMs() + lengthMs };
-  await pause(lengthMs);
-  const made: Fork[] = [];
-  for (const untilMs = nowMs() + lengthMs; made.length === 0 || nowMs() < untilMs; await pause(PAUSE_MS)) {
-    made.push(await Fork.make(grove));
-  }
-  const removals: Span[] = [];
-  for (const fork of made) removals.push(await fork.remove());
-  const latencies: Latencies = await updates.end();
-  const forking = made.map(({ span: { fromMs, toMs } }) => ({ fromMs, toMs: toMs + AFTERMATH_MS }));
-  return {
-    busyForkMs: made.map(({ ms }) => ms),
-    alone: latencies.during([alone]),
-    forking: latencies.during(forking),
-    removing: latencies.during(removals),
-  };
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
-}
-
 /** The nearest thing PostgreSQL has: a copy of the whole database, while nobody is connected to it. */
 async function measurePostgres(
   { rounds }: Plan,
   stage: Stage,
   articles: number,
 ): Promise<Pick<SizeReport, 'postgres' | 'postgresBytes'>> {
-  progress(`copying a PostgreSQL database of ${whole(articles)} rows`);
   const server = await PostgresServer.start(stage.folder);
   try {
     await server.load(articles);
@@ -162,6 +180,7 @@ async function measurePostgres(
     let postgresBytes = 0;
     for (let round = 0; round < rounds; round++) {
       for (const strategy of ['file_copy', 'wal_log'] as const) {
+        settleDisk(stage.folder);
         const { bytes, ms } = await server.copyDatabase(strategy);
         postgres[strategy].push(ms);
         postgresBytes = bytes;
@@ -178,31 +197,21 @@ function describe(reports: readonly SizeReport[]): Answer {
     label,
     ...reports.map(show),
   ];
-  const middle =
-    (figure: (round: Round) => number) =>
-    ({ rounds }: SizeReport): number =>
-      median(rounds.map(figure));
-  const all =
-    (figure: (round: Round) => readonly number[]) =>
-    ({ rounds }: SizeReport): number[] =>
-      rounds.flatMap(figure).sort((a, b) => a - b);
   const latency =
-    (figure: (round: Round) => readonly number[]) =>
-    (report: SizeReport): string => {
-      const rising = all(figure)(report);
+    (figure: (busy: Busy) => readonly number[]) =>
+    ({ busy }: SizeReport): string => {
+      const rising = busy.flatMap(figure).sort((a, b) => a - b);
       return `${percentile(rising, 0.5).toFixed(2)} / ${percentile(rising, 0.99).toFixed(2)}`;
     };
   return {
     columns: ['', ...reports.map(({ size }) => whole(size))],
     rows: [
-      row('fork', ({ rounds }) => milliseconds(rounds.map(({ forkMs }) => forkMs))),
-      row('fork while others write', ({ rounds }) =>
-        milliseconds(rounds.flatMap((round) => round.busyForkMs)),
-      ),
-      row('first read of a fork', ({ rounds }) => milliseconds(rounds.map((round) => round.firstReadMs))),
-      row('removal of a fork', ({ rounds }) => milliseconds(rounds.map((round) => round.removalMs))),
+      row('fork', ({ quiet }) => milliseconds(quiet.map(({ forkMs }) => forkMs))),
+      row('fork while others write', ({ busy }) => milliseconds(busy.flatMap(({ forkMs }) => forkMs))),
+      row('first read of a fork', ({ quiet }) => milliseconds(quiet.map(({ firstReadMs }) => firstReadMs))),
+      row('removal of a fork', ({ quiet }) => milliseconds(quiet.map(({ removalMs }) => removalMs))),
       row('disk of the source, journal included', ({ sourceBytes }) => megabytes(sourceBytes)),
-      row('disk of a fork', (report) => megabytes(middle(({ forkBytes }) => forkBytes)(report))),
+      row('disk of a fork', ({ quiet }) => megabytes(median(quiet.map(({ forkBytes }) => forkBytes)))),
       row(
         'p50 / p99 ms of a write, nothing else going on',
         latency(({ alone }) => alone),

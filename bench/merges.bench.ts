@@ -104,7 +104,8 @@ class Pair {
 
   async #change(branch: string, changes: number): Promise<void> {
     const { articles, server } = this.#grove;
-    if (changes > articles) throw new Error(`${changes} changes are too many for ${articles} articles`);
+    const updates = changes - Math.floor(changes / (UPDATES_PER_CREATE + 1));
+    if (updates > articles) throw new Error(`${updates} updates are too many for ${articles} articles`);
     await sendAll(server.port, server.token, this.#changes(nodesUrlOf(branch), changes));
   }
 

@@ -1,6 +1,7 @@
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { defineCorpus } from './corpus.ts';
+import { settleDisk } from './disk.ts';
 import { GroveServer, newDataDir } from './grove-server.ts';
 import { loadArticles } from './load-articles.ts';
 import { PostgresServer } from './postgres-server.ts';
@@ -54,6 +55,7 @@ export class Stage {
   async sizedGrove(nodes: number): Promise<LoadedGrove> {
     progress(`getting a store of ${whole(nodes)} nodes`);
     const { articles, dataDir, idsFile } = await this.#shelf.take(nodes);
+    settleDisk(this.folder);
     return { server: await this.startGrove(dataDir), articles, idsFile };
   }
 
@@ -61,6 +63,7 @@ export class Stage {
   async discard({ server }: LoadedGrove): Promise<void> {
     await server.stop();
     rmSync(server.dataDir, { recursive: true, force: true });
+    settleDisk(this.folder);
   }
 
   /** Starts a member that belongs to the caller. */

@@ -30,7 +30,9 @@ import type { EngineEnvironment, MemberEngine } from './engine.ts';
 import { hostLimits } from './host-limits.ts';
 import { busObserver, tellingRemovals } from './member-bus.ts';
 import { MemberClusterStatus } from './member-cluster-status.ts';
+import { NatsServersView } from './nats-servers-view.ts';
 import { partitionReport } from './observers.ts';
+import { PositionExchange } from './position-exchange.ts';
 import { Readiness } from './readiness.ts';
 
 /** Streams that are made at the same time at the first start. */
@@ -133,6 +135,7 @@ class ClusterEngine implements MemberEngine {
   readonly #subjects: Subjects;
   readonly #servers: Servers;
   readonly #link: LinkWatch;
+  readonly #natsServers: NatsServersView;
   readonly #channel: AppendChannel;
   readonly #calls: RemoteCalls;
   readonly #nonce: string;
@@ -157,6 +160,7 @@ class ClusterEngine implements MemberEngine {
     this.durability = servers.durability;
     this.#nonce = Buffer.from(nonce).toString('hex');
     this.#link = new LinkWatch(connection);
+    this.#natsServers = new NatsServersView(connection, options.cluster.natsMonitorUrls);
     this.#channel = new AppendChannel(connection, clock);
     this.#calls = new RemoteCalls(connection, clock);
     this.router = new ClusterRouter({
@@ -191,7 +195,7 @@ class ClusterEngine implements MemberEngine {
   }
 
   get status(): MemberClusterStatus {
-    const { options, state } = this.#environment;
+    const { state } = this.#environment;
     const started = this.#started;
     if (started === undefined)
       throw new ServiceError('SHUTTING_DOWN', 'The member is starting; try again shortly.');
@@ -203,20 +207,11 @@ class ClusterEngine implements MemberEngine {
       durability: this.durability,
       durabilityReason: this.#servers.reason,
       followersWanted: placementRules.followers,
-      progress: {
-        lastSequence: (partition) => memberOf(partition)?.sequence,
-        recordsBehind: () => undefined,
+      progress: async () => ({
+        positions: await started.exchange.ask(started.directory.members().length),
         quarantine: (partition) => (memberOf(partition)?.role === 'quarantined' ? QUARANTINED : undefined),
-      },
-      nats: async () => {
-        const facts = await readServers({
-          connection: this.#connection,
-          monitorUrls: options.cluster.natsMonitorUrls,
-        }).catch(() => undefined);
-        if (facts === undefined) return { servers: [], remarks: ['The NATS servers do not answer'] };
-        const servers = facts.servers.map((server) => ({ ...server, isReachable: true }));
-        return { servers, remarks: serverWarnings(facts) };
-      },
+      }),
+      nats: () => this.#natsServers.read(),
     });
   }
 
@@ -254,6 +249,7 @@ class ClusterEngine implements MemberEngine {
 
   async close(): Promise<void> {
     await this.bus.close();
+    this.#started?.exchange.close();
     await this.#started?.manager.close();
     await this.#started?.server.settled(ANSWERS_MS_MAX);
     this.#started?.server.close();
@@ -347,7 +343,18 @@ class ClusterEngine implements MemberEngine {
     registry.start();
     manager.start();
     const readiness = new Readiness({ directory, isConnected: () => this.#link.isUp });
-    return { registry, directory, server, manager, readiness };
+    const exchange = new PositionExchange({
+      connection: this.#connection,
+      subject: this.#subjects.positions,
+      member: id,
+      positions: () =>
+        new Map(
+          [...manager.members].flatMap(([partition, { role, sequence }]) =>
+            role === 'idle' ? [] : [[partition, sequence]],
+          ),
+        ),
+    });
+    return { registry, directory, server, manager, readiness, exchange };
   }
 
   #reporting(partition: number, hear: (event: LogEvent) => void): (event: LogEvent) => void {
@@ -381,4 +388,5 @@ interface Started {
   readonly server: CallServer;
   readonly manager: PartitionManager;
   readonly readiness: Readiness;
+  readonly exchange: PositionExchange;
 }

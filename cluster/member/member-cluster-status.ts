@@ -10,12 +10,10 @@ import type { MemberState } from '#protocols/rest/system.ts';
 import type { Directory, MemberLoad, MemberView } from '#runtime/directory/ports.ts';
 import { LocalDirectory } from '#runtime/embedded/local-directory.ts';
 
-/** What a member knows of the logs of its partitions; a single member has none. */
+/** What is known of the logs of the partitions; a single member has none. */
 export interface LogProgress {
-  /** Position of the newest record in the log of a partition; undefined where it is not known here. */
-  lastSequence(partition: number): number | undefined;
-  /** Records a follower has not applied; undefined where it is not known here. */
-  recordsBehind(partition: number, member: string): number | undefined;
+  /** Newest record of each partition that each member has applied, or written, as far as it told in time. */
+  readonly positions: ReadonlyMap<string, ReadonlyMap<number, number>>;
   /** Why a partition takes no writes until an operator decides; undefined where nothing is wrong. */
   quarantine(partition: number): string | undefined;
 }
@@ -38,9 +36,10 @@ export interface ClusterStatusSources {
   readonly durabilityReason: string;
   /** Followers each partition ought to have. */
   readonly followersWanted: number;
-  readonly progress: LogProgress;
+  /** Asks the members; must not reject for one that does not answer. */
+  readonly progress: () => Promise<LogProgress>;
   /** Asks the servers; must not reject for one that does not answer. */
-  readonly nats: (signal: AbortSignal) => Promise<NatsView>;
+  readonly nats: () => Promise<NatsView>;
 }
 
 /** The state of the cluster as the directory of a member and its logs tell it. */
@@ -51,9 +50,12 @@ export class MemberClusterStatus implements ClusterStatus {
     this.#sources = sources;
   }
 
-  async read(signal: AbortSignal): Promise<ClusterOverview> {
+  async read(): Promise<ClusterOverview> {
     const { directory, durability, durabilityReason, followersWanted, mode } = this.#sources;
-    const { servers, remarks } = await this.#sources.nats(signal);
+    const [{ servers, remarks }, progress] = await Promise.all([
+      this.#sources.nats(),
+      this.#sources.progress(),
+    ]);
     const members = directory.members();
     return {
       mode,
@@ -62,7 +64,7 @@ export class MemberClusterStatus implements ClusterStatus {
       followersWanted,
       members: members.map((member) => this.#seen(member)),
       partitions: Array.from({ length: directory.partitions }, (_, partition) =>
-        this.#partition(partition, members),
+        this.#partition(partition, members, progress),
       ),
       natsServers: servers,
       natsRemarks: remarks,
@@ -74,20 +76,26 @@ export class MemberClusterStatus implements ClusterStatus {
     return { id, url, version, state, isSelf, load };
   }
 
-  #partition(partition: number, members: readonly MemberView[]): SeenPartition {
-    const { directory, progress } = this.#sources;
+  #partition(partition: number, members: readonly MemberView[], progress: LogProgress): SeenPartition {
+    const { directory } = this.#sources;
     const known = directory.ownerOf(partition);
     // One that is not heard of may be the owner still; nobody gets an answer from it.
     const isSilent = members.some(({ id, isSuspect }) => id === known?.id && isSuspect);
     const owner = isSilent ? undefined : known;
+    const told = [...progress.positions.values()].flatMap((positions) => positions.get(partition) ?? []);
+    const lastSequence = told.length === 0 ? undefined : Math.max(...told);
+    const recordsBehind = (member: string): number | undefined => {
+      const position = progress.positions.get(member)?.get(partition);
+      return position === undefined || lastSequence === undefined ? undefined : lastSequence - position;
+    };
     return {
       partition,
       owner: owner === undefined ? undefined : { member: owner.id, epoch: owner.epoch },
-      lastSequence: progress.lastSequence(partition),
+      lastSequence,
       followers: directory.followersOf(partition).map(({ id }) => ({
         member: id,
         isWarm: members.some((member) => member.id === id && member.warm.includes(partition)),
-        recordsBehind: progress.recordsBehind(partition, id),
+        recordsBehind: recordsBehind(id),
       })),
       quarantine: progress.quarantine(partition),
     };
@@ -132,7 +140,7 @@ export function loneClusterStatus({
     durability,
     durabilityReason: 'configured, or the best of a single member',
     followersWanted: 0,
-    progress: { lastSequence: () => undefined, recordsBehind: () => undefined, quarantine: () => undefined },
+    progress: () => Promise.resolve({ positions: new Map(), quarantine: () => undefined }),
     nats: () => Promise.resolve({ servers: [], remarks: [] }),
   });
 }

@@ -43,6 +43,11 @@ export class Subjects {
     return `${this.prefix}.heartbeat`;
   }
 
+  /** Where members are asked how far they are in the logs. */
+  get positions(): string {
+    return `${this.prefix}.position`;
+  }
+
   /** Where the changes of a partition's branches are told. */
   events(partition: number): string {
     return `${this.prefix}.event.${number(partition)}`;

@@ -23,7 +23,6 @@ export const clusterWarningSeverities = Object.freeze({
   'member-versions-differ': 'notice',
   'durability-weak': 'notice',
   'nats-unreachable': 'alarm',
-  'nats-versions-differ': 'notice',
   'nats-settings': 'notice',
 } satisfies Readonly<Record<string, WarningSeverity>>);
 
@@ -134,18 +133,5 @@ function ofNatsServers({ natsRemarks, natsServers }: ClusterOverview): ClusterWa
   const unreachable = natsServers
     .filter(({ isReachable }) => !isReachable)
     .map(({ name }) => warning('nats-unreachable', `NATS server ${name} does not answer`));
-  const versions = new Set(natsServers.flatMap(({ version }) => (version === '' ? [] : [version])));
-  const list = natsServers.map(({ name, version }) => `${name} ${version}`).join(', ');
-  return [
-    ...unreachable,
-    ...(versions.size > 1
-      ? [
-          warning(
-            'nats-versions-differ',
-            `the NATS servers have different versions (${list}): finish the upgrade`,
-          ),
-        ]
-      : []),
-    ...natsRemarks.map((remark) => warning('nats-settings', remark)),
-  ];
+  return [...unreachable, ...natsRemarks.map((remark) => warning('nats-settings', remark))];
 }

@@ -132,6 +132,7 @@ describe('npm run cluster', () => {
     for (const { followers, owner, state } of json.partitions) {
       expect([state, followers.length]).toEqual(['owned', 2]);
       expect(owner).toMatch(/^member-[123]$/);
+      for (const { records_behind } of followers) expect(records_behind).toBeGreaterThanOrEqual(0);
     }
     expect(json.nats_servers).toHaveLength(3);
     const foreign = { username: 'boss', password: 'Another-Horse-7-Battery', must_change_password: false };

@@ -24,11 +24,28 @@ async function read(members: HeardMembers, facts: Partial<ClusterStatusSources> 
     durability: 'replica-disk',
     durabilityReason: 'the NATS servers cannot flush',
     followersWanted: 2,
-    progress: {
-      lastSequence: (partition) => 100 + partition,
-      recordsBehind: (_partition, member) => (member === 'a' ? 0 : undefined),
-      quarantine: () => undefined,
-    },
+    progress: () =>
+      Promise.resolve({
+        positions: new Map([
+          [
+            'a',
+            new Map([
+              [0, 100],
+              [1, 99],
+              [2, 102],
+            ]),
+          ],
+          [
+            'b',
+            new Map([
+              [0, 100],
+              [1, 101],
+              [2, 40],
+            ]),
+          ],
+        ]),
+        quarantine: () => undefined,
+      }),
     nats: () =>
       Promise.resolve({
         servers: [{ name: 'n1', version: '2.9.10', isReachable: true, syncsAlways: false }],
@@ -36,7 +53,7 @@ async function read(members: HeardMembers, facts: Partial<ClusterStatusSources> 
       }),
     ...facts,
   });
-  return clusterJson(await status.read(new AbortController().signal));
+  return clusterJson(await status.read());
 }
 
 describe('the status of a cluster', () => {
@@ -65,7 +82,7 @@ describe('the status of a cluster', () => {
     ]);
     const followers = answer.partitions[1]?.followers ?? [];
     expect([...followers].sort((x, y) => (x.member < y.member ? -1 : 1))).toEqual([
-      { member: 'a', is_warm: true, records_behind: 0 },
+      { member: 'a', is_warm: true, records_behind: 2 },
       { member: 'c', is_warm: true, records_behind: null },
     ]);
     expect(answer.nats_servers).toEqual([
@@ -96,7 +113,7 @@ describe('the status of a cluster', () => {
   it('tells of a partition in quarantine', async () => {
     const quarantine = (partition: number) => (partition === 1 ? 'record 5 is torn' : undefined);
     const answer = await read(threeMembers(), {
-      progress: { lastSequence: () => undefined, recordsBehind: () => undefined, quarantine },
+      progress: () => Promise.resolve({ positions: new Map(), quarantine }),
     });
     expect(answer.partitions[1]).toMatchObject({ state: 'quarantined', last_sequence: null });
     expect(answer.warnings[0]).toMatchObject({ code: 'partition-quarantined', severity: 'alarm' });

@@ -10,6 +10,7 @@ describe('names in NATS', () => {
       subjects.calls('m'),
       subjects.member('m'),
       subjects.heartbeats,
+      subjects.positions,
       subjects.events(7),
       subjects.jobStream,
       subjects.jobs('mail'),

@@ -1,0 +1,79 @@
+import type { NatsConnection } from '@nats-io/transport-node';
+import type { SeenNatsServer } from '#protocols/rest/ports.ts';
+import { readServers, type ServerFacts, serverWarnings } from '#cluster/nats/server-capabilities.ts';
+import type { NatsView } from './member-cluster-status.ts';
+
+/** A monitoring page: what it said when it last answered. */
+interface Page {
+  readonly url: string;
+  known: ServerFacts | undefined;
+}
+
+/** What a page said besides of its own server. */
+interface Asked {
+  readonly jetStreamServers: number | undefined;
+}
+
+/**
+ * The NATS servers as an operator sees them: each by its monitoring page, those that do not answer included, under the
+ * name they had when they did.
+ */
+export class NatsServersView {
+  readonly #connection: NatsConnection;
+  readonly #pages: readonly Page[];
+
+  /** @param monitorUrls `[cluster] nats_monitor_urls` */
+  constructor(connection: NatsConnection, monitorUrls: readonly string[]) {
+    this.#connection = connection;
+    this.#pages = monitorUrls.map((url) => ({ url, known: undefined }));
+  }
+
+  /** Asks all pages at once; never rejects. */
+  async read(): Promise<NatsView> {
+    const asked = await Promise.all(this.#pages.map((page) => this.#ask(page)));
+    const servers = new Map<string, SeenNatsServer>();
+    const { info } = this.#connection;
+    if (info !== undefined) {
+      const name = info.server_name ?? info.server_id;
+      servers.set(name, { name, version: info.version, isReachable: true, syncsAlways: undefined });
+    }
+    for (const [index, { url, known }] of this.#pages.entries()) {
+      const name = known?.name ?? new URL(url).host;
+      servers.set(name, {
+        name,
+        version: known?.version ?? '',
+        isReachable: asked[index] !== undefined,
+        syncsAlways: known?.syncsAlways,
+      });
+    }
+    const facts = [...servers.values()].filter(({ isReachable }) => isReachable);
+    return {
+      servers: [...servers.values()].sort((a, b) => (a.name < b.name ? -1 : 1)),
+      remarks: serverWarnings({
+        servers: facts,
+        jetStreamServers: this.#jetStreamServers(asked, facts.length),
+      }),
+    };
+  }
+
+  /** How many there are; while one is down, those that are known: that one is missing is told already. */
+  #jetStreamServers(asked: readonly (Asked | undefined)[], known: number): number | undefined {
+    if (this.#pages.length === 0) return undefined;
+    const counts = asked.map((each) => each?.jetStreamServers);
+    return counts.includes(undefined) ? known : Math.max(...(counts as number[]));
+  }
+
+  async #ask(page: Page): Promise<Asked | undefined> {
+    try {
+      const { jetStreamServers, servers } = await readServers({
+        connection: this.#connection,
+        monitorUrls: [page.url],
+      });
+      // The server of the connection is there as well, and nobody knows whether that one flushes.
+      page.known = servers.find(({ syncsAlways }) => syncsAlways !== undefined) ?? page.known;
+      return { jetStreamServers };
+    } catch {
+      return undefined;
+    }
+  }
+}

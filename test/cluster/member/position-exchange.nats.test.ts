@@ -1,0 +1,87 @@
+import type { NatsConnection } from '@nats-io/transport-node';
+import { afterEach, describe, expect, it } from 'vitest';
+import { PositionExchange } from '#cluster/member/position-exchange.ts';
+import { connectToNats } from '#cluster/nats/connection.ts';
+import { systemClock } from '#runtime/base/clock.ts';
+import { sharedNatsCluster } from '#test/support/nats-cluster.ts';
+
+const cluster = sharedNatsCluster(1);
+const open: NatsConnection[] = [];
+
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((connection) => connection.close()));
+});
+
+async function connect(): Promise<NatsConnection> {
+  const connection = await connectToNats({ urls: cluster().urls, name: 'm', clock: systemClock });
+  open.push(connection);
+  return connection;
+}
+
+async function exchange(member: string, positions: [number, number][]): Promise<PositionExchange> {
+  const connection = await connect();
+  const made = new PositionExchange({
+    connection,
+    subject: 'test.position',
+    member,
+    positions: () => new Map(positions),
+  });
+  // The server knows of the subscription once it has answered something that was sent after it.
+  await connection.flush();
+  return made;
+}
+
+describe('how far members are in the logs', () => {
+  it('is told by all of them, the one that asks included', async () => {
+    const a = await exchange('a', [[0, 12]]);
+    await exchange('b', [
+      [0, 10],
+      [31, 7],
+    ]);
+    expect(await a.ask(2)).toEqual(
+      new Map([
+        ['a', new Map([[0, 12]])],
+        [
+          'b',
+          new Map([
+            [0, 10],
+            [31, 7],
+          ]),
+        ],
+      ]),
+    );
+  });
+
+  it('is told by those that answer when others are silent or have left', async () => {
+    const a = await exchange('a', [[0, 12]]);
+    const b = await exchange('b', [[0, 10]]);
+    b.close();
+    expect([...(await a.ask(5)).keys()]).toEqual(['a']);
+  });
+
+  it('is not taken from answers that are none', async () => {
+    const a = await exchange('a', []);
+    const other = await connect();
+    const answers = [
+      '',
+      'null',
+      '{"member": 3}',
+      '{"member": "c", "positions": [[0, -1], ["x", 1], [2, 3], 4]}',
+    ];
+    for (const answer of answers)
+      other.subscribe('test.position', { callback: (_error, message) => void message.respond(answer) });
+    await other.flush();
+    expect(await a.ask(5)).toEqual(
+      new Map([
+        ['a', new Map()],
+        ['c', new Map([[2, 3]])],
+      ]),
+    );
+  });
+
+  it('is not known without a connection', async () => {
+    const a = await exchange('a', [[0, 12]]);
+    await open[0]?.close();
+    expect(await a.ask(3)).toEqual(new Map());
+  });
+});

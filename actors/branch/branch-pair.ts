@@ -123,6 +123,11 @@ export class BranchPair {
     return new BranchPair(reach, heads, divergence, yield* basesOf(reach, divergence));
   }
 
+  /** Whether they met more than once last: each was merged into the other before it had what the other one made of it. */
+  get isCrossed(): boolean {
+    return this.#bases.length > 1;
+  }
+
   /** The greatest revision both have; `0-0` when there is none. */
   get commonAncestor(): Revision {
     const [newest] = this.divergence.bases;

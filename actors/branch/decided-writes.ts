@@ -102,7 +102,12 @@ export function planDecided(
   });
 }
 
-function goneWrite(workspace: string, present: NodeRecord | undefined, named: NodeRecord): PlannedWrite {
+/** A node that is not there and is noted as deleted, or goes. @param named the state that says which it is */
+export function goneWrite(
+  workspace: string,
+  present: NodeRecord | undefined,
+  named: NodeRecord,
+): PlannedWrite {
   const { id } = named.header;
   const gone = { content: undefined, translations: null, changedLocale: null, isPlaced: false } as const;
   return { workspace, id, present, operation: 'deleted', named, ...gone };

@@ -21,6 +21,8 @@ export interface MergeSides {
   readonly other: Changes;
   /** Nodes the source only reordered. */
   readonly reordered: readonly NetChange[];
+  /** As {@link MergeSides.reordered}, of the target. */
+  readonly ownReordered: readonly NetChange[];
 }
 
 /**
@@ -29,9 +31,10 @@ export interface MergeSides {
  * @throws {ServiceError} `VALIDATION_FAILED` when there are too many changes
  */
 export function* gatherSides(pair: BranchPair): Generator<undefined, MergeSides> {
-  const own = yield* gathered(pair, 'own', []);
   const reordered: NetChange[] = [];
-  return { own, other: yield* gathered(pair, 'other', reordered), reordered };
+  const ownReordered: NetChange[] = [];
+  const own = yield* gathered(pair, 'own', ownReordered);
+  return { own, other: yield* gathered(pair, 'other', reordered), reordered, ownReordered };
 }
 
 function* gathered(pair: BranchPair, side: Side, reordered: NetChange[]): Generator<undefined, Changes> {

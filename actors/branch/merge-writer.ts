@@ -1,8 +1,20 @@
-import { type DefinitionNetChange, type NetChange, sameDefinition } from '#runtime/tree/net-change.ts';
+import {
+  type DefinitionNetChange,
+  type NetChange,
+  sameContent,
+  sameDefinition,
+} from '#runtime/tree/net-change.ts';
 import { type NodeRecord, withHeader } from '#runtime/tree/node-record.ts';
 import type { DefinitionChange, NodeChange } from '#runtime/tree/revision-store.ts';
 import type { BranchPair } from './branch-pair.ts';
-import { isBelow, keepWhatStays, mergedTranslations, planDecided, retypedNodes } from './decided-writes.ts';
+import {
+  goneWrite,
+  isBelow,
+  keepWhatStays,
+  mergedTranslations,
+  planDecided,
+  retypedNodes,
+} from './decided-writes.ts';
 import { manualDefinition, requireSound } from './definitions.ts';
 import { SLICE_NODES } from './delete-node.ts';
 import type { EditScope } from './edit-scope.ts';
@@ -24,7 +36,11 @@ export class MergeWriter {
   readonly #decisions: MergeDecisions | undefined;
   /** Definitions a resolution gave. */
   readonly #manual: DefinitionNetChange[] = [];
-  readonly #ownDefinitions: DefinitionAddress[] = [];
+  readonly #reorderedThere: ReadonlyMap<string, NetChange>;
+  /** Nodes that are only noted, see {@link MergeWriter.#noteKept}; by `nodeKeyOf`. */
+  readonly #kept = new Set<string>();
+  readonly #keptDefinitions = new Set<string>();
+  readonly #ownDefinitions: DefinitionNetChange[] = [];
   #otherDefinitionsCome = false;
 
   constructor(
@@ -38,6 +54,9 @@ export class MergeWriter {
     this.#pair = pair;
     this.#sides = sides;
     this.#decisions = decisions;
+    this.#reorderedThere = new Map(
+      sides.reordered.map((change) => [nodeKeyOf(change.workspace, change.nodeId), change]),
+    );
     this.#writes = new PlannedWrites(edit, { noun: 'merge', details: { merged_from: sourceName } });
   }
 
@@ -54,14 +73,16 @@ export class MergeWriter {
   *plan(): Generator<undefined, void> {
     for (const change of this.#pair.definitionChanges('own')) {
       if (change === undefined) yield;
-      else this.#ownDefinitions.push({ kind: change.kind, name: change.name });
+      else this.#ownDefinitions.push(change);
     }
+    const theirs = new Map<string, DefinitionNetChange>();
     for (const change of this.#pair.definitionChanges('other')) {
       if (change === undefined) {
         yield;
         continue;
       }
       this.#planDefinition(change);
+      theirs.set(nodeKeyOf(change.kind, change.name), change);
     }
     yield* inSlices([...this.#sides.other.values(), ...this.#sides.reordered], (change) =>
       this.#planNode(change),
@@ -71,6 +92,14 @@ export class MergeWriter {
       const isGone = this.#decisions?.tree.has({ workspace, id: nodeId }) === false;
       if (after !== undefined && !isGone) this.#writes.follow(workspace, after);
     });
+    if (this.#pair.isCrossed) {
+      for (const change of this.#ownDefinitions) {
+        this.#noteKeptDefinition(change, theirs.get(nodeKeyOf(change.kind, change.name)));
+      }
+      yield* inSlices([...this.#sides.own.values(), ...this.#sides.ownReordered], (change) =>
+        this.#noteKept(change),
+      );
+    }
     if (this.#decisions !== undefined) {
       // Otherwise whatever moves is a change of the side that moved it.
       yield* inSlices(this.#writes.nodes, (write) => keepWhatStays(this.#writes, write));
@@ -86,7 +115,7 @@ export class MergeWriter {
       this.#edit,
       this.#pair,
       areBothChanged ? this.#ownDefinitions : [],
-      areBothChanged ? this.definitions : [],
+      areBothChanged ? this.#broughtDefinitions : [],
     );
     yield* this.#writes.write();
     schema.requireSound();
@@ -95,7 +124,8 @@ export class MergeWriter {
     }
     const own = [...this.#sides.own.values()].map(({ nodeId: id, workspace }) => ({ id, workspace }));
     // Definitions one side changed are held against the nodes the other one changed.
-    const brought = this.#ownDefinitions.length > 0 ? this.#writes.nodes : this.#decided;
+    const isBrought = ({ id, workspace }: NodeAddress): boolean => !this.#kept.has(nodeKeyOf(workspace, id));
+    const brought = this.#ownDefinitions.length > 0 ? this.#writes.nodes.filter(isBrought) : this.#decided;
     yield* this.#writes.requireValid(brought);
     if (this.#otherDefinitionsCome) yield* this.#writes.requireValid(own);
     // So are types of nodes one side changed against what the other one has below them.
@@ -105,6 +135,10 @@ export class MergeWriter {
       isBelow(retyped, workspace, this.#edit.head.byId(workspace, id)),
     );
     yield* this.#writes.requireValid(below);
+  }
+
+  get #broughtDefinitions(): readonly DefinitionAddress[] {
+    return this.definitions.filter(({ kind, name }) => !this.#keptDefinitions.has(nodeKeyOf(kind, name)));
   }
 
   /** Nodes that become something else by a decision. */
@@ -192,6 +226,46 @@ export class MergeWriter {
       isFollower: !isModified && !isReordered,
       ...(merged.given.size === 0 ? {} : { given: { translations: merged.given } }),
     });
+  }
+
+  /**
+   * Notes a node that stays as the target has it and not as the source does. The revision that made the difference
+   * may have been merged into the source already, where something else was made of it: merges see what the revisions
+   * of a side touched, and without this the other direction would not learn which of the two came out.
+   */
+  #noteKept({ before, nodeId: id, workspace }: NetChange): void {
+    if (this.#writes.of(workspace, id) !== undefined) return;
+    const present = this.#edit.head.byId(workspace, id);
+    const theirs =
+      this.#sides.other.get(nodeKeyOf(workspace, id)) ?? this.#reorderedThere.get(nodeKeyOf(workspace, id));
+    const source = theirs === undefined ? before : theirs.after;
+    const isSame = sameContent(present, source);
+    if (isSame && present?.header.orderKey === source?.header.orderKey) return;
+    this.#kept.add(nodeKeyOf(workspace, id));
+    if (present === undefined) {
+      this.#writes.set(goneWrite(workspace, undefined, source as NodeRecord));
+      return;
+    }
+    this.#writes.set({
+      workspace,
+      id,
+      present,
+      content: present,
+      translations: present.header.translations,
+      operation: isSame ? 'reordered' : 'modified',
+      changedLocale: null,
+      isPlaced: false,
+      isFollower: true,
+    });
+  }
+
+  /** As {@link MergeWriter.#noteKept}. */
+  #noteKeptDefinition(ours: DefinitionNetChange, theirs: DefinitionNetChange | undefined): void {
+    const { after, kind, name } = ours;
+    if (this.definitions.some((one) => one.kind === kind && one.name === name)) return;
+    if (sameDefinition(after, theirs === undefined ? ours.before : theirs.after)) return;
+    this.#keptDefinitions.add(nodeKeyOf(kind, name));
+    this.#writes.setDefinition({ ...ours, operation: after === undefined ? 'deleted' : 'modified' });
   }
 
   /** The target's own place for a node wins, and so does another parent it gave it. */

@@ -98,7 +98,6 @@ export class BranchRun {
   async merge(target: string, source: string): Promise<void> {
     const heads = [this.model.headOf(target), this.model.headOf(source)] as const;
     const { behind } = this.model.compareAt(...heads);
-    const before = this.model.stateOf(target);
     const outcome = this.mergeModel(...heads);
     const answer = await this.#merge(target, source, 'ThreeWay').catch(refusal);
     if (behind === 0) {
@@ -108,7 +107,7 @@ export class BranchRun {
     } else if (outcome.invalid !== undefined) {
       expect(answer, `${outcome.invalid} would not be valid`).toBe('VALIDATION_FAILED');
     } else {
-      const changes = netChanges(before, outcome.merged);
+      const { changes } = outcome;
       expect(answer).toMatchObject({
         success: true,
         conflicts: [],
@@ -137,7 +136,8 @@ export class BranchRun {
   /** What merging one revision into another comes to. */
   mergeModel(target: string, source: string): ModelMerge {
     const base = this.model.baseState(target, source, folded);
-    return merged(base, this.model.stateAt(target), this.model.stateAt(source));
+    const isCrossed = this.model.basesOf(target, source).length > 1;
+    return merged(base, this.model.stateAt(target), this.model.stateAt(source), isCrossed);
   }
 
   /** Fast-forwards where the model says that it is possible. @returns whether the target moved */
@@ -265,9 +265,12 @@ export class BranchRun {
     );
     expect(revisions.map(({ revision }) => revision)).toEqual(line);
     for (const id of everyId) {
-      const wanted = line.flatMap((revision) => {
+      const wanted = line.flatMap((revision, index) => {
         const operation = this.#touched.get(`${branch} ${revision}`)?.get(id);
-        return operation === undefined ? [] : [[revision, operation === 'deleted']];
+        // A merge may say of a node that it is gone which has not been there.
+        const wasThere = this.model.stateAt(line[index + 1] ?? '0-0').nodes.has(id);
+        if (operation === undefined || (operation === 'deleted' && !wasThere)) return [];
+        return [[revision, operation === 'deleted']];
       });
       const query = { type: 'ReadHistory', workspace, place: { id } } as const;
       const entries = await this.#family

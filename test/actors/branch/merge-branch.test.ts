@@ -169,6 +169,64 @@ describe('a merge', () => {
     expect(below).toEqual(['x1', 'y1', 'y2', 'y3', 'x3']);
   });
 
+  it('brings both sides to one order, also after they merged each other at once', async () => {
+    const [target, source] = await pair();
+    const reorder = (branch: string, path: string, targetPath: string) => {
+      const place = { workspace, place: { path }, targetPath, position: 'before' } as const;
+      return family.command(branch, { type: 'ReorderNode', ...place });
+    };
+    await reorder(target, '/c', '/a');
+    await reorder(source, '/c', '/b');
+    await family.fork(`${target}-before`, target);
+    await merge(target, source);
+    await merge(source, `${target}-before`);
+    // Each has its own order still.
+    expect([await shown(target), await shown(source)].map((nodes) => nodes.map(([id]) => id))).toEqual([
+      ['c', 'a', 'a1', 'b'],
+      ['a', 'a1', 'c', 'b'],
+    ]);
+    await merge(target, source);
+    await merge(source, target);
+    expect(await shown(source)).toEqual(await shown(target));
+  });
+
+  it('brings both sides to one content, also where each kept its own while they merged each other at once', async () => {
+    const [target, source] = await pair();
+    await define(target, 'test:Both', [{ name: 'ours', type: 'String' }]);
+    await define(source, 'test:Both', [{ name: 'theirs', type: 'String' }]);
+    await family.update(target, '/b', 'ours');
+    await family.update(source, '/b', 'theirs');
+    await family.delete(target, '/c');
+    await family.update(source, '/c', 'theirs');
+    const keepOurs = async (into: string, from: string): Promise<void> => {
+      const { conflicts } = await merge(into, from);
+      const resolutions = conflicts.map(({ node_id: nodeId }) => ({ nodeId, type: 'keep-ours' as const }));
+      const done = await family.command<MergeResult>(into, {
+        type: 'ResolveMerge',
+        source: family.actor(from),
+        sourceName: from,
+        resolutions,
+        dryRun: false,
+      });
+      expect(done.success).toBe(true);
+    };
+    // Four times at once: what was decided first is long known to both when they get to an end.
+    for (const round of [1, 2, 3, 4]) {
+      await family.fork(`${target}-${round}`, target);
+      await keepOurs(target, source);
+      await keepOurs(source, `${target}-${round}`);
+    }
+    await keepOurs(target, source);
+    expect(await family.compare(source, target)).toMatchObject({ ahead: 0 });
+    expect(await merge(source, target)).toMatchObject({ success: true });
+    expect(await shown(source)).toEqual(await shown(target));
+    const query = { type: 'ReadDefinition', kind: 'node_type', name: 'test:Both' } as const;
+    const [one, other] = await Promise.all(
+      [target, source].map((branch) => family.query<{ properties: unknown }>(branch, query)),
+    );
+    expect(one?.properties).toEqual(other?.properties);
+  });
+
   it('fast-forwards to the head of the source, with every revision of it [MERGE-005]', async () => {
     const [target, source] = await pair();
     const start = await family.head(target);

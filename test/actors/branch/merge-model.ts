@@ -37,6 +37,8 @@ export interface ModelMerge {
   /** What is wrong with it by the rules of its types; undefined when it is whole. */
   readonly invalid: string | undefined;
   readonly merged: ModelContent;
+  /** What the merge commit says it changed. */
+  readonly changes: ReadonlyMap<string, ModelOperation>;
 }
 
 /** The three contents of a merge. */
@@ -109,8 +111,17 @@ export function folded(newest: ModelContent, base: ModelContent, met: ModelConte
   return { nodes, types };
 }
 
-/** Merges what `source` made of `base` into what `target` made of it. */
-export function merged(base: ModelContent, target: ModelContent, source: ModelContent): ModelMerge {
+/**
+ * Merges what `source` made of `base` into what `target` made of it.
+ *
+ * @param isCrossed whether the base is folded of several merge bases
+ */
+export function merged(
+  base: ModelContent,
+  target: ModelContent,
+  source: ModelContent,
+  isCrossed: boolean,
+): ModelMerge {
   const sides = { base, target, source };
   const ids = idsOf(base, target, source);
   const conflicts: ModelConflict[] = [
@@ -130,7 +141,18 @@ export function merged(base: ModelContent, target: ModelContent, source: ModelCo
     entangled,
     invalid: invalidNode(content, sides),
     merged: content,
+    changes: new Map([...(isCrossed ? keptChanges(sides, content) : []), ...netChanges(target, content)]),
   };
+}
+
+/** What the target changed and keeps, and the source has otherwise. */
+function keptChanges({ base, source, target }: Sides, content: ModelContent): ModelMerge['changes'] {
+  const kept = new Map<string, ModelOperation>();
+  const own = netChanges(base, target);
+  for (const [id, operation] of netChanges(source, content)) {
+    if (own.has(id)) kept.set(id, operation === 'added' ? 'modified' : operation);
+  }
+  return kept;
 }
 
 function idsOf(...contents: readonly ModelContent[]): readonly string[] {

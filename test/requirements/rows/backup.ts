@@ -22,4 +22,6 @@ export const backupRows: readonly Requirement[] = [
   { id: 'BAK-017', document: 'design', section: 'Backup and restore', status: 'verified', theme: 'cluster', behaviour: '`/api/management/backups` and `/api/management/restores` answer 403 to whoever is no administrator of tenant `default`' },
   { id: 'BAK-018', document: 'design', section: 'Backup and restore', status: 'verified', theme: 'cluster', behaviour: 'No route writes a backup outside of `[server] backup_dir` or restores one from elsewhere: 400 `VALIDATION_FAILED`' },
   { id: 'BAK-019', document: 'design', section: 'Backup and restore', status: 'verified', theme: 'cluster', behaviour: 'A restored repository is there whole or not at all, wherever its restore is cut' },
+  { id: 'BAK-020', document: 'design', section: 'Backup and restore', status: 'verified', theme: 'cluster', behaviour: 'A backup of a single server is restored into an empty cluster, and a backup any member makes of the whole cluster into an empty data directory' },
+  { id: 'BAK-021', document: 'design', section: 'Backup and restore', status: 'verified', theme: 'cluster', behaviour: 'Every command of the documentation page on backups does what it says' },
 ];

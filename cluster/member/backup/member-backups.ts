@@ -29,7 +29,7 @@ import type { Queue } from '#runtime/jobs/ports.ts';
 import type { Log } from '#runtime/telemetry/log-context.ts';
 import { partOf } from '../part-names.ts';
 import { requireEmpty, restoreEverything } from './restore-everything.ts';
-import { makeRepository, type RestoreEnvironment } from './restore-repository.ts';
+import { discardActors, makeRepository, type RestoreEnvironment } from './restore-repository.ts';
 import { findRepository, takeBackup } from './take-backup.ts';
 
 /** Restores that are remembered when they are over. */
@@ -342,7 +342,7 @@ async function restoreRepository(
   source: BackupRepository,
   target: NamedRepository,
 ): Promise<void> {
-  const { lifecycle, router } = environment;
+  const { router } = environment;
   const { name, owner, tenant, uid } = await makeRepository(environment, source, target);
   const command: RegisterRepository = { type: 'RegisterRepository', repositoryId: name, uid };
   try {
@@ -350,7 +350,7 @@ async function restoreRepository(
   } catch (error) {
     // Where nobody knows what became of it, the next start removes what is not known.
     const isCertain = error instanceof ServiceError && error.entry.status < 500;
-    if (isCertain) await lifecycle.destroyUnder(owner);
+    if (isCertain) await discardActors(environment, owner);
     throw error;
   }
 }

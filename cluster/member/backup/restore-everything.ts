@@ -13,6 +13,7 @@ import type { Write } from '#runtime/log/log-entry.ts';
 import { sendRows } from './import-actor.ts';
 import {
   asDamage,
+  discardActors,
   type MadeRepository,
   makeRepository,
   type RestoreEnvironment,
@@ -61,13 +62,10 @@ export async function restoreEverything(environment: RestoreEnvironment): Promis
 }
 
 /** In a cluster the actors of a tenant live in several partitions: one owner at a time. */
-async function discard(
-  { lifecycle, reader }: RestoreEnvironment,
-  made: readonly MadeRepository[],
-): Promise<void> {
-  for (const { owner } of made) await lifecycle.destroyUnder(owner);
-  for (const tenant of reader.manifest.tenants) {
-    if (tenant !== SYSTEM_TENANT) await lifecycle.destroyUnder(actorId(tenant, 'tenant'));
+async function discard(environment: RestoreEnvironment, made: readonly MadeRepository[]): Promise<void> {
+  for (const { owner } of made) await discardActors(environment, owner);
+  for (const tenant of environment.reader.manifest.tenants) {
+    if (tenant !== SYSTEM_TENANT) await discardActors(environment, actorId(tenant, 'tenant'));
   }
 }
 

@@ -62,9 +62,17 @@ export async function makeRepository(
     await new RepositoryMaker(environment, source, target, owner).make();
     return { ...target, uid, owner };
   } catch (error) {
-    await environment.lifecycle.destroyUnder(owner);
+    await discardActors(environment, owner);
     throw asDamage(environment.reader, error);
   }
+}
+
+/** Removes what was made under an owner. What cannot be removed now is removed by a start; why it was made in vain counts. */
+export async function discardActors(
+  { lifecycle }: Pick<RestoreEnvironment, 'lifecycle'>,
+  owner: string,
+): Promise<void> {
+  await lifecycle.destroyUnder(owner).catch(() => {});
 }
 
 /** What does not verify although its file does was so when it was copied. */

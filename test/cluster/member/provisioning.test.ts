@@ -114,6 +114,19 @@ describe('MemberProvisioning', () => {
     expect(parts()).toEqual([`blog~${uid}`]);
   });
 
+  it('sweeps away tenants that are not registered, as a restore that was cut leaves them', async () => {
+    await create();
+    for (const left of ['half/tenant', 'half/blog~0000000000/repository']) {
+      mkdirSync(join(fixture.folder, 'actors', left), { recursive: true });
+    }
+    const register = { type: 'RegisterTenant', tenantId: 'acme', metadata: {}, admin };
+    await fixture.command('default/tenant', register, callers.admin);
+    await provisioning.finishTenants();
+    expect(await provisioning.sweep()).toEqual(['half']);
+    expect(fixture.host.namesUnder('').filter((name) => !name.startsWith('.'))).toEqual(['acme', 'default']);
+    expect(await provisioning.sweep()).toEqual([]);
+  });
+
   it('finishes a tenant whose making was interrupted', async () => {
     const register = { type: 'RegisterTenant', tenantId: 'acme', metadata: {}, admin };
     await fixture.command('default/tenant', register, callers.admin);

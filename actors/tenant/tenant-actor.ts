@@ -2,13 +2,7 @@ import { requireAdministrator } from '#runtime/access/policy.ts';
 import type { AccessFlags } from '#runtime/access/principal.ts';
 import { SYSTEM_TENANT } from '#runtime/access/system-tenant.ts';
 import { unreachable } from '#runtime/base/assert.ts';
-import type {
-  ActorBehaviour,
-  ActorKind,
-  Caller,
-  QueryContext,
-  Turn,
-} from '#runtime/commit/behaviour.ts';
+import type { ActorBehaviour, ActorKind, Caller, QueryContext, Turn } from '#runtime/commit/behaviour.ts';
 import {
   listRecords,
   readRecord,

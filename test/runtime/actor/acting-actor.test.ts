@@ -26,7 +26,10 @@ class Acting implements ActorBehaviour {
   }
 
   execute(command: Command, turn: Turn): unknown {
-    if (command === 'Count') return void (this.count += 1);
+    if (command === 'Count') {
+      this.count += 1;
+      return undefined;
+    }
     if (command === 'Answer') return this.#owed?.answer(turn, 'answered');
     this.#owed = new OwedReply();
     return this.#owed;

@@ -1,12 +1,16 @@
 import { expect } from 'vitest';
 import type { MergeConflict, MergeResult } from '#actors/branch/merge-messages.ts';
+import type { BranchCommand, CommitOperation } from '#actors/branch/messages.ts';
 import type { JsonObject } from '#runtime/content/json-value.ts';
 import { parseRevision } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { type BranchFamily, WORKSPACE } from '#test/support/branch-family.ts';
 import type { NodeObject } from '#test/support/branch-fixture.ts';
 import {
+  type Edited,
   edited,
+  editedTogether,
+  invalidity,
   MODEL_ROOT,
   type ModelContent,
   type ModelEdit,
@@ -14,9 +18,19 @@ import {
   pathOf,
 } from './content-model.ts';
 import { HistoryModel } from './history-model.ts';
-import { emptyContent, folded, merged, type ModelMerge, netChanges } from './merge-model.ts';
-import { at, editFrom, everyId, ITEM, names, typeFrom, typeOf, type WorkloadStep } from './workload-step.ts';
-import { commandOf, definitionOf, flat, seen, treeOf } from './workload-wire.ts';
+import { emptyContent, folded, merged, type ModelMerge, netChanges, settled } from './merge-model.ts';
+import {
+  at,
+  editFrom,
+  editsFrom,
+  everyId,
+  ITEM,
+  names,
+  typeFrom,
+  typeOf,
+  type WorkloadStep,
+} from './workload-step.ts';
+import { commandOf, definitionOf, flat, operationOf, seen, treeOf } from './workload-wire.ts';
 
 const workspace = WORKSPACE;
 
@@ -75,6 +89,8 @@ export class BranchRun {
         return this.fork(branch, step.flag, step.node);
       case 'rewind':
         return this.#rewind(branch, step.node);
+      case 'commit':
+        return this.#commit(branch, editsFrom(step, this.model.stateOf(branch)));
       case 'sweep':
         return this.#sweep(branch, 1 + step.node);
       case 'merge':
@@ -82,7 +98,7 @@ export class BranchRun {
       case 'forward': {
         const source = at(this.branches, step.other);
         if (source === branch) return;
-        if (step.do === 'merge') await this.merge(branch, source);
+        if (step.do === 'merge') await this.merge(branch, source, step.flag);
         else if (step.do === 'cross') await this.#cross(branch, source);
         else await this.forward(branch, source);
         return;
@@ -94,8 +110,12 @@ export class BranchRun {
     }
   }
 
-  /** Merges with conflicts or without, as the model says. */
-  async merge(target: string, source: string): Promise<void> {
+  /**
+   * Merges with conflicts or without, as the model says.
+   *
+   * @param isSettled conflicts are settled for the target, where that is a matter of single nodes
+   */
+  async merge(target: string, source: string, isSettled = false): Promise<void> {
     const heads = [this.model.headOf(target), this.model.headOf(source)] as const;
     const { behind } = this.model.compareAt(...heads);
     const outcome = this.mergeModel(...heads);
@@ -103,7 +123,8 @@ export class BranchRun {
     if (behind === 0) {
       expect(answer).toMatchObject({ success: true, nodes_changed: 0, head: heads[0] });
     } else if (outcome.conflicts.length > 0 || outcome.clashes.length > 0) {
-      expectConflicts(answer, outcome);
+      const { conflicts } = expectConflicts(answer, outcome);
+      if (isSettled) await this.#settle(target, source, conflicts, outcome);
     } else if (outcome.invalid !== undefined) {
       expect(answer, `${outcome.invalid} would not be valid`).toBe('VALIDATION_FAILED');
     } else {
@@ -123,6 +144,35 @@ export class BranchRun {
     await this.checkHead(target);
   }
 
+  /** Settles conflicts for the target. Left alone are those that reach further than the nodes they name. */
+  async #settle(
+    target: string,
+    source: string,
+    conflicts: readonly MergeConflict[],
+    outcome: ModelMerge,
+  ): Promise<void> {
+    const heads = [this.model.headOf(target), this.model.headOf(source)] as const;
+    const { nodes, types } = outcome.merged;
+    // A node that is kept against its deletion keeps what was deleted with it.
+    const isKept = conflicts.some((one) => one.conflict_type === 'DeletedBySourceModifiedByTarget');
+    const isWide = isKept || outcome.clashes.length > 0 || conflicts.length !== outcome.conflicts.length;
+    const isOfTypes = [...heads.map((head) => this.model.stateAt(head)), outcome.sides.base].some(
+      (content) => JSON.stringify([...content.types]) !== JSON.stringify([...types]),
+    );
+    const isInvalid = [...nodes.values()].some((node) => invalidity(outcome.merged, node) !== undefined);
+    if (isWide || isOfTypes || isInvalid) return;
+    const resolutions = conflicts.map(({ node_id: nodeId, translation_locale: locale }) => {
+      return { nodeId, ...(locale === undefined ? {} : { locale }), type: 'keep-ours' as const };
+    });
+    const from = { source: this.#family.actor(source), sourceName: source };
+    const command: BranchCommand = { type: 'ResolveMerge', ...from, resolutions, dryRun: false };
+    const { changes, content } = settled(outcome);
+    const answer = await this.#family.command<MergeResult>(target, command);
+    expect(answer).toMatchObject({ success: true, conflicts: [], nodes_changed: changes.size });
+    this.model.commit(target, answer.head, content, heads[1]);
+    this.#touched.set(`${target} ${answer.head}`, changes);
+  }
+
   /** Merges two branches into each other, both as they were before; they have two merge bases then. */
   async #cross(one: string, other: string): Promise<void> {
     this.#crossed += 1;
@@ -137,7 +187,12 @@ export class BranchRun {
   mergeModel(target: string, source: string): ModelMerge {
     const base = this.model.baseState(target, source, folded);
     const isCrossed = this.model.basesOf(target, source).length > 1;
-    return merged(base, this.model.stateAt(target), this.model.stateAt(source), isCrossed);
+    return merged({
+      base,
+      target: this.model.stateAt(target),
+      source: this.model.stateAt(source),
+      isCrossed,
+    });
   }
 
   /** Fast-forwards where the model says that it is possible. @returns whether the target moved */
@@ -293,20 +348,39 @@ export class BranchRun {
     const after = this.model.stateOf(branch);
     const wanted = [...netChanges(before, after)]
       .filter(([, operation]) => operation !== 'reordered')
-      .map(([id, operation]) => [id, operation, pathOf((after.nodes.has(id) ? after : before).nodes, id)]);
+      .map(([id, operation]) => {
+        // Of several bases there may be no tree to be made.
+        const path = pathOf((after.nodes.has(id) ? after : before).nodes, id) ?? expect.any(String);
+        return [id, operation, path];
+      });
     expect(flat(found), pair).toEqual(wanted.sort());
   }
 
-  async #edit(branch: string, edit: ModelEdit): Promise<void> {
+  #edit(branch: string, edit: ModelEdit): Promise<void> {
     const content = this.model.stateOf(branch);
-    const wanted = edited(content, edit);
-    const answer = await this.#family
-      .command<{ revision: string | null }>(branch, commandOf(edit, content))
-      .catch(refusal);
-    if (typeof answer === 'string') expect(wanted, JSON.stringify(edit)).toBe('refused');
-    else if (answer.revision === null) expect(wanted, JSON.stringify(edit)).toBe('nothing');
+    return this.#write(branch, commandOf(edit, content), edited(content, edit));
+  }
+
+  async #commit(branch: string, edits: readonly ModelEdit[]): Promise<void> {
+    if (edits.length === 0) return;
+    const operations: CommitOperation[] = [];
+    let content = this.model.stateOf(branch);
+    for (const edit of edits) {
+      operations.push(operationOf(edit, content));
+      const done = edited(content, edit);
+      if (typeof done !== 'string') content = done.content;
+    }
+    const commit = { message: 'several' };
+    const command = { type: 'CommitOperations', workspace, commit, operations } as const;
+    await this.#write(branch, command, editedTogether(this.model.stateOf(branch), edits));
+  }
+
+  async #write(branch: string, command: BranchCommand, wanted: Edited): Promise<void> {
+    const answer = await this.#family.command<{ revision: string | null }>(branch, command).catch(refusal);
+    if (typeof answer === 'string') expect(wanted, JSON.stringify(command)).toBe('refused');
+    else if (answer.revision === null) expect(wanted, JSON.stringify(command)).toBe('nothing');
     else {
-      if (typeof wanted === 'string') throw new Error(`${JSON.stringify(edit)} was done, not ${wanted}`);
+      if (typeof wanted === 'string') throw new Error(`${JSON.stringify(command)} was done, not ${wanted}`);
       this.model.commit(branch, answer.revision, wanted.content);
       this.#touched.set(`${branch} ${answer.revision}`, wanted.touched);
       return;
@@ -390,7 +464,7 @@ function missing(error: unknown): undefined {
 export function expectConflicts(
   answer: MergeResult | string,
   { clashes, conflicts, entangled }: ModelMerge,
-): void {
+): MergeResult {
   if (typeof answer === 'string') throw new Error(`${answer}, not ${JSON.stringify({ clashes, conflicts })}`);
   expect(answer).toMatchObject({ success: false, nodes_changed: 0 });
   const text = ({
@@ -417,6 +491,7 @@ export function expectConflicts(
     clashes.filter(({ ids }) => !ids.some((id) => named.has(id))),
     'clashes that were not found',
   ).toEqual([]);
+  return answer;
 }
 
 function ofWire(conflict: MergeConflict): { id: string; path: string; kind: string; locale?: string } {

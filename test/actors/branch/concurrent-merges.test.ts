@@ -167,7 +167,12 @@ class Crowd {
   #mergeModel(target: string, source: string): ModelMerge {
     const base = this.model.baseState(target, source, folded);
     const isCrossed = this.model.basesOf(target, source).length > 1;
-    return merged(base, this.model.stateAt(target), this.model.stateAt(source), isCrossed);
+    return merged({
+      base,
+      target: this.model.stateAt(target),
+      source: this.model.stateAt(source),
+      isCrossed,
+    });
   }
 
   async #repeat(goesOn: () => boolean, work: () => Promise<void>): Promise<void> {

@@ -128,6 +128,31 @@ export function edited(content: ModelContent, edit: ModelEdit): Edited {
   }
 }
 
+/** Carries edits out in order as one revision: all or none. An update leaves a code it does not give as it was. */
+export function editedTogether(content: ModelContent, edits: readonly ModelEdit[]): Edited {
+  let present = content;
+  const touched = new Map<string, ModelOperation>();
+  for (const given of edits) {
+    const code = given.do === 'update' ? (given.code ?? present.nodes.get(given.id)?.code ?? null) : null;
+    const done = edited(present, given.do === 'update' ? { ...given, code } : given);
+    if (done === 'refused') return 'refused';
+    if (done === 'nothing') continue;
+    present = done.content;
+    for (const [id, operation] of done.touched) {
+      const earlier = touched.get(id);
+      if (earlier === 'added' && operation === 'deleted') touched.delete(id);
+      else touched.set(id, together(earlier, operation));
+    }
+  }
+  return touched.size === 0 ? 'nothing' : { content: present, touched };
+}
+
+/** What two operations on a node come to, one after the other. */
+function together(earlier: ModelOperation | undefined, now: ModelOperation): ModelOperation {
+  if (earlier === undefined || earlier === 'reordered' || now === 'deleted') return now;
+  return earlier === 'deleted' ? 'modified' : earlier;
+}
+
 /** What keeps a node from being stored; undefined when nothing does. */
 export function invalidity(content: ModelContent, node: ModelNode): string | undefined {
   if (node.nodeType === FOLDER) return undefined;

@@ -37,15 +37,18 @@ export interface ModelMerge {
   /** What is wrong with it by the rules of its types; undefined when it is whole. */
   readonly invalid: string | undefined;
   readonly merged: ModelContent;
+  readonly sides: MergeSides;
   /** What the merge commit says it changed. */
   readonly changes: ReadonlyMap<string, ModelOperation>;
 }
 
 /** The three contents of a merge. */
-interface Sides {
+export interface MergeSides {
   readonly base: ModelContent;
   readonly target: ModelContent;
   readonly source: ModelContent;
+  /** Whether the base is folded of several merge bases. */
+  readonly isCrossed: boolean;
 }
 
 type Nodes = ModelContent['nodes'];
@@ -111,18 +114,9 @@ export function folded(newest: ModelContent, base: ModelContent, met: ModelConte
   return { nodes, types };
 }
 
-/**
- * Merges what `source` made of `base` into what `target` made of it.
- *
- * @param isCrossed whether the base is folded of several merge bases
- */
-export function merged(
-  base: ModelContent,
-  target: ModelContent,
-  source: ModelContent,
-  isCrossed: boolean,
-): ModelMerge {
-  const sides = { base, target, source };
+/** Merges what the source made of the base into what the target made of it. */
+export function merged(sides: MergeSides): ModelMerge {
+  const { base, source, target } = sides;
   const ids = idsOf(base, target, source);
   const conflicts: ModelConflict[] = [
     ...ids.flatMap((id) => aspectConflicts(id, sides)),
@@ -141,18 +135,45 @@ export function merged(
     entangled,
     invalid: invalidNode(content, sides),
     merged: content,
-    changes: new Map([...(isCrossed ? keptChanges(sides, content) : []), ...netChanges(target, content)]),
+    sides,
+    changes: changesOf(sides, content),
   };
 }
 
-/** What the target changed and keeps, and the source has otherwise. */
-function keptChanges({ base, source, target }: Sides, content: ModelContent): ModelMerge['changes'] {
-  const kept = new Map<string, ModelOperation>();
-  const own = netChanges(base, target);
-  for (const [id, operation] of netChanges(source, content)) {
-    if (own.has(id)) kept.set(id, operation === 'added' ? 'modified' : operation);
+/** What comes out when every conflict is settled for the target: its nodes keep their places, too. */
+export function settled(outcome: ModelMerge): {
+  readonly content: ModelContent;
+  readonly changes: ReadonlyMap<string, ModelOperation>;
+} {
+  const nodes = new Map(outcome.merged.nodes);
+  for (const { id, locale } of outcome.conflicts) {
+    const [node, ours] = [nodes.get(id), outcome.sides.target.nodes.get(id)];
+    if (locale === undefined && node !== undefined && ours !== undefined)
+      nodes.set(id, { ...node, orderKey: ours.orderKey });
   }
-  return kept;
+  const content = { ...outcome.merged, nodes };
+  const changes = new Map(changesOf(outcome.sides, content));
+  const { base, source, target } = outcome.sides;
+  // What the source moved along with a node that stays was to be written, too.
+  for (const id of source.nodes.keys()) {
+    const isBrought = isNodeChanged(id, base, source) && !isNodeChanged(id, base, target);
+    if (isBrought && target.nodes.has(id) && !changes.has(id)) changes.set(id, 'modified');
+  }
+  for (const { id } of outcome.conflicts) changes.set(id, nodes.has(id) ? 'modified' : 'deleted');
+  return { content, changes };
+}
+
+/** What a merge commit says it changed: over several bases also what the target keeps and the source has otherwise. */
+function changesOf(
+  { base, isCrossed, source, target }: MergeSides,
+  content: ModelContent,
+): ReadonlyMap<string, ModelOperation> {
+  const changes = new Map<string, ModelOperation>();
+  const own = netChanges(base, target);
+  for (const [id, operation] of isCrossed ? netChanges(source, content) : []) {
+    if (own.has(id)) changes.set(id, operation === 'added' ? 'modified' : operation);
+  }
+  return new Map([...changes, ...netChanges(target, content)]);
 }
 
 function idsOf(...contents: readonly ModelContent[]): readonly string[] {
@@ -181,7 +202,7 @@ function isSamePlace(a: ModelNode | undefined, b: ModelNode | undefined): boolea
   return a?.parentId === b?.parentId && a?.orderKey === b?.orderKey;
 }
 
-function aspectConflicts(id: string, { base, source, target }: Sides): readonly ModelConflict[] {
+function aspectConflicts(id: string, { base, source, target }: MergeSides): readonly ModelConflict[] {
   const isThere = { base: base.nodes.has(id), source: source.nodes.has(id), target: target.nodes.has(id) };
   const path = pathOf(isThere.target ? target.nodes : source.nodes, id) as string;
   if (!isThere.target && !isThere.source) return [];
@@ -206,7 +227,11 @@ function aspectConflicts(id: string, { base, source, target }: Sides): readonly 
 }
 
 /** Where only one side has something to see in the locale, the other one took it away. */
-function localeKind(id: string, locale: string, { base, source, target }: Sides): string {
+function localeKind(
+  id: string,
+  locale: string,
+  { base, source, target }: Omit<MergeSides, 'isCrossed'>,
+): string {
   const isShown = ({ nodes }: ModelContent): boolean => nodes.get(id)?.locales[locale]?.isHidden === false;
   if (isShown(target) && !isShown(source)) return 'DeletedBySourceModifiedByTarget';
   if (!isShown(target) && isShown(source)) return 'ModifiedBySourceDeletedByTarget';
@@ -238,13 +263,13 @@ function setType(types: Map<string, unknown>, name: string, from: ModelContent):
   else types.set(name, type);
 }
 
-function typeConflicts({ base, source, target }: Sides): readonly ModelConflict[] {
+function typeConflicts({ base, source, target }: MergeSides): readonly ModelConflict[] {
   return [...namesOf(base, source, target)]
     .filter((name) => new Set([base, source, target].map((content) => typeText(content, name))).size === 3)
     .map((name) => ({ id: `node_type:${name}`, path: `/node_type/${name}`, kind: 'BothModified' }));
 }
 
-function mergedTypes({ base, source, target }: Sides): ModelContent['types'] {
+function mergedTypes({ base, source, target }: MergeSides): ModelContent['types'] {
   const types = new Map(target.types);
   for (const name of namesOf(base, source)) {
     if (typeText(base, name) === typeText(target, name)) setType(types, name, source);
@@ -254,7 +279,7 @@ function mergedTypes({ base, source, target }: Sides): ModelContent['types'] {
 
 type Winner = 'target' | 'source';
 
-function mergedNodes(ids: readonly string[], sides: Sides, winner: Winner): Map<string, ModelNode> {
+function mergedNodes(ids: readonly string[], sides: MergeSides, winner: Winner): Map<string, ModelNode> {
   const nodes = new Map<string, ModelNode>();
   for (const id of ids) {
     const node = mergedNode(id, sides, winner);
@@ -264,7 +289,7 @@ function mergedNodes(ids: readonly string[], sides: Sides, winner: Winner): Map<
 }
 
 /** A node aspect by aspect, that of the winner where both changed it. Its place is settled later. */
-function mergedNode(id: string, { base, source, target }: Sides, winner: Winner): ModelNode | undefined {
+function mergedNode(id: string, { base, source, target }: MergeSides, winner: Winner): ModelNode | undefined {
   const [old, ours, theirs] = [base.nodes.get(id), target.nodes.get(id), source.nodes.get(id)];
   if (old === undefined && ours === undefined) return theirs;
   if (old !== undefined && ours === undefined) return undefined;
@@ -282,7 +307,7 @@ function mergedNode(id: string, { base, source, target }: Sides, winner: Winner)
 }
 
 /** Clashes of other ways to settle the conflicts: the source wins, or what one side deleted is kept. */
-function possibleClashes(ids: readonly string[], sides: Sides): readonly ModelClash[] {
+function possibleClashes(ids: readonly string[], sides: MergeSides): readonly ModelClash[] {
   return (['target', 'source'] as const).flatMap((winner) => {
     const nodes = mergedNodes(ids, sides, winner);
     const found = clashesIn(nodes);
@@ -295,7 +320,7 @@ function possibleClashes(ids: readonly string[], sides: Sides): readonly ModelCl
 }
 
 /** Gives the nodes that the source put somewhere their place there, or one right behind it. */
-function placeSourceNodes(nodes: Map<string, ModelNode>, { base, source, target }: Sides): void {
+function placeSourceNodes(nodes: Map<string, ModelNode>, { base, source, target }: MergeSides): void {
   const placed = [...nodes.values()].filter(({ id, parentId }) => {
     const [old, ours, theirs] = [base.nodes.get(id), target.nodes.get(id), source.nodes.get(id)];
     if (theirs === undefined) return false;
@@ -358,7 +383,7 @@ function circleThrough(nodes: Nodes, id: string): readonly string[] | undefined 
  *
  * @returns the id of a node that would not be valid
  */
-function invalidNode(content: ModelContent, { base, source, target }: Sides): string | undefined {
+function invalidNode(content: ModelContent, { base, source, target }: MergeSides): string | undefined {
   const names = [...namesOf(base, source, target)];
   const isTypeChanged = names.some((name) => typeText(base, name) !== typeText(target, name));
   const areTypesBrought = names.some((name) => typeText(target, name) !== typeText(content, name));

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import {
+  edited,
   FOLDER,
   MODEL_ROOT,
   type ModelContent,
@@ -12,7 +13,7 @@ import {
 export const ITEM = 'test:Item';
 
 /** What a step may do to a branch as such; everything else is a {@link ModelEdit}. */
-type BranchAction = 'fork' | 'rewind' | 'merge' | 'cross' | 'forward' | 'sweep';
+type BranchAction = 'fork' | 'rewind' | 'merge' | 'cross' | 'forward' | 'sweep' | 'commit';
 
 /** One thing that happens. Numbers pick among what is there when the step is taken. */
 export interface WorkloadStep {
@@ -47,6 +48,7 @@ const weights: Readonly<Record<WorkloadStep['do'], number>> = {
   cross: 5,
   forward: 5,
   sweep: 1,
+  commit: 5,
 };
 
 const pick = fc.nat({ max: 11 });
@@ -142,4 +144,22 @@ export function editFrom(
 
 function codeFor(id: string, { other }: WorkloadStep): string | null {
   return typeOf(id) === FOLDER ? null : at(codes, other);
+}
+
+const committed = ['create', 'update', 'delete', 'move', 'rename'] as const;
+
+/** The edits of a step that makes one revision of several, each on what those before it leave. */
+export function editsFrom(step: WorkloadStep, content: ModelContent): readonly ModelEdit[] {
+  const edits: ModelEdit[] = [];
+  let present = content;
+  for (let index = 0; index < 2 + (step.other % 2); index++) {
+    const { node, other, word } = step;
+    const varied = { ...step, node: node + index * word, other: other + index, word: word + index };
+    const edit = editFrom(varied, at(committed, node + other * (index + 1)), present);
+    if (edit === undefined) continue;
+    edits.push(edit);
+    const done = edited(present, edit);
+    if (typeof done !== 'string') present = done.content;
+  }
+  return edits;
 }

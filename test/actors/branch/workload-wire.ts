@@ -1,4 +1,4 @@
-import type { BranchCommand } from '#actors/branch/messages.ts';
+import type { BranchCommand, CommitOperation } from '#actors/branch/messages.ts';
 import type { JsonObject } from '#runtime/content/json-value.ts';
 import { type Difference, WORKSPACE } from '#test/support/branch-family.ts';
 import type { NodeObject } from '#test/support/branch-fixture.ts';
@@ -64,6 +64,26 @@ export function commandOf(edit: ModelEdit, { nodes }: ModelContent): BranchComma
       return { type: 'ChangeLocale', ...on, locale: edit.locale, change: 'delete-translation' };
     default:
       return { type: 'ChangeLocale', ...on, locale: edit.locale, change: edit.do };
+  }
+}
+
+/** The operation of a commit that carries an edit out. */
+export function operationOf(edit: ModelEdit, content: ModelContent): CommitOperation {
+  const command = commandOf(edit, content);
+  const nodeId = 'id' in edit ? edit.id : '';
+  switch (command.type) {
+    case 'CreateNode':
+      return { type: 'create', parentPath: command.parentPath, node: command.node };
+    case 'UpdateNode':
+      return { type: 'update', nodeId, properties: command.properties ?? {} };
+    case 'DeleteNode':
+      return { type: 'delete', nodeId };
+    case 'MoveNode':
+      return { type: 'move', nodeId, newPath: command.targetPath };
+    case 'RenameNode':
+      return { type: 'rename', nodeId, newName: command.newName };
+    default:
+      throw new Error(`no operation does what ${command.type} does`);
   }
 }
 

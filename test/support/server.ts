@@ -9,6 +9,7 @@ import { loadOptions } from '#runtime/config/load-options.ts';
 import type { JobHandler } from '#runtime/jobs/job-handler.ts';
 import { createLog } from '#runtime/telemetry/log-context.ts';
 import { HttpClient, type TestRequest, type TestResponse } from './http-client.ts';
+import { TestClock } from './test-clock.ts';
 
 /** Password of `admin` in every test server. */
 export const ADMIN_PASSWORD = 'Correct-Horse-9-Battery';
@@ -48,6 +49,9 @@ export interface TestServer {
   restart(): Promise<void>;
   close(): Promise<void>;
 }
+
+/** Steps in which a clock of a test goes on while a server stops, in milliseconds. */
+const PASSING_MS = 5;
 
 /** How long a test server waits for requests under way when it is closed, in milliseconds. */
 const GRACE_MS = 2_000;
@@ -160,8 +164,23 @@ class InProcessServer implements TestServer {
   async #stop(): Promise<void> {
     this.#client?.close();
     this.#client = undefined;
-    await this.#member?.drain(GRACE_MS);
+    await this.#passingTime(this.#member?.drain(GRACE_MS));
     this.#member = undefined;
+  }
+
+  /** Waits for something that waits for time: where a test owns the clock it goes on by itself meanwhile. */
+  async #passingTime(work: Promise<void> | undefined): Promise<void> {
+    const { clock } = this.#settings;
+    let isOver = false;
+    const done = Promise.resolve(work).finally(() => {
+      isOver = true;
+    });
+    while (clock instanceof TestClock && !isOver) {
+      clock.advance(PASSING_MS);
+      // The disk takes its own time.
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+    await done;
   }
 }
 

@@ -179,7 +179,7 @@ describe('the revert of revisions', () => {
         expect(await revert([result.head])).toMatchObject({ success: true });
         expect(await content()).toEqual(moments.at(-1)?.content);
       }),
-      { numRuns: 60 },
+      { numRuns: 30 },
     );
     await branch.inspect((reader) => expect(findDamage(reader)).toEqual([]));
   });
@@ -204,7 +204,7 @@ describe('the revert of revisions', () => {
         }
         expect(await content()).toEqual(before);
       }),
-      { numRuns: 80 },
+      { numRuns: 40 },
     );
     expect([done > 0, stopped > 0]).toEqual([true, true]);
     await branch.inspect((reader) => expect(findDamage(reader)).toEqual([]));
@@ -234,7 +234,7 @@ describe('the revert of revisions', () => {
         expect(unordered(await content())).toEqual(wanted);
         compared += 1;
       }),
-      { numRuns: 60, examples: [[publishedTwice, 797_404_302]] },
+      { numRuns: 25, examples: [[publishedTwice, 797_404_302]] },
     );
     expect(compared).toBeGreaterThan(0);
   });

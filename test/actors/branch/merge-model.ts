@@ -157,9 +157,13 @@ export function settled(outcome: ModelMerge): {
   // What the source moved along with a node that stays was to be written, too.
   for (const id of source.nodes.keys()) {
     const isBrought = isNodeChanged(id, base, source) && !isNodeChanged(id, base, target);
-    if (isBrought && target.nodes.has(id) && !changes.has(id)) changes.set(id, 'modified');
+    if (isBrought && target.nodes.has(id)) changes.set(id, 'modified');
   }
-  for (const { id } of outcome.conflicts) changes.set(id, nodes.has(id) ? 'modified' : 'deleted');
+  for (const { id, locale } of outcome.conflicts) {
+    // A place that the source gave a node comes, whatever is decided about a locale.
+    if (locale !== undefined && netChanges(target, content).get(id) === 'reordered') continue;
+    changes.set(id, nodes.has(id) ? 'modified' : 'deleted');
+  }
   return { content, changes };
 }
 

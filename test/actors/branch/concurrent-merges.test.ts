@@ -339,4 +339,76 @@ describe('writers on both branches', () => {
     );
     for (const count of Object.values(total)) expect(count).toBeGreaterThan(0);
   });
+
+  /** A branch with some nodes, and a fork of it that has many more, then some others instead. */
+  async function apart(name: string): Promise<{ target: string; source: string; heads: readonly string[] }> {
+    const [target, source] = [`${name}-target`, `${name}-source`];
+    await family.fork(target, 'main');
+    await family.create(target, '/f', '', 'f');
+    await family.fork(source, target);
+    await family.update(target, '/f', 'ours');
+    const start = await family.head(source);
+    const heads: string[] = [];
+    for (const kind of ['one', 'two']) {
+      await family.command(source, { type: 'MoveHead', revision: start });
+      const operations = Array.from({ length: AHEAD }, (_, index) => {
+        const id = `${kind}${index}`;
+        const node = { id, name: id, nodeType: FOLDER, properties: { title: kind } };
+        return { type: 'create' as const, parentPath: '/f', node };
+      });
+      const commit = { message: kind };
+      const written = { type: 'CommitOperations', workspace, commit, operations } as const;
+      heads.push((await family.command(source, written)).revision as string);
+    }
+    return { target, source, heads };
+  }
+  const merge = (target: string, source: string): Promise<MergeResult> =>
+    family.command(target, {
+      type: 'MergeBranch',
+      source: family.actor(source),
+      sourceName: source,
+      strategy: 'ThreeWay',
+      dryRun: false,
+    });
+  const titles = async (branch: string): Promise<readonly unknown[]> => {
+    const query = { type: 'ReadTree', workspace, place: { path: '/f' }, levels: 1, form: 'flat' } as const;
+    const nodes = await family.query<readonly NodeObject[]>(branch, query);
+    return nodes.filter(({ path }) => path !== '/f').map(({ properties }) => properties.title);
+  };
+
+  it('moving the head of the source meanwhile get the merge of the head it names', async () => {
+    const { heads, source, target } = await apart('moved');
+    let isMerging = true;
+    const merged = merge(target, source).finally(() => {
+      isMerging = false;
+    });
+    let moves = 0;
+    while (isMerging) {
+      await family.command(source, { type: 'MoveHead', revision: heads[moves % 2] as string });
+      moves += 1;
+    }
+    expect(moves).toBeGreaterThan(1);
+    const { source_head, success } = await merged;
+    expect([success, heads.includes(source_head)]).toEqual([true, true]);
+    const kind = source_head === heads[0] ? 'one' : 'two';
+    expect(await titles(target)).toEqual(Array.from({ length: AHEAD }, () => kind));
+    expect(await family.damage(target)).toEqual([]);
+    expect(await family.damage(source)).toEqual([]);
+  });
+
+  it('deleting the source meanwhile get all of it or nothing', async () => {
+    const { source, target } = await apart('deleted');
+    const before = await family.head(target);
+    const merged = merge(target, source).then(
+      ({ success }) => success,
+      (error: { code?: string }) => error.code,
+    );
+    await new Promise((resolve) => setImmediate(resolve));
+    await family.remove(source);
+    const outcome = await merged;
+    expect([true, 'NOT_FOUND']).toContain(outcome);
+    expect((await titles(target)).length).toBe(outcome === true ? AHEAD : 0);
+    expect((await family.head(target)) === before).toBe(outcome !== true);
+    expect(await family.damage(target)).toEqual([]);
+  });
 });

@@ -7,7 +7,7 @@ import type { Range, Row } from '#runtime/shard/shard.ts';
 import { writeMergedRevisions } from '#runtime/tree/ancestry-store.ts';
 import { readLineage, writeLineage } from '#runtime/tree/lineage.ts';
 import { type NodeRecord, withHeader } from '#runtime/tree/node-record.ts';
-import { parentsOf } from '#runtime/tree/revision-graph.ts';
+import { type GraphRecord, parentsOf } from '#runtime/tree/revision-graph.ts';
 import {
   type DefinitionChange,
   type NodeChange,
@@ -46,7 +46,7 @@ export function* fastForward(
   { dryRun, source }: MergeBranch,
 ): Generator<undefined, void> {
   const { turn } = edit;
-  const way = wayOf(pair);
+  const way = yield* wayOf(edit, pair, source);
   // What the target has already, behind a head that was moved back, it only goes forward to.
   const known = way.findLastIndex((revision) => readRevision(turn, revision) !== undefined);
   const fresh = way.slice(known + 1);
@@ -74,24 +74,39 @@ export function* fastForward(
   turn.emit({ type: 'RevisionsAdopted' });
 }
 
-/** The source's revisions that contain the target's head, along `parent` and oldest first. */
-function wayOf({ divergence, heads }: BranchPair): readonly Revision[] {
+/**
+ * The source's revisions that contain the target's head, oldest first, along `parent` as the source has it: a merge
+ * commit that a fast-forward took over has another parent elsewhere.
+ */
+function* wayOf(
+  edit: EditScope,
+  { divergence, heads }: BranchPair,
+  source: string,
+): Generator<undefined, readonly Revision[]> {
   const start = formatRevision(heads.own);
   const isEmpty = heads.own.ms === 0 && heads.own.counter === 0;
-  const byName = new Map(divergence.right.map((record) => [record.revision, record]));
-  const containing = new Set<string | null>([start]);
+  const containing = new Set<string>([start]);
   for (const record of divergence.right.toReversed()) {
     const isFirst = isEmpty && record.parent === null;
     if (isFirst || parentsOf(record).some((one) => containing.has(one))) containing.add(record.revision);
   }
   const way: Revision[] = [];
-  for (let next: string | null = formatRevision(heads.other); next !== null && next !== start; ) {
-    const record = byName.get(next);
-    if (record === undefined || !containing.has(next)) break;
-    way.push(parseRevision(next));
-    next = record.parent;
+  for (let next: string | null = formatRevision(heads.other); next !== null; ) {
+    const page: readonly GraphRecord[] = graphPage(edit, source, next);
+    assert(page.length > 0, 'a branch has the revisions that lead to its head');
+    for (const { parent, revision } of page) {
+      if (revision === start || !containing.has(revision)) return way.reverse();
+      way.push(parseRevision(revision));
+      next = parent;
+    }
+    yield;
   }
   return way.reverse();
+}
+
+/** A revision of another branch and those before it there. */
+function graphPage(edit: EditScope, actor: string, revision: string): readonly GraphRecord[] {
+  return edit.state.askBranch(actor, { type: 'ReadGraph', revision }) as readonly GraphRecord[];
 }
 
 interface SourceRecord {

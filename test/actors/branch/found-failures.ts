@@ -73,4 +73,19 @@ export const foundFailures: readonly FoundFailure[] = [
       step('merge', 1, 10, 0, 1),
     ],
   },
+  {
+    was: 'a fast-forward took the way that the target knew of a merge, and not the one of the source',
+    steps: [
+      step('translate', 5, 0, 8, 0),
+      step('rename', 7, 11, 0, 2, true),
+      step('like', 4, 11, 6, 0, true),
+      step('merge', 1, 9, 4, 0, true),
+      step('cross', 11, 1, 8, 1),
+      step('forward', 5, 2, 0, 0),
+      step('fork', 1, 1, 1, 2, true),
+      step('undefine', 2, 4, 0, 2, true),
+      step('fork', 11, 11, 8, 1),
+      step('forward', 11, 2, 9, 1),
+    ],
+  },
 ];

@@ -1,0 +1,201 @@
+import { describe, expect, it } from 'vitest';
+import { FlushJournal, type FlushJournalOptions } from '#cluster/flush-journal/flush-journal.ts';
+import { encodeKeepers } from '#cluster/flush-journal/keepers.ts';
+import { type FoldState, foldStart } from '#cluster/replication/log-fold.ts';
+import { chainStart, encodeRecord, RecordKind } from '#cluster/replication/record-format.ts';
+import { systemClock } from '#runtime/base/clock.ts';
+import { systemRandom } from '#runtime/base/random.ts';
+import { type CrashMode, FaultyFileSystem } from '#test/support/faulty-file-system.ts';
+
+const FOLDER = '/journal';
+const IDENTITY = 'LOG@1';
+
+/** A message of the log with its state, of any size. */
+function message(
+  sequence: number,
+  body: Buffer = Buffer.alloc(100, sequence),
+  kind: RecordKind = RecordKind.noop,
+) {
+  const clock = { ms: 0, counter: 0 };
+  const fields = { kind, partition: 3, entries: 0, epoch: 2, batch: sequence, clock };
+  const { bytes, chain } = encodeRecord({ ...fields, previousChain: chainStart }, body);
+  const state: FoldState = { ...foldStart, sequence, validSequence: sequence, epoch: 2, chain };
+  return { message: { sequence, bytes }, state };
+}
+
+function open(files: FaultyFileSystem, options: Partial<FlushJournalOptions> = {}): Promise<FlushJournal> {
+  return FlushJournal.open({
+    files,
+    folder: FOLDER,
+    clock: systemClock,
+    random: systemRandom,
+    segmentBytesMax: 600,
+    ...options,
+  });
+}
+
+function add(journal: FlushJournal, first: number, last: number): void {
+  for (let sequence = first; sequence <= last; sequence += 1) {
+    const { message: stored, state } = message(sequence);
+    journal.add(IDENTITY, stored, state);
+  }
+}
+
+async function sequencesOf(journal: FlushJournal, first: number, last: number): Promise<number[]> {
+  const found: number[] = [];
+  for await (const { bytes, sequence } of journal.read(first, last)) {
+    expect(bytes.equals(message(sequence).message.bytes)).toBe(true);
+    found.push(sequence);
+  }
+  return found;
+}
+
+function range(first: number, last: number): number[] {
+  return Array.from({ length: last - first + 1 }, (_, at) => first + at);
+}
+
+describe('a flush journal', () => {
+  it('has every message byte by byte after it was opened anew, over several segments', async () => {
+    const files = new FaultyFileSystem();
+    const journal = await open(files);
+    for (let first = 5; first < 45; first += 4) {
+      add(journal, first, first + 3);
+      await journal.whenFlushed(first + 3);
+    }
+    await journal.close();
+    expect(files.paths().length).toBeGreaterThan(5);
+    const again = await open(files);
+    expect([again.first, again.flushed]).toMatchObject([5, { sequence: 44, epoch: 2, validSequence: 44 }]);
+    expect(again.flushed?.chain).toEqual(message(44).state.chain);
+    expect(await sequencesOf(again, 5, 44)).toEqual(range(5, 44));
+    expect(await sequencesOf(again, 17, 18)).toEqual([17, 18]);
+    await expect(sequencesOf(again, 44, 45)).rejects.toMatchObject({ code: 'DATA_CORRUPTED' });
+  });
+
+  it('flushes what many messages of one turn bring at once', async () => {
+    const files = new FaultyFileSystem();
+    const journal = await open(files, { segmentBytesMax: 1 << 20 });
+    add(journal, 1, 200);
+    await journal.whenFlushed(200);
+    expect(files.calls.get('datasync')).toBe(1);
+    await journal.close();
+  });
+
+  it.each<CrashMode>(['drop-unsynced', 'torn', 'process-kill'])(
+    'loses nothing it said to have when the power goes (%s), wherever that is',
+    async (mode) => {
+      for (let at = 1; at < 40; at += 1) {
+        const files = new FaultyFileSystem();
+        const told: number[] = [];
+        const journal = await open(files, { onFlush: ({ sequence }) => told.push(sequence) });
+        files.freezeAfter(at);
+        const write = async (): Promise<void> => {
+          for (let first = 1; first < 30; first += 3) {
+            add(journal, first, first + 2);
+            await journal.whenFlushed(first + 2);
+          }
+        };
+        await Promise.race([files.frozen, write()]);
+        let dice = at / 40;
+        const after = files.crash(mode, () => (dice = (dice * 7.31) % 1));
+        const again = await open(after);
+        const reached = again.flushed?.sequence ?? 0;
+        expect(reached).toBeGreaterThanOrEqual(told.at(-1) ?? 0);
+        if (reached > 0) expect(await sequencesOf(again, 1, reached)).toEqual(range(1, reached));
+        // And it goes on from there.
+        add(again, reached + 1, reached + 5);
+        await again.whenFlushed(reached + 5);
+        expect(await sequencesOf(again, 1, reached + 5)).toEqual(range(1, reached + 5));
+      }
+    },
+  );
+
+  it('tells damage from an unfinished write', async () => {
+    const files = new FaultyFileSystem();
+    const journal = await open(files, { segmentBytesMax: 1 << 20 });
+    for (let sequence = 1; sequence <= 5; sequence += 1) {
+      add(journal, sequence, sequence);
+      await journal.whenFlushed(sequence);
+    }
+    await journal.close();
+    const [path] = files.paths() as [string];
+    const file = await files.open(path, 'read-write');
+    const size = await file.size();
+    await file.write(Buffer.from([0xff]), 0, 1, size - 10);
+    expect((await open(files)).flushed?.sequence).toBe(4);
+    await file.write(Buffer.from([0xff]), 0, 1, Math.floor(size / 3));
+    await expect(open(files)).rejects.toMatchObject({ code: 'DATA_CORRUPTED' });
+  });
+
+  it('says nothing any more once the disk failed, and does not believe afterwards what may be nowhere', async () => {
+    const files = new FaultyFileSystem();
+    const failures: unknown[] = [];
+    const journal = await open(files, {
+      onFailure: (cause) => failures.push(cause),
+      segmentBytesMax: 1 << 20,
+    });
+    add(journal, 1, 3);
+    await journal.whenFlushed(3);
+    files.fail('datasync', 'EIO');
+    add(journal, 4, 6);
+    await expect(journal.whenFlushed(6)).rejects.toMatchObject({ code: 'EIO' });
+    expect(failures).toHaveLength(1);
+    expect(() => add(journal, 7, 7)).toThrow();
+    expect(journal.flushed?.sequence).toBe(3);
+    const again = await open(files, { trustedUpTo: 3 });
+    expect(again.flushed?.sequence).toBe(3);
+    add(again, 4, 6);
+    await again.whenFlushed(6);
+    expect(await sequencesOf(again, 1, 6)).toEqual(range(1, 6));
+  });
+
+  it('keeps its window, whatever was released, and what was not released, whatever its window', async () => {
+    const files = new FaultyFileSystem();
+    let wallMs = 1_000_000;
+    const clock = { ...systemClock, wallMs: () => wallMs };
+    const window = { keepMs: 60_000, keepBytesMin: 1000, keepBytesMax: 1 << 20 };
+    const journal = await open(files, { clock, window });
+    const write = async (first: number, last: number): Promise<void> => {
+      for (let sequence = first; sequence <= last; sequence += 1) {
+        add(journal, sequence, sequence);
+        await journal.whenFlushed(sequence);
+      }
+    };
+    await write(1, 40);
+    wallMs += 120_000;
+    await write(41, 42);
+    expect(journal.first).toBe(1);
+    journal.release(30);
+    await write(43, 44);
+    expect(journal.first).toBeGreaterThan(10);
+    expect(journal.first).toBeLessThanOrEqual(31);
+    const before = journal.first;
+    await write(45, 90);
+    journal.release(90);
+    // They are young.
+    await write(91, 92);
+    expect(journal.first).toBeGreaterThan(before);
+    expect(journal.first).toBeLessThanOrEqual(42);
+    expect(await sequencesOf(journal, journal.first, 92)).toEqual(range(journal.first, 92));
+    await journal.close();
+  });
+
+  it('begins anew behind a gap, and knows only then no more who keeps the partition', async () => {
+    const files = new FaultyFileSystem();
+    const journal = await open(files);
+    const keepers = { old: ['a', 'b'], new: ['a', 'b'] };
+    const { message: stored, state } = message(1, encodeKeepers(keepers));
+    journal.add(IDENTITY, stored, state);
+    add(journal, 2, 30);
+    await journal.whenFlushed(30);
+    await journal.close();
+    const again = await open(files);
+    expect(again.keepers).toEqual(keepers);
+    add(again, 40, 42);
+    await again.whenFlushed(42);
+    expect([again.first, again.keepers]).toEqual([40, undefined]);
+    await again.close();
+    const third = await open(files);
+    expect([third.first, third.flushed?.sequence, third.keepers]).toEqual([40, 42, undefined]);
+  });
+});

@@ -1,0 +1,159 @@
+import { join } from 'node:path';
+import type { NatsConnection } from '@nats-io/transport-node';
+import type { SeenLog } from '#protocols/rest/ports.ts';
+import { ActorStore } from '#runtime/actor/actor-store.ts';
+import { sleep } from '#runtime/base/clock.ts';
+import type { Directory } from '#runtime/directory/ports.ts';
+import { NatsBlobs } from '#cluster/blobs/nats-blobs.ts';
+import type { ColdStart } from '#cluster/lease/cold-start.ts';
+import type { PartitionMember } from '#cluster/lease/partition-member.ts';
+import type { Subjects } from '#cluster/nats/subjects.ts';
+import type { LogStream } from '#cluster/replication/log-stream.ts';
+import { NatsSnapshotIndex } from '#cluster/snapshot/nats-snapshot-index.ts';
+import { SnapshotKeeper } from '#cluster/snapshot/snapshot-keeper.ts';
+import type { SnapshotReport } from '#cluster/snapshot/snapshot-events.ts';
+import { SnapshotRequests } from '#cluster/snapshot/snapshot-requests.ts';
+import { SnapshotRestore } from '#cluster/snapshot/snapshot-restore.ts';
+import { seenLogs } from '#cluster/snapshot/snapshots-view.ts';
+import type { EngineEnvironment } from './engine.ts';
+import { PositionExchange } from './position-exchange.ts';
+import { snapshotReport } from './snapshot-observer.ts';
+
+/** How often making the bucket and the index is tried: members that start together make them at the same time. */
+const OPEN_RETRIES_MAX = 5;
+
+/** Time between two attempts, in milliseconds. */
+const OPEN_RETRY_MS = 500;
+
+/** What a member knows of its partitions once it has begun. */
+export interface KnownPartitions {
+  readonly directory: Directory;
+  readonly members: () => ReadonlyMap<number, PartitionMember>;
+  readonly streamOf: (partition: number) => LogStream;
+}
+
+/** Everything of snapshots that a member of a cluster has: it takes them, cuts logs, and begins with them. */
+export class PartitionSnapshots {
+  readonly #environment: EngineEnvironment;
+  readonly #connection: NatsConnection;
+  readonly #subjects: Subjects;
+  readonly #blobs: NatsBlobs;
+  readonly #index: NatsSnapshotIndex;
+  readonly #requests: SnapshotRequests;
+  readonly #report: SnapshotReport;
+  #keeper: SnapshotKeeper | undefined;
+  #exchange: PositionExchange | undefined;
+
+  private constructor(
+    environment: EngineEnvironment,
+    connection: NatsConnection,
+    subjects: Subjects,
+    blobs: NatsBlobs,
+    index: NatsSnapshotIndex,
+  ) {
+    this.#environment = environment;
+    this.#connection = connection;
+    this.#subjects = subjects;
+    this.#blobs = blobs;
+    this.#index = index;
+    this.#requests = new SnapshotRequests(connection, subjects.snapshotRequests);
+    this.#report = snapshotReport(environment.metrics, environment.log);
+  }
+
+  /** Makes what snapshots are kept in, or finds it. @throws {ServiceError} `OVERLOADED` */
+  static async open(
+    environment: EngineEnvironment,
+    connection: NatsConnection,
+    subjects: Subjects,
+  ): Promise<PartitionSnapshots> {
+    const { clock, options, random } = environment;
+    const { partitions, replicas } = options.cluster;
+    const common = { connection, replicas, clock, random };
+    for (let retries = 0; ; retries += 1) {
+      try {
+        const blobs = await NatsBlobs.open({ ...common, bucket: subjects.snapshotBucket });
+        const index = await NatsSnapshotIndex.open({ ...common, subjects, partitions });
+        return new PartitionSnapshots(environment, connection, subjects, blobs, index);
+      } catch (error) {
+        if (retries >= OPEN_RETRIES_MAX) throw error;
+      }
+      await sleep(clock, OPEN_RETRY_MS);
+    }
+  }
+
+  /** What a partition of this member begins with when its log does not do. */
+  coldStart(partition: number, folder: string, store: ActorStore, stream: LogStream): ColdStart {
+    const { clock, files } = this.#environment;
+    return new SnapshotRestore({
+      partition,
+      folder,
+      store,
+      stream,
+      blobs: this.#blobs,
+      index: this.#index,
+      files,
+      clock,
+      report: this.#report,
+      request: (isWhole) => this.#requests.send({ partition, isWhole }),
+    });
+  }
+
+  /** Begins to take snapshots and to cut logs. @param folderOf folder of a partition */
+  start(known: KnownPartitions, folderOf: (partition: number) => string): void {
+    const { clock, files, kinds, options } = this.#environment;
+    const { logBytesMax, logKeepMs, snapshotLogBytes } = options.cluster;
+    const exchange = new PositionExchange({
+      connection: this.#connection,
+      subject: this.#subjects.storedPositions,
+      member: known.directory.self,
+      positions: () =>
+        new Map(
+          [...known.members()].flatMap(([partition, { role, storedSequence }]) =>
+            role === 'idle' ? [] : [[partition, storedSequence]],
+          ),
+        ),
+      findings: () => [],
+    });
+    this.#exchange = exchange;
+    this.#keeper = new SnapshotKeeper({
+      ...known,
+      folderOf,
+      storeOf: (partition) => new ActorStore(join(folderOf(partition), 'actors'), kinds, clock),
+      stored: async () => (await exchange.ask(known.directory.members().length)).positions,
+      blobs: this.#blobs,
+      index: this.#index,
+      files,
+      clock,
+      rules: { logBytesMax, logKeepMs, snapshotLogBytes },
+      report: this.#report,
+    });
+    this.#keeper.start();
+    this.#requests.listen((request) => this.#keeper?.hear(request));
+  }
+
+  /** Asks the members for snapshots. @param partition undefined: of all */
+  request(partition: number | undefined): void {
+    this.#requests.send({ partition, isWhole: false });
+  }
+
+  /** The logs and the newest snapshots, by partition; what cannot be found out is left out. */
+  async seen({ directory, streamOf }: KnownPartitions): Promise<ReadonlyMap<number, SeenLog>> {
+    const told = await this.#exchange?.ask(directory.members().length);
+    const { clock, options } = this.#environment;
+    return seenLogs({
+      directory,
+      streamOf,
+      stored: told?.positions ?? new Map<string, ReadonlyMap<number, number>>(),
+      index: this.#index,
+      clock,
+      bytesMax: options.cluster.logBytesMax,
+    });
+  }
+
+  /** Gives up what is under way. */
+  async close(): Promise<void> {
+    this.#requests.close();
+    this.#exchange?.close();
+    await this.#keeper?.close();
+  }
+}

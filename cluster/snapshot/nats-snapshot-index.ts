@@ -1,0 +1,165 @@
+import {
+  DiscardPolicy,
+  type JetStreamClient,
+  JetStreamApiCodes,
+  JetStreamApiError,
+  type JetStreamManager,
+  jetstream,
+  jetstreamManager,
+  RetentionPolicy,
+  StorageType,
+  type StreamConfig,
+} from '@nats-io/jetstream';
+import type { NatsConnection } from '@nats-io/transport-node';
+import type { Clock } from '#runtime/base/clock.ts';
+import type { Random } from '#runtime/base/random.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import { patiently } from '#cluster/nats/patience.ts';
+import type { Subjects } from '#cluster/nats/subjects.ts';
+import type { IndexEntry, SnapshotIndex } from './snapshot-index.ts';
+import { decodeRecords, encodeRecords, type SnapshotRecord } from './snapshot-manifest.ts';
+
+/** Time one request may take, in milliseconds. */
+const REQUEST_MS_MAX = 5_000;
+
+/** How often a change is tried again because another partition's came in between. */
+const RETRIES_MAX = 100;
+
+/** Partitions looked up at once while all are read. */
+const LOOKUPS = 16;
+
+/** "wrong last sequence", and that another append with the same expectation is under way. */
+const WRONG_SEQUENCE: ReadonlySet<number> = new Set([10_071, 10_164]);
+
+/** What the index is worked with. */
+export interface SnapshotIndexEnvironment {
+  readonly connection: NatsConnection;
+  readonly subjects: Subjects;
+  readonly partitions: number;
+  /** Servers that hold it. */
+  readonly replicas: number;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+const none: IndexEntry = Object.freeze({ records: [], version: 0 });
+
+/**
+ * The index in a stream of its own: the newest message of a partition's subject says all there is to say of it, so
+ * that two snapshots come and go in one step. A change states the sequence the whole stream ends at, which is the one
+ * condition that servers from 2.9.10 on check right; what comes in between for another partition costs a repetition.
+ *
+ * @see Reliability: R3, R16
+ */
+export class NatsSnapshotIndex implements SnapshotIndex {
+  readonly #environment: SnapshotIndexEnvironment;
+  readonly #client: JetStreamClient;
+  readonly #manager: JetStreamManager;
+  readonly #stream: string;
+  #all: ReadonlyMap<number, IndexEntry> = new Map();
+  /** Where the stream ended when all were read. */
+  #allSequence = 0;
+
+  private constructor(environment: SnapshotIndexEnvironment, manager: JetStreamManager) {
+    this.#environment = environment;
+    this.#client = jetstream(environment.connection, { timeout: REQUEST_MS_MAX });
+    this.#manager = manager;
+    this.#stream = environment.subjects.snapshotIndex;
+  }
+
+  /** Makes the stream, or finds it. @throws {ServiceError} `OVERLOADED` when the servers do not answer */
+  static async open(environment: SnapshotIndexEnvironment): Promise<NatsSnapshotIndex> {
+    const manager = await jetstreamManager(environment.connection, {
+      timeout: REQUEST_MS_MAX,
+      checkAPI: false,
+    });
+    const index = new NatsSnapshotIndex(environment, manager);
+    await index.#patiently(() => index.#findOrMake());
+    return index;
+  }
+
+  async read(partition: number): Promise<IndexEntry> {
+    const subject = this.#environment.subjects.snapshots(partition);
+    const found = await this.#patiently(() =>
+      this.#manager.streams.getMessage(this.#stream, { last_by_subj: subject }),
+    );
+    return found === null ? none : { records: decodeRecords(found.data), version: found.seq };
+  }
+
+  async replace(partition: number, version: number, records: readonly SnapshotRecord[]): Promise<boolean> {
+    const bytes = encodeRecords(records);
+    const subject = this.#environment.subjects.snapshots(partition);
+    for (let retries = 0; retries < RETRIES_MAX; retries += 1) {
+      // First where the stream ends: what comes behind it makes the append fail.
+      const lastSequence = await this.#lastSequence();
+      const now = await this.read(partition);
+      if (now.version !== version) return isSame(now.records, records);
+      try {
+        await this.#client.publish(subject, bytes, { expect: { lastSequence } });
+        return true;
+      } catch (error) {
+        const isRefused = error instanceof JetStreamApiError && !WRONG_SEQUENCE.has(error.code);
+        if (isRefused && error.status !== 503) throw error;
+        // Somebody else was first, or nobody knows: the next look tells.
+      }
+    }
+    throw new ServiceError('OVERLOADED', 'The index of snapshots cannot be changed; try again');
+  }
+
+  async all(): Promise<ReadonlyMap<number, IndexEntry>> {
+    const lastSequence = await this.#lastSequence();
+    if (lastSequence === this.#allSequence) return this.#all;
+    const { partitions } = this.#environment;
+    const all = new Map<number, IndexEntry>();
+    for (let first = 0; first < partitions; first += LOOKUPS) {
+      const numbers = Array.from({ length: Math.min(LOOKUPS, partitions - first) }, (_, at) => first + at);
+      const found = await Promise.all(numbers.map((partition) => this.#readable(partition)));
+      for (const [at, entry] of found.entries()) if (entry !== undefined) all.set(first + at, entry);
+    }
+    this.#all = all;
+    this.#allSequence = lastSequence;
+    return all;
+  }
+
+  async #readable(partition: number): Promise<IndexEntry | undefined> {
+    try {
+      return await this.read(partition);
+    } catch (error) {
+      if (error instanceof ServiceError && error.code === 'DATA_CORRUPTED') return undefined;
+      throw error;
+    }
+  }
+
+  async #lastSequence(): Promise<number> {
+    const info = await this.#patiently(() => this.#manager.streams.info(this.#stream));
+    return info.state.last_seq;
+  }
+
+  async #findOrMake(): Promise<void> {
+    try {
+      await this.#manager.streams.info(this.#stream);
+    } catch (error) {
+      const isMissing = error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamNotFound;
+      if (!isMissing) throw error;
+      await this.#manager.streams.add({
+        name: this.#stream,
+        subjects: [this.#environment.subjects.allSnapshots],
+        num_replicas: this.#environment.replicas,
+        retention: RetentionPolicy.Limits,
+        storage: StorageType.File,
+        discard: DiscardPolicy.Old,
+        max_msgs_per_subject: 1,
+      } as Partial<StreamConfig> & { name: string });
+    }
+  }
+
+  #patiently<T>(request: () => Promise<T>): Promise<T> {
+    return patiently({ ...this.#environment, what: 'The index of snapshots' }, request);
+  }
+}
+
+/** Whether a change whose answer was lost is what stands there now. */
+function isSame(found: readonly SnapshotRecord[], wanted: readonly SnapshotRecord[]): boolean {
+  const [one, other] = [found[0]?.manifest.hash, wanted[0]?.manifest.hash];
+  return one === other && found[0]?.takenAtMs === wanted[0]?.takenAtMs;
+}

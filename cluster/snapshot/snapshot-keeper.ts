@@ -1,0 +1,283 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { ActorStore } from '#runtime/actor/actor-store.ts';
+import type { Clock, Timer } from '#runtime/base/clock.ts';
+import type { FileSystem } from '#runtime/base/file-system.ts';
+import type { Blobs } from '#runtime/blobs/ports.ts';
+import type { Directory } from '#runtime/directory/ports.ts';
+import type { PartitionMember } from '#cluster/lease/partition-member.ts';
+import { isUnavailable } from '#cluster/replication/log-errors.ts';
+import type { LogStream, StreamState } from '#cluster/replication/log-stream.ts';
+import { bytesBetween, cutAtBest, type CutRules, cutLog, isPressed } from './log-cutter.ts';
+import { cutPartition } from './partition-cut.ts';
+import type { SnapshotReport } from './snapshot-events.ts';
+import type { SnapshotIndex } from './snapshot-index.ts';
+import type { SnapshotRecord } from './snapshot-manifest.ts';
+import type { SnapshotRequest } from './snapshot-requests.ts';
+import { snapshotTaker } from './snapshot-taker.ts';
+import { sweepSnapshots } from './snapshot-sweep.ts';
+import { isGone, SnapshotWriter } from './snapshot-writer.ts';
+
+/** Between two looks at what is to be done, in milliseconds; requests are acted on at once. */
+const LOOK_MS = 5_000;
+
+/** Time after which a snapshot that failed is tried again, in milliseconds. */
+const RETRY_MS = 30_000;
+
+/** Longest time one snapshot may take, in milliseconds: what was stored for it is not swept before. */
+const SNAPSHOT_MS_MAX = 6 * 3_600_000;
+
+/** Between two sweeps, in milliseconds. */
+const SWEEP_MS = 6 * 3_600_000;
+
+/** Snapshots come at least so often while a log grows, however the options are set: parts of a log's size. */
+const SNAPSHOTS_PER_LOG = 8;
+
+/** A log near its limit gets a snapshot after this part of what it grows between two others. */
+const PRESSED_PART = 4;
+
+/** The partition whose owner sweeps for all. */
+const SWEEPING_PARTITION = 0;
+
+/** How snapshots are kept. */
+export interface KeeperRules {
+  /** `[cluster] snapshot_log_bytes`. */
+  readonly snapshotLogBytes: number;
+  /** `[cluster] log_bytes_max`. */
+  readonly logBytesMax: number;
+  /** `[cluster] log_keep_ms`. */
+  readonly logKeepMs: number;
+}
+
+/** What the keeper works with. */
+export interface KeeperEnvironment {
+  readonly directory: Directory;
+  /** This member's side of each partition it has something of. */
+  readonly members: () => ReadonlyMap<number, PartitionMember>;
+  readonly streamOf: (partition: number) => LogStream;
+  /** Folder of a partition, and the actors in it. */
+  readonly folderOf: (partition: number) => string;
+  readonly storeOf: (partition: number) => ActorStore;
+  /** Asks all members up to where they have each partition on their disks. */
+  readonly stored: () => Promise<ReadonlyMap<string, ReadonlyMap<number, number>>>;
+  readonly blobs: Blobs;
+  readonly index: SnapshotIndex;
+  readonly files: FileSystem;
+  readonly clock: Clock;
+  readonly rules: KeeperRules;
+  readonly report: SnapshotReport;
+}
+
+/**
+ * Takes snapshots of the partitions this member is to take them of, and cuts the logs of those it owns; one after the
+ * other, because both cost disks and network that writers want.
+ *
+ * @see Reliability: R16
+ */
+export class SnapshotKeeper {
+  readonly #environment: KeeperEnvironment;
+  readonly #writer: SnapshotWriter;
+  /** Partitions somebody wants a snapshot of, and whether it is to be whole. */
+  readonly #asked = new Map<number, boolean>();
+  /** When a partition whose snapshot failed is tried again. */
+  readonly #retryMs = new Map<number, number>();
+  readonly #closing = new AbortController();
+  #timer: Timer | undefined;
+  #looking: Promise<void> = Promise.resolve();
+  #isLooking = false;
+  #isWanted = false;
+  #sweptMs: number;
+
+  constructor(environment: KeeperEnvironment) {
+    this.#environment = environment;
+    this.#writer = new SnapshotWriter({ ...environment, member: environment.directory.self });
+    this.#sweptMs = environment.clock.monotonicMs();
+  }
+
+  /** Begins. */
+  start(): void {
+    this.#looking = this.#clear().catch((cause: unknown) =>
+      this.#environment.report({ kind: 'look-failed', cause }),
+    );
+    this.#schedule(LOOK_MS);
+  }
+
+  /** Somebody wants snapshots; who is not to take them forgets it. */
+  hear({ isWhole, partition }: SnapshotRequest): void {
+    const { directory } = this.#environment;
+    const all = Array.from({ length: directory.partitions }, (_, each) => each);
+    for (const each of partition === undefined ? all : [partition]) {
+      this.#asked.set(each, isWhole || this.#asked.get(each) === true);
+      this.#retryMs.delete(each);
+    }
+    this.#schedule(0);
+  }
+
+  /** Gives up what is under way. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    this.#timer?.cancel();
+    await this.#looking;
+  }
+
+  /** Removes what an earlier process left. */
+  async #clear(): Promise<void> {
+    const { directory, folderOf } = this.#environment;
+    for (let partition = 0; partition < directory.partitions; partition += 1)
+      await rm(copiesIn(folderOf(partition)), { recursive: true, force: true });
+  }
+
+  #schedule(delayMs: number): void {
+    this.#timer?.cancel();
+    if (this.#closing.signal.aborted) return;
+    this.#timer = this.#environment.clock.after(delayMs, () => {
+      this.#isWanted = true;
+      if (!this.#isLooking) this.#looking = this.#looking.then(() => this.#lookOn());
+    });
+  }
+
+  async #lookOn(): Promise<void> {
+    this.#isLooking = true;
+    while (this.#isWanted && !this.#closing.signal.aborted) {
+      this.#isWanted = false;
+      try {
+        await this.#look();
+      } catch (cause) {
+        // The next look may find what is missing, the servers most likely.
+        this.#environment.report({ kind: 'look-failed', cause });
+      }
+    }
+    this.#isLooking = false;
+    this.#schedule(LOOK_MS);
+  }
+
+  async #look(): Promise<void> {
+    const { index, members } = this.#environment;
+    const entries = await index.all();
+    const askStored = once(() => this.#environment.stored());
+    for (const [partition, member] of members()) {
+      if (this.#closing.signal.aborted) return;
+      const records = entries.get(partition)?.records ?? [];
+      const isTaker = this.#isTaker(partition, records);
+      if (!isTaker) this.#asked.delete(partition);
+      if (!isTaker && member.owned === undefined) continue;
+      const state = await this.#stateOf(partition);
+      if (state === undefined) continue;
+      if (isTaker && this.#isDue(partition, state, records)) await this.#take(partition, member, state);
+      if (member.owned !== undefined) await this.#cut(partition, member, askStored);
+    }
+    if (members().get(SWEEPING_PARTITION)?.owned !== undefined) await this.#sweep();
+  }
+
+  #isTaker(partition: number, records: readonly SnapshotRecord[]): boolean {
+    const { directory } = this.#environment;
+    const warm = new Set(
+      directory
+        .members()
+        .flatMap(({ id, isSuspect, warm: some }) => (!isSuspect && some.includes(partition) ? [id] : [])),
+    );
+    const holders = {
+      owner: directory.ownerOf(partition)?.id,
+      warmFollowers: directory.followersOf(partition).flatMap(({ id }) => (warm.has(id) ? [id] : [])),
+    };
+    return snapshotTaker(holders, records[0]?.member) === directory.self;
+  }
+
+  async #stateOf(partition: number): Promise<StreamState | undefined> {
+    try {
+      return await this.#environment.streamOf(partition).state();
+    } catch (error) {
+      if (isUnavailable(error)) return undefined;
+      throw error;
+    }
+  }
+
+  #isDue(partition: number, state: StreamState, records: readonly SnapshotRecord[]): boolean {
+    const { clock, rules } = this.#environment;
+    if (clock.monotonicMs() < (this.#retryMs.get(partition) ?? 0)) return false;
+    if (this.#asked.has(partition)) return true;
+    const newest = records.find(({ position }) => position.identity === state.identity);
+    const grown = bytesBetween(state, (newest?.position.sequence ?? 0) + 1, state.lastSequence);
+    const step = Math.min(rules.snapshotLogBytes, rules.logBytesMax / SNAPSHOTS_PER_LOG);
+    return grown >= (isPressed(state, rules.logBytesMax) ? step / PRESSED_PART : step);
+  }
+
+  async #take(partition: number, member: PartitionMember, state: StreamState): Promise<void> {
+    const { clock, folderOf, report, storeOf } = this.#environment;
+    const isWhole = this.#asked.get(partition) === true;
+    this.#asked.delete(partition);
+    const overdue = new AbortController();
+    const timer = clock.after(SNAPSHOT_MS_MAX, () => overdue.abort());
+    const signal = AbortSignal.any([this.#closing.signal, overdue.signal]);
+    const source = {
+      partition,
+      identity: state.identity,
+      store: storeOf(partition),
+      folder: copiesIn(folderOf(partition)),
+      cut: (options: Parameters<typeof cutPartition>[1]) => cutPartition(member, options),
+    };
+    try {
+      await this.#writer.take(source, isWhole, signal);
+    } catch (cause) {
+      if (this.#closing.signal.aborted) return;
+      this.#retryMs.set(partition, clock.monotonicMs() + RETRY_MS);
+      // What it built on is not what it was.
+      if (isGone(cause)) this.#asked.set(partition, true);
+      report({ kind: 'not-taken', partition, cause });
+    } finally {
+      timer.cancel();
+    }
+  }
+
+  async #cut(
+    partition: number,
+    member: PartitionMember,
+    askStored: () => ReturnType<KeeperEnvironment['stored']>,
+  ): Promise<void> {
+    const { clock, directory, index, report, rules, streamOf } = this.#environment;
+    const stream = streamOf(partition);
+    try {
+      const { records } = await index.read(partition);
+      const state = await stream.state();
+      const ownerStored = member.storedSequence;
+      // Whatever the others have nothing would go.
+      if (cutAtBest({ state, records, ownerStored, followers: [] }).before === undefined) return;
+      const stored = await askStored();
+      const followers = directory
+        .followersOf(partition)
+        .map(({ id }) => ({ member: id, stored: stored.get(id)?.get(partition) }));
+      const facts = { partition, stream, state, records, followers, ownerStored };
+      if (member.owned === undefined) return;
+      const firstSequence = await cutLog(facts, cutRules(rules), clock);
+      if (firstSequence !== undefined) report({ kind: 'log-cut', partition, firstSequence });
+    } catch (cause) {
+      if (!isUnavailable(cause)) report({ kind: 'log-not-cut', partition, cause });
+    }
+  }
+
+  async #sweep(): Promise<void> {
+    const { blobs, clock, index } = this.#environment;
+    if (clock.monotonicMs() - this.#sweptMs < SWEEP_MS) return;
+    this.#sweptMs = clock.monotonicMs();
+    await sweepSnapshots(blobs, index, clock);
+  }
+}
+
+function cutRules({ logBytesMax, logKeepMs, snapshotLogBytes }: KeeperRules): CutRules {
+  const step = Math.min(snapshotLogBytes, logBytesMax / SNAPSHOTS_PER_LOG);
+  return { bytesMax: logBytesMax, keepMs: logKeepMs, gainBytes: step / PRESSED_PART };
+}
+
+/** Where the copies of a partition lie until they are stored. */
+function copiesIn(folder: string): string {
+  return join(folder, 'snapshot');
+}
+
+/** Asks once, however often it is called. */
+function once<T>(ask: () => Promise<T>): () => Promise<T> {
+  let asked: Promise<T> | undefined;
+  return () => {
+    asked ??= ask();
+    return asked;
+  };
+}

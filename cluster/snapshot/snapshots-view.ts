@@ -1,0 +1,92 @@
+import { type Clock, sleep } from '#runtime/base/clock.ts';
+import type { Directory } from '#runtime/directory/ports.ts';
+import type { LogStream } from '#cluster/replication/log-stream.ts';
+import { cutAtBest, isPressed } from './log-cutter.ts';
+import type { IndexEntry, SnapshotIndex } from './snapshot-index.ts';
+
+/** Time the servers have to answer a question, in milliseconds. */
+const ANSWER_MS_MAX = 700;
+
+/** A log and its newest snapshot, for whoever runs the cluster. */
+export interface LogView {
+  /** What its messages take on each server, in bytes. */
+  readonly bytes: number;
+  readonly bytesMax: number;
+  /** What keeps a log that comes near its limit from being cut; undefined where nothing does. */
+  readonly kept: string | undefined;
+  readonly snapshot:
+    | {
+        readonly sequence: number;
+        /** Time since it was taken, in milliseconds, by the wall clocks of two members. */
+        readonly ageMs: number;
+        readonly bytes: number;
+        readonly member: string;
+      }
+    | undefined;
+}
+
+/** What the view is made of. */
+export interface LogViewSources {
+  readonly directory: Directory;
+  readonly streamOf: (partition: number) => LogStream;
+  /** Up to where each member has each partition on its disk. */
+  readonly stored: ReadonlyMap<string, ReadonlyMap<number, number>>;
+  readonly index: SnapshotIndex;
+  readonly clock: Clock;
+  /** `[cluster] log_bytes_max`. */
+  readonly bytesMax: number;
+}
+
+/** The logs by partition; what cannot be found out in time is left out. Never rejects. */
+export async function seenLogs(sources: LogViewSources): Promise<ReadonlyMap<number, LogView>> {
+  const { clock, index } = sources;
+  const entries = await inTime(clock, index.all());
+  const partitions = Array.from({ length: sources.directory.partitions }, (_, partition) => partition);
+  const views = await Promise.all(
+    partitions.map((partition) => seenLog(sources, partition, entries && (entries.get(partition) ?? none))),
+  );
+  return new Map(views.flatMap((view, partition) => (view === undefined ? [] : [[partition, view]])));
+}
+
+const none: IndexEntry = { records: [], version: 0 };
+
+/** @param entry undefined where nobody knows which snapshots there are */
+async function seenLog(
+  { bytesMax, clock, directory, stored, streamOf }: LogViewSources,
+  partition: number,
+  entry: IndexEntry | undefined,
+): Promise<LogView | undefined> {
+  const state = await inTime(clock, streamOf(partition).state());
+  if (state === undefined) return undefined;
+  const records = (entry?.records ?? []).filter(({ position }) => position.identity === state.identity);
+  const storedBy = (member: string): number | undefined => stored.get(member)?.get(partition);
+  const owner = directory.ownerOf(partition)?.id;
+  const best = cutAtBest({
+    state,
+    records,
+    ownerStored: (owner === undefined ? undefined : storedBy(owner)) ?? 0,
+    followers: directory.followersOf(partition).map(({ id }) => ({ member: id, stored: storedBy(id) })),
+  });
+  const isStuck = entry !== undefined && isPressed(state, bytesMax) && best.before === undefined;
+  const [newest] = records;
+  return {
+    bytes: state.bytes,
+    bytesMax,
+    kept: isStuck ? best.kept : undefined,
+    snapshot:
+      newest === undefined
+        ? undefined
+        : {
+            sequence: newest.position.sequence,
+            ageMs: Math.max(0, clock.wallMs() - newest.takenAtMs),
+            bytes: newest.bytes,
+            member: newest.member,
+          },
+  };
+}
+
+/** An answer, if it comes in time: who asks wants to see what is broken now. */
+function inTime<T>(clock: Clock, asked: Promise<T>): Promise<T | undefined> {
+  const answer = asked.catch(() => undefined);
+  return Promise.race([answer, sleep(clock, ANSWER_MS_MAX).then(() => undefined)]);
+}

@@ -1,0 +1,216 @@
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PartitionMember } from '#cluster/lease/partition-member.ts';
+import { cutPartition } from '#cluster/snapshot/partition-cut.ts';
+import type { SnapshotEvent } from '#cluster/snapshot/snapshot-events.ts';
+import type { SnapshotIndex } from '#cluster/snapshot/snapshot-index.ts';
+import type { SnapshotRecord } from '#cluster/snapshot/snapshot-manifest.ts';
+import { SnapshotRestore } from '#cluster/snapshot/snapshot-restore.ts';
+import { SnapshotWriter } from '#cluster/snapshot/snapshot-writer.ts';
+import { ActorHost } from '#runtime/actor/actor-host.ts';
+import { ActorStore } from '#runtime/actor/actor-store.ts';
+import { systemClock } from '#runtime/base/clock.ts';
+import { realFileSystem } from '#runtime/base/file-system.ts';
+import { systemRandom } from '#runtime/base/random.ts';
+import type { Blobs } from '#runtime/blobs/ports.ts';
+import { FileBlobs } from '#runtime/embedded/file-blobs.ts';
+import { engineLimits, engineUser as caller } from './engine.ts';
+import { MemorySnapshotIndex } from './memory-snapshot-index.ts';
+import { type MemoryLink, MemoryStream } from './memory-stream.ts';
+import { noteActor } from './note-actor.ts';
+
+/** The one partition. */
+export const PARTITION = 3;
+
+const LEASE_MS = 100;
+
+/** A partition on several members, with snapshots in files: everything real but the servers. */
+export class SnapshotWorld {
+  readonly root: string = mkdtempSync(join(tmpdir(), 'snapshots-'));
+  readonly stream = new MemoryStream();
+  readonly index: SnapshotIndex;
+  readonly blobs: Blobs;
+  readonly #blobFolder: string;
+  readonly #sides: SnapshotSide[] = [];
+
+  private constructor(blobs: Blobs, index: SnapshotIndex, blobFolder: string) {
+    this.blobs = blobs;
+    this.index = index;
+    this.#blobFolder = blobFolder;
+  }
+
+  /** @param stores default: files, and an index in memory */
+  static async open(stores?: {
+    readonly blobs: Blobs;
+    readonly index: SnapshotIndex;
+  }): Promise<SnapshotWorld> {
+    const folder = mkdtempSync(join(tmpdir(), 'snapshot-blobs-'));
+    const environment = { folder, files: realFileSystem, clock: systemClock, random: systemRandom };
+    const blobs = stores?.blobs ?? (await FileBlobs.open(environment));
+    return new SnapshotWorld(blobs, stores?.index ?? new MemorySnapshotIndex(), folder);
+  }
+
+  /** Flips a bit of what is stored under a hash. */
+  damage(hash: string): void {
+    const path = join(this.#blobFolder, hash.slice(0, 2), hash);
+    const bytes = readFileSync(path);
+    const at = Math.floor(bytes.length / 2);
+    bytes[at] = (bytes[at] as number) ^ 4;
+    writeFileSync(path, bytes);
+  }
+
+  /** A member by its name, over what one of that name left. */
+  side(name: string): SnapshotSide {
+    const side = new SnapshotSide(this, name);
+    this.#sides.push(side);
+    return side;
+  }
+
+  /** The snapshots there are, newest first. */
+  async records(): Promise<readonly SnapshotRecord[]> {
+    return (await this.index.read(PARTITION)).records;
+  }
+
+  /** Hashes of everything that is stored. */
+  async stored(): Promise<ReadonlySet<string>> {
+    const hashes = new Set<string>();
+    for await (const { hash } of this.blobs.list()) hashes.add(hash);
+    return hashes;
+  }
+
+  async close(): Promise<void> {
+    for (const side of this.#sides) {
+      side.link.isConnected = true;
+      await side.member.leave();
+    }
+    rmSync(this.root, { recursive: true, force: true });
+    rmSync(this.#blobFolder, { recursive: true, force: true });
+  }
+}
+
+/** One member's side of the partition. */
+export class SnapshotSide {
+  readonly link: MemoryLink;
+  readonly folder: string;
+  readonly store: ActorStore;
+  readonly member: PartitionMember;
+  readonly events: SnapshotEvent[] = [];
+  /** Requests for snapshots: whether each was to be whole. */
+  readonly requests: boolean[] = [];
+  readonly #world: SnapshotWorld;
+  readonly #writer: SnapshotWriter;
+
+  constructor(world: SnapshotWorld, name: string) {
+    this.#world = world;
+    this.link = world.stream.link();
+    this.folder = join(world.root, name);
+    const actors = join(this.folder, 'actors');
+    this.store = new ActorStore(actors, [noteActor], systemClock);
+    const { blobs, index } = world;
+    const common = { blobs, index, files: realFileSystem, clock: systemClock };
+    const report = (event: SnapshotEvent): void => void this.events.push(event);
+    this.#writer = new SnapshotWriter({ ...common, member: name, report });
+    this.member = new PartitionMember({
+      partition: PARTITION,
+      member: name,
+      folder: this.folder,
+      stream: this.link,
+      store: this.store,
+      leaseMs: LEASE_MS,
+      files: realFileSystem,
+      clock: systemClock,
+      random: systemRandom,
+      openHost: async (log) => {
+        const host = new ActorHost({
+          folder: actors,
+          log,
+          clock: systemClock,
+          random: systemRandom,
+          kinds: [noteActor],
+          limits: engineLimits,
+          observer: { batchDurable: () => {}, events: () => {}, stopped: () => {}, applyFailed: () => {} },
+        });
+        await host.recover();
+        return host;
+      },
+      coldStart: new SnapshotRestore({
+        ...common,
+        partition: PARTITION,
+        folder: this.folder,
+        store: this.store,
+        stream: this.link,
+        report,
+        request: (isWhole) => void this.requests.push(isWhole),
+      }),
+      report: () => {},
+      onRole: () => {},
+    });
+  }
+
+  /** What serves the actors while this member owns them. */
+  get host(): ActorHost {
+    const { owned } = this.member;
+    if (owned === undefined) throw new Error('it is not owned');
+    return owned.host;
+  }
+
+  write(actor: string, key: string, text = key): Promise<unknown> {
+    return this.host.command(actor, { type: 'Write', key, text }, { caller });
+  }
+
+  /** Takes a snapshot of what this member has. */
+  async snapshot(isWhole = false, store = this.store): Promise<SnapshotRecord | undefined> {
+    const { identity } = await this.link.state();
+    const source = {
+      partition: PARTITION,
+      identity,
+      store,
+      folder: join(this.folder, 'snapshot'),
+      cut: (options: Parameters<typeof cutPartition>[1]) => cutPartition(this.member, options),
+    };
+    return this.#writer.take(source, isWhole, new AbortController().signal);
+  }
+
+  /** Follows and waits until it has everything. */
+  async caughtUp(): Promise<void> {
+    await this.member.follow();
+    await until(() => this.member.sequence >= this.#world.stream.messages.length, 'it has caught up');
+  }
+
+  /** Everything in its shards, by actor; nothing uses them meanwhile. */
+  async rows(): Promise<Record<string, readonly (readonly [string, string])[]>> {
+    const all: Record<string, [string, string][]> = {};
+    for (const id of await this.store.all()) {
+      const shard = this.store.open(id);
+      const tables = this.store.tablesOf(id).length;
+      const rows: [string, string][] = [];
+      for (let table = 0; table < tables; table += 1)
+        for (const { key, value } of shard.range(table, { start: '', end: '\u00ff'.repeat(100) }))
+          rows.push([`${table} ${key}`, Buffer.from(value).toString('hex')]);
+      all[id] = rows;
+      await shard.close();
+    }
+    return all;
+  }
+
+  /** Names of what lies in its folder. */
+  get files(): readonly string[] {
+    return existsSync(this.folder) ? readdirSync(this.folder).sort() : [];
+  }
+
+  /** Events of one kind. */
+  told<Kind extends SnapshotEvent['kind']>(kind: Kind): readonly Extract<SnapshotEvent, { kind: Kind }>[] {
+    return this.events.filter(
+      (event): event is Extract<SnapshotEvent, { kind: Kind }> => event.kind === kind,
+    );
+  }
+}
+
+/** Waits until something is so. @throws {Error} naming what never came true */
+export async function until(isSo: () => boolean | Promise<boolean>, what: string): Promise<void> {
+  for (let round = 0; !(await isSo()); round++) {
+    if (round > 4000) throw new Error(`never: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}

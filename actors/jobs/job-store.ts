@@ -1,7 +1,7 @@
 import { CommonTable, type Turn } from '#runtime/commit/behaviour.ts';
 import { isActive, type JobPriority, jobPriorities, type JobState } from '#runtime/jobs/job.ts';
 import { decodeJsonRow, encodeJsonRow } from '#runtime/shard/json-row.ts';
-import type { TableReader } from '#runtime/shard/shard.ts';
+import type { Range, TableReader } from '#runtime/shard/shard.ts';
 import type { QueueStanding } from './messages.ts';
 import {
   agendaId,
@@ -141,6 +141,17 @@ export function countActive(reader: TableReader): {
   }
   for (const { value } of reader.range(JobsTable.agenda, agendaUpTo('leased'))) note(value, 'running');
   return { scheduled, types: Object.fromEntries(types) };
+}
+
+/** Ids of the active jobs. Cost follows their number. */
+export function activeIds(reader: TableReader): string[] {
+  const ids: string[] = [];
+  const note = (entries: Range): void => {
+    for (const { key } of reader.range(JobsTable.agenda, entries)) ids.push(agendaId(key));
+  };
+  for (const priority of jobPriorities) note(agendaUpTo('scheduled', undefined, priority));
+  note(agendaUpTo('leased'));
+  return ids;
 }
 
 /** Jobs newest first. */

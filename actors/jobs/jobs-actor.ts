@@ -2,10 +2,12 @@ import { requireAdministrator } from '#runtime/access/policy.ts';
 import { unreachable } from '#runtime/base/assert.ts';
 import type { ActorBehaviour, ActorKind, Caller, QueryContext, Turn } from '#runtime/commit/behaviour.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
-import type { JobRecord } from '#runtime/jobs/job.ts';
+import { isActive, type JobRecord } from '#runtime/jobs/job.ts';
+import { jobWaiting } from '#runtime/jobs/job-waiting.ts';
 import type { JobCounts } from '#runtime/jobs/ports.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
-import { countActive, newestJobs, readJob, readTotals, standingOf } from './job-store.ts';
+import { spaceUseByType } from '#runtime/space/space-use.ts';
+import { activeIds, countActive, newestJobs, readJob, readTotals, standingOf } from './job-store.ts';
 import {
   cancel,
   claim,
@@ -62,12 +64,16 @@ class JobsActor implements ActorBehaviour {
     switch (command.type) {
       case 'EnqueueJob': {
         const job = enqueue(command, turn, limits);
+        if (isActive(job)) turn.emit(jobWaiting(job.id));
         return { job: recordOf(job), standing: standingOf(turn) };
       }
       case 'ClaimJob': {
         const job = claim(command, turn, limits);
         const standing = standingOf(turn, new Set(command.types));
-        return { job: job === undefined ? null : recordOf(job), standing };
+        const { dueMs } = standing;
+        const waitMs = dueMs === null ? null : Math.max(0, dueMs - turn.wallMs);
+        const { active } = readTotals(turn);
+        return { job: job === undefined ? null : recordOf(job), standing, waitMs, active };
       }
       case 'RenewJob':
         return { isHeld: renew(command, turn), standing: standingOf(turn) };
@@ -99,6 +105,9 @@ class JobsActor implements ActorBehaviour {
         return newestJobs(view, query.limit, query.offset).map(recordOf);
       case 'CountJobs':
         return countsOf(view, this.#limits);
+      case 'ListActiveJobs':
+        requireEngine(caller);
+        return activeIds(view);
       default:
         return unreachable(query);
     }
@@ -125,6 +134,18 @@ export function jobsActor(limits: JobsLimits): ActorKind {
   return Object.freeze({
     kind: 'jobs',
     tables: jobsTableNames,
+    // Jobs write when they are done: without room they wait, and those under way come to their end.
+    spaceUse: spaceUseByType<JobsCommand['type']>([
+      'RenewJob',
+      'CompleteJob',
+      'ReleaseJob',
+      'FailJob',
+      'RecoverJobs',
+      'CleanJobs',
+      'CancelJob',
+      'RemoveJob',
+      'RemoveJobs',
+    ]),
     create: () => new JobsActor(limits),
   });
 }

@@ -53,6 +53,13 @@ export interface ClaimJob {
 export interface JobClaimed extends Standing {
   /** Null when none is due. */
   readonly job: JobRecord | null;
+  /**
+   * Time until a job of those types may be taken, in milliseconds, so that nobody compares two clocks; null: there
+   * is none that waits, and nobody has any.
+   */
+  readonly waitMs: number | null;
+  /** Jobs that are active, of all types, that one among them. */
+  readonly active: number;
 }
 
 /** Names one attempt at a job. */
@@ -170,5 +177,10 @@ export interface CountJobs {
   readonly type: 'CountJobs';
 }
 
+/** Active jobs, for whoever takes a queue up. Answer: array of their ids. */
+export interface ListActiveJobs {
+  readonly type: 'ListActiveJobs';
+}
+
 /** Every query of the jobs actor. */
-export type JobsQuery = FindJob | ListJobs | CountJobs;
+export type JobsQuery = FindJob | ListJobs | CountJobs | ListActiveJobs;

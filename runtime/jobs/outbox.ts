@@ -99,6 +99,9 @@ export function outboxJobs(reader: TableReader): readonly NewJob[] {
 export function withOutbox(kind: ActorKind): ActorKind {
   return Object.freeze({
     ...kind,
+    // What waited has gone to the queue: the row of it is taken away.
+    spaceUse: (command: { readonly type: string }) =>
+      command.type === 'EmptyOutbox' ? 'ends' : (kind.spaceUse?.(command as never) ?? 'grows'),
     create: (context: ActorContext) => new OutboxBehaviour(kind.create(context)),
   });
 }

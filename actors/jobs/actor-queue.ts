@@ -1,0 +1,245 @@
+import { actorKindOf } from '#runtime/actor/actor-id.ts';
+import { engineCaller } from '#runtime/actor/engine-caller.ts';
+import type { ActorId, ActorLifecycle, Delivery, Router } from '#runtime/actor/ports.ts';
+import { assert } from '#runtime/base/assert.ts';
+import { type Backoff, backoffMs } from '#runtime/base/backoff.ts';
+import type { Clock } from '#runtime/base/clock.ts';
+import { type Random, uuidV7 } from '#runtime/base/random.ts';
+import type { Caller } from '#runtime/commit/behaviour.ts';
+import type { JsonValue } from '#runtime/content/json-value.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import { JOB_PAYLOAD_BYTES_MAX, type JobRecord, type NewJob } from '#runtime/jobs/job.ts';
+import { checkJob } from '#runtime/jobs/outbox.ts';
+import type { ClaimedJob, FailureOutcome, JobCounts, JobPage, JobScope, Queue } from '#runtime/jobs/ports.ts';
+import type {
+  ClaimAnswered,
+  JobClaimed,
+  JobEnqueued,
+  JobFailed,
+  JobsCommand,
+  JobsQuery,
+  Standing,
+} from './messages.ts';
+
+/** How a queue behaves. */
+export interface QueueSettings {
+  /** Time a claim lasts without a heartbeat, in milliseconds. */
+  readonly leaseMs: number;
+  /** Waits before a failed job is tried again. */
+  readonly retries: Backoff;
+}
+
+/**
+ * How a queue behaves unless told otherwise: three heartbeats of ten seconds to a lease, retries after 10, 30 and
+ * 60 seconds.
+ *
+ * @see Supplement 11: Jobs
+ */
+export const queueDefaults: QueueSettings = Object.freeze({
+  leaseMs: 30_000,
+  retries: { firstMs: 10_000, factor: 3, mostMs: 60_000 },
+});
+
+/** What every queue works with. */
+export interface ActorQueueEnvironment {
+  readonly router: Router;
+  readonly lifecycle: Pick<ActorLifecycle, 'create' | 'exists'>;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly settings?: QueueSettings;
+}
+
+/** Time after which a repository whose queue could not be asked is asked again, in milliseconds. */
+export const FAILED_RETRY_MS = 5_000;
+
+/**
+ * What all queues have in common: the jobs of a repository are kept by its jobs actor, which alone says what a job
+ * is and who has it. Queues differ in how a worker finds out that there is something to claim.
+ */
+export abstract class ActorQueue implements Queue {
+  readonly #router: Router;
+  readonly #lifecycle: ActorQueueEnvironment['lifecycle'];
+  readonly #random: Random;
+  readonly #engine = engineCaller('');
+  readonly #claims = new Map<string, { readonly id: string; readonly lost: AbortController }>();
+  protected readonly clock: Clock;
+  protected readonly settings: QueueSettings;
+  /** Names this process. */
+  protected readonly worker: string;
+
+  constructor(environment: ActorQueueEnvironment) {
+    this.#router = environment.router;
+    this.#lifecycle = environment.lifecycle;
+    this.clock = environment.clock;
+    this.#random = environment.random;
+    this.settings = environment.settings ?? queueDefaults;
+    this.worker = this.#newName();
+  }
+
+  abstract claim(types: readonly string[], signal: AbortSignal): Promise<ClaimedJob | undefined>;
+
+  prepare(scope: JobScope): Promise<void> {
+    return this.#lifecycle.create(actorOf(scope));
+  }
+
+  async enqueue(scope: JobScope, job: NewJob): Promise<JobRecord> {
+    checkJob(job);
+    const answer = await this.tell<JobEnqueued>(scope, { type: 'EnqueueJob', job });
+    return answer.job;
+  }
+
+  async heartbeat(claim: ClaimedJob, progress?: number): Promise<boolean> {
+    const { leaseMs } = this.settings;
+    const renew = { type: 'RenewJob', ...claimedBy(claim), leaseMs } as const;
+    const answer = await this.tell<ClaimAnswered>(
+      claim.scope,
+      progress === undefined ? renew : { ...renew, progress },
+    );
+    if (!answer.isHeld) this.lose(claim.token);
+    return answer.isHeld;
+  }
+
+  async complete(claim: ClaimedJob, result: JsonValue): Promise<boolean> {
+    const bytes = Buffer.byteLength(JSON.stringify(result));
+    if (bytes > JOB_PAYLOAD_BYTES_MAX) {
+      throw new ServiceError('PAYLOAD_TOO_LARGE', `A job answers at most ${JOB_PAYLOAD_BYTES_MAX} bytes`);
+    }
+    return this.#end(claim, { type: 'CompleteJob', ...claimedBy(claim), result });
+  }
+
+  async fail(claim: ClaimedJob, error: string, isFinal: boolean): Promise<FailureOutcome> {
+    const { retries } = this.settings;
+    const retryAfterMs = isFinal ? null : backoffMs(retries, claim.job.retries, this.#random);
+    const command = { type: 'FailJob', ...claimedBy(claim), error, retryAfterMs } as const;
+    const { outcome } = await this.tell<JobFailed>(claim.scope, command);
+    this.#claims.delete(claim.token);
+    this.failed(claim, outcome, retryAfterMs ?? 0);
+    return outcome;
+  }
+
+  release(claim: ClaimedJob): Promise<boolean> {
+    return this.#end(claim, { type: 'ReleaseJob', ...claimedBy(claim) });
+  }
+
+  async cancel(scope: JobScope, id: string, delivery: Delivery): Promise<void> {
+    await this.#order(scope, { type: 'CancelJob', id }, delivery);
+    this.loseJob(id);
+  }
+
+  async remove(scope: JobScope, id: string, delivery: Delivery): Promise<void> {
+    await this.#order(scope, { type: 'RemoveJob', id }, delivery);
+  }
+
+  async removeAll(scope: JobScope, ids: readonly string[], delivery: Delivery): Promise<number> {
+    if (!(await this.#lifecycle.exists(actorOf(scope)))) return 0;
+    return (await this.#order(scope, { type: 'RemoveJobs', ids }, delivery)) as number;
+  }
+
+  async find(scope: JobScope, id: string, caller: Caller): Promise<JobRecord | undefined> {
+    return (await this.ask(scope, { type: 'FindJob', id }, caller)) as JobRecord | undefined;
+  }
+
+  async list(scope: JobScope, { limit, offset }: JobPage, caller: Caller): Promise<readonly JobRecord[]> {
+    const jobs = await this.ask(scope, { type: 'ListJobs', limit, offset }, caller);
+    return (jobs as readonly JobRecord[] | undefined) ?? [];
+  }
+
+  async count(scope: JobScope, caller: Caller): Promise<JobCounts | undefined> {
+    return (await this.ask(scope, { type: 'CountJobs' }, caller)) as JobCounts | undefined;
+  }
+
+  /** Told of where a queue stands after a command of the engine, in the order the commands ran. */
+  protected heard(_scope: JobScope, _standing: Standing['standing']): void {}
+
+  /** Told that somebody changed a queue who is not told where it stands then. */
+  protected ordered(_scope: JobScope): void {}
+
+  /** Told that an attempt has failed. @param retryAfterMs of one that is tried again */
+  protected failed(_claim: ClaimedJob, _outcome: FailureOutcome, _retryAfterMs: number): void {}
+
+  /** The engine, as the one who asks. */
+  protected get engine(): Caller {
+    return this.#engine;
+  }
+
+  /** Whether a repository has a queue. */
+  protected has(scope: JobScope): boolean | Promise<boolean> {
+    return this.#lifecycle.exists(actorOf(scope));
+  }
+
+  /**
+   * Asks the jobs actor for the next due job.
+   *
+   * @returns the claim if there is one, and what the actor answered
+   */
+  protected async claimFrom(
+    scope: JobScope,
+    types: readonly string[],
+  ): Promise<{ readonly claim: ClaimedJob | undefined; readonly answer: JobClaimed }> {
+    const { leaseMs } = this.settings;
+    const token = this.#newName();
+    const command: JobsCommand = { type: 'ClaimJob', types, token, worker: this.worker, leaseMs };
+    const answer = (await this.#router.command(actorOf(scope), command, {
+      caller: this.#engine,
+    })) as JobClaimed;
+    const { job } = answer;
+    if (job === null) return { claim: undefined, answer };
+    // It had been given to somebody whose lease has ended.
+    this.loseJob(job.id);
+    const lost = new AbortController();
+    this.#claims.set(token, { id: job.id, lost });
+    return { claim: { scope, job, token, leaseMs, signal: lost.signal }, answer };
+  }
+
+  /** Tells the attempts at a job that it is not theirs any more. */
+  protected loseJob(id: string): void {
+    for (const [token, claim] of this.#claims) if (claim.id === id) this.lose(token);
+  }
+
+  /** Tells an attempt that its job is not its own any more. */
+  protected lose(token: string): void {
+    this.#claims.get(token)?.lost.abort();
+    this.#claims.delete(token);
+  }
+
+  /** What the engine tells a queue. Answers arrive in the order the commands ran, so the last one is right. */
+  protected async tell<Result extends Standing>(scope: JobScope, command: JobsCommand): Promise<Result> {
+    const answer = (await this.#router.command(actorOf(scope), command, {
+      caller: this.#engine,
+    })) as Result;
+    this.heard(scope, answer.standing);
+    return answer;
+  }
+
+  /** Asks a queue. @returns undefined where there is none */
+  protected async ask(scope: JobScope, query: JobsQuery, caller: Caller): Promise<unknown> {
+    return (await this.has(scope)) ? this.#router.query(actorOf(scope), query, caller) : undefined;
+  }
+
+  async #end(claim: ClaimedJob, command: JobsCommand): Promise<boolean> {
+    const { isHeld } = await this.tell<ClaimAnswered>(claim.scope, command);
+    this.#claims.delete(claim.token);
+    return isHeld;
+  }
+
+  /** What somebody tells a queue. A repetition is answered as the first time, so it does not say how things stand. */
+  async #order(scope: JobScope, command: JobsCommand, delivery: Delivery): Promise<unknown> {
+    const result = await this.#router.command(actorOf(scope), command, delivery);
+    this.ordered(scope);
+    return result;
+  }
+
+  #newName(): string {
+    return uuidV7(this.clock.wallMs(), this.#random);
+  }
+}
+
+function claimedBy({ job, token }: ClaimedJob): { readonly id: string; readonly token: string } {
+  return { id: job.id, token };
+}
+
+function actorOf(scope: JobScope): ActorId {
+  const actor = `${scope}/jobs`;
+  assert(actorKindOf(actor) === 'jobs' && scope.split('/').length === 2, `${scope} is a repository`);
+  return actor;
+}

@@ -1,0 +1,274 @@
+import { assert } from '#runtime/base/assert.ts';
+import { type Backoff, backoffMs } from '#runtime/base/backoff.ts';
+import type { Timer } from '#runtime/base/clock.ts';
+import type { Random } from '#runtime/base/random.ts';
+import type { JsonValue } from '#runtime/content/json-value.ts';
+import { crashPoint } from '#runtime/commit/crash-point.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import type { Delivery } from '#runtime/actor/ports.ts';
+import type { ClaimedJob, FailureOutcome, JobScope } from '#runtime/jobs/ports.ts';
+import type { JobTicket, JobTickets } from '#runtime/jobs/tickets.ts';
+import { ActorQueue, type ActorQueueEnvironment, FAILED_RETRY_MS } from './actor-queue.ts';
+import type { JobClaimed, Standing } from './messages.ts';
+
+/** What a queue tells about itself; nothing of it may throw. */
+export interface SharedQueueObserver {
+  /** A ticket is in the hands of the servers. */
+  issued(): void;
+  /** Somebody who was given a ticket before had not used it up. */
+  redelivered(): void;
+  /** A ticket found nothing to claim, and nothing that will be. */
+  idle(): void;
+}
+
+/** What the queue of several processes works with. */
+export interface SharedQueueEnvironment extends ActorQueueEnvironment {
+  readonly tickets: JobTickets;
+  readonly observer: SharedQueueObserver;
+  /** Told when the queue of a repository cannot be asked, or a ticket not be issued; it is tried again. */
+  readonly onFailure: (scope: JobScope, cause: unknown) => void;
+  /** Default: {@link LOOK_MS_MAX}; a test has less time. */
+  readonly lookMsMax?: number;
+}
+
+/** Longest time a ticket that finds a job taken or not due is not looked at again, in milliseconds. */
+const LOOK_MS_MAX = 60_000;
+
+/** Shortest such time, in milliseconds: what is due at this moment has been found by somebody else. */
+const LOOK_MS_MIN = 20;
+
+/** Waits of tickets of jobs that this member cannot do, and others can: in the middle of an upgrade. */
+const STRANGE: Backoff = { firstMs: 250, factor: 2, mostMs: 30_000 };
+
+/** Waits after a ticket could not be issued. */
+const ISSUE_RETRIES: Backoff = { firstMs: 250, factor: 2, mostMs: 10_000 };
+
+/** Tickets that are issued at once. */
+const ISSUED_AT_ONCE = 32;
+
+/** How often final jobs are looked through for those to be forgotten, in milliseconds. @see Supplement 11: Jobs */
+const CLEAN_EVERY_MS = 3_600_000;
+
+/**
+ * The `Queue` of all members of a cluster. The jobs actor of a repository keeps its jobs and says who has which;
+ * *tickets* say that there is something to claim, and reach whoever is free.
+ *
+ * Invariants:
+ * 1. For every active job there is a ticket that is not used up, or the owner of its repository is about to issue
+ *    one: it does after the commit that enqueued the job, and for all active jobs whenever it has become the owner.
+ * 2. A ticket is used up only by the one whose answer ended a job, or by somebody who was told that the repository has
+ *    no active job. Hence there are never fewer tickets than active jobs.
+ * 3. An attempt that lost its claim leaves its ticket alone: somebody else may be relying on it.
+ *
+ * Enforcement: test/runtime/jobs/queue-conformance.ts, test/cluster/jobs.
+ */
+export class SharedQueue extends ActorQueue {
+  readonly #tickets: JobTickets;
+  readonly #observer: SharedQueueObserver;
+  readonly #onFailure: SharedQueueEnvironment['onFailure'];
+  readonly #lookMsMax: number;
+  readonly #chance: Random;
+  /** Tickets of the attempts of this process, by their tokens. */
+  readonly #held = new Map<string, JobTicket>();
+  /** Jobs whose tickets are to be issued, the first first. */
+  readonly #unissued = new Map<string, JobScope>();
+  /** Repositories that have come to this member, and had jobs. */
+  readonly #scopes = new Set<JobScope>();
+  #issuing: Promise<void> | undefined;
+  #retry: Timer | undefined;
+  #failures = 0;
+  #cleaning: Timer | undefined;
+  #isClosed = false;
+
+  constructor(environment: SharedQueueEnvironment) {
+    super(environment);
+    this.#tickets = environment.tickets;
+    this.#observer = environment.observer;
+    this.#onFailure = environment.onFailure;
+    this.#lookMsMax = environment.lookMsMax ?? LOOK_MS_MAX;
+    this.#chance = environment.random;
+    this.#tickets.onCancelled((id) => this.loseJob(id));
+    this.#scheduleCleaning();
+  }
+
+  /** Jobs whose tickets are still to be issued. */
+  get unissued(): number {
+    return this.#unissued.size;
+  }
+
+  /**
+   * Issues tickets for jobs of a repository this member owns; what cannot be issued is tried until it can.
+   */
+  announce(scope: JobScope, ids: readonly string[]): void {
+    if (this.#isClosed) return;
+    for (const id of ids) this.#unissued.set(id, scope);
+    this.#scopes.add(scope);
+    if (this.#retry === undefined) this.#issue();
+  }
+
+  /**
+   * Takes up the queue of a repository that has come to this member: whether its former owner issued the tickets of
+   * its jobs is not known.
+   *
+   * @returns whether the repository has a queue
+   */
+  async recover(scope: JobScope): Promise<boolean> {
+    const ids = (await this.ask(scope, { type: 'ListActiveJobs' }, this.engine)) as
+      | readonly string[]
+      | undefined;
+    if (ids === undefined) return false;
+    this.announce(scope, ids);
+    return true;
+  }
+
+  /** Takes no further ticket, and issues none: the next owner does. */
+  close(): void {
+    this.#isClosed = true;
+    this.#cleaning?.cancel();
+    this.#retry?.cancel();
+    this.#tickets.close();
+  }
+
+  async claim(types: readonly string[], signal: AbortSignal): Promise<ClaimedJob | undefined> {
+    assert(types.length > 0, 'a worker handles some type of job');
+    while (!signal.aborted) {
+      const ticket = await this.#tickets.take(signal);
+      if (ticket === undefined) return undefined;
+      if (ticket.deliveries > 1) this.#observer.redelivered();
+      const claim = await this.#claimWith(ticket, types);
+      if (claim !== undefined) return claim;
+    }
+    return undefined;
+  }
+
+  override async heartbeat(claim: ClaimedJob, progress?: number): Promise<boolean> {
+    const isHeld = await super.heartbeat(claim, progress);
+    if (isHeld) this.#held.get(claim.token)?.working();
+    return isHeld;
+  }
+
+  override async complete(claim: ClaimedJob, result: JsonValue): Promise<boolean> {
+    const isHeld = await super.complete(claim, result);
+    const ticket = this.#letGo(claim);
+    if (isHeld) ticket?.used();
+    return isHeld;
+  }
+
+  override async release(claim: ClaimedJob): Promise<boolean> {
+    const isHeld = await super.release(claim);
+    const ticket = this.#letGo(claim);
+    if (isHeld) ticket?.again(0);
+    return isHeld;
+  }
+
+  override async cancel(scope: JobScope, id: string, delivery: Delivery): Promise<void> {
+    await super.cancel(scope, id, delivery);
+    this.#tickets.tellCancelled(id);
+  }
+
+  protected override failed(claim: ClaimedJob, outcome: FailureOutcome, retryAfterMs: number): void {
+    const ticket = this.#letGo(claim);
+    if (outcome === 'dead') ticket?.used();
+    else if (outcome === 'retried') ticket?.again(Math.min(retryAfterMs, this.#lookMsMax));
+  }
+
+  protected override lose(token: string): void {
+    super.lose(token);
+    this.#held.delete(token);
+  }
+
+  async #claimWith(ticket: JobTicket, types: readonly string[]): Promise<ClaimedJob | undefined> {
+    try {
+      const { answer, claim } = await this.claimFrom(ticket.scope, types);
+      if (claim === undefined) this.#putBack(ticket, answer);
+      else this.#held.set(claim.token, ticket);
+      return claim;
+    } catch (cause) {
+      // The repository has been removed, and its jobs with it.
+      if (cause instanceof ServiceError && cause.code === 'NOT_FOUND') ticket.used();
+      else {
+        this.#onFailure(ticket.scope, cause);
+        ticket.again(FAILED_RETRY_MS);
+      }
+      return undefined;
+    }
+  }
+
+  #putBack(ticket: JobTicket, { active, waitMs }: JobClaimed): void {
+    if (active === 0) {
+      this.#observer.idle();
+      ticket.used();
+      return;
+    }
+    // What is active is of types that are not done here.
+    const untilMs = waitMs ?? backoffMs(STRANGE, ticket.deliveries - 1, this.#chance);
+    ticket.again(Math.min(Math.max(untilMs, LOOK_MS_MIN), this.#lookMsMax));
+  }
+
+  #letGo({ token }: ClaimedJob): JobTicket | undefined {
+    const ticket = this.#held.get(token);
+    this.#held.delete(token);
+    return ticket;
+  }
+
+  /** Issues what is to be issued, unless that is under way. */
+  #issue(): void {
+    this.#retry = undefined;
+    this.#issuing ??= this.#issueAll().finally(() => {
+      this.#issuing = undefined;
+      if (this.#isClosed || this.#unissued.size === 0) return;
+      const waitMs = this.#failures === 0 ? 0 : backoffMs(ISSUE_RETRIES, this.#failures - 1, this.#chance);
+      this.#retry = this.clock.after(waitMs, () => this.#issue());
+    });
+  }
+
+  /** Never rejects; stops at the first failure. */
+  async #issueAll(): Promise<void> {
+    while (this.#unissued.size > 0 && !this.#isClosed) {
+      const some = [...this.#unissued].slice(0, ISSUED_AT_ONCE);
+      const outcomes = await Promise.allSettled(some.map(([id, scope]) => this.#issueOne(id, scope)));
+      const failed = outcomes.find(({ status }) => status === 'rejected');
+      if (failed !== undefined) {
+        this.#failures += 1;
+        return;
+      }
+      this.#failures = 0;
+    }
+  }
+
+  async #issueOne(id: string, scope: JobScope): Promise<void> {
+    crashPoint('before-job-ticket');
+    try {
+      await this.#tickets.issue(scope, id);
+    } catch (cause) {
+      this.#onFailure(scope, cause);
+      throw cause;
+    }
+    this.#unissued.delete(id);
+    this.#observer.issued();
+  }
+
+  #scheduleCleaning(): void {
+    this.#cleaning = this.clock.after(CLEAN_EVERY_MS, () => {
+      void this.#clean();
+      this.#scheduleCleaning();
+    });
+  }
+
+  /** Forgets what is to be forgotten, and issues tickets anew: somebody may have removed the stream they were in. */
+  async #clean(): Promise<void> {
+    for (const scope of [...this.#scopes]) {
+      try {
+        let isMore = true;
+        while (isMore && !this.#isClosed) {
+          const { standing } = await this.tell<Standing>(scope, { type: 'CleanJobs' });
+          isMore = standing.cleanMs !== null && standing.cleanMs <= this.clock.wallMs();
+        }
+        await this.recover(scope);
+      } catch (cause) {
+        if (cause instanceof ServiceError && cause.code === 'NOT_FOUND') this.#scopes.delete(scope);
+        else this.#onFailure(scope, cause);
+      }
+    }
+  }
+}

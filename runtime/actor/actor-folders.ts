@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, readdirSync, renameSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
+import type { Dirent } from 'node:fs';
+import { readdir, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Clock } from '#runtime/base/clock.ts';
 import { crashPoint } from '#runtime/commit/crash-point.ts';
@@ -36,6 +37,25 @@ export class ActorFolders {
   namesUnder(owner: string): readonly string[] {
     const folder = this.of(owner);
     return existsSync(folder) ? readdirSync(folder).map(decodeURIComponent) : [];
+  }
+
+  /**
+   * Every actor there is, sorted.
+   *
+   * @param isKind whether a name is the last part of ids: folders of owners that have nothing any more are no actors
+   */
+  async all(isKind: (name: string) => boolean): Promise<readonly ActorId[]> {
+    const found: ActorId[] = [];
+    const visit = async (parts: readonly string[]): Promise<void> => {
+      const entries = await readdir(join(this.#root, ...parts), { withFileTypes: true }).catch(noneWhenGone);
+      const folders = entries.filter((entry) => entry.isDirectory() && entry.name !== REMOVED);
+      const kind = parts.at(-1);
+      if (folders.length === 0 && parts.length >= 2 && kind !== undefined && isKind(decodeURIComponent(kind)))
+        found.push(parts.join('/'));
+      for (const { name } of folders) await visit([...parts, name]);
+    };
+    await visit([]);
+    return found.sort();
   }
 
   /** Makes the empty folder of an actor. Without its name on disk a power cut would take acknowledged writes away. */
@@ -100,6 +120,12 @@ function makeFolderDurable(folder: string): void {
   makeFolderDurable(parent);
   mkdirSync(folder, { mode: 0o700 });
   flushFolder(parent);
+}
+
+/** Whoever lists folders may meet one that was just removed. */
+function noneWhenGone(error: unknown): Dirent[] {
+  if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+  throw error;
 }
 
 /** Brings the names in a folder to the disk. */

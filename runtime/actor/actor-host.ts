@@ -16,7 +16,9 @@ import { type ApplyLimits, ShardWriter } from '#runtime/commit/shard-writer.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { lifecycleEntry } from '#runtime/log/lifecycle-entry.ts';
 import type { Log } from '#runtime/log/ports.ts';
-import type { Shard, ShardPosition } from '#runtime/shard/shard.ts';
+import type { Revision } from '#runtime/content/revision.ts';
+import type { Shard, ShardPosition, ShardSnapshot, TableReader } from '#runtime/shard/shard.ts';
+import type { SpaceGuard } from '#runtime/space/space-gate.ts';
 import type { ActorCopies } from './actor-copies.ts';
 import { ActorStore } from './actor-store.ts';
 import { actorKindOf } from './actor-id.ts';
@@ -24,7 +26,7 @@ import { BackupBehaviour } from './backup-behaviour.ts';
 import { shardChunks, type ShardCopy } from './copy-shard.ts';
 import { engineCaller } from './engine-caller.ts';
 import { QueryScope } from './query-scope.ts';
-import type { ActorId, ActorLifecycle, Delivery, Router } from './ports.ts';
+import type { ActorId, ActorLifecycle, Delivery, ReplicaSource, Router } from './ports.ts';
 
 /** Time long answers have to end when the host is closed, in milliseconds: writers of the partition wait as long. */
 const READS_MS_MAX = 400;
@@ -51,6 +53,16 @@ export interface HostObserver {
   events(actor: ActorId, events: readonly ActorEvent[]): void;
   stopped(actor: ActorId, cause: unknown): void;
   applyFailed(actor: ActorId, cause: unknown): void;
+  /** Stored bytes of an actor do not verify; whoever asked got `DATA_CORRUPTED`. */
+  damaged?(actor: ActorId, cause: ServiceError): void;
+}
+
+/** A fork that stands in the log. */
+export interface ForkMade {
+  readonly source: ActorId;
+  readonly target: ActorId;
+  /** Of its record. */
+  readonly sequence: number;
 }
 
 /** Everything the host works with. */
@@ -63,6 +75,8 @@ export interface HostEnvironment {
   readonly kinds: readonly ActorKind[];
   readonly limits: HostLimits;
   readonly observer: HostObserver;
+  /** Says whether there is room for what is written; without it there always is. */
+  readonly space?: SpaceGuard;
 }
 
 interface OpenActor {
@@ -70,6 +84,8 @@ interface OpenActor {
   readonly behaviour: ActorBehaviour;
   readonly loop: CommitLoop;
   readonly writer: ShardWriter;
+  readonly view: TableReader;
+  readonly pin: () => ShardSnapshot;
   /** Number of its last use, see {@link ActorHost.#uses}. */
   used: number;
   /** Reads under way that span several turns of the event loop. */
@@ -85,19 +101,22 @@ interface OpenActor {
  * An actor exists when its folder does. Only {@link ActorHost.create} makes one, so that a request for
  * something unknown never leaves anything on disk.
  */
-export class ActorHost implements Router, ActorLifecycle, ActorCopies {
+export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSource {
   readonly #environment: HostEnvironment;
   readonly #store: ActorStore;
   readonly #hybridClock: HybridClock;
   readonly #open = new Map<ActorId, OpenActor>();
   /** Uses of all actors so far: their order says who was unused for longest, without asking for the time. */
   #uses = 0;
+  readonly #forkWatchers = new Set<(fork: ForkMade) => void>();
   /** Copies made for others so far: their names. */
   #copies = 0;
   /** What {@link ActorHost.#uses} was at each of the last checks for idle actors, oldest first. */
   readonly #usesAt: { readonly atMs: number; readonly uses: number }[] = [];
   /** Owners that are being removed: nothing under them is answered any more. */
   readonly #destroying = new Map<string, Promise<void>>();
+  /** Actors that are being made; in the log a fork and a creation of the same one would undo each other. */
+  readonly #making = new Map<ActorId, Promise<void>>();
   readonly #servingSinceMs: number;
   /** Who asks when one actor asks another: the engine itself. */
   readonly #engine: Caller = engineCaller('');
@@ -153,8 +172,14 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies {
   }
 
   async create(actor: ActorId): Promise<void> {
+    await this.#making.get(actor)?.catch(() => {});
+    await this.#make(actor, () => this.#create(actor));
+  }
+
+  async #create(actor: ActorId): Promise<void> {
     if (this.#state !== 'running') throw new ServiceError('SHUTTING_DOWN');
     if (this.#store.folders.exists(actor)) return;
+    this.#requireSpace();
     crashPoint('before-shard-create');
     const { log } = this.#environment;
     // Who follows the log makes the actor at this place.
@@ -166,7 +191,22 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies {
   async fork(source: ActorId, target: ActorId): Promise<void> {
     assert(actorKindOf(source) === actorKindOf(target), 'a fork is of the kind of its source');
     if (this.#state !== 'running') throw new ServiceError('SHUTTING_DOWN');
-    if (this.exists(target)) throw new ServiceError('ALREADY_EXISTS');
+    if (this.exists(target) || this.#making.has(target)) throw new ServiceError('ALREADY_EXISTS');
+    this.#requireSpace();
+    await this.#make(target, () => this.#fork(source, target));
+  }
+
+  async #make(actor: ActorId, make: () => Promise<void>): Promise<void> {
+    const made = make();
+    this.#making.set(actor, made);
+    try {
+      await made;
+    } finally {
+      if (this.#making.get(actor) === made) this.#making.delete(actor);
+    }
+  }
+
+  async #fork(source: ActorId, target: ActorId): Promise<void> {
     const open = this.#actor(source);
     const { log } = this.#environment;
     const requireSource = (): void => {
@@ -182,6 +222,7 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies {
         requireSource();
         const entry = lifecycleEntry(target, { kind: 'fork', source }, this.#hybridClock.last);
         const appended = await log.append(entry);
+        for (const hear of this.#forkWatchers) hear({ source, target, sequence: appended });
         const finish = (): void => {
           requireSource();
           this.#store.folders.adopt(target);
@@ -209,6 +250,22 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies {
     }
   }
 
+  /**
+   * Tells of every fork as soon as the log has it.
+   *
+   * @param hear must not throw
+   * @returns ends it
+   */
+  watchForks(hear: (fork: ForkMade) => void): () => void {
+    this.#forkWatchers.add(hear);
+    return () => void this.#forkWatchers.delete(hear);
+  }
+
+  /** Newest record the shard of an actor has; what is durable and waits to be applied is not in it. */
+  appliedSequence(actor: ActorId): number {
+    return this.#actor(actor).writer.shard.position.sequence;
+  }
+
   destroyUnder(owner: string): Promise<void> {
     const running = this.#destroying.get(owner);
     if (running !== undefined) return running;
@@ -226,7 +283,8 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies {
     try {
       if (this.#state !== 'running') throw new ServiceError('SHUTTING_DOWN');
       if (this.#isDestroying(actor)) throw new ServiceError('NOT_FOUND');
-      return this.#actor(actor).loop.submit(command, delivery.caller, delivery.idempotency);
+      const { call, caller, idempotency } = delivery;
+      return this.#actor(actor).loop.submit(command, caller, idempotency, call);
     } catch (error) {
       return Promise.reject(error);
     }
@@ -237,34 +295,49 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies {
     return this.#answer(actor, query, caller);
   }
 
+  clockOf(actor: ActorId): Revision {
+    if (this.#isDestroying(actor)) throw new ServiceError('NOT_FOUND');
+    return this.#actor(actor).writer.revision;
+  }
+
   /** Gives up the replies that wait for later commands: the process is going to stop. */
   endWaits(): void {
     for (const { behaviour } of this.#open.values()) behaviour.endWaits?.(new ServiceError('SHUTTING_DOWN'));
   }
 
-  /**
-   * Answers every queued command, applies everything, closes all shards. Commands are refused from now on,
-   * queries as soon as their actor is closed.
-   */
-  async close(): Promise<void> {
+  /** Answers every queued command. Commands are refused from now on, and nothing happens by itself any more. */
+  async drain(): Promise<void> {
     if (this.#state === 'running') this.#state = 'draining';
     // A command may still open another actor by asking it.
     for (const { loop } of this.#open.values()) await loop.drained();
-    await this.#readsEnded();
+    for (const open of this.#open.values()) quiet(open, new ServiceError('SHUTTING_DOWN'));
+  }
+
+  /**
+   * Drains, applies everything, closes all shards. Queries are refused as soon as their actor is closed.
+   *
+   * @param readsMs time long answers under way have to end, in milliseconds
+   * @param signal cuts them short
+   */
+  async close(readsMs: number = READS_MS_MAX, signal?: AbortSignal): Promise<void> {
+    await this.drain();
+    await this.#readsEnded(readsMs, signal);
     this.#state = 'closed';
     await Promise.all([...this.#open.values()].map((open) => this.#settleAndClose(open)));
   }
 
   /** Long answers under way are cut off where their shard is closed; most of them are over soon. */
-  async #readsEnded(): Promise<void> {
+  async #readsEnded(readsMs: number, signal: AbortSignal | undefined): Promise<void> {
     const { clock } = this.#environment;
-    const endMs = clock.monotonicMs() + READS_MS_MAX;
+    const endMs = clock.monotonicMs() + readsMs;
     const areReading = (): boolean => [...this.#open.values()].some(({ reads }) => reads > 0);
-    while (areReading() && clock.monotonicMs() < endMs) await sleep(clock, READS_POLL_MS);
+    while (areReading() && clock.monotonicMs() < endMs && signal?.aborted !== true)
+      await sleep(clock, READS_POLL_MS);
   }
 
   /** A copy for whoever asked: it is made at once, of what there is now, and removed when it has been told. */
   async #tellCopy(actor: ActorId): Promise<ShardCopy> {
+    this.#requireSpace();
     const { folders } = this.#store;
     const name = `${actor} copy ${++this.#copies}`;
     const discard = (): Promise<void> => folders.discard(name);
@@ -277,6 +350,12 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies {
       await discard();
       throw error;
     }
+  }
+
+  /** @throws {ServiceError} `STORAGE_FULL` when there is no room for another shard */
+  #requireSpace(): void {
+    const refusal = this.#environment.space?.refusal('grows');
+    if (refusal !== undefined) throw refusal;
   }
 
   async #destroy(owner: string): Promise<void> {
@@ -304,15 +383,28 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies {
 
   #answer(actor: ActorId, query: unknown, caller: Caller): unknown {
     const open = this.#actor(actor);
-    const answer = open.behaviour.query(
-      query as never,
-      new QueryScope(open, caller, this.#environment.clock),
-    );
-    if (!(answer instanceof Promise)) return answer;
-    open.reads += 1;
-    return answer.finally(() => {
-      open.reads -= 1;
-    });
+    try {
+      const answer = open.behaviour.query(
+        query as never,
+        new QueryScope(open, caller, this.#environment.clock),
+      );
+      if (!(answer instanceof Promise)) return answer;
+      open.reads += 1;
+      return answer
+        .catch((error: unknown) => this.#refuse(actor, error))
+        .finally(() => {
+          open.reads -= 1;
+        });
+    } catch (error) {
+      return this.#refuse(actor, error);
+    }
+  }
+
+  /** Tells of stored bytes that do not verify; a log that lost its end is another matter. @throws the error */
+  #refuse(actor: ActorId, error: unknown): never {
+    const isDamage = error instanceof ServiceError && error.code === 'DATA_CORRUPTED';
+    if (isDamage && error.details === undefined) this.#environment.observer.damaged?.(actor, error);
+    throw error;
   }
 
   #isDestroying(actor: ActorId): boolean {
@@ -329,11 +421,15 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies {
     }
     if (this.#state === 'closed') throw new ServiceError('SHUTTING_DOWN');
     if (!this.exists(actor)) throw new ServiceError('NOT_FOUND');
-    return this.#openActor(actor);
+    try {
+      return this.#openActor(actor);
+    } catch (error) {
+      return this.#refuse(actor, error);
+    }
   }
 
   #openActor(actor: ActorId): OpenActor {
-    const { log, clock, random, limits, observer } = this.#environment;
+    const { log, clock, random, limits, observer, space } = this.#environment;
     const kind = this.#store.kindOf(actor);
     const own = kind.create(this.#contextOf(actor));
     const behaviour = new BackupBehaviour(own, kind.tables.length, () => this.#tellCopy(actor));
@@ -351,6 +447,7 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies {
         observer.batchDurable(kind.kind, commands, bytes, elapsedMs),
       events: (events) => observer.events(actor, events),
       stopped: (cause) => observer.stopped(actor, cause),
+      damaged: (cause) => observer.damaged?.(actor, cause),
     };
     const loop = new CommitLoop(
       {
@@ -361,12 +458,23 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies {
         random,
         limits: limits.commit,
         observer: commitObserver,
+        ...(space === undefined ? {} : { space: { guard: space, useOf: kind.spaceUse } }),
       },
       behaviour,
       writer,
     );
     const used = ++this.#uses;
-    const open: OpenActor = { id: actor, behaviour, loop, writer, used, reads: 0, isClosing: false };
+    const open: OpenActor = {
+      id: actor,
+      behaviour,
+      loop,
+      writer,
+      view: loop.view,
+      pin: () => writer.pin(),
+      used,
+      reads: 0,
+      isClosing: false,
+    };
     this.#makeRoom();
     this.#open.set(actor, open);
     return open;
@@ -399,6 +507,7 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies {
       'DATA_CORRUPTED',
       `the data of ${actor} reaches log record ${sequence}, but the log ends at ${lastSequence}: ` +
         'its newest files are missing; bring them back, or restore a backup',
+      { details: { sequence, lastSequence } },
     );
   }
 

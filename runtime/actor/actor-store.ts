@@ -30,6 +30,16 @@ export class ActorStore implements ReplicaStore {
     return kind;
   }
 
+  /** Every actor there is, sorted. */
+  all(): Promise<readonly ActorId[]> {
+    return this.folders.all((name) => this.#kinds.has(name));
+  }
+
+  /** Names of the tables of an actor's shard, in the order of their numbers. */
+  tablesOf(actor: ActorId): readonly string[] {
+    return [...commonTableNames, ...this.kindOf(actor).tables];
+  }
+
   exists(actor: ActorId): boolean {
     return this.folders.exists(actor);
   }
@@ -37,7 +47,7 @@ export class ActorStore implements ReplicaStore {
   /** Opens the shard of an actor. @throws {ServiceError} what {@link LmdbShard} fails with */
   open(actor: ActorId): Shard {
     crashPoint('in-open');
-    return new LmdbShard(this.folders.of(actor), [...commonTableNames, ...this.kindOf(actor).tables]);
+    return new LmdbShard(this.folders.of(actor), this.tablesOf(actor));
   }
 
   create(actor: ActorId): void {
@@ -47,6 +57,16 @@ export class ActorStore implements ReplicaStore {
   async adopt(actor: ActorId, copy: (folder: string) => Promise<void>): Promise<void> {
     await copy(await this.folders.prepare(actor));
     this.folders.adopt(actor);
+  }
+
+  /** Removes what interrupted work left. To be called while nothing else uses the store. */
+  sweep(): Promise<void> {
+    return this.folders.sweep();
+  }
+
+  /** Removes every actor, for good. To be called while nothing else uses the store. */
+  async clear(): Promise<void> {
+    for (const tenant of this.folders.namesUnder('')) await this.folders.remove(encodeURIComponent(tenant));
   }
 
   remove(owner: string): Promise<void> {

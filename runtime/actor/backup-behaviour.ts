@@ -2,6 +2,7 @@ import { CommonTable, FIRST_OWN_TABLE } from '#runtime/commit/behaviour.ts';
 import type { ActorBehaviour, Caller, QueryContext, Turn } from '#runtime/commit/behaviour.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { decodeEntry } from '#runtime/log/entry-codec.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
 import type { ShardCopy } from './copy-shard.ts';
 import type { ImportRows } from './import-rows.ts';
 
@@ -37,6 +38,14 @@ export class BackupBehaviour implements ActorBehaviour {
     if (query.type !== 'CopyShard') return this.#inner.query(query as never, context);
     requireEngine(context.caller);
     return this.#copy();
+  }
+
+  shorten(result: unknown): unknown {
+    return this.#inner.shorten === undefined ? result : this.#inner.shorten(result);
+  }
+
+  recall(kept: unknown, command: { readonly type: string }, view: TableReader): unknown {
+    return this.#inner.recall === undefined ? kept : this.#inner.recall(kept, command as never, view);
   }
 
   forget(): void {

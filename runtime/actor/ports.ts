@@ -1,4 +1,5 @@
-import type { Caller, IdempotencyKey } from '#runtime/commit/behaviour.ts';
+import type { Caller, CallId, IdempotencyKey } from '#runtime/commit/behaviour.ts';
+import type { Revision } from '#runtime/content/revision.ts';
 
 /**
  * Name of an actor: `{tenant}/{repository}/{branch}/{kind}`, shorter where a part has no meaning, each part
@@ -11,6 +12,8 @@ export type ActorId = string;
 export interface Delivery {
   readonly caller: Caller;
   readonly idempotency?: IdempotencyKey;
+  /** Set where another member sent it: sent again under the same id it takes effect once. */
+  readonly call?: CallId;
 }
 
 /**
@@ -23,6 +26,21 @@ export interface Delivery {
 export interface Router {
   command(actor: ActorId, command: unknown, delivery: Delivery): Promise<unknown>;
   query(actor: ActorId, query: unknown, caller: Caller): unknown;
+}
+
+/** What answers queries from actors as this process has them, without asking whether that is the newest state. */
+export interface ReplicaSource {
+  /**
+   * @throws {ServiceError} what the actor answers; `NOT_FOUND` for an actor that is not here, `NOT_OWNER` where only
+   *   the owner can answer, `SHUTTING_DOWN` when it is closed
+   */
+  query(actor: ActorId, query: unknown, caller: Caller): unknown;
+  /**
+   * The highest revision clock the actor has seen here: every revision of it up to that is here.
+   *
+   * @throws {ServiceError} `NOT_FOUND`, `SHUTTING_DOWN`
+   */
+  clockOf(actor: ActorId): Revision;
 }
 
 /**

@@ -1,13 +1,14 @@
 import type { Clock } from '#runtime/base/clock.ts';
 import type { Caller, QueryContext } from '#runtime/commit/behaviour.ts';
-import { checkWaiting, type CommitLoop, SLICE_MS } from '#runtime/commit/commit-loop.ts';
-import type { ShardWriter } from '#runtime/commit/shard-writer.ts';
+import { checkWaiting, SLICE_MS } from '#runtime/commit/commit-loop.ts';
 import type { ShardSnapshot, TableReader } from '#runtime/shard/shard.ts';
 
-/** The parts of an open actor that a query works with. */
+/** The parts of an actor that a query works with. */
 export interface QueriedActor {
-  readonly loop: CommitLoop;
-  readonly writer: ShardWriter;
+  /** Durable state; good within one turn of the event loop. */
+  readonly view: TableReader;
+  /** Pins it. */
+  readonly pin: () => ShardSnapshot;
   /** Reads under way that span several turns of the event loop. */
   reads: number;
 }
@@ -26,12 +27,12 @@ export class QueryScope implements QueryContext {
   }
 
   get view(): TableReader {
-    return this.#actor.loop.view;
+    return this.#actor.view;
   }
 
   pin(): ShardSnapshot {
     const actor = this.#actor;
-    const snapshot = actor.writer.pin();
+    const snapshot = actor.pin();
     actor.reads += 1;
     let closed = false;
     return {

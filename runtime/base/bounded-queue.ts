@@ -1,5 +1,14 @@
 import { assert } from './assert.ts';
 
+/**
+ * Places in front of the oldest item that an empty queue keeps. There are queues by the ten thousand that hold one item
+ * at a time: each would grow to the bound below, were it only cleared there.
+ */
+const EMPTY_PLACES_MAX = 32;
+
+/** Places in front of the oldest item above which they are given back, once there are as many behind them. */
+const PLACES_MAX = 1_024;
+
 /** A first-in first-out queue with a bound. `push` answers false when it is full instead of growing. */
 export class BoundedQueue<T> {
   readonly #itemsMax: number;
@@ -28,7 +37,12 @@ export class BoundedQueue<T> {
     const item = this.#items[this.#head];
     this.#items[this.#head] = undefined;
     this.#head += 1;
-    if (this.#head > 1024 && this.#head * 2 > this.#items.length) {
+    const isEmpty = this.#head === this.#items.length;
+    if (
+      isEmpty
+        ? this.#head >= EMPTY_PLACES_MAX
+        : this.#head > PLACES_MAX && this.#head * 2 > this.#items.length
+    ) {
       this.#items = this.#items.slice(this.#head);
       this.#head = 0;
     }

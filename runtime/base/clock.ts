@@ -1,3 +1,6 @@
+// Not the global: that is looked up through a getter each time, and a request looks at the clock often.
+import { performance } from 'node:perf_hooks';
+
 /** A running timer; `cancel` is idempotent. */
 export interface Timer {
   cancel(): void;

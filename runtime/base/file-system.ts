@@ -1,14 +1,18 @@
 import * as fs from 'node:fs';
 import { dirname, resolve } from 'node:path';
 
-/** How a file is opened. `create` makes a new empty one, replacing an older file of that name. */
-export type OpenMode = 'read' | 'read-write' | 'create';
+/**
+ * How a file is opened. `create` makes a new empty one, replacing an older file of that name; with `create-synced`
+ * every write is on the disk when it resolves, as after a {@link OpenFile.datasync} of its own.
+ */
+export type OpenMode = 'read' | 'read-write' | 'create' | 'create-synced';
 
 /** Room on the volume of a path, in bytes. */
 export interface VolumeSpace {
   /** What an ordinary process may still write. */
   readonly freeBytes: number;
-  readonly totalBytes: number;
+  /** What is written. Together with what is free it may be less than the volume: some is kept for the system. */
+  readonly usedBytes: number;
 }
 
 /** What a folder says of a file. */
@@ -61,7 +65,20 @@ export interface FileSystem {
   statfs(path: string): Promise<VolumeSpace>;
 }
 
-const flagsOf: Readonly<Record<OpenMode, string>> = { read: 'r', 'read-write': 'r+', create: 'w+' };
+const { O_CREAT, O_DSYNC, O_RDWR, O_TRUNC } = fs.constants;
+
+/**
+ * Whether the system flushes within the write all that a `datasync` would. Linux says so; where a flush proper is
+ * something else than what the flag does, as on macOS, the write is followed by one.
+ */
+const flushesInWrites = process.platform === 'linux';
+
+const flagsOf: Readonly<Record<OpenMode, string | number>> = {
+  read: 'r',
+  'read-write': 'r+',
+  create: 'w+',
+  'create-synced': flushesInWrites ? O_RDWR | O_CREAT | O_TRUNC | O_DSYNC : 'w+',
+};
 
 /** Rights of new files and folders: content is nobody else's to read. */
 const FILE_MODE = 0o600;
@@ -130,6 +147,14 @@ class RealFile implements OpenFile {
   }
 }
 
+/** A file whose writes are followed by a flush, where the system does not do that itself. */
+class FlushedFile extends RealFile {
+  override async write(buffer: Uint8Array, offset: number, length: number, position: number): Promise<void> {
+    await super.write(buffer, offset, length, position);
+    await this.datasync();
+  }
+}
+
 async function syncDirectory(path: string): Promise<void> {
   const folder = await fs.promises.open(path, 'r');
   try {
@@ -143,7 +168,9 @@ async function syncDirectory(path: string): Promise<void> {
 export const realFileSystem: FileSystem = {
   async open(path, mode) {
     const descriptor = await called<number>((callback) => fs.open(path, flagsOf[mode], FILE_MODE, callback));
-    return new RealFile(descriptor);
+    return mode === 'create-synced' && !flushesInWrites
+      ? new FlushedFile(descriptor)
+      : new RealFile(descriptor);
   },
   readdir: async (path) => (await fs.promises.readdir(path)).sort(),
   async makeDirectory(path) {
@@ -164,7 +191,7 @@ export const realFileSystem: FileSystem = {
   rename: (from, to) => fs.promises.rename(from, to),
   syncDirectory,
   async statfs(path) {
-    const { bsize, bavail, blocks } = await fs.promises.statfs(path);
-    return { freeBytes: bsize * bavail, totalBytes: bsize * blocks };
+    const { bsize, bavail, bfree, blocks } = await fs.promises.statfs(path);
+    return { freeBytes: bsize * bavail, usedBytes: bsize * (blocks - bfree) };
   },
 };

@@ -4,6 +4,7 @@ import type { Clock } from '#runtime/base/clock.ts';
 import type { Revision } from '#runtime/content/revision.ts';
 import type { ServiceError } from '#runtime/errors/service-error.ts';
 import type { ShardSnapshot, TableReader } from '#runtime/shard/shard.ts';
+import type { SpaceUse } from '#runtime/space/space-gate.ts';
 
 /**
  * Tables every actor has; the tables of a kind follow from {@link FIRST_OWN_TABLE}.
@@ -17,6 +18,21 @@ export const commonTableNames: readonly string[] = ['meta', 'idempotency', 'idem
 /** Number of the first table that belongs to the actor's kind. */
 export const FIRST_OWN_TABLE = 3;
 
+/**
+ * How a read wants to be answered. One object stands for one request: what was found out for one of its queries holds
+ * for the next ones.
+ *
+ * - `strict`: by the owner, once the log has confirmed that it still is: linearizable whatever the clocks do.
+ * - `local`: by whoever has it, as it is there: some state the actor was in, without asking anybody.
+ *
+ * @see docs/decisions/0025-reads-say-how-fresh.md
+ */
+export interface ReadConsistency {
+  readonly kind: 'strict' | 'local';
+  /** A revision the client has seen. */
+  readonly seen?: Revision;
+}
+
 /** Who asks, what they may do, and how long they wait. */
 export interface Caller {
   readonly principal: Principal;
@@ -25,6 +41,10 @@ export interface Caller {
   readonly signal?: AbortSignal;
   /** When the caller stops waiting, on the monotonic clock, in milliseconds. */
   readonly deadlineMs?: number;
+  /** How a query is to be answered; absent: by the owner under its read lease. Commands take no notice of it. */
+  readonly consistency?: ReadConsistency;
+  /** A revision of the asked actor that the answer must include; heeded where others than the owner may answer. */
+  readonly minRevision?: Revision;
 }
 
 /** Makes a repeated request take effect once. @see docs/decisions/0004-idempotency.md */
@@ -33,6 +53,20 @@ export interface IdempotencyKey {
   readonly key: string;
   /** Hash of method, address and body; another request under the same key is refused. */
   readonly requestHash: string;
+}
+
+/**
+ * Which call of another member a command belongs to: sent again under the same id it takes effect once.
+ *
+ * @see call-outcomes.ts
+ */
+export interface CallId {
+  /** One life of the member that calls: eight random bytes in hexadecimal. */
+  readonly session: string;
+  /** Which of the calls it has under way to this actor, below 65,536; used again when that one is over. */
+  readonly slot: number;
+  /** Rises with every call of the session. */
+  readonly number: number;
 }
 
 /**
@@ -52,6 +86,11 @@ export interface Turn extends TableReader {
    * @throws {InvariantError} for a key that is empty or longer than a shard takes
    */
   put(table: number, key: string, value: Uint8Array): void;
+  /**
+   * As {@link put}, for a key that nothing is stored under, which the caller has made sure of. Where such a row is
+   * removed before it has reached the shard, neither is ever written there: for rows that are gone again soon.
+   */
+  insert(table: number, key: string, value: Uint8Array): void;
   remove(table: number, key: string): void;
   /** Takes back everything this command has written and told so far: a dry run does what it would do, and then this. */
   undo(): void;
@@ -92,6 +131,13 @@ export interface QueryContext {
 export interface ActorBehaviour {
   execute(command: never, turn: Turn): unknown;
   query(query: never, context: QueryContext): unknown;
+  /**
+   * What is kept of the result of a command that another member sent, for a repetition of it: without what the
+   * command has stored anyway. By default all of it; {@link recall} undoes it.
+   */
+  shorten?(result: unknown): unknown;
+  /** The result again, from what is kept of it and from durable state, in which others may have written since. */
+  recall?(kept: unknown, command: never, view: TableReader): unknown;
   /** Called when writes were thrown away, so that state remembered from them is dropped too. */
   forget?(): void;
   /**
@@ -136,5 +182,9 @@ export interface ActorKind {
   readonly kind: string;
   /** Names of its own tables, numbered from {@link FIRST_OWN_TABLE}. */
   readonly tables: readonly string[];
+  /** What a command does to space; without it every one grows. Asked before the command runs. */
+  readonly spaceUse?: (command: never) => SpaceUse;
+  /** Whether queries are answered from what only its owner can know besides the tables, so that no replica can. */
+  readonly isOwnerOnly?: boolean;
   create(context: ActorContext): ActorBehaviour;
 }

@@ -6,7 +6,9 @@ import type { ErrorCode } from '#runtime/errors/error-registry.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { Log } from '#runtime/log/ports.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
-import type { ActorBehaviour, ActorEvent, Caller, IdempotencyKey } from './behaviour.ts';
+import type { SpaceGuard, SpaceUse } from '#runtime/space/space-gate.ts';
+import type { ActorBehaviour, ActorEvent, Caller, CallId, IdempotencyKey, Turn } from './behaviour.ts';
+import { CallOutcomes } from './call-outcomes.ts';
 import { crashPoint } from './crash-point.ts';
 import type { HybridClock } from './hybrid-clock.ts';
 import { type IdempotencyLimits, isLasting, remember, replayed } from './idempotency.ts';
@@ -40,6 +42,8 @@ export interface CommitObserver {
   events(events: readonly ActorEvent[]): void;
   /** The actor stopped writing. */
   stopped(cause: unknown): void;
+  /** A command met stored bytes that do not verify. */
+  damaged?(cause: ServiceError): void;
 }
 
 /** Everything a loop works with; passed in so that a simulation can own it. */
@@ -51,6 +55,11 @@ export interface CommitEnvironment {
   readonly random: Random;
   readonly limits: CommitLimits;
   readonly observer: CommitObserver;
+  /** Says whether there is room for a command; without it there always is. */
+  readonly space?: {
+    readonly guard: SpaceGuard;
+    readonly useOf: ((command: never) => SpaceUse) | undefined;
+  };
 }
 
 /** Refusals of the log after which nothing of the batch is in it and later batches may be tried. */
@@ -65,6 +74,8 @@ interface Envelope {
   readonly command: unknown;
   readonly caller: Caller;
   readonly idempotency: IdempotencyKey | undefined;
+  /** Only without a key of the client, which does the same for longer. */
+  readonly call: CallId | undefined;
   readonly resolve: (result: unknown) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -74,6 +85,8 @@ interface HeldReply {
   readonly envelope: Envelope;
   readonly result: unknown;
   readonly error: unknown;
+  /** Whether the result is what was kept of an earlier one. */
+  readonly isKept?: boolean;
 }
 
 /**
@@ -86,7 +99,8 @@ interface HeldReply {
  *    entry never builds on one that was refused.
  * 4. No reply, no error answer and no event leaves before the batch it was derived from is durable
  *    (output gate), and replies leave in the order the commands ran. An owed reply leaves with the batch of the
- *    command that answers it.
+ *    command that answers it. The replies of a batch without changes leave when the log confirms that the state
+ *    they were derived from is still the newest.
  * 5. Readers outside see durable changes only; a change moves from the batch to the durable layers, to the
  *    shard, and is never invisible in between.
  * 6. After a failed append the batch is thrown away. What the log refuses for now (no space, too much
@@ -102,6 +116,7 @@ export class CommitLoop {
   readonly #writer: ShardWriter;
   readonly #mailbox: BoundedQueue<Envelope>;
   readonly #runningKeys = new Set<string>();
+  readonly #calls = new CallOutcomes();
   readonly #reader: TableReader;
   #batch: Layer | undefined;
   #busy = false;
@@ -150,12 +165,14 @@ export class CommitLoop {
    * Queues a command. Resolves with its result when it is durable.
    *
    * @param idempotency makes a repetition of the same request answer the first outcome
+   * @param call makes a repetition of the same call of another member answer the first outcome
    * @throws {ServiceError} what the command throws; `OVERLOADED`, `WRITES_STOPPED`, `STORAGE_FULL`,
    *   `DEADLINE_EXCEEDED`, `REQUEST_CANCELLED`, `IDEMPOTENCY_IN_PROGRESS`, `IDEMPOTENCY_MISMATCH`
    */
-  submit(command: unknown, caller: Caller, idempotency?: IdempotencyKey): Promise<unknown> {
+  submit(command: unknown, caller: Caller, idempotency?: IdempotencyKey, call?: CallId): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      const envelope: Envelope = { command, caller, idempotency, resolve, reject };
+      const kept = idempotency === undefined ? call : undefined;
+      const envelope: Envelope = { command, caller, idempotency, call: kept, resolve, reject };
       const refusal = this.#refusal(envelope);
       if (refusal !== undefined) return reject(refusal);
       if (!this.#mailbox.push(envelope)) return reject(new ServiceError('OVERLOADED'));
@@ -191,7 +208,8 @@ export class CommitLoop {
     if (envelope.idempotency !== undefined && this.#runningKeys.has(runningKey(envelope))) {
       return new ServiceError('IDEMPOTENCY_IN_PROGRESS');
     }
-    return undefined;
+    const { space } = this.#environment;
+    return space?.guard.refusal(space.useOf?.(envelope.command as never) ?? 'grows');
   }
 
   get #hasNothingToDo(): boolean {
@@ -217,6 +235,7 @@ export class CommitLoop {
       try {
         await this.#fill(layer, held, events, startedMs);
         if (layer.count > 0) await this.#makeDurable(layer);
+        else await this.#environment.log.confirm();
         this.#batch = undefined;
         this.#release(held);
         const told = settleOwed(events);
@@ -238,27 +257,40 @@ export class CommitLoop {
 
   async #fill(layer: Layer, held: HeldReply[], events: ActorEvent[], startedMs: number): Promise<void> {
     const { limits, clock } = this.#environment;
+    let nowMs = startedMs;
     while (held.length < limits.batchCommandsMax && layer.bytes < limits.batchBytesMax) {
       const envelope = this.#mailbox.shift();
       if (envelope === undefined) return;
-      const reply = this.#execute(envelope, layer, events);
+      const reply = this.#execute(envelope, layer, events, nowMs);
       held.push(reply instanceof Promise ? await reply : reply);
-      if (clock.monotonicMs() - startedMs > SLICE_MS) return;
+      nowMs = clock.monotonicMs();
+      if (nowMs - startedMs > SLICE_MS) return;
     }
   }
 
-  #execute(envelope: Envelope, layer: Layer, events: ActorEvent[]): HeldReply | Promise<HeldReply> {
+  /** @param nowMs on the monotonic clock */
+  #execute(
+    envelope: Envelope,
+    layer: Layer,
+    events: ActorEvent[],
+    nowMs: number,
+  ): HeldReply | Promise<HeldReply> {
     const { clock, hybridClock, random } = this.#environment;
     const { caller, idempotency } = envelope;
     const turn = new TurnScope(caller, Math.floor(clock.wallMs()), this.#reader, layer, hybridClock, random);
     try {
       // Nothing has run yet, so an error of these is no outcome to be kept under the idempotency key.
       if (this.#stopped !== undefined) throw this.#stopped;
-      checkWaiting(caller, clock);
+      requireWaiting(caller, nowMs);
       if (idempotency !== undefined) {
         const limits = this.#environment.limits.idempotency;
         const earlier = replayed(this.#reader, caller, idempotency, turn.wallMs, limits);
         if (earlier !== undefined) return { envelope, result: earlier.result, error: undefined };
+      }
+      if (envelope.call !== undefined) {
+        const earlier = this.#calls.earlier(this.#reader, envelope.call);
+        if (earlier !== undefined)
+          return { envelope, result: earlier.result, error: undefined, isKept: true };
       }
     } catch (error) {
       return { envelope, result: undefined, error };
@@ -299,8 +331,17 @@ export class CommitLoop {
   #finish(envelope: Envelope, turn: TurnScope, result: unknown, events: ActorEvent[]): HeldReply {
     assert(!(result instanceof Promise), 'a command waits for nothing; long ones are generators');
     const limits = this.#environment.limits.idempotency;
-    if (result instanceof OwedReply) result.bind(envelope.caller, envelope.idempotency, limits);
-    else if (envelope.idempotency !== undefined) remember(turn, envelope.idempotency, { result }, limits);
+    const { call, caller, idempotency } = envelope;
+    if (result instanceof OwedReply) {
+      const keep = (at: Turn, answer: unknown): void => {
+        if (idempotency !== undefined) remember(at, idempotency, { result: answer }, limits, caller);
+        else if (call !== undefined)
+          this.#calls.keep(at, call, this.#shorten(answer), this.#environment.clock.monotonicMs());
+      };
+      result.bind({ keep, isKeyed: idempotency !== undefined });
+    } else if (idempotency !== undefined) remember(turn, idempotency, { result }, limits);
+    else if (call !== undefined && turn.hasChanges)
+      this.#calls.keep(turn, call, this.#shorten(result), this.#environment.clock.monotonicMs());
     for (const event of turn.events) events.push(event);
     return { envelope, result, error: undefined };
   }
@@ -308,6 +349,8 @@ export class CommitLoop {
   #fail(envelope: Envelope, turn: TurnScope, error: unknown): HeldReply {
     turn.undo();
     this.#behaviour.forget?.();
+    if (error instanceof ServiceError && error.code === 'DATA_CORRUPTED')
+      this.#environment.observer.damaged?.(error);
     if (envelope.idempotency !== undefined && isLasting(error)) {
       try {
         remember(turn, envelope.idempotency, { error }, this.#environment.limits.idempotency);
@@ -338,10 +381,24 @@ export class CommitLoop {
     }
   }
 
-  #answer({ envelope, result, error }: HeldReply): void {
+  #answer({ envelope, result, error, isKept }: HeldReply): void {
     if (envelope.idempotency !== undefined) this.#runningKeys.delete(runningKey(envelope));
     if (error !== undefined) envelope.reject(error);
+    else if (isKept === true) this.#recall(envelope, result);
     else envelope.resolve(result);
+  }
+
+  #shorten(result: unknown): unknown {
+    return this.#behaviour.shorten === undefined ? result : this.#behaviour.shorten(result);
+  }
+
+  #recall({ command, resolve, reject }: Envelope, kept: unknown): void {
+    try {
+      const { recall } = this.#behaviour;
+      resolve(recall === undefined ? kept : recall.call(this.#behaviour, kept, command as never, this.view));
+    } catch (error) {
+      reject(error);
+    }
   }
 
   /** A batch that could not be made durable: nothing of it may be seen or answered as done. */
@@ -384,8 +441,11 @@ function isGenerator(value: unknown): value is Generator<unknown, unknown> {
 
 /** @throws {ServiceError} `REQUEST_CANCELLED`, `DEADLINE_EXCEEDED` when nobody waits for the answer any more */
 export function checkWaiting(caller: Caller, clock: Clock): void {
+  requireWaiting(caller, clock.monotonicMs());
+}
+
+function requireWaiting(caller: Caller, nowMs: number): void {
   if (caller.signal?.aborted === true) throw new ServiceError('REQUEST_CANCELLED');
-  if (caller.deadlineMs !== undefined && clock.monotonicMs() > caller.deadlineMs) {
+  if (caller.deadlineMs !== undefined && nowMs > caller.deadlineMs)
     throw new ServiceError('DEADLINE_EXCEEDED');
-  }
 }

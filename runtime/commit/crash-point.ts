@@ -39,6 +39,8 @@ export const crashPointNames = [
   'before-job-relay',
   /** The queue has a job, and the outbox it came from still has it too. */
   'after-job-relay',
+  /** A job is in the queue, the members that could do it have not been told. */
+  'before-job-ticket',
   /** A job has done a part of its work. */
   'mid-job',
   /** A job has done all of its work, the queue does not know. */
@@ -49,6 +51,24 @@ export const crashPointNames = [
   'before-backup-rename',
   /** A restore has written some rows of a repository nobody knows of yet. */
   'mid-restore',
+  /** A snapshot of a partition has copies of some actors and not of all. */
+  'mid-snapshot-copy',
+  /** A snapshot is stored in part. */
+  'mid-snapshot-upload',
+  /** A snapshot is stored and verified, and nobody knows of it. */
+  'before-snapshot-publish',
+  /** A snapshot is published, and what nobody names any more is still stored. */
+  'after-snapshot-publish',
+  /** A log is about to be cut behind a snapshot. */
+  'before-log-cut',
+  /** A log was cut. */
+  'after-log-cut',
+  /** Some files of a snapshot have arrived and not all. */
+  'mid-snapshot-restore',
+  /** The actors a snapshot replaces are out of the way, and those of the snapshot not in their place. */
+  'mid-snapshot-adopt',
+  /** The actors of a snapshot are in their place, and the position is still the old one. */
+  'after-snapshot-adopt',
   /** Every shard is past a journal segment that still exists. */
   'before-segment-removal',
   /** A journal segment is gone, the next one is the first. */

@@ -16,8 +16,14 @@ export type Change = Uint8Array | null;
 
 interface LayerTable {
   readonly values: Map<string, Change>;
-  /** Sorted keys, brought up to date only when somebody asks for a range. */
+  /** Keys of `values` that nothing is stored under beneath this layer. Made with the first one. */
+  fresh: Set<string> | undefined;
+  /**
+   * Sorted keys, made when somebody first asks for a range and brought up to date when somebody does so again.
+   * There may be keys among them that have no value any more.
+   */
   sorted: SortedKeys | undefined;
+  /** Keys that are not among the sorted ones yet. */
   unsorted: string[];
 }
 
@@ -27,6 +33,8 @@ const ENTRY_OVERHEAD_BYTES = 48;
 /**
  * Changes that are not in LMDB yet, on top of it: point reads cost one hash look-up, ranges are sorted when
  * first asked for. Layers are stacked; the newest one that knows a key decides.
+ *
+ * A row that was inserted here and is removed again leaves nothing behind: beneath there is none to be removed.
  */
 export class Layer {
   readonly #tables: (LayerTable | undefined)[] = [];
@@ -38,7 +46,7 @@ export class Layer {
     return this.#bytes;
   }
 
-  /** Number of changes, counted with repetition; 0 exactly when every one was taken back. */
+  /** Number of changed keys. */
   get count(): number {
     return this.#count;
   }
@@ -50,44 +58,91 @@ export class Layer {
 
   /** @returns what {@link get} answered before */
   set(table: number, key: string, value: Change): Change | undefined {
-    let slot = this.#tables[table];
-    if (slot === undefined) {
-      slot = { values: new Map(), sorted: undefined, unsorted: [] };
-      this.#tables[table] = slot;
-    }
+    const slot = this.#slot(table);
     const before = slot.values.get(key);
-    slot.values.set(key, value);
-    if (before === undefined) slot.unsorted.push(key);
-    this.#bytes += sizeOf(key, value) - (before === undefined ? 0 : sizeOf(key, before));
-    this.#count += 1;
+    if (value === null && slot.fresh?.delete(key) === true) this.#remove(slot, key, before as Uint8Array);
+    else this.#put(slot, key, value, before);
+    return before;
+  }
+
+  /**
+   * As {@link set}, for a key that nothing is stored under, neither here nor beneath.
+   *
+   * @returns what {@link get} answered before: undefined, or null where the row beneath was removed here
+   */
+  insert(table: number, key: string, value: Uint8Array): null | undefined {
+    const slot = this.#slot(table);
+    const before = slot.values.get(key);
+    assert(before === undefined || before === null, 'what is inserted is not there');
+    if (before === undefined) {
+      slot.fresh ??= new Set();
+      slot.fresh.add(key);
+    }
+    this.#put(slot, key, value, before);
     return before;
   }
 
   /** Takes back one change: `before` is what {@link get} answered before it. The newest change goes first. */
   restore(table: number, key: string, before: Change | undefined): void {
-    const slot = this.#tables[table];
-    const present = slot?.values.get(key);
-    assert(slot !== undefined && present !== undefined, 'only what was changed can be taken back');
-    this.#bytes += (before === undefined ? 0 : sizeOf(key, before)) - sizeOf(key, present);
-    this.#count -= 1;
-    if (before !== undefined) {
-      slot.values.set(key, before);
+    const slot = this.#slot(table);
+    const present = slot.values.get(key);
+    if (before === undefined) {
+      assert(present !== undefined, 'only what was changed can be taken back');
+      slot.fresh?.delete(key);
+      this.#remove(slot, key, present);
       return;
     }
-    slot.values.delete(key);
-    if (slot.sorted?.has(key) === true) {
-      slot.sorted = slot.sorted.clone();
-      slot.sorted.delete(key);
-      return;
+    // Only of what was inserted here nothing is left by a removal.
+    if (present === undefined) {
+      assert(slot.fresh !== undefined, 'only what was changed can be taken back');
+      slot.fresh.add(key);
     }
-    const last = slot.unsorted.length - 1;
-    // Undo runs backwards, so the key is nearly always the newest.
-    const index = slot.unsorted[last] === key ? last : slot.unsorted.lastIndexOf(key);
-    if (index >= 0) slot.unsorted.splice(index, 1);
+    this.#put(slot, key, before, present);
   }
 
-  /** Adds every change of a newer layer to this one. */
+  #slot(table: number): LayerTable {
+    let slot = this.#tables[table];
+    if (slot === undefined) {
+      slot = { values: new Map(), fresh: undefined, sorted: undefined, unsorted: [] };
+      this.#tables[table] = slot;
+    }
+    return slot;
+  }
+
+  #put(slot: LayerTable, key: string, value: Change, before: Change | undefined): void {
+    slot.values.set(key, value);
+    this.#bytes += sizeOf(key, value);
+    if (before !== undefined) {
+      this.#bytes -= sizeOf(key, before);
+      return;
+    }
+    this.#count += 1;
+    if (slot.sorted !== undefined) slot.unsorted.push(key);
+  }
+
+  /** The key stays among the sorted ones, where somebody may be walking. */
+  #remove(slot: LayerTable, key: string, present: Change): void {
+    slot.values.delete(key);
+    this.#bytes -= sizeOf(key, present);
+    this.#count -= 1;
+  }
+
+  /** Adds every change of a newer layer to this one. This one must not be in the shard, in whole or in part. */
   absorb(newer: Layer): void {
+    newer.#tables.forEach((slot, table) => {
+      if (slot === undefined) return;
+      for (const [key, value] of slot.values) {
+        if (slot.fresh?.has(key) === true) this.insert(table, key, value as Uint8Array);
+        else this.set(table, key, value);
+      }
+    });
+  }
+
+  /**
+   * Adds every change of a newer layer to this one, where some of them may have reached the shard already: a
+   * removal then is a change like any other.
+   */
+  absorbHalfApplied(newer: Layer): void {
     newer.#tables.forEach((slot, table) => {
       if (slot === undefined) return;
       for (const [key, value] of slot.values) this.set(table, key, value);
@@ -133,7 +188,10 @@ function sizeOf(key: string, value: Change): number {
 }
 
 function sortedKeys(slot: LayerTable): SortedKeys {
-  slot.sorted ??= new BTree<string, undefined>(undefined, byBytes);
+  if (slot.sorted === undefined) {
+    slot.sorted = new BTree<string, undefined>(undefined, byBytes);
+    slot.unsorted = [...slot.values.keys()];
+  }
   if (slot.unsorted.length > 0) {
     // Somebody may be walking over the tree while writing; a clone shares everything that does not change.
     slot.sorted = slot.sorted.clone();

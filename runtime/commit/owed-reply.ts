@@ -1,7 +1,6 @@
 import { assert } from '#runtime/base/assert.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
-import type { ActorEvent, Caller, IdempotencyKey, Turn } from './behaviour.ts';
-import { type IdempotencyLimits, remember } from './idempotency.ts';
+import type { ActorEvent, Turn } from './behaviour.ts';
 
 /** What became of an owed reply; `error` is undefined exactly when it was answered. */
 export interface OwedOutcome {
@@ -9,11 +8,16 @@ export interface OwedOutcome {
   readonly error: unknown;
 }
 
-/** The request an owed reply belongs to. */
+/** What the commit loop does for the request an owed reply belongs to. */
 interface Request {
-  readonly caller: Caller;
-  readonly idempotency: IdempotencyKey | undefined;
-  readonly limits: IdempotencyLimits;
+  /**
+   * Keeps the outcome for repetitions of the request, in the turn of the answer.
+   *
+   * @throws {ServiceError} when it could not be kept
+   */
+  readonly keep: (turn: Turn, result: unknown) => void;
+  /** Whether the client can repeat it, after having gone away too. */
+  readonly isKeyed: boolean;
 }
 
 /** Tells the commit loop that an owed reply was answered in a batch. It is told to nobody else. */
@@ -56,14 +60,14 @@ export class OwedReply {
   }
 
   /** For the commit loop: whose reply it is. */
-  bind(caller: Caller, idempotency: IdempotencyKey | undefined, limits: IdempotencyLimits): void {
+  bind(request: Request): void {
     assert(this.#request === undefined, 'an owed reply is the result of one command');
-    this.#request = { caller, idempotency, limits };
+    this.#request = request;
   }
 
-  /** Whether its outcome is kept for a repetition of the request. */
+  /** Whether its outcome is kept for a client that went away and comes back. */
   get isKept(): boolean {
-    return this.#request?.idempotency !== undefined;
+    return this.#request?.isKeyed === true;
   }
 
   /**
@@ -73,15 +77,12 @@ export class OwedReply {
    */
   answer(turn: Turn, result: unknown): boolean {
     if (!this.#isOpen || this.#request === undefined) return false;
-    const { caller, idempotency, limits } = this.#request;
-    if (idempotency !== undefined) {
-      try {
-        remember(turn, idempotency, { result }, limits, caller);
-      } catch (error) {
-        if (!(error instanceof ServiceError)) throw error;
-        this.fail(error);
-        return false;
-      }
+    try {
+      this.#request.keep(turn, result);
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error;
+      this.fail(error);
+      return false;
     }
     this.#isOpen = false;
     turn.emit(new OwedAnswer(this, result));

@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer';
 import { assert } from '#runtime/base/assert.ts';
 import { encodeRevision } from '#runtime/content/revision.ts';
 import { AFTER_END, END, textBytes } from '#runtime/shard/binary-key.ts';

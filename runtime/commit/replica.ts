@@ -7,6 +7,7 @@ import type { Shard } from '#runtime/shard/shard.ts';
 import { applyLayers } from './apply-layers.ts';
 import { crashPoint } from './crash-point.ts';
 import { Layer } from './layer.ts';
+import { ReplicaView } from './replica-view.ts';
 
 /** Shards open at once. */
 const OPEN_SHARDS_MAX = 256;
@@ -32,9 +33,27 @@ export interface ReplicaStore {
 
 /** Changes of one actor that are not applied yet. */
 interface Gathered {
-  readonly layer: Layer;
+  /** Newest first. Replaced, never changed. */
+  layers: readonly Layer[];
+  /** Whether a pinned reader holds the newest layer, so that it must stay as it is. */
+  isSealed: boolean;
+  bytes: number;
   sequence: number;
   clock: Revision;
+}
+
+const noLayers: readonly Layer[] = [];
+
+/** The shards of a replica while nothing is applied to them. */
+export interface StillShards {
+  /** Sequence an actor's shard has reached; undefined for an actor that is not there. */
+  sequenceOf(actor: string): number | undefined;
+  /**
+   * Copies the shard of an actor that is there into a new folder, on the disk when it resolves.
+   *
+   * @param signal gives it up
+   */
+  copy(actor: string, folder: string, signal: AbortSignal): Promise<void>;
 }
 
 /**
@@ -47,8 +66,10 @@ interface Gathered {
  *    interrupted does no harm.
  * 3. A fork is made when its source has everything before the fork's place in the log and nothing behind it.
  *    Nothing behind it is applied to the source before the fork is there, by whoever makes it.
+ * 4. A {@link ReplicaView} shows one actor after some entry of it, with all of that entry and all before it: what is
+ *    gathered lies over the shard until all of it is there, and both change within one turn of the event loop.
  *
- * Enforcement: test/runtime/commit/replica.test.ts, engine-crash.slow.test.ts.
+ * Enforcement: test/runtime/commit/replica.test.ts, replica-view.test.ts, engine-crash.slow.test.ts.
  */
 export class Replica {
   readonly #store: ReplicaStore;
@@ -59,6 +80,12 @@ export class Replica {
   readonly #shards = new Map<string, Shard>();
   /** Sequence each actor's shard has reached; undefined for an actor that is not there. */
   readonly #reached = new Map<string, number | undefined>();
+  readonly #views = new Map<string, ReplicaView>();
+  /** How many hold a shard open: readers of a snapshot, whoever applies or copies. */
+  readonly #held = new Map<Shard, number>();
+  /** The owner whose actors are being removed. */
+  #leaving: string | undefined;
+  #isAbandoned = false;
   #gatheredBytes = 0;
   #turns: Promise<void> = Promise.resolve();
 
@@ -75,6 +102,28 @@ export class Replica {
   }
 
   /**
+   * What it shows of an actor, until that says that it is gone.
+   *
+   * @returns undefined for an actor it does not have, or has no more
+   * @throws {ServiceError} what opening its shard fails with
+   */
+  view(actor: string): ReplicaView | undefined {
+    const known = this.#views.get(actor);
+    if (known !== undefined || this.#isAbandoned) return known;
+    if (this.#leaving !== undefined && isUnder(actor, this.#leaving)) return undefined;
+    // Asked first, so that names of actors that never were are not kept.
+    if (!this.#store.exists(actor) || this.#reachedBy(actor) === undefined) return undefined;
+    const view = new ReplicaView({
+      layers: () => this.#gathered.get(actor)?.layers ?? noLayers,
+      shard: () => this.#shard(actor),
+      clock: () => this.#gathered.get(actor)?.clock ?? this.#shard(actor).position.clock,
+      onPinned: (shard) => this.#pinned(actor, shard),
+    });
+    this.#views.set(actor, view);
+    return view;
+  }
+
+  /**
    * Takes the next record. Effects are gathered; call {@link settle} to have them in the shards.
    *
    * @throws {ServiceError} what a shard fails with: the replica is of no use any more, make a new one
@@ -88,10 +137,29 @@ export class Replica {
     return this.#inTurn(() => this.#settle());
   }
 
+  /**
+   * Lets `work` look at the shards while they stand still: everything taken before is in them and on the disk, and
+   * nothing that is taken meanwhile goes into them before it is done.
+   *
+   * @throws what `work` throws, and as {@link Replica.take}
+   */
+  still<Result>(work: (shards: StillShards) => Promise<Result>): Promise<Result> {
+    return this.#inTurn(async () => {
+      await this.#settle();
+      return work({
+        sequenceOf: (actor) => this.#reachedBy(actor),
+        copy: (actor, folder, signal) => this.#holding(actor, (shard) => shard.copyTo?.(folder, signal)),
+      });
+    });
+  }
+
   /** What is taken while something is being applied would be forgotten with it: one after the other. */
-  #inTurn(work: () => Promise<void>): Promise<void> {
+  #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
     const turn = this.#turns.then(work);
-    this.#turns = turn.catch(() => undefined);
+    this.#turns = turn.then(
+      () => undefined,
+      () => undefined,
+    );
     return turn;
   }
 
@@ -120,6 +188,8 @@ export class Replica {
   }
 
   async #abandon(): Promise<void> {
+    this.#isAbandoned = true;
+    this.#dropViews(() => true);
     this.#gathered.clear();
     this.#gatheredBytes = 0;
     this.#reached.clear();
@@ -131,18 +201,54 @@ export class Replica {
   #gather({ actor, writes, clock }: LogEntry, sequence: number): void {
     const reached = this.#reachedBy(actor);
     if (reached === undefined || reached >= sequence) return;
-    const gathered = this.#gathered.get(actor) ?? { layer: new Layer(), sequence, clock };
+    const gathered = this.#gathered.get(actor) ?? {
+      layers: noLayers,
+      isSealed: true,
+      bytes: 0,
+      sequence,
+      clock,
+    };
     this.#gathered.set(actor, gathered);
     gathered.sequence = sequence;
     gathered.clock = clock;
-    const before = gathered.layer.bytes;
-    for (const { table, key, value } of writes) gathered.layer.set(table, key, value);
-    this.#gatheredBytes += gathered.layer.bytes - before;
+    const layer = gathered.isSealed ? new Layer() : (gathered.layers[0] as Layer);
+    const before = layer.bytes;
+    for (const { table, key, value } of writes) layer.set(table, key, value);
+    if (gathered.isSealed) gathered.layers = [layer, ...gathered.layers];
+    gathered.isSealed = false;
+    gathered.bytes += layer.bytes - before;
+    this.#gatheredBytes += layer.bytes - before;
+    this.#views.get(actor)?.changed();
   }
 
   #drop(actor: string): void {
-    this.#gatheredBytes -= this.#gathered.get(actor)?.layer.bytes ?? 0;
+    this.#gatheredBytes -= this.#gathered.get(actor)?.bytes ?? 0;
     this.#gathered.delete(actor);
+  }
+
+  #dropViews(isMeant: (actor: string) => boolean): void {
+    for (const [actor, view] of [...this.#views]) {
+      if (!isMeant(actor)) continue;
+      this.#views.delete(actor);
+      view.end();
+    }
+  }
+
+  /** @returns to be called when the reader has ended */
+  #pinned(actor: string, shard: Shard): () => void {
+    const gathered = this.#gathered.get(actor);
+    if (gathered !== undefined) gathered.isSealed = true;
+    return this.#hold(shard);
+  }
+
+  /** @returns lets go of it */
+  #hold(shard: Shard): () => void {
+    this.#held.set(shard, (this.#held.get(shard) ?? 0) + 1);
+    return () => {
+      const left = (this.#held.get(shard) ?? 0) - 1;
+      if (left > 0) this.#held.set(shard, left);
+      else this.#held.delete(shard);
+    };
   }
 
   #reachedBy(actor: string): number | undefined {
@@ -157,24 +263,41 @@ export class Replica {
     const open = this.#shards.get(actor) ?? this.#store.open(actor);
     this.#shards.delete(actor);
     this.#shards.set(actor, open);
-    if (this.#shards.size > OPEN_SHARDS_MAX) {
-      const [oldest, shard] = this.#shards.entries().next().value as [string, Shard];
-      this.#shards.delete(oldest);
-      // Nothing is being applied to it: an application is waited for.
-      void shard.close();
-    }
+    if (this.#shards.size > OPEN_SHARDS_MAX) this.#closeOldest(actor);
     return open;
+  }
+
+  /** Closes the one that was not used for longest, of those nobody works with at present. */
+  #closeOldest(wanted: string): void {
+    for (const [actor, shard] of this.#shards) {
+      if (actor === wanted || this.#held.has(shard)) continue;
+      this.#shards.delete(actor);
+      void shard.close();
+      return;
+    }
   }
 
   async #apply(actor: string): Promise<void> {
     const gathered = this.#gathered.get(actor);
     if (gathered === undefined) return;
     crashPoint('in-recovery');
-    const { layer, sequence, clock } = gathered;
-    await applyLayers(this.#shard(actor), [layer], { sequence, clock }, this.#clock);
+    const { layers, sequence, clock } = gathered;
+    // Nothing is taken meanwhile, so what readers see over the shard stays as it is.
+    await this.#holding(actor, (shard) => applyLayers(shard, layers, { sequence, clock }, this.#clock));
     this.#drop(actor);
     this.#reached.set(actor, sequence);
     this.#released(actor, sequence);
+  }
+
+  /** Queries open shards at any moment, which must not close the one that is worked with. */
+  async #holding(actor: string, work: (shard: Shard) => Promise<void> | undefined): Promise<void> {
+    const shard = this.#shard(actor);
+    const letGo = this.#hold(shard);
+    try {
+      await work(shard);
+    } finally {
+      letGo();
+    }
   }
 
   async #change(actor: string, lifecycle: Lifecycle, sequence: number): Promise<void> {
@@ -187,8 +310,7 @@ export class Replica {
         await this.#fork(lifecycle.source, actor, sequence);
         break;
       case 'destroy':
-        await this.#forget(actor);
-        await this.#store.remove(actor);
+        await this.#remove(actor);
         break;
     }
     this.#released(actor, sequence);
@@ -204,13 +326,24 @@ export class Replica {
     if (this.#store.exists(target) || this.#reachedBy(source) === undefined) return;
     await this.#apply(source);
     await this.#store.adopt(target, async (folder) => {
-      await this.#shard(source).copyTo?.(folder);
+      await this.#holding(source, (shard) => shard.copyTo?.(folder));
     });
     this.#reached.delete(target);
   }
 
+  async #remove(owner: string): Promise<void> {
+    this.#leaving = owner;
+    try {
+      await this.#forget(owner);
+      await this.#store.remove(owner);
+    } finally {
+      this.#leaving = undefined;
+    }
+  }
+
   async #forget(owner: string): Promise<void> {
-    const isOwned = (actor: string): boolean => actor === owner || actor.startsWith(`${owner}/`);
+    const isOwned = (actor: string): boolean => isUnder(actor, owner);
+    this.#dropViews(isOwned);
     for (const actor of [...this.#gathered.keys()]) if (isOwned(actor)) this.#drop(actor);
     for (const actor of [...this.#reached.keys()]) if (isOwned(actor)) this.#reached.delete(actor);
     for (const [actor, shard] of [...this.#shards]) {
@@ -219,4 +352,9 @@ export class Replica {
       await shard.close();
     }
   }
+}
+
+/** Whether an actor goes with an owner: it is the owner, or its id begins with it. */
+function isUnder(actor: string, owner: string): boolean {
+  return actor === owner || actor.startsWith(`${owner}/`);
 }

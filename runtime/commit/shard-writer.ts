@@ -111,6 +111,11 @@ export class ShardWriter {
     return this.#sequence;
   }
 
+  /** The highest revision clock of what was accepted. */
+  get revision(): Revision {
+    return this.#revision;
+  }
+
   /** Bytes not applied yet. */
   get pendingBytes(): number {
     let bytes = 0;
@@ -306,7 +311,7 @@ export class ShardWriter {
     this.#failures += 1;
     this.#onFailure(cause);
     const whole = new Layer();
-    for (const layer of this.#applying.toReversed()) whole.absorb(layer);
+    for (const layer of this.#applying.toReversed()) whole.absorbHalfApplied(layer);
     // One layer again: they would pile up as long as the failure lasts, and every read looks into each of them.
     this.#applying = [whole];
     this.#restack();

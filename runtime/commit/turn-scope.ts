@@ -1,5 +1,5 @@
 import type { ActorEvent, Caller, Turn } from './behaviour.ts';
-import { assert } from '#runtime/base/assert.ts';
+import { InvariantError } from '#runtime/base/assert.ts';
 import { type Random, uuidV7 } from '#runtime/base/random.ts';
 import type { Revision } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
@@ -59,6 +59,11 @@ export class TurnScope implements Turn {
     return this.#revision;
   }
 
+  /** Whether it has written anything so far. */
+  get hasChanges(): boolean {
+    return this.#undo.length > 0;
+  }
+
   get(table: number, key: string): Uint8Array | undefined {
     return this.#reader.get(table, key);
   }
@@ -72,11 +77,18 @@ export class TurnScope implements Turn {
   }
 
   put(table: number, key: string, value: Uint8Array): void {
-    this.#change(table, key, value);
+    this.#check(table, key);
+    this.#undo.push({ table, key, before: this.#layer.set(table, key, value) });
+  }
+
+  insert(table: number, key: string, value: Uint8Array): void {
+    this.#check(table, key);
+    this.#undo.push({ table, key, before: this.#layer.insert(table, key, value) });
   }
 
   remove(table: number, key: string): void {
-    this.#change(table, key, null);
+    this.#check(table, key);
+    this.#undo.push({ table, key, before: this.#layer.set(table, key, null) });
   }
 
   newId(): string {
@@ -100,11 +112,11 @@ export class TurnScope implements Turn {
     this.events.length = 0;
   }
 
-  #change(table: number, key: string, value: Change): void {
+  #check(table: number, key: string): void {
     // Found out later, by the shard, such a key would keep it from ever applying the log again.
-    assert(key !== '' && key.length <= KEY_BYTES_MAX, `a key of ${key.length} bytes in table ${table}`);
+    if (key === '' || key.length > KEY_BYTES_MAX) {
+      throw new InvariantError(`a key of ${key.length} bytes in table ${table}`);
+    }
     if (this.#layer.bytes > COMMIT_BYTES_MAX) throw tooLarge();
-    const before = this.#layer.set(table, key, value);
-    this.#undo.push({ table, key, before });
   }
 }

@@ -223,4 +223,6 @@ function checkTogether(options: Options, problems: string[]): void {
   atLeast('mailboxMax', 'batchCommandsMax', 'a batch could never be filled');
   atLeast('journalSegmentBytes', 'batchBytesMax', 'a full batch would not fit into a journal segment');
   atLeast('applyPendingBytesMax', 'batchBytesMax', 'every full batch would stop the writers');
+  atLeast('spaceRefusePercent', 'spaceAlarmPercent', 'writes would be refused before anybody is told');
+  atLeast('spaceReadOnlyPercent', 'spaceRefusePercent', 'deletes would be refused before other writes');
 }

@@ -146,7 +146,7 @@ const cluster = {
     choices: ['automatic', 'local', 'relaxed', 'quorum', 'quorum-disk', 'replica-disk'],
     default: 'automatic',
     description:
-      'What an answered write has survived. Embedded, `local` (the automatic choice): the journal is flushed first, so it survives power loss; `relaxed`: it is flushed every 100 ms, so it survives a killed process and may lose the last moment when the machine goes down. In a cluster, `quorum`: most NATS servers have it, so it survives the death of any processes; `quorum-disk`: most have flushed it, so it survives power loss everywhere; `replica-disk`: the owner and a follower have flushed it besides, for NATS servers that cannot. A class the servers cannot give refuses to start.',
+      'What an answered write has survived. Embedded, `local` (the automatic choice): the journal is flushed first, so it survives power loss; `relaxed`: it is flushed every 100 ms, so it survives a killed process and may lose the last moment when the machine goes down. In a cluster, `quorum`: most NATS servers have it, so it survives the death of any processes; `quorum-disk`: most have flushed it, so it survives power loss everywhere; `replica-disk`: the owner and a follower have flushed it besides, for NATS servers that cannot, so it survives power loss everywhere, and writes need two members. `automatic` is `quorum-disk` where the monitoring pages prove it, else `replica-disk`. A class the servers cannot give refuses to start.',
   }),
   name: textOption({
     type: 'lower-case letters, digits and `-`',
@@ -186,6 +186,22 @@ const cluster = {
     max: 4_096 * 1024 * mebibyte,
     description:
       'Size each log may reach. The NATS servers reserve it for every partition, so their `max_file_store` has to allow for it; a log that is full refuses writes.',
+  }),
+  snapshotLogBytes: integerOption({
+    unit: 'bytes',
+    default: 256 * mebibyte,
+    min: mebibyte,
+    max: 512 * 1024 * mebibyte,
+    description:
+      'A partition gets a snapshot in the object store of NATS whenever its log has grown by so much, or by an eighth of `log_bytes_max` where that is less. The log is cut behind the older of two snapshots. Too low copies the same branches again and again; too high keeps long logs, which new members have to read.',
+  }),
+  logKeepMs: integerOption({
+    unit: 'milliseconds',
+    default: 3_600_000,
+    min: 0,
+    max: 30 * 86_400_000,
+    description:
+      'How long records stay in a log although snapshots have them, so that a member that was away for less reads on where it stood. A log that is three quarters full is cut earlier.',
   }),
   natsMonitorUrls: textListOption({
     type: 'list of addresses such as `http://host:8222`',
@@ -316,6 +332,30 @@ const limits = {
     max: 100_000_000,
     description:
       'Outcomes kept at once; when full, keyed writes are answered 429, because dropping one early could let a retry write twice. Too low refuses keyed writes; too high costs disk space.',
+  }),
+  spaceAlarmPercent: integerOption({
+    unit: 'percent',
+    default: 80,
+    min: 1,
+    max: 100,
+    description:
+      'How full a volume of the data, or the log of a partition, may be before the status has an alarm. Too low and nobody looks any more; too high leaves no time to do something.',
+  }),
+  spaceRefusePercent: integerOption({
+    unit: 'percent',
+    default: 90,
+    min: 1,
+    max: 100,
+    description:
+      'From how full on writes are answered 507, except what deletes or releases something. Too low gives space away; too high and a burst fills the disk before the next look at it, once a second.',
+  }),
+  spaceReadOnlyPercent: integerOption({
+    unit: 'percent',
+    default: 95,
+    min: 1,
+    max: 100,
+    description:
+      'From how full on everything that writes is answered 507. Too low keeps clients from deleting; too high leaves no room for what a restart has to write.',
   }),
   jobWorkers: integerOption({
     unit: 'jobs',

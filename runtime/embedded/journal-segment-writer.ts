@@ -18,7 +18,9 @@ const AHEAD_BYTES = 1024 * 1024;
 const zeros = Buffer.alloc(AHEAD_BYTES);
 
 /**
- * Writes one segment. One call at a time, except that `datasync` may overlap an `append`.
+ * Writes one segment. One call at a time, except that `datasync` may overlap an `append`. Where records are synced they
+ * are flushed within their write: measured, a flush of its own is another way through the thread pool, which takes
+ * longer than the flush on a good disk.
  * An error that is no `STORAGE_FULL` leaves the file in an unknown state: nothing more may be written.
  */
 export class SegmentWriter {
@@ -38,6 +40,7 @@ export class SegmentWriter {
    * Makes a segment. It gets its name when its header is on the disk, so a segment without an intact header is
    * always damage, never a crash.
    *
+   * @param isSynced whether every record is on the disk when it has been appended
    * @throws {ServiceError} `STORAGE_FULL`: nothing is left of it
    */
   static async create(
@@ -45,11 +48,12 @@ export class SegmentWriter {
     path: string,
     header: SegmentHeader,
     bytesMax: number,
+    isSynced: boolean,
   ): Promise<SegmentWriter> {
     const unfinished = path + UNFINISHED_SUFFIX;
     let file: OpenFile | undefined;
     try {
-      file = await files.open(unfinished, 'create');
+      file = await files.open(unfinished, isSynced ? 'create-synced' : 'create');
       await file.write(encodeSegmentHeader(header), 0, SEGMENT_HEADER_BYTES, 0);
       await file.sync();
       await files.rename(unfinished, path);
@@ -80,7 +84,7 @@ export class SegmentWriter {
   }
 
   /**
-   * Writes a record behind the others. It is not flushed.
+   * Writes a record behind the others. It is flushed where records are synced.
    *
    * @throws {ServiceError} `STORAGE_FULL`: its bytes were taken away again, and that is flushed. Otherwise the
    *   next record could be torn over the remains of this one, which does not look like an unfinished write.

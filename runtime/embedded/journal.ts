@@ -192,6 +192,11 @@ export class Journal implements Log {
     return this.#flushedSequence;
   }
 
+  /** Nobody else writes to a journal. */
+  confirm(): undefined {
+    return undefined;
+  }
+
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -257,7 +262,6 @@ export class Journal implements Log {
   async #writeOut(writer: SegmentWriter, record: Buffer, start: number): Promise<void> {
     try {
       await writer.append(record);
-      if (this.#options.durability === 'local') await writer.datasync();
       // A flush or a read may have stopped everything meanwhile; then nothing more is acknowledged.
       if (this.#stopped !== undefined) throw this.#stopped;
     } catch (error) {
@@ -285,6 +289,7 @@ export class Journal implements Log {
       path,
       header,
       this.#options.segmentBytes ?? SEGMENT_BYTES,
+      this.#options.durability === 'local',
     );
     const segment = new Segment(path, header);
     this.#retention.add(segment);

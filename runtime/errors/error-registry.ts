@@ -107,6 +107,12 @@ const rows = {
   DATA_CORRUPTED: [500, 'XX001', 'give-up', 'Stored bytes fail their checksum and are not served.'],
   COMMAND_NOT_IMPLEMENTED: [501, '0A000', 'give-up', 'There is no such command.'],
   LOCKS_DISABLED: [503, '55000', 'back-off', 'Locks and inventory are switched off on this server.'],
+  MEMBER_VERSIONS_DIFFER: [
+    503,
+    '0A000',
+    'back-off',
+    'Members of different versions do not understand each other yet.',
+  ],
   OVERLOADED: [503, '53300', 'back-off', 'The queue is full; try again shortly.'],
   SUBSCRIBER_TOO_SLOW: [
     503,

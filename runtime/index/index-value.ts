@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer';
 import { isJsonArray, isJsonObject, type JsonValue } from '#runtime/content/json-value.ts';
 import { boundedPart, sortableNumber, VALUE_PART_BYTES } from '#runtime/shard/binary-key.ts';
 

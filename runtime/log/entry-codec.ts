@@ -57,8 +57,11 @@ export function encodeEntry(entry: LogEntry, target: Buffer, offset: number): nu
 
 function encodeWrite({ table, key, value }: Write, target: Buffer, offset: number): number {
   const keyLength = key.length;
-  assert(Number.isInteger(table) && table >= 0 && table <= TABLE_MAX, `table number ${table}`);
-  assert(keyLength <= KEY_BYTES_MAX, `key of ${keyLength} bytes`);
+  // Not asserted, because the texts would be made for every write.
+  if (!Number.isInteger(table) || table < 0 || table > TABLE_MAX) {
+    throw new InvariantError(`table number ${table}`);
+  }
+  if (keyLength > KEY_BYTES_MAX) throw new InvariantError(`key of ${keyLength} bytes`);
   const valueLength = value === null ? REMOVED : value.length;
   target[offset] = table;
   target[offset + 1] = table >>> 8;

@@ -66,6 +66,14 @@ export interface Log {
    * @throws {ServiceError} `WRITES_STOPPED`
    */
   flush(): Promise<number>;
+  /**
+   * Makes sure that nobody else has written to this log up to now, so that what an answer says of the durable state
+   * is true when it is given, also where nothing is appended.
+   *
+   * @returns undefined when that is certain already
+   * @throws {ServiceError} as a promise: `NOT_OWNER`, `LOG_UNAVAILABLE`, `WRITES_STOPPED`, `SHUTTING_DOWN`
+   */
+  confirm(): Promise<void> | undefined;
   /** Makes durable what was appended, then lets go of everything. Idempotent. */
   close(): Promise<void>;
 }

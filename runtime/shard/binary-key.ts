@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer';
 import { createHash } from 'node:crypto';
 
 /** Ends every variable part of a key: smaller than any byte that may stand in a part. */

@@ -1,6 +1,7 @@
 import { constants } from 'node:fs';
 import { copyFile, type FileHandle, open } from 'node:fs/promises';
 import { assert } from '#runtime/base/assert.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
 
 /**
  * Bytes written at a time. Everybody else's flushes wait in line behind one such piece: of 271 MB in one piece they
@@ -38,16 +39,18 @@ interface Target {
  * past the page cache: it does not push out what others read, and leaves nothing to be flushed.
  *
  * @param target must not exist; what a failure leaves there is the caller's to remove
+ * @param signal gives it up, between two pieces
+ * @throws {ServiceError} `REQUEST_CANCELLED`
  * @throws {Error} of Node, with its `code`
  */
-export async function copyFileDurably(source: string, target: string): Promise<void> {
+export async function copyFileDurably(source: string, target: string, signal?: AbortSignal): Promise<void> {
   if (await cloned(source, target)) return;
   const from = await open(source, 'r');
   try {
     const { size } = await from.stat();
     const to = await openNew(target, size % BLOCK_BYTES === 0);
     try {
-      await copyPieces(from, to, size);
+      await copyPieces(from, to, size, signal);
       await to.file.datasync();
     } finally {
       await to.file.close();
@@ -83,11 +86,20 @@ async function openNew(path: string, isWholeBlocks: boolean): Promise<Target> {
   return { file: await open(path, NEW_FILE, FILE_MODE), isDirect: false };
 }
 
-async function copyPieces(from: FileHandle, to: Target, size: number): Promise<void> {
+async function copyPieces(
+  from: FileHandle,
+  to: Target,
+  size: number,
+  signal: AbortSignal | undefined,
+): Promise<void> {
   const pages = (PIECE_BYTES * PIECES) / WEBASSEMBLY_PAGE_BYTES;
   const { buffer } = new WebAssembly.Memory({ initial: pages, maximum: pages });
   let writing: Promise<void> = Promise.resolve();
   for (let position = 0, turn = 0; position < size; turn = (turn + 1) % PIECES) {
+    if (signal?.aborted === true) {
+      await writing;
+      throw new ServiceError('REQUEST_CANCELLED');
+    }
     const length = Math.min(PIECE_BYTES, size - position);
     const piece = new Uint8Array(buffer, turn * PIECE_BYTES, length);
     const { bytesRead } = await from.read(piece, 0, length, position);

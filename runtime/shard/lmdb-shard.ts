@@ -1,10 +1,11 @@
-import { mkdirSync, statfsSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, statfsSync, statSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { open, type RootDatabase } from 'lmdb';
-import { assert } from '#runtime/base/assert.ts';
+import { assert, InvariantError } from '#runtime/base/assert.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { Write } from '#runtime/log/log-entry.ts';
 import { copyFileDurably } from './file-copy.ts';
+import { lookAtHead } from './lmdb-head.ts';
 import {
   canBeStored,
   DATABASES_MAX,
@@ -31,11 +32,34 @@ const READERS_MAX = 1024;
 /** Free bytes on a volume below which a failed write is put down to want of space. */
 const FULL_BELOW_BYTES = 1024 * 1024;
 
+/** What LMDB says of a file that is none of its own, or not as it left it. */
+const damageText = /MDB_INVALID|MDB_CORRUPTED|MDB_PAGE_NOTFOUND|MDB_VERSION_MISMATCH/;
+
 /** LMDB tells a full disk from a broken one only when not one byte fitted, so the volume is asked as well. */
 function storageError(folder: string, cause: unknown): ServiceError {
   const text = cause instanceof Error ? cause.message : String(cause);
+  if (damageText.test(text)) return damaged(folder, text, cause);
   const isFull = /ENOSPC|No space left|MDB_MAP_FULL/.test(text) || freeBytes(folder) < FULL_BELOW_BYTES;
   return new ServiceError(isFull ? 'STORAGE_FULL' : 'WRITES_STOPPED', undefined, { cause });
+}
+
+function damaged(folder: string, text: string, cause?: unknown): ServiceError {
+  const what = `the shard in ${folder} is damaged (${text}); bring its files back, or restore a backup`;
+  return new ServiceError('DATA_CORRUPTED', what, cause === undefined ? {} : { cause });
+}
+
+/**
+ * Lets LMDB open only what does not end the process. A file may be shorter than its last page when that is free; one
+ * that lost its end is made as long again, so that what is missing is read as zeros, which are found to be damage,
+ * and not from memory that is not there.
+ */
+function prepareFile(folder: string): void {
+  const path = join(folder, DATA_FILE);
+  // An empty one is one that is being made.
+  if (!existsSync(path) || statSync(path).size === 0) return;
+  const found = lookAtHead(path);
+  if (!found.isSound) throw damaged(folder, found.reason);
+  if (found.missingBytes > 0) truncateSync(path, statSync(path).size + found.missingBytes);
 }
 
 function freeBytes(folder: string): number {
@@ -78,6 +102,7 @@ export class LmdbShard implements Shard {
   #running: Promise<void> | undefined;
   #failed: ServiceError | undefined;
   #isClosed = false;
+  readonly #explain = (cause: unknown): unknown => this.#readError(cause);
 
   /**
    * Opens or creates the environment in a folder.
@@ -92,6 +117,7 @@ export class LmdbShard implements Shard {
     requireSound(folder);
     try {
       mkdirSync(folder, { recursive: true, mode: 0o700 });
+      prepareFile(folder);
       this.#env = open<Uint8Array, string>({
         path: folder,
         noSubdir: false,
@@ -103,7 +129,7 @@ export class LmdbShard implements Shard {
         ...untypedOptions,
       });
     } catch (cause) {
-      throw storageError(folder, cause);
+      throw cause instanceof ServiceError ? cause : storageError(folder, cause);
     }
     try {
       // In one transaction: databases created one by one would cost a flush each, and a newer format stays untouched.
@@ -137,17 +163,25 @@ export class LmdbShard implements Shard {
 
   get(table: number, key: string): Uint8Array | undefined {
     this.#requireOpen();
-    return canBeStored(key) ? this.#table(table).get(key) : undefined;
+    try {
+      return canBeStored(key) ? this.#table(table).get(key) : undefined;
+    } catch (cause) {
+      throw this.#readError(cause);
+    }
   }
 
   peek(table: number, key: string): Uint8Array | undefined {
     this.#requireOpen();
-    return canBeStored(key) ? this.#table(table).getBinaryFast(key) : undefined;
+    try {
+      return canBeStored(key) ? this.#table(table).getBinaryFast(key) : undefined;
+    } catch (cause) {
+      throw this.#readError(cause);
+    }
   }
 
   range(table: number, range: Range): Iterable<Row> {
     this.#requireOpen();
-    return rowsOf(this.#table(table), range, undefined, () => this.#requireOpen());
+    return rowsOf(this.#table(table), range, undefined, () => this.#requireOpen(), this.#explain);
   }
 
   apply(writes: readonly Write[], position: ShardPosition): Applied {
@@ -161,7 +195,7 @@ export class LmdbShard implements Shard {
     assert(position.sequence >= this.#position.sequence, 'a shard never goes back in the log');
     for (const { table, key } of writes) {
       // Found out half-way, lmdb-js would commit the first half.
-      assert(canBeStored(key), `a key of ${key.length} bytes`);
+      if (!canBeStored(key)) throw new InvariantError(`a key of ${key.length} bytes`);
       this.#table(table);
     }
     const transaction = this.#transaction;
@@ -194,11 +228,15 @@ export class LmdbShard implements Shard {
     const snapshot: ShardSnapshot = {
       get: (table, key) => {
         requireOpen();
-        return canBeStored(key) ? this.#table(table).get(key, { transaction }) : undefined;
+        try {
+          return canBeStored(key) ? this.#table(table).get(key, { transaction }) : undefined;
+        } catch (cause) {
+          throw this.#readError(cause);
+        }
       },
       range: (table, range) => {
         requireOpen();
-        return rowsOf(this.#table(table), range, transaction, requireOpen);
+        return rowsOf(this.#table(table), range, transaction, requireOpen, this.#explain);
       },
       close: () => {
         if (!isOpen) return;
@@ -211,22 +249,23 @@ export class LmdbShard implements Shard {
     return snapshot;
   }
 
-  async copyTo(folder: string): Promise<void> {
+  async copyTo(folder: string, signal?: AbortSignal): Promise<void> {
     this.#requireOpen();
     assert(this.#running === undefined, 'nothing is applied while a shard is copied');
     // Everything applied is in the file and flushed, and nobody writes to it until the copy is done.
-    const copied = this.#copyFile(folder);
+    const copied = this.#copyFile(folder, signal);
     this.#running = copied.catch(() => {});
     await copied.finally(() => {
       this.#running = undefined;
     });
   }
 
-  async #copyFile(folder: string): Promise<void> {
+  async #copyFile(folder: string, signal: AbortSignal | undefined): Promise<void> {
     try {
       mkdirSync(folder, { recursive: true, mode: 0o700 });
-      await copyFileDurably(join(this.#folder, DATA_FILE), join(folder, DATA_FILE));
+      await copyFileDurably(join(this.#folder, DATA_FILE), join(folder, DATA_FILE), signal);
     } catch (cause) {
+      if (cause instanceof ServiceError) throw cause;
       throw storageError(folder, cause);
     }
   }
@@ -241,6 +280,14 @@ export class LmdbShard implements Shard {
     if (this.#running !== undefined) return this.#running.then(() => this.#closeNow());
     this.#closeNow();
     return Promise.resolve();
+  }
+
+  /** What a read failed with. Behind the first damage LMDB only says that its transaction is over. */
+  #readError(cause: unknown): unknown {
+    if (cause instanceof ServiceError) return cause;
+    const text = cause instanceof Error ? cause.message : String(cause);
+    if (damageText.test(text)) this.#failed ??= damaged(this.#folder, text, cause);
+    return this.#failed ?? cause;
   }
 
   /** Number of the newest transaction readers can see. */
@@ -281,7 +328,7 @@ export class LmdbShard implements Shard {
 
   #table(number: number): Table {
     const table = this.#tables[number];
-    assert(table !== undefined, `no table ${number}`);
+    if (table === undefined) throw new InvariantError(`no table ${number}`);
     return table;
   }
 }

@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer';
 import type { Database, Transaction } from 'lmdb';
 import { assert } from '#runtime/base/assert.ts';
 import { decodeRevision, encodeRevision, revisionZero } from '#runtime/content/revision.ts';
@@ -82,12 +83,14 @@ function boundOf(key: string): Bound {
  *
  * @param transaction default: the newest state
  * @param requireOpen throws when the memory that is read is gone
+ * @param explain makes what is to be thrown of what LMDB throws
  */
 export function* rowsOf(
   table: Table,
   range: Range,
   transaction: Transaction | undefined,
   requireOpen: () => void,
+  explain: (cause: unknown) => unknown = (cause) => cause,
 ): Generator<Row, undefined> {
   if (range.start >= range.end) return;
   const from = boundOf(range.start);
@@ -104,8 +107,12 @@ export function* rowsOf(
           reverse: true,
         }
       : { start: from.key, exclusiveStart: !from.isAbove, end: to.key, inclusiveEnd: !to.isAbove };
-  for (const row of table.getRange({ ...stretch, ...shared })) {
-    yield row;
-    requireOpen();
+  try {
+    for (const row of table.getRange({ ...stretch, ...shared })) {
+      yield row;
+      requireOpen();
+    }
+  } catch (cause) {
+    throw explain(cause);
   }
 }

@@ -1,7 +1,8 @@
-import { closeSync, existsSync, openSync, readSync, unlinkSync } from 'node:fs';
+import { existsSync, unlinkSync } from 'node:fs';
 import { open, type RootDatabase, type Transaction } from 'lmdb';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { KEY_BYTES_MAX } from './binary-key.ts';
+import { lookAtHead } from './lmdb-head.ts';
 import {
   canBeStored,
   DATABASES_MAX,
@@ -20,11 +21,6 @@ import type { Range, Row, ShardPosition, TableReader } from './shard.ts';
 
 /** What LMDB puts beside a file it has open. */
 const LOCK_SUFFIX = '-lock';
-
-/** Where LMDB says what kind of file it is, in each of the two first pages, and how large pages are, in the first. */
-const MAGIC_OFFSET = 24;
-const PAGE_SIZE_OFFSET = 48;
-const MAGIC = 0xbeefc0de;
 
 /** Before every key and behind every key LMDB takes. */
 const wholeTable: Range = { start: '', end: '\u00ff'.repeat(KEY_BYTES_MAX + 1) };
@@ -119,24 +115,9 @@ export class ShardFile implements TableReader {
   }
 }
 
-/**
- * LMDB takes any file for one of its own, and ends the process when it is not: so what begins its two first pages is
- * looked at before.
- */
 function requireEnvironment(path: string): void {
   if (!existsSync(path)) throw unreadable(path, undefined);
-  const head = Buffer.alloc(PAGE_SIZE_OFFSET + 4);
-  const descriptor = openSync(path, 'r');
-  try {
-    readSync(descriptor, head, 0, head.length, 0);
-    const pageSize = head.readUInt32LE(PAGE_SIZE_OFFSET);
-    const second = Buffer.alloc(4);
-    readSync(descriptor, second, 0, 4, pageSize + MAGIC_OFFSET);
-    if (head.readUInt32LE(MAGIC_OFFSET) === MAGIC && second.readUInt32LE() === MAGIC) return;
-  } finally {
-    closeSync(descriptor);
-  }
-  throw unreadable(path, undefined);
+  if (!lookAtHead(path).isSound) throw unreadable(path, undefined);
 }
 
 /** What a newer build has put in must not be left out silently. */

@@ -88,8 +88,10 @@ export interface Shard extends TableReader {
   /**
    * Copies the stored state, position included, into a new folder and brings it to the disk. Nothing may be
    * applied meanwhile. Shards that are not files leave it out.
+   *
+   * @param signal gives it up: `REQUEST_CANCELLED`, and what is in the folder is of no use
    */
-  copyTo?(folder: string): Promise<void>;
+  copyTo?(folder: string, signal?: AbortSignal): Promise<void>;
   /** Bytes the shard takes on disk. */
   sizeBytes(): number;
   /**

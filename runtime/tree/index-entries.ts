@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer';
 import { isNodeId, type NodeHeader } from '#runtime/content/content-node.ts';
 import type { JsonObject, JsonValue } from '#runtime/content/json-value.ts';
 import { isWorkspaceName } from '#runtime/content/names.ts';

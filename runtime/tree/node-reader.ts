@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer';
 import { ROOT_ID } from '#runtime/content/content-node.ts';
 import { decodeRevision, encodeRevision, REVISION_BYTES, type Revision } from '#runtime/content/revision.ts';
 import { AFTER_END, bytesText, END, textBytes } from '#runtime/shard/binary-key.ts';

@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer';
 import { crc32 } from 'node:zlib';
 import { assert } from '#runtime/base/assert.ts';
 import type { ChangeOperation, NodeHeader, Relation } from '#runtime/content/content-node.ts';

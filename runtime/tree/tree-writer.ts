@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer';
 import { assert, InvariantError } from '#runtime/base/assert.ts';
 import type { Turn } from '#runtime/commit/behaviour.ts';
 import { ROOT_ID } from '#runtime/content/content-node.ts';

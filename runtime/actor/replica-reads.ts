@@ -1,0 +1,138 @@
+import { type Clock, sleep } from '#runtime/base/clock.ts';
+import type { ActorBehaviour, ActorContext, ActorKind, Caller } from '#runtime/commit/behaviour.ts';
+import type { Replica } from '#runtime/commit/replica.ts';
+import type { ReplicaView } from '#runtime/commit/replica-view.ts';
+import type { Revision } from '#runtime/content/revision.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import { engineCaller } from './engine-caller.ts';
+import type { ActorId, ReplicaSource } from './ports.ts';
+import { type QueriedActor, QueryScope } from './query-scope.ts';
+
+/** Actors whose behaviours are kept, with what they have decoded. */
+const KEPT_MAX = 256;
+
+/** Time long answers have to end before their shards are closed, in milliseconds: a new owner waits as long. */
+const READS_MS_MAX = 400;
+
+/** Between two looks whether they have, in milliseconds. */
+const READS_POLL_MS = 10;
+
+/** What the reads work with. */
+export interface ReplicaReadsEnvironment {
+  readonly replica: Replica;
+  /** The kind of an actor, by its id. */
+  readonly kindOf: (actor: ActorId) => ActorKind;
+  readonly clock: Clock;
+  /** Told of stored bytes that do not verify: the replica is of no use any more. */
+  readonly damaged?: (cause: ServiceError) => void;
+}
+
+interface KeptActor extends QueriedActor {
+  readonly behaviour: ActorBehaviour;
+  readonly seen: ReplicaView;
+}
+
+/**
+ * Answers queries from a replica, by the same code of the actors that answers them at the owner. Whatever is applied
+ * goes on meanwhile: a query sees the state of one moment, a long one pins it.
+ *
+ * Invariant: nothing here is ever asked a command, so an actor's memory of its own turns is empty.
+ *
+ * Enforcement: test/runtime/actor/replica-reads.test.ts.
+ */
+export class ReplicaReads implements ReplicaSource {
+  readonly #environment: ReplicaReadsEnvironment;
+  /** Longest unused first. */
+  readonly #kept = new Map<ActorId, KeptActor>();
+  /** Who asks when one actor asks another: the engine itself. */
+  readonly #engine: Caller = engineCaller('');
+  readonly #sinceMs: number;
+  #isClosed = false;
+
+  constructor(environment: ReplicaReadsEnvironment) {
+    this.#environment = environment;
+    this.#sinceMs = environment.clock.monotonicMs();
+  }
+
+  query(actor: ActorId, query: unknown, caller: Caller): unknown {
+    try {
+      const kept = this.#actor(actor);
+      const scope = new QueryScope(kept, caller, this.#environment.clock);
+      const answer = kept.behaviour.query(query as never, scope);
+      if (!(answer instanceof Promise)) return answer;
+      kept.reads += 1;
+      return answer
+        .catch((error: unknown) => this.#refuse(error))
+        .finally(() => {
+          kept.reads -= 1;
+        });
+    } catch (error) {
+      return this.#refuse(error);
+    }
+  }
+
+  /** @throws the error */
+  #refuse(error: unknown): never {
+    const isDamage = error instanceof ServiceError && error.code === 'DATA_CORRUPTED';
+    if (isDamage && error.details === undefined) this.#environment.damaged?.(error);
+    throw error;
+  }
+
+  clockOf(actor: ActorId): Revision {
+    return this.#actor(actor).seen.clock;
+  }
+
+  /**
+   * Answers nothing any more. Resolves when long answers have ended or have had {@link READS_MS_MAX}; what still
+   * runs then fails when the replica is abandoned.
+   */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    const { clock } = this.#environment;
+    const endMs = clock.monotonicMs() + READS_MS_MAX;
+    const areReading = (): boolean => [...this.#kept.values()].some(({ reads }) => reads > 0);
+    while (areReading() && clock.monotonicMs() < endMs) await sleep(clock, READS_POLL_MS);
+    for (const { behaviour } of this.#kept.values()) behaviour.close?.();
+    this.#kept.clear();
+  }
+
+  #actor(actor: ActorId): KeptActor {
+    if (this.#isClosed) throw new ServiceError('SHUTTING_DOWN');
+    const known = this.#kept.get(actor);
+    this.#kept.delete(actor);
+    if (known !== undefined && !known.seen.isGone) {
+      this.#kept.set(actor, known);
+      return known;
+    }
+    known?.behaviour.close?.();
+    const kind = this.#environment.kindOf(actor);
+    if (kind.isOwnerOnly === true) throw new ServiceError('NOT_OWNER');
+    const seen = this.#environment.replica.view(actor);
+    if (seen === undefined) throw new ServiceError('NOT_FOUND');
+    const behaviour = kind.create(this.#contextOf(actor));
+    const made: KeptActor = { behaviour, seen, view: seen.reader, pin: () => seen.pin(), reads: 0 };
+    this.#kept.set(actor, made);
+    this.#makeRoom();
+    return made;
+  }
+
+  #makeRoom(): void {
+    if (this.#kept.size <= KEPT_MAX) return;
+    for (const [actor, { behaviour, reads }] of this.#kept) {
+      if (reads > 0) continue;
+      this.#kept.delete(actor);
+      behaviour.close?.();
+      return;
+    }
+  }
+
+  #contextOf(actor: ActorId): ActorContext {
+    return {
+      id: actor,
+      ask: (other, query) => this.query(other, query, this.#engine),
+      clock: this.#environment.clock,
+      servingSinceMs: this.#sinceMs,
+      submit: () => Promise.reject(new ServiceError('NOT_OWNER')),
+    };
+  }
+}

@@ -1,0 +1,132 @@
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
+import { type CallId, CommonTable, type Turn } from './behaviour.ts';
+
+/**
+ * Time for which the outcome of a call stays although its slot is not used again, in milliseconds, as far as one owner
+ * of the actor has watched it. Much longer than anybody repeats a call.
+ */
+export const OUTCOME_KEPT_MS = 600_000;
+
+/** Between two looks for outcomes to forget, in milliseconds. */
+const SWEEP_MS = 1000;
+
+/** Rows one look sees, so that it costs a command next to nothing. */
+const SWEPT_ROWS_MAX = 64;
+
+/** Begins every key here; those of clients' outcomes begin with a word or a digit. */
+const PREFIX = '\u0001';
+const AFTER_PREFIX = '\u0002';
+
+/** The number of the call, before the result. */
+const HEAD_BYTES = 6;
+
+interface Kept {
+  readonly number: number;
+  readonly json: string;
+}
+
+/** An outcome that was there at a look. */
+interface Seen {
+  readonly number: number;
+  /** When it was first seen, on the monotonic clock. */
+  readonly sinceMs: number;
+}
+
+/**
+ * The outcomes of commands that other members sent, so that a command whose answer was lost can be sent again without
+ * taking effect twice. They are written in the turn of the effects.
+ *
+ * An outcome is of use only until its caller has the answer. So there is no row for each: the caller numbers the
+ * calls it has under way to this actor by *slots* and uses the slot of an answered call again, which overwrites its
+ * row. There are as many rows as calls were ever under way at once; those of callers that are gone are swept a few at
+ * a time, by the commands of others. How long a row has been there is what this owner has seen of it by its monotonic
+ * clock: the wall clocks of two owners, or of one that is set, say nothing about it.
+ *
+ * Only what had an effect is kept: a command that was refused or changed nothing may as well be done again.
+ *
+ * @see docs/decisions/0019-ownership-and-calls.md
+ */
+export class CallOutcomes {
+  /** When the last look was, on the monotonic clock. */
+  #sweptMs = Number.NEGATIVE_INFINITY;
+  /** Where it ended. */
+  #sweptTo = PREFIX;
+  readonly #seen = new Map<string, Seen>();
+
+  /**
+   * The outcome of an earlier delivery of the same call, or undefined when this is the first one that counts.
+   *
+   * @throws {ServiceError} `REQUEST_CANCELLED` when its caller has used the slot again: nobody waits for this one
+   */
+  earlier(reader: TableReader, call: CallId): { readonly result: unknown } | undefined {
+    const bytes = reader.get(CommonTable.idempotency, keyOf(call));
+    if (bytes === undefined) return undefined;
+    const { number, json } = decode(bytes);
+    if (number < call.number) return undefined;
+    if (number > call.number) throw new ServiceError('REQUEST_CANCELLED');
+    return { result: json === '' ? undefined : JSON.parse(json) };
+  }
+
+  /** Keeps an outcome, in the turn of its effects; not over that of a later call. @param nowMs monotonic */
+  keep(turn: Turn, call: CallId, result: unknown, nowMs: number): void {
+    const key = keyOf(call);
+    const before = turn.get(CommonTable.idempotency, key);
+    if (before !== undefined && decode(before).number > call.number) return;
+    turn.put(CommonTable.idempotency, key, encode(call.number, result));
+    this.#sweep(turn, nowMs);
+  }
+
+  #sweep(turn: Turn, nowMs: number): void {
+    if (nowMs - this.#sweptMs < SWEEP_MS) return;
+    this.#sweptMs = nowMs;
+    const old: string[] = [];
+    let looked = 0;
+    let last = PREFIX;
+    for (const { key, value } of turn.range(CommonTable.idempotency, {
+      start: this.#sweptTo,
+      end: AFTER_PREFIX,
+    })) {
+      if (this.#isOld(key, decode(value).number, nowMs)) old.push(key);
+      last = key;
+      looked += 1;
+      if (looked === SWEPT_ROWS_MAX) break;
+    }
+    this.#sweptTo = looked < SWEPT_ROWS_MAX ? PREFIX : `${last}\0`;
+    for (const key of old) {
+      this.#seen.delete(key);
+      turn.remove(CommonTable.idempotency, key);
+    }
+  }
+
+  #isOld(key: string, number: number, nowMs: number): boolean {
+    const seen = this.#seen.get(key);
+    if (seen?.number === number) return nowMs - seen.sinceMs > OUTCOME_KEPT_MS;
+    this.#seen.set(key, { number, sinceMs: nowMs });
+    return false;
+  }
+}
+
+function keyOf({ session, slot }: CallId): string {
+  return (
+    PREFIX + Buffer.from(session, 'hex').toString('latin1') + String.fromCharCode(slot >> 8, slot & 0xff)
+  );
+}
+
+function encode(number: number, result: unknown): Buffer {
+  const json = JSON.stringify(result) ?? '';
+  const bytes = Buffer.allocUnsafe(HEAD_BYTES + Buffer.byteLength(json));
+  bytes.writeUIntBE(number, 0, 6);
+  bytes.write(json, HEAD_BYTES);
+  return bytes;
+}
+
+function decode(value: Uint8Array): Kept {
+  const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+  return {
+    number: bytes.readUIntBE(0, 6),
+    get json() {
+      return bytes.toString('utf8', HEAD_BYTES);
+    },
+  };
+}

@@ -1,0 +1,130 @@
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+
+/** Where things are in a meta page; the numbers are of the layout that lmdb-js 3 writes on 64 bits. */
+const PAGE_FLAGS_OFFSET = 18;
+const MAGIC_OFFSET = 24;
+const VERSION_OFFSET = 28;
+const PAGE_SIZE_OFFSET = 48;
+const FLAGS_OFFSET = 52;
+const FREE_ROOT_OFFSET = 88;
+const MAIN_ROOT_OFFSET = 136;
+const LAST_PAGE_OFFSET = 144;
+const TRANSACTION_OFFSET = 152;
+const META_BYTES = 160;
+
+/** Says that a page is one of the first two (`P_META`), and nothing else. */
+const META_PAGE = 0x08;
+
+const MAGIC = 0xbeefc0de;
+const VERSION = 2;
+
+/** Says that a root was committed and not flushed when it was written down (`MDB_OVERLAPPINGSYNC`). */
+const UNFLUSHED = 0x1000;
+
+/** Root of a table without a row. */
+const NO_PAGE = 0xffff_ffff_ffff_ffffn;
+
+/** LMDB takes pages from 512 bytes to 64 KiB. */
+const PAGE_BYTES_MIN = 512;
+const PAGE_BYTES_MAX = 65_536;
+
+/** Bytes above which no shard is. */
+const FILE_BYTES_MAX = 2n ** 44n;
+
+/** A root, and what goes with it. */
+interface Meta {
+  readonly pageBytes: number;
+  readonly isFlushed: boolean;
+  readonly freeRoot: bigint;
+  readonly mainRoot: bigint;
+  readonly lastPage: bigint;
+  readonly transaction: bigint;
+}
+
+/** What was found in the head of a file of LMDB. */
+export type HeadFinding =
+  /** It may be opened. `missingBytes` at its end were never written, or are gone. */
+  | { readonly isSound: true; readonly missingBytes: number }
+  /** Opening it may end the process. */
+  | { readonly isSound: false; readonly reason: string };
+
+/**
+ * Looks at what LMDB believes without looking: it takes any two first pages for its own but for the mark of the first
+ * one, follows roots behind the end of a file, and ends the process with that. Not one byte is changed.
+ *
+ * The roots are in the two first pages in turn, and the one that was flushed last in the second half of the first one.
+ *
+ * @param path of a file that is not empty, and that nobody writes to
+ */
+export function lookAtHead(path: string): HeadFinding {
+  const descriptor = openSync(path, 'r');
+  try {
+    const { size } = fstatSync(descriptor);
+    const read = (offset: number): Buffer => {
+      const bytes = Buffer.alloc(META_BYTES);
+      readSync(descriptor, bytes, 0, META_BYTES, offset);
+      return bytes;
+    };
+    return judge(read, size);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+function judge(read: (offset: number) => Buffer, size: number): HeadFinding {
+  const first = read(0);
+  if (!isMarked(first)) return unsound('its first page is none of LMDB');
+  const pageBytes = first.readUInt32LE(PAGE_SIZE_OFFSET);
+  const isPower = (pageBytes & (pageBytes - 1)) === 0;
+  if (!isPower || pageBytes < PAGE_BYTES_MIN || pageBytes > PAGE_BYTES_MAX)
+    return unsound(`it says that its pages have ${pageBytes} bytes`);
+  const second = read(pageBytes);
+  if (!isMarked(second)) return unsound('its second page is none of LMDB');
+  const metas = [first, second].map(metaOf);
+  const flushed = metaOf(read(pageBytes / 2));
+  const [a, b] = metas as [Meta, Meta];
+  const newest = a.transaction > b.transaction ? a.transaction : b.transaction;
+  if (b.pageBytes !== pageBytes) return unsound('its two first pages contradict each other');
+  const hasFlushed = flushed.transaction !== 0n;
+  if (hasFlushed && (flushed.pageBytes !== pageBytes || flushed.transaction > newest))
+    return unsound('what it says to be flushed contradicts its first pages');
+  const trusted = olderUnlessFlushed(olderUnlessFlushed(a, b), flushed);
+  const pages = BigInt(Math.floor(size / pageBytes));
+  const { freeRoot, lastPage, mainRoot } = trusted;
+  const isOutside = (page: bigint): boolean => page !== NO_PAGE && (page >= pages || page > lastPage);
+  if (isOutside(mainRoot) || isOutside(freeRoot))
+    return unsound(`it ends after ${size} bytes, before its roots`);
+  const needed = (lastPage + 1n) * BigInt(pageBytes);
+  if (needed > FILE_BYTES_MAX) return unsound(`it says that it has ${needed} bytes`);
+  return { isSound: true, missingBytes: Math.max(0, Number(needed) - size) };
+}
+
+/** As LMDB picks it (`mdb_pick_meta`, with `safeRestore`). */
+function olderUnlessFlushed(a: Meta, b: Meta): Meta {
+  if (b.transaction === 0n) return a;
+  const [older, newer] = a.transaction >= b.transaction ? [b, a] : [a, b];
+  return newer.isFlushed ? newer : older;
+}
+
+function isMarked(page: Buffer): boolean {
+  return (
+    page.readUInt16LE(PAGE_FLAGS_OFFSET) === META_PAGE &&
+    page.readUInt32LE(MAGIC_OFFSET) === MAGIC &&
+    page.readUInt16LE(VERSION_OFFSET) === VERSION
+  );
+}
+
+function metaOf(page: Buffer): Meta {
+  return {
+    pageBytes: page.readUInt32LE(PAGE_SIZE_OFFSET),
+    isFlushed: (page.readUInt16LE(FLAGS_OFFSET) & UNFLUSHED) === 0,
+    freeRoot: page.readBigUInt64LE(FREE_ROOT_OFFSET),
+    mainRoot: page.readBigUInt64LE(MAIN_ROOT_OFFSET),
+    lastPage: page.readBigUInt64LE(LAST_PAGE_OFFSET),
+    transaction: page.readBigUInt64LE(TRANSACTION_OFFSET),
+  };
+}
+
+function unsound(reason: string): HeadFinding {
+  return { isSound: false, reason };
+}

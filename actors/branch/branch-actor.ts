@@ -9,6 +9,9 @@ import type {
 import { isWorkspaceName } from '#runtime/content/names.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { branchTableNames } from '#runtime/shard/key-layout.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
+import type { SpaceUse } from '#runtime/space/space-gate.ts';
+import { spaceUseByType } from '#runtime/space/space-use.ts';
 import { type BranchLimits, BranchState } from './branch-state.ts';
 import { installBuiltIns, installWorkspace } from './built-ins.ts';
 import { commitOperations } from './commit-operations.ts';
@@ -48,6 +51,7 @@ import { readTree } from './read-tree.ts';
 import { readVersions } from './read-versions.ts';
 import { addRelation, removeRelation } from './relations.ts';
 import { reorderNode } from './reorder-node.ts';
+import { recallWritten, shortenWritten } from './recall-written.ts';
 import { resolveMerge } from './resolve-merge.ts';
 import { revertRevisions } from './revert-revisions.ts';
 import { listRevisions, readRevision, readRevisionChanges } from './revisions.ts';
@@ -163,6 +167,14 @@ class BranchBehaviour implements ActorBehaviour {
     return handler(this.#state, context, query);
   }
 
+  shorten(result: unknown): unknown {
+    return shortenWritten(result);
+  }
+
+  recall(kept: unknown, command: BranchCommand, view: TableReader): unknown {
+    return recallWritten(this.#state, kept, command, view);
+  }
+
   forget(): void {
     this.#state.commandSchemas.forget();
   }
@@ -187,11 +199,25 @@ function requireWorkspace(name: string): void {
   if (!isWorkspaceName(name)) throw new ServiceError('WORKSPACE_NOT_FOUND', `Workspace '${name}' not found`);
 }
 
+const spaceUseOfOne = spaceUseByType<BranchCommand['type']>([
+  'DeleteNode',
+  'DeleteDefinition',
+  'RemoveRelation',
+  'RemoveLeftovers',
+]);
+
+/** Several operations take something away when each of them does. */
+function spaceUseOf(command: BranchCommand): SpaceUse {
+  if (command.type !== 'CommitOperations') return spaceUseOfOne(command);
+  return command.operations.every(({ type }) => type === 'delete') ? 'ends' : 'grows';
+}
+
 /** The branch kind of actor. */
 export function branchActor(limits: BranchLimits): ActorKind {
   return {
     kind: 'branch',
     tables: branchTableNames,
+    spaceUse: spaceUseOf,
     create: (context) => new BranchBehaviour(context, limits),
   };
 }

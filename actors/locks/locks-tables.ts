@@ -45,10 +45,19 @@ export function writeToken(turn: Turn, token: number): void {
   turn.put(CommonTable.meta, TOKEN_KEY, encodeJsonRow(token));
 }
 
-/** Stores or, with null, removes a lease. */
-export function writeLease(turn: Turn, key: string, lease: LeaseRow | null): void {
-  if (lease === null) turn.remove(LocksTable.leases, textBytes(key));
-  else turn.put(LocksTable.leases, textBytes(key), encodeJsonRow(lease));
+/** Stores the first lease of a lock nobody holds. */
+export function insertLease(turn: Turn, key: string, lease: LeaseRow): void {
+  turn.insert(LocksTable.leases, textBytes(key), encodeJsonRow(lease));
+}
+
+/** Stores a lease in the place of another one. */
+export function replaceLease(turn: Turn, key: string, lease: LeaseRow): void {
+  turn.put(LocksTable.leases, textBytes(key), encodeJsonRow(lease));
+}
+
+/** Removes a lease. */
+export function removeLease(turn: Turn, key: string): void {
+  turn.remove(LocksTable.leases, textBytes(key));
 }
 
 /** Stores a pool. */

@@ -8,12 +8,14 @@ import { type Lease, LeaseTable } from './lease-table.ts';
 import { requireLockName, requireOwner, requireTtl, requireWait } from './lock-values.ts';
 import { LockWaits, refusedLock, type WaitEvents, type Waiter } from './lock-waits.ts';
 import {
+  insertLease,
   type LeaseRow,
   leasesAfter,
   type NamedRow,
   readLease,
   readToken,
-  writeLease,
+  removeLease,
+  replaceLease,
   writeToken,
 } from './locks-tables.ts';
 import type {
@@ -57,7 +59,7 @@ interface DeferredRelease extends HeldLock {
  *
  * Memory is ahead of the shard by the running batch. A lease that was stored before this process began to serve is
  * read in when its key is used, at the latest when {@link Locks.adopt} comes to it, and lasts its whole time
- * from then on that this process serves.
+ * from then on that this process serves. When `adopt` has come to the end memory knows every lease there is.
  */
 export class Locks {
   readonly #environment: LocksEnvironment;
@@ -65,6 +67,10 @@ export class Locks {
   #leases = new LeaseTable();
   /** Leases as they were before writes were thrown away: their ends, which the shard does not know. */
   #former: LeaseTable | undefined;
+  /** Whether nothing has been forgotten since `adopt` last began. */
+  #isAdoptionWhole = false;
+  /** Whether every stored lease is in memory, so that the shard need not be asked. */
+  #knowsAll = false;
   /** The newest token there ever was. It never goes back, also when a grant is taken back. */
   #token: number | undefined;
   /** Locks under which a write of the branch is under way. */
@@ -140,7 +146,9 @@ export class Locks {
       throw new ServiceError('RATE_LIMITED', `At most ${LEASES_MAX} locks of a branch can be held at a time`);
     }
     const grant = this.#newGrant(key, ttlMs, turn);
-    this.#grant(grant, command, turn);
+    const row = this.#granted(grant, ttlMs, owner, turn);
+    insertLease(turn, key, row);
+    this.#hold(key, row);
     return grant;
   }
 
@@ -170,7 +178,8 @@ export class Locks {
       expiresAtMs: turn.wallMs + ttlMs,
       owner: lease.owner,
     };
-    this.#store(key, row, turn);
+    replaceLease(turn, key, row);
+    this.#hold(key, row);
     return { renewed: true };
   }
 
@@ -197,13 +206,18 @@ export class Locks {
    * @returns where to go on; undefined at the end
    */
   adopt(turn: TableReader, after: string | undefined): string | undefined {
+    if (after === undefined) this.#isAdoptionWhole = true;
     let count = 0;
     for (const { name, row } of leasesAfter(turn, after)) {
       if (this.#leases.get(name) === undefined) this.#adoptRow(name, row);
       count += 1;
       if (count === LEASES_PER_COMMAND) return name;
     }
-    this.#former = undefined;
+    // Else it begins anew.
+    if (this.#isAdoptionWhole) {
+      this.#former = undefined;
+      this.#knowsAll = true;
+    }
     return undefined;
   }
 
@@ -273,6 +287,8 @@ export class Locks {
   forget(): void {
     this.#former = this.#leases;
     this.#leases = new LeaseTable();
+    this.#isAdoptionWhole = false;
+    this.#knowsAll = false;
     this.#isUncertain = true;
     this.#waits.forget();
   }
@@ -303,17 +319,23 @@ export class Locks {
   /** Nobody holds a lock any more: who has waited longest gets it, within the same turn. */
   #passOn(key: string, turn: Turn): void {
     this.#changes += 1;
+    if (this.#waits.size > 0 && this.#grantNext(key, turn)) return;
+    this.#leases.delete(key);
+    removeLease(turn, key);
+  }
+
+  /** @returns whether somebody waited */
+  #grantNext(key: string, turn: Turn): boolean {
     let grant: LockGrant | undefined;
     const waiter = this.#waits.grantNext(key, turn, ({ ttlMs }) => {
       grant = this.#newGrant(key, ttlMs, turn);
       return grant;
     });
-    if (waiter !== undefined && grant !== undefined) {
-      this.#grant(grant, waiter, turn);
-      return;
-    }
-    this.#leases.delete(key);
-    writeLease(turn, key, null);
+    if (waiter === undefined || grant === undefined) return false;
+    const row = this.#granted(grant, waiter.ttlMs, waiter.owner, turn);
+    replaceLease(turn, key, row);
+    this.#hold(key, row);
+    return true;
   }
 
   #newGrant(key: string, ttlMs: number, turn: Turn): LockGrant {
@@ -323,25 +345,21 @@ export class Locks {
     return { acquired: true, key, token, expires_at_ms: turn.wallMs + ttlMs };
   }
 
-  #grant(
-    { expires_at_ms, key, token }: LockGrant,
-    holder: Pick<Waiter, 'ttlMs' | 'owner'>,
-    turn: Turn,
-  ): void {
-    const { owner, ttlMs } = holder;
+  /** Takes note of a grant. @returns the lease to be stored */
+  #granted({ expires_at_ms, token }: LockGrant, ttlMs: number, owner: string | null, turn: Turn): LeaseRow {
     this.#token = token;
     writeToken(turn, token);
-    const row = { token, ttlMs, acquiredAtMs: turn.wallMs, expiresAtMs: expires_at_ms, owner };
-    this.#store(key, row, turn);
+    return { token, ttlMs, acquiredAtMs: turn.wallMs, expiresAtMs: expires_at_ms, owner };
   }
 
-  #store(key: string, row: LeaseRow, turn: Turn): void {
+  /** A lease begins, or begins anew. */
+  #hold(key: string, row: LeaseRow): void {
     this.#changes += 1;
-    writeLease(turn, key, row);
-    this.#leases.set(key, { ...row, deadlineMs: this.#environment.clock.monotonicMs() + row.ttlMs });
+    this.#leases.set(key, leaseOf(row, this.#environment.clock.monotonicMs() + row.ttlMs));
   }
 
   #adoptStored(key: string, turn: TableReader): Lease | undefined {
+    if (this.#knowsAll) return undefined;
     const row = readLease(turn, key);
     return row === undefined ? undefined : this.#adoptRow(key, row);
   }
@@ -364,10 +382,10 @@ export class Locks {
    */
   #withDeadline(key: string, row: LeaseRow): Lease {
     const { clock, servingSinceMs } = this.#environment;
-    if (this.#former === undefined) return { ...row, deadlineMs: servingSinceMs + row.ttlMs };
+    if (this.#former === undefined) return leaseOf(row, servingSinceMs + row.ttlMs);
     const former = this.#former.get(key);
     const isSame = former?.token === row.token && former.expiresAtMs === row.expiresAtMs;
-    return { ...row, deadlineMs: isSame ? former.deadlineMs : clock.monotonicMs() + row.ttlMs };
+    return leaseOf(row, isSame ? former.deadlineMs : clock.monotonicMs() + row.ttlMs);
   }
 
   #hasEnded({ deadlineMs }: Lease): boolean {
@@ -375,12 +393,17 @@ export class Locks {
   }
 
   #isReleasing(key: string): boolean {
-    return this.#deferred.some((release) => release.key === key);
+    return this.#deferred.length > 0 && this.#deferred.some((release) => release.key === key);
   }
 
   #requireNoSeal(): void {
     if (this.#seals.size > 0) throw beingDeleted();
   }
+}
+
+/** Spelt out, because copying an object of unknown shape takes ten times as long. */
+function leaseOf({ token, ttlMs, acquiredAtMs, expiresAtMs, owner }: LeaseRow, deadlineMs: number): Lease {
+  return { token, ttlMs, acquiredAtMs, expiresAtMs, owner, deadlineMs };
 }
 
 function beingDeleted(): ServiceError {

@@ -16,6 +16,12 @@ export const LOCK_TTL_MS_MAX = 86_400_000;
 /** Longest an acquire may wait, in milliseconds. */
 export const LOCK_WAIT_MS_MAX = 60_000;
 
+/**
+ * Time between the end of a wait and the deadline of who waits, in milliseconds. An acquire stands in the mailbox as
+ * well, and one that begins to wait anew at another owner of the partition ends when it would have ended.
+ */
+export const LOCK_ANSWER_MS = 30_000;
+
 /** Most units of a pool, and of one claim or release. */
 export const POOL_UNITS_MAX = 1_000_000_000;
 

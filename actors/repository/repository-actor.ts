@@ -19,6 +19,7 @@ import {
 } from '#runtime/content/workspace-definition.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
+import { spaceUseByType } from '#runtime/space/space-use.ts';
 import { withOutbox } from '#runtime/jobs/outbox.ts';
 import { branchList, registerBranch, tokenFloor, unregisterBranch, updateBranch } from './branches.ts';
 import { installBuiltIns, pendingBuiltIns, type WorkspaceRows } from './built-in-workspaces.ts';
@@ -306,5 +307,6 @@ function pageOf(records: RecordCache, limit: number | undefined, offset: number)
 export const repositoryActor: ActorKind = withOutbox({
   kind: 'repository',
   tables: repositoryTableNames,
+  spaceUse: spaceUseByType<RepositoryCommand['type']>(['UnregisterBranch', 'RemoveTag']),
   create: (context) => new RepositoryActor(context),
 });

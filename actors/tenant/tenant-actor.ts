@@ -12,6 +12,7 @@ import {
 } from '#runtime/commit/record-store.ts';
 import { requireRepositoryName, requireTenantName } from '#runtime/content/names.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
+import { spaceUseByType } from '#runtime/space/space-use.ts';
 import type {
   AdminAccount,
   BootstrapTenant,
@@ -243,5 +244,11 @@ function timestampOf(turn: Turn): string {
 export const tenantActor: ActorKind = Object.freeze({
   kind: 'tenant',
   tables: tenantTableNames,
+  // A tenant that is registered is made to its end.
+  spaceUse: spaceUseByType<TenantCommand['type']>([
+    'UnregisterRepository',
+    'BootstrapTenant',
+    'CompleteTenant',
+  ]),
   create: () => new TenantActor(),
 });

@@ -111,11 +111,17 @@ export class ClusterDirectory implements Directory {
         id,
         isDraining,
         isSteady: this.#registry.isSteady(id),
+        resting: this.#registry.restingOf(id),
       })),
       owners: this.#presentOwners(),
       heirs: this.#registry.heirs,
       ...this.#rules,
     });
+  }
+
+  /** Whether a member says that it cannot keep a partition at present. */
+  isResting(partition: number, member: string): boolean {
+    return this.#registry.restingOf(member).has(partition);
   }
 
   /** Owners that are heard of. */

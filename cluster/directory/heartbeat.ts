@@ -1,4 +1,5 @@
 import type { MemberLoad } from '#runtime/directory/ports.ts';
+import type { Formats } from './common-formats.ts';
 
 /** Format of heartbeats this build writes. One with a higher number is heard as a sign of life and nothing more. */
 export const HEARTBEAT_FORMAT = 1;
@@ -22,12 +23,16 @@ export interface Heartbeat {
   readonly beat: number;
   readonly url: string;
   readonly version: string;
+  /** The newest formats it understands. */
+  readonly formats: Formats;
   readonly load: MemberLoad;
   readonly owned: readonly Claim[];
   /** Partitions it has just given up: the heir is to open them, and nobody else for a while. */
   readonly handovers: readonly Handover[];
   /** Partitions it follows closely enough to take over at once. */
   readonly warm: readonly number[];
+  /** Partitions it cannot keep at present, because its disk failed: somebody else is to have them. */
+  readonly resting: readonly number[];
   readonly isDraining: boolean;
   /** The last one: it is gone. */
   readonly isLeaving: boolean;
@@ -60,6 +65,7 @@ function isWhole(heartbeat: Heartbeat, partitions: number): boolean {
   const {
     beat,
     format,
+    formats,
     handovers,
     incarnation,
     isDraining,
@@ -67,6 +73,7 @@ function isWhole(heartbeat: Heartbeat, partitions: number): boolean {
     load,
     member,
     owned,
+    resting,
     url,
     version,
     warm,
@@ -85,11 +92,14 @@ function isWhole(heartbeat: Heartbeat, partitions: number): boolean {
     Array.isArray(handovers) &&
     handovers.length <= partitions &&
     handovers.every((each) => Array.isArray(each) && isPartition(each[0]) && isText(each[1])) &&
-    Array.isArray(warm) &&
-    warm.length <= partitions &&
-    warm.every(isPartition) &&
+    [warm, resting].every(
+      (each) => Array.isArray(each) && each.length <= partitions && each.every(isPartition),
+    ) &&
     typeof load === 'object' &&
     load !== null &&
+    typeof formats === 'object' &&
+    formats !== null &&
+    [formats.records, formats.calls].every(isCount) &&
     [load.requestsInFlight, load.openActors, load.pendingBytes].every((each) => typeof each === 'number')
   );
 }

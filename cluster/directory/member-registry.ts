@@ -1,6 +1,7 @@
 import type { Clock, Timer } from '#runtime/base/clock.ts';
 import type { Random } from '#runtime/base/random.ts';
 import type { MemberAddress, MemberLoad, MemberView, PartitionOwner } from '#runtime/directory/ports.ts';
+import { commonFormats, type Formats } from './common-formats.ts';
 import { type Claim, type Handover, type Heartbeat, HEARTBEAT_FORMAT } from './heartbeat.ts';
 
 /** Times of the registry, in milliseconds. */
@@ -54,6 +55,8 @@ export interface RegistryObserver {
 export interface RegistryEnvironment {
   readonly member: MemberAddress;
   readonly version: string;
+  /** The newest formats this version understands. */
+  readonly formats: Formats;
   readonly partitions: number;
   readonly load: () => MemberLoad;
   readonly channel: HeartbeatChannel;
@@ -92,6 +95,7 @@ export class MemberRegistry {
   readonly #owned = new Map<number, number>();
   readonly #handovers = new Map<number, { readonly heir: string; readonly untilMs: number }>();
   #warm: ReadonlySet<number> = new Set();
+  #resting: ReadonlySet<number> = new Set();
   #beat = 0;
   #isDraining = false;
   #isLeaving = false;
@@ -174,8 +178,16 @@ export class MemberRegistry {
   /** Which partitions this member follows closely enough to take over at once. */
   setWarm(partitions: Iterable<number>): void {
     const warm = new Set(partitions);
-    if (warm.size === this.#warm.size && [...warm].every((each) => this.#warm.has(each))) return;
+    if (isSameSet(warm, this.#warm)) return;
     this.#warm = warm;
+    this.#changed(true);
+  }
+
+  /** Which partitions this member cannot keep at present. */
+  setResting(partitions: Iterable<number>): void {
+    const resting = new Set(partitions);
+    if (isSameSet(resting, this.#resting)) return;
+    this.#resting = resting;
     this.#changed(true);
   }
 
@@ -250,9 +262,21 @@ export class MemberRegistry {
     return sinceMs !== undefined && nowMs - sinceMs >= this.#times.steadyMs;
   }
 
+  /** Partitions a member cannot keep at present, as it says. */
+  restingOf(member: string): ReadonlySet<number> {
+    if (member === this.#environment.member.id) return this.#resting;
+    return new Set(this.#peers.get(member)?.heartbeat.resting);
+  }
+
   /** Whether a member is heard of. */
   isPresent(member: string): boolean {
     return member === this.#environment.member.id || this.#peers.get(member)?.isSuspect === false;
+  }
+
+  /** What all members understand that are known: nothing newer may be written or sent. */
+  get formats(): Formats {
+    const others = [...this.#peers.values()].map(({ heartbeat }) => heartbeat.formats);
+    return commonFormats(this.#environment.formats, others);
   }
 
   /** Where a member is reached; undefined for one that is not known. */
@@ -345,7 +369,9 @@ export class MemberRegistry {
     const steadyMs = isContinued ? peer.steadyMs : nowMs;
     // One of a newer build may say things in another way: then only that it lives.
     const heard =
-      heartbeat.format > HEARTBEAT_FORMAT ? { ...heartbeat, owned: [], handovers: [], warm: [] } : heartbeat;
+      heartbeat.format > HEARTBEAT_FORMAT
+        ? { ...heartbeat, owned: [], handovers: [], warm: [], resting: [] }
+        : heartbeat;
     this.#peers.set(member, { heartbeat: heard, heardMs: nowMs, steadyMs, isSuspect: false });
     if (!isContinued || !saysTheSame(peer.heartbeat, heard)) this.#changed(false);
   }
@@ -361,7 +387,7 @@ export class MemberRegistry {
   }
 
   #send(): void {
-    const { channel, load, member, version } = this.#environment;
+    const { channel, formats, load, member, version } = this.#environment;
     this.#beat += 1;
     channel.send({
       format: HEARTBEAT_FORMAT,
@@ -370,10 +396,12 @@ export class MemberRegistry {
       beat: this.#beat,
       url: member.url,
       version,
+      formats,
       load: load(),
       owned: [...this.#owned].map(([partition, epoch]): Claim => [partition, epoch]),
       handovers: this.#ownHandovers(),
       warm: [...this.#warm],
+      resting: [...this.#resting],
       isDraining: this.#isDraining,
       isLeaving: this.#isLeaving,
     });
@@ -405,9 +433,13 @@ export class MemberRegistry {
 }
 
 function saysTheSame(a: Heartbeat, b: Heartbeat): boolean {
-  const said = ({ handovers, isDraining, owned, url, warm }: Heartbeat): string =>
-    JSON.stringify([isDraining, url, owned, handovers, warm]);
+  const said = ({ handovers, isDraining, owned, resting, url, warm }: Heartbeat): string =>
+    JSON.stringify([isDraining, url, owned, handovers, warm, resting]);
   return said(a) === said(b);
+}
+
+function isSameSet(a: ReadonlySet<number>, b: ReadonlySet<number>): boolean {
+  return a.size === b.size && [...a].every((each) => b.has(each));
 }
 
 function sorted(numbers: Iterable<number>): number[] {

@@ -8,6 +8,8 @@ export interface PlacedMember {
   readonly isDraining: boolean;
   /** It has been there without a break for a while: only then is something moved to it that is well elsewhere. */
   readonly isSteady: boolean;
+  /** Partitions it cannot keep at present: nobody gives it one of them, unless nobody else is there. */
+  readonly resting: ReadonlySet<number>;
 }
 
 /** What a placement is made of. */
@@ -59,7 +61,7 @@ export function rendezvousOrder(partition: number, members: readonly string[]): 
  *
  * 1. Who owns a partition and is well keeps it.
  * 2. A partition without an owner goes to whom its last owner named, else to the one of its followers that has
- *    least.
+ *    least. Who says that it cannot keep it is passed over.
  * 3. One that drains gives what it has away, likewise.
  * 4. While one member has at least two partitions more than another, one moves, a few at a time; but not while
  *    something has no owner. Who is not heard of may be back in a moment, and nothing should have moved for it.
@@ -112,7 +114,8 @@ class Draft {
       if (this.#owners[partition] !== undefined) continue;
       this.#hasVacancy = true;
       const named = this.#input.heirs.get(partition);
-      const heir = named !== undefined && this.#load.has(named) ? named : this.#heirOf(partition);
+      const isFit = named !== undefined && this.#load.has(named) && !this.#rests(named, partition);
+      const heir = isFit ? named : this.#heirOf(partition);
       if (heir !== undefined) this.#give(partition, heir);
     }
   }
@@ -156,7 +159,8 @@ class Draft {
   #heirOf(partition: number): string | undefined {
     const owner = this.#input.owners.get(partition);
     const order = (this.#order[partition] as readonly string[]).filter((id) => id !== owner);
-    return order
+    const fit = order.filter((id) => !this.#rests(id, partition));
+    return (fit.length > 0 ? fit : order)
       .slice(0, Math.max(1, this.#input.followers))
       .reduce<string | undefined>(
         (best, id) => (best === undefined || this.#loadOf(id) < this.#loadOf(best) ? id : best),
@@ -169,7 +173,7 @@ class Draft {
     let best: number | undefined;
     let bestRank = Number.POSITIVE_INFINITY;
     for (const [partition, owner] of this.#owners.entries()) {
-      if (owner !== from || this.#moves.has(partition)) continue;
+      if (owner !== from || this.#moves.has(partition) || this.#rests(to, partition)) continue;
       const rank = (this.#order[partition] as readonly string[]).indexOf(to);
       if (rank < bestRank) {
         best = partition;
@@ -177,6 +181,10 @@ class Draft {
       }
     }
     return best;
+  }
+
+  #rests(member: string, partition: number): boolean {
+    return this.#input.members.some(({ id, resting }) => id === member && resting.has(partition));
   }
 
   #give(partition: number, owner: string): void {

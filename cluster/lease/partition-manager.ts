@@ -1,7 +1,9 @@
+import type { ReplicaSource } from '#runtime/actor/ports.ts';
 import type { Clock, Timer } from '#runtime/base/clock.ts';
 import { sleep } from '#runtime/base/clock.ts';
 import type { ClusterDirectory } from '#cluster/directory/cluster-directory.ts';
 import type { MemberRegistry } from '#cluster/directory/member-registry.ts';
+import type { Standing } from '#cluster/flush-journal/standing.ts';
 import type { LogEvent } from '#cluster/replication/log-events.ts';
 import type { LogStream } from '#cluster/replication/log-stream.ts';
 import type { OwnedPartition, PartitionMember, PartitionRole } from './partition-member.ts';
@@ -62,6 +64,17 @@ export class PartitionManager {
     return this.#members.get(partition)?.owned;
   }
 
+  /** What answers queries from a partition's actors as they are here, see {@link PartitionMember.reads}. */
+  replica(partition: number): ReplicaSource | 'changing' | undefined {
+    const member = this.#members.get(partition);
+    return member?.owned?.host ?? member?.reads;
+  }
+
+  /** What this member says of its side of a partition, which it need not follow. */
+  standing(partition: number): Promise<Standing | undefined> {
+    return this.#memberOf(partition).standing();
+  }
+
   /** This member's side of each partition it has something of. */
   get members(): ReadonlyMap<number, PartitionMember> {
     return this.#members;
@@ -104,6 +117,7 @@ export class PartitionManager {
     this.#timer?.cancel();
     if (this.#state === 'closed') return;
     const { directory, clock } = this.#environment;
+    this.#tellResting();
     for (const { partition, to } of directory.handovers) this.#handOver(partition, to);
     const wanted = new Set(directory.vacancies);
     for (const partition of wanted) this.#change(partition, (member) => member.own());
@@ -112,6 +126,7 @@ export class PartitionManager {
       if (!wanted.has(partition) && this.#roleOf(partition) === 'idle')
         this.#change(partition, (member) => member.follow());
     this.#letGo(wanted, followed);
+    this.#giveWay();
     this.#probe();
     this.#timer = clock.after(LOOK_MS, () => this.#look());
   }
@@ -127,6 +142,18 @@ export class PartitionManager {
     }
   }
 
+  /**
+   * Somebody else owns what this member is opening, and was not heard of when that began. The log shows it only when
+   * that one writes something: else the lease would be waited out, and the partition taken from an owner that is well.
+   */
+  #giveWay(): void {
+    const { directory } = this.#environment;
+    for (const [partition, member] of this.#members) {
+      if (member.role !== 'opening' || directory.otherOwnerOf(partition) === undefined) continue;
+      if ((directory.ownerOf(partition)?.epoch ?? 0) >= member.epoch) member.giveWay();
+    }
+  }
+
   /** Somebody else says that it owns what this member has: the log knows, and tells whoever appends. */
   #probe(): void {
     const { directory } = this.#environment;
@@ -135,6 +162,22 @@ export class PartitionManager {
       // What it throws has been told as an event of the log.
       owned.log.barrier().catch(() => undefined);
     }
+  }
+
+  /** Gives a partition to another member, because its shards failed here; see {@link PartitionMember.startOver}. */
+  stepDown(partition: number, cause: unknown): void {
+    const member = this.#members.get(partition);
+    if (member?.owned === undefined || this.#state === 'closed') return;
+    const { directory } = this.#environment;
+    const others = directory.followersOf(partition).filter(({ id }) => id !== directory.self);
+    const views = directory.members();
+    const isWarm = (id: string): boolean =>
+      views.some((each) => each.id === id && each.warm.includes(partition));
+    const fit = others.filter(({ id }) => !directory.isResting(partition, id));
+    const heir = fit.find(({ id }) => isWarm(id)) ?? fit[0] ?? others[0];
+    // One that is warm opens at once.
+    if (heir !== undefined) this.#heirs.set(partition, heir.id);
+    void member.startOver(cause);
   }
 
   #handOver(partition: number, heir: string): void {
@@ -174,12 +217,19 @@ export class PartitionManager {
     const { registry } = this.#environment;
     const member = this.#members.get(partition);
     if (role !== 'following') this.#cool(partition);
+    this.#tellResting();
     if (role === 'owning') {
       registry.claim(partition, member?.epoch ?? 0);
       return;
     }
     registry.release(partition, this.#heirs.get(partition));
     this.#heirs.delete(partition);
+  }
+
+  /** The others would wait for this one, which ought to own what it had as long as it lives. */
+  #tellResting(): void {
+    const resting = [...this.#members].filter(([, { isResting }]) => isResting);
+    this.#environment.registry.setResting(resting.map(([partition]) => partition));
   }
 
   #onLogEvent(partition: number, event: LogEvent): void {

@@ -1,21 +1,35 @@
 import { assert } from '#runtime/base/assert.ts';
 import type { ActorHost } from '#runtime/actor/actor-host.ts';
-import { ActorStore } from '#runtime/actor/actor-store.ts';
+import type { ReplicaReads } from '#runtime/actor/replica-reads.ts';
 import { type Clock, sleep, type Timer } from '#runtime/base/clock.ts';
 import type { FileSystem } from '#runtime/base/file-system.ts';
 import type { Random } from '#runtime/base/random.ts';
-import type { ActorKind } from '#runtime/commit/behaviour.ts';
-import { Replica } from '#runtime/commit/replica.ts';
-import type { Log } from '#runtime/log/ports.ts';
+import { Replica, type ReplicaStore, type StillShards } from '#runtime/commit/replica.ts';
+import { BehindFlush } from '#cluster/flush-journal/behind-flush.ts';
+import type { FlushQuorum } from '#cluster/flush-journal/flush-quorum.ts';
+import type { Standing } from '#cluster/flush-journal/standing.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import type { LogBatch } from '#cluster/replication/batch-decoder.ts';
+import { isShorter, isTruncated } from '#cluster/replication/log-errors.ts';
 import type { LogEvent, LogReport } from '#cluster/replication/log-events.ts';
 import type { LogPosition } from '#cluster/replication/log-position.ts';
-import { LogReader } from '#cluster/replication/log-reader.ts';
+import { type LogNews, LogReader, type LogReaderOptions } from '#cluster/replication/log-reader.ts';
 import type { LogStream } from '#cluster/replication/log-stream.ts';
 import { openPartition, type PartitionLog } from '#cluster/replication/partition-log.ts';
+import type { ColdStart } from './cold-start.ts';
+import { FlushedReplica, type ReplicasEnvironment } from './flushed-replica.ts';
 import { PositionFile } from './position-file.ts';
+import { Rest } from './rest.ts';
+import { isDamage, ShardFailure, withShards } from './shard-failure.ts';
 
 /** Between two times a position is stored, in milliseconds: what a restart applies once more. */
 const STORE_POSITION_MS = 1000;
+
+/**
+ * Time answers that were begun before a hand-over have to be told to their end, in milliseconds. The heir serves
+ * meanwhile; this member follows only when they are over.
+ */
+const READS_MS_MAX = 10_000;
 
 /** Time before following is begun again after an error of a shard, in milliseconds. */
 const RETRY_MS = 1000;
@@ -23,30 +37,64 @@ const RETRY_MS = 1000;
 /** What a member is for one partition. */
 export type PartitionRole = 'idle' | 'following' | 'opening' | 'owning' | 'quarantined';
 
-/** What a partition is kept with. */
-export interface PartitionEnvironment {
+/** The actors of a partition on the disk of a member. */
+export interface PartitionStore extends ReplicaStore {
+  /** Removes what interrupted work left. To be called while nothing else uses the store. */
+  sweep(): Promise<void>;
+  /** Removes every actor, for good. To be called while nothing else uses the store. */
+  clear(): Promise<void>;
+}
+
+/** What serves the actors of a partition. */
+export interface PartitionHost {
+  /** Answers or refuses what waits; takes nothing more that writes. */
+  drain(): Promise<void>;
+  /**
+   * Applies what is durable and closes the shards.
+   *
+   * @param readsMs time answers under way have to be told to their end, in milliseconds; `signal` cuts them short
+   */
+  close(readsMs?: number, signal?: AbortSignal): Promise<void>;
+}
+
+/** What a partition is kept with. @typeParam Host what serves its actors while this member owns it */
+export interface PartitionEnvironment<Host extends PartitionHost = ActorHost> {
   readonly partition: number;
   /** Name of this member. */
   readonly member: string;
-  /** Holds the shards and the position of the partition. */
+  /** Holds the position of the partition. */
   readonly folder: string;
+  readonly store: PartitionStore;
   readonly stream: LogStream;
-  readonly kinds: readonly ActorKind[];
   readonly leaseMs: number;
   readonly files: FileSystem;
   readonly clock: Clock;
   readonly random: Random;
-  /** Makes the host of the actors, over their folder and the log. */
-  readonly openHost: (folder: string, log: Log) => Promise<ActorHost>;
+  /** Makes what serves the actors of the store over the log. */
+  readonly openHost: (log: PartitionLog) => Promise<Host>;
+  /** Where there are no snapshots a log that was cut puts the partition into quarantine. */
+  readonly coldStart?: ColdStart;
+  /** Makes what answers queries from a replica; absent where nobody asks. */
+  readonly openReads?: (replica: Replica) => ReplicaReads;
+  /** How the replicas know of each other; without it this one believes the stream. */
+  readonly replicas?: ReplicasEnvironment;
   readonly report: LogReport;
   /** Told of every change of the role, after it. */
   readonly onRole: (role: PartitionRole) => void;
 }
 
 /** The partition while this member owns it. */
-export interface OwnedPartition {
+export interface OwnedPartition<Host extends PartitionHost = ActorHost> {
   readonly log: PartitionLog;
-  readonly host: ActorHost;
+  readonly host: Host;
+}
+
+/** What a follower has read, on its way to the replica. */
+interface TakenNews {
+  readonly sequence: number;
+  readonly news: LogNews;
+  /** Behind it. */
+  readonly position: LogPosition | undefined;
 }
 
 interface Following {
@@ -54,6 +102,10 @@ interface Following {
   readonly replica: Replica;
   readonly controller: AbortController;
   readonly done: Promise<void>;
+  /** Behind everything the replica was given; it may have been given more by now. */
+  taken: LogPosition | undefined;
+  /** Holds back what is not in the flush journal on the disk; undefined without one. */
+  behind: BehindFlush<TakenNews> | undefined;
 }
 
 /**
@@ -67,26 +119,41 @@ interface Following {
  *
  * @see Reliability: R2, R5, R7, R17
  */
-export class PartitionMember {
-  readonly #environment: PartitionEnvironment;
-  readonly #store: ActorStore;
+export class PartitionMember<Host extends PartitionHost = ActorHost> {
+  readonly #environment: PartitionEnvironment<Host>;
   readonly #positionFile: PositionFile;
+  readonly #flushed: FlushedReplica | undefined;
   #role: PartitionRole = 'idle';
   #position: LogPosition | undefined;
   #following: Following | undefined;
-  #owned: OwnedPartition | undefined;
+  /** Answers queries while it is not owned. */
+  #reads: ReplicaReads | undefined;
+  #owned: OwnedPartition<Host> | undefined;
   #opening: AbortController | undefined;
+  /** Cuts the answers short that are still being told of what was handed over. */
+  #longReads: AbortController | undefined;
+  #coldStart: AbortController | undefined;
   /** Who opened it last, of those this member has read. */
   #owner: string | undefined;
   #isClosed = false;
+  readonly #rest: Rest;
+  /** Why it is in quarantine, or could not be opened. */
+  #trouble: string | undefined;
+  /** Tries to have a stream that lost its end go on. */
+  #mending: AbortController | undefined;
   #storeTimer: Timer | undefined;
   #storing: Promise<void> = Promise.resolve();
   #turns: Promise<void> = Promise.resolve();
 
-  constructor(environment: PartitionEnvironment) {
+  constructor(environment: PartitionEnvironment<Host>) {
     this.#environment = environment;
-    this.#store = new ActorStore(`${environment.folder}/actors`, environment.kinds, environment.clock);
+    this.#rest = new Rest(environment.clock);
     this.#positionFile = new PositionFile(environment.files, environment.folder);
+    const { replicas } = environment;
+    const onDiskFailure = (cause: unknown): void => {
+      void this.startOver(cause);
+    };
+    this.#flushed = replicas && new FlushedReplica({ ...environment, ...replicas, onDiskFailure });
   }
 
   get role(): PartitionRole {
@@ -94,13 +161,27 @@ export class PartitionMember {
   }
 
   /** The partition while it is this member's; gone as soon as another one is known to own it. */
-  get owned(): OwnedPartition | undefined {
+  get owned(): OwnedPartition<Host> | undefined {
     return this.#owned?.log.ended === undefined ? this.#owned : undefined;
+  }
+
+  /**
+   * What answers queries from the actors as they are here while this member does not own them: a follower's, and a
+   * candidate's while it waits. `changing` between two roles; undefined where nothing can be answered.
+   */
+  get reads(): ReplicaReads | 'changing' | undefined {
+    if (this.#role === 'idle' || this.#role === 'quarantined') return undefined;
+    return this.#reads ?? 'changing';
   }
 
   /** Who opened the partition last, as far as this member has read; it may have lost it since. */
   get owner(): string | undefined {
     return this.#owner;
+  }
+
+  /** Whether it is left to others for a while because the disk failed here: then {@link own} is in vain. */
+  get isResting(): boolean {
+    return this.#rest.isOn;
   }
 
   /** The newest epoch this member knows of. */
@@ -118,11 +199,60 @@ export class PartitionMember {
     return this.#owned?.log.lastSequence ?? this.#following?.reader.sequence ?? this.#position?.sequence ?? 0;
   }
 
+  /** Newest record whose effects, and those of all before it, are on this member's disk; 0 without any. */
+  get storedSequence(): number {
+    return this.#position?.sequence ?? 0;
+  }
+
+  /**
+   * Lets `work` look at the shards of a follower while they stand still: it has fallen behind by as much when that is
+   * over.
+   *
+   * @param work gets a position everything before which is in the shards, and a signal that says when to stop because
+   *   the partition is wanted for something else
+   * @returns what `work` does; undefined when there is nothing to look at, as nothing is followed or was read yet
+   */
+  async still<Result>(
+    work: (shards: StillShards, position: LogPosition, signal: AbortSignal) => Promise<Result>,
+  ): Promise<Result | undefined> {
+    const following = this.#following;
+    if (following === undefined) return undefined;
+    // In a turn of its own, when the replica was given all the reader stands behind; what comes in between is applied
+    // once more by whoever begins there.
+    const position = await new Promise<LogPosition | undefined>((resolve) =>
+      this.#environment.clock.soon(() => {
+        const { behind, reader, taken } = following;
+        resolve((behind === undefined ? positionBehind(reader) : taken) ?? this.#position);
+      }),
+    );
+    if (this.#following !== following || position === undefined) return undefined;
+    return following.replica.still((shards) => work(shards, position, following.controller.signal));
+  }
+
+  /** What keeps the partition from being written to, for people; undefined while nothing does. */
+  get trouble(): string | undefined {
+    const { leaseMs } = this.#environment;
+    if (this.owned === undefined) return this.#trouble;
+    const waitedMs = this.#flushed?.waitedMs ?? 0;
+    if (waitedMs <= leaseMs) return undefined;
+    return `no second member has had the last writes on its disk for ${Math.round(waitedMs / 1000)} s; new ones are refused`;
+  }
+
+  /** What this member says of itself when others ask, whether it follows the partition or only has it on its disk. */
+  async standing(): Promise<Standing | undefined> {
+    const isKept = this.#flushed?.isKept === true;
+    const known = this.#owned?.log.storedPosition ?? this.#following?.reader.position;
+    // What is not on the disk yet does not count where there is a journal for it.
+    const position = (isKept ? undefined : known) ?? this.#position ?? (await this.#positionFile.read());
+    return this.#flushed?.standing(position);
+  }
+
   /** Makes this member a follower; an owner hands the partition over. */
   follow(): Promise<void> {
     return this.#inTurn(async () => {
       await this.#giveUp();
-      if (this.#following === undefined && this.#role !== 'quarantined') await this.#startFollowing();
+      const isWanted = this.#following === undefined && this.#role !== 'quarantined';
+      if (isWanted && !this.isResting) await this.#startFollowing();
     });
   }
 
@@ -133,27 +263,67 @@ export class PartitionMember {
    *   or {@link follow} meanwhile: it is followed then
    */
   own(): Promise<boolean> {
+    this.#longReads?.abort();
     return this.#inTurn(async () => {
       if (this.owned !== undefined) return true;
-      if (this.#role === 'quarantined') return false;
+      if (this.#role === 'quarantined' || this.isResting) return false;
       await this.#giveUp();
       return this.#open();
     });
   }
 
+  /**
+   * Lets go of the partition because its shards or its flush journal failed here, so that another member takes over
+   * what is owned. What cannot be written is left to the others for a while, see {@link Rest}; what is damaged is thrown away, and comes back from
+   * the log. Nothing is lost: a shard has nothing the log has not.
+   */
+  startOver(cause: unknown): Promise<void> {
+    return this.#inTurn(() => this.#startOver(cause));
+  }
+
   /** Gives an opening up that is under way. */
   cancelOpening(): void {
+    this.#opening?.abort();
+    this.#coldStart?.abort();
+  }
+
+  /** Leaves an opening that is under way to another member, and follows. */
+  giveWay(): void {
     this.#opening?.abort();
   }
 
   /** Lets go of everything; what is owned is handed over. */
   leave(): Promise<void> {
     this.cancelOpening();
+    this.#mending?.abort();
     return this.#inTurn(async () => {
       await this.#giveUp();
       await this.#stopFollowing();
+      await this.#flushed?.close();
       this.#become('idle');
     });
+  }
+
+  async #startOver(cause: unknown): Promise<void> {
+    const { report, store } = this.#environment;
+    if (this.isResting || this.#role === 'quarantined' || this.#role === 'idle') return;
+    const isDamaged = isDamage(cause);
+    report({ kind: 'shards-failed', isDamaged, cause });
+    if (!isDamaged) this.#rest.begin();
+    const owned = this.#owned;
+    this.#owned = undefined;
+    await this.#stopStoring();
+    // What fails now is read from the log again, from the last position that was stored.
+    await owned?.host.close().catch(() => undefined);
+    this.#become('idle');
+    await owned?.log.close().catch(() => undefined);
+    this.#flushed?.stopOwning();
+    await this.#stopFollowing();
+    if (!isDamaged) return;
+    await this.#positionFile.remove();
+    this.#position = undefined;
+    await store.clear();
+    await this.#startFollowing();
   }
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
@@ -171,33 +341,163 @@ export class PartitionMember {
     this.#environment.onRole(role);
   }
 
-  async #startFollowing(): Promise<void> {
-    const { stream, partition, clock, report } = this.#environment;
+  /** @param isCut whether the log is known to begin behind the position; else its reader finds out */
+  async #startFollowing(isCut = false): Promise<void> {
+    const { coldStart, store, stream, partition, clock, report } = this.#environment;
     this.#position ??= await this.#positionFile.read();
-    await this.#store.folders.sweep();
-    const reader = new LogReader({ stream, partition, position: this.#position, clock, report });
-    const replica = new Replica(this.#store, clock, () => {});
+    await store.sweep();
+    await coldStart?.done();
+    if ((isCut || this.#position === undefined) && !(await this.#startCold())) return;
+    if (!(await this.#openJournal())) return;
+    const flushed = this.#flushed;
+    const stored: LogReaderOptions['stored'] = (identity, message, state) =>
+      flushed?.stored(identity, message, state);
+    const reader = new LogReader({ stream, partition, position: this.#position, clock, report, stored });
+    const replica = new Replica(store, clock, () => {});
+    this.#reads = this.#environment.openReads?.(replica);
     const controller = new AbortController();
-    const done = this.#followOn(reader, replica, controller.signal);
-    this.#following = { reader, replica, controller, done };
+    const following: Following = {
+      reader,
+      replica,
+      controller,
+      taken: this.#position,
+      behind: this.#behindFlush((taken) => this.#apply(following, taken)),
+      done: Promise.resolve().then(() => this.#followOn(following)),
+    };
+    this.#following = following;
+    this.#flushed?.startTelling();
     this.#scheduleStore();
     this.#become('following');
   }
 
-  /** Never rejects: what cannot be gone on with puts the partition into quarantine. */
-  async #followOn(reader: LogReader, replica: Replica, signal: AbortSignal): Promise<void> {
+  /** @returns false when it cannot be gone on without: who trusted what this member flushed must not be let down */
+  async #openJournal(): Promise<boolean> {
     try {
+      await this.#flushed?.open();
+      return true;
+    } catch (cause) {
+      if (isDamage(cause)) {
+        this.#quarantine(cause);
+        return false;
+      }
+      this.#environment.report({ kind: 'shards-failed', isDamaged: false, cause });
+      this.#rest.begin();
+      this.#become('idle');
+      return false;
+    }
+  }
+
+  #behindFlush<Item extends { readonly sequence: number }>(
+    apply: (item: Item) => Promise<void>,
+  ): BehindFlush<Item> | undefined {
+    const journal = this.#flushed?.journal;
+    return journal && new BehindFlush(journal, apply);
+  }
+
+  async #apply(following: Following, { news, position }: TakenNews): Promise<void> {
+    if (news.kind === 'batch') await withShards(() => following.replica.take(news.batch));
+    following.taken = position;
+  }
+
+  /** Takes a snapshot where the log alone does not do. @returns false when that was given up */
+  async #startCold(): Promise<boolean> {
+    const { coldStart } = this.#environment;
+    if (coldStart === undefined) return true;
+    const controller = new AbortController();
+    this.#coldStart = controller;
+    try {
+      const reached = await coldStart.run(this.#position, controller.signal);
+      if (reached === undefined) return true;
+      await this.#positionFile.write(reached);
+      this.#position = reached;
+      await coldStart.done();
+      return true;
+    } catch (error) {
+      if (controller.signal.aborted) return false;
+      throw error;
+    } finally {
+      this.#coldStart = undefined;
+    }
+  }
+
+  /** Never rejects: what cannot be gone on with puts the partition into quarantine. */
+  async #followOn(following: Following): Promise<void> {
+    const { behind, controller, reader } = following;
+    const { signal } = controller;
+    try {
+      await this.#flushed?.requireStream(this.#position, signal);
       for await (const news of reader.read(signal)) {
         if (news.kind === 'opened') {
           this.#owner = news.opening.member;
           this.#isClosed = false;
+          this.#trouble = undefined;
         } else if (news.kind === 'closed') this.#isClosed = true;
-        else await replica.take(news.batch);
+        const sequence = news.kind === 'batch' ? news.batch.sequence : news.sequence;
+        const taken = { sequence, news, position: positionBehind(reader) };
+        await (behind === undefined ? this.#apply(following, taken) : behind.take(taken));
       }
     } catch (cause) {
       if (signal.aborted) return;
-      this.#environment.report({ kind: 'quarantined', cause });
-      this.#become('quarantined');
+      const failure = cause instanceof ShardFailure ? cause.cause : this.#flushed?.journal?.failure;
+      if (failure !== undefined) {
+        void this.startOver(failure);
+        return;
+      }
+      if (isTruncated(cause) && this.#environment.coldStart !== undefined) {
+        void this.#inTurn(() => this.#followAnew(following));
+        return;
+      }
+      this.#quarantine(cause);
+    }
+  }
+
+  /** Nothing more is done with the partition, but what may bring back a stream that lost its end. */
+  #quarantine(cause: unknown): void {
+    this.#environment.report({ kind: 'quarantined', cause });
+    this.#trouble = cause instanceof Error ? cause.message : String(cause);
+    this.#flushed?.stopTelling();
+    this.#become('quarantined');
+    if (this.#flushed === undefined || !isShorter(cause)) return;
+    const mending = new AbortController();
+    this.#mending?.abort();
+    this.#mending = mending;
+    void this.#mend(this.#flushed, mending.signal);
+  }
+
+  /** Never rejects. */
+  async #mend(flushed: FlushedReplica, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#environment;
+    for (;;) {
+      await sleep(clock, RETRY_MS);
+      if (signal.aborted) return;
+      try {
+        this.#trouble = await flushed.mend(this.#following?.taken ?? this.#position);
+      } catch (cause) {
+        if (!signal.aborted) this.#quarantine(cause);
+        return;
+      }
+      if (this.#trouble === undefined) break;
+    }
+    await this.#inTurn(async () => {
+      if (signal.aborted || this.#role !== 'quarantined') return;
+      try {
+        await this.#stopFollowing();
+        await this.#startFollowing();
+      } catch (cause) {
+        this.#quarantine(cause);
+      }
+    });
+  }
+
+  /** The log was cut before this member had read it. */
+  async #followAnew(following: Following): Promise<void> {
+    if (this.#following !== following) return;
+    try {
+      await this.#stopFollowing();
+      await this.#startFollowing(true);
+      if (this.#following === undefined && this.role !== 'quarantined') this.#become('idle');
+    } catch (cause) {
+      this.#quarantine(cause);
     }
   }
 
@@ -205,58 +505,92 @@ export class PartitionMember {
     const following = this.#following;
     if (following === undefined) return;
     this.#following = undefined;
-    this.#storeTimer?.cancel();
-    this.#storeTimer = undefined;
     following.controller.abort();
     await following.done;
-    await this.#storing;
-    await this.#settle(following);
-    await following.replica.abandon();
+    this.#flushed?.stopTelling();
+    await this.#stopStoring();
+    // What a failed journal did not let pass is read again.
+    await following.behind?.drain().catch(() => undefined);
+    try {
+      await this.#settle(following);
+    } catch (cause) {
+      // Only the stored position counts: what is behind it is read again.
+      this.#environment.report({ kind: 'shards-failed', isDamaged: false, cause });
+    }
+    await this.#abandon(following.replica);
+  }
+
+  /** Lets go of a replica and of what reads from it. */
+  async #abandon(replica: Replica): Promise<void> {
+    const reads = this.#reads;
+    this.#reads = undefined;
+    await reads?.close();
+    await replica.abandon();
   }
 
   /** Brings what was read to the shards, then the position behind it. */
-  async #settle({ reader, replica }: Following): Promise<void> {
-    const { position } = reader;
-    await replica.settle();
-    if (position === undefined) return;
+  async #settle(following: Following): Promise<void> {
+    const position = following.behind === undefined ? following.reader.position : following.taken;
+    await following.replica.settle();
+    if (position !== undefined) await this.#storePosition(position);
+  }
+
+  async #storePosition(position: LogPosition): Promise<void> {
+    await this.#flushed?.beforePosition(position);
     await this.#positionFile.write(position);
     this.#position = position;
+    this.#flushed?.journal?.release(position.sequence);
   }
 
   #scheduleStore(): void {
-    this.#storeTimer = this.#environment.clock.after(STORE_POSITION_MS, () => {
+    const timer = this.#environment.clock.after(STORE_POSITION_MS, () => {
       this.#storing = this.#storeNow().finally(() => {
-        if (this.#following !== undefined || this.#owned !== undefined) this.#scheduleStore();
+        // Unless it was stopped meanwhile.
+        if (this.#storeTimer === timer) this.#scheduleStore();
       });
     });
+    this.#storeTimer = timer;
+  }
+
+  /** No position is stored any more when it resolves, until {@link PartitionMember.#scheduleStore}. */
+  #stopStoring(): Promise<void> {
+    this.#storeTimer?.cancel();
+    this.#storeTimer = undefined;
+    return this.#storing;
   }
 
   async #storeNow(): Promise<void> {
     try {
       if (this.#following !== undefined) await this.#settle(this.#following);
-      else if (this.#owned !== undefined) {
-        const position = this.#owned.log.releasedPosition;
-        await this.#positionFile.write(position);
-        this.#position = position;
-      }
+      else if (this.#owned !== undefined) await this.#storePosition(this.#owned.log.releasedPosition);
     } catch (cause) {
-      // The next one may work; until then a restart has more to do.
-      this.#environment.report({ kind: 'quarantined', cause });
-      await sleep(this.#environment.clock, RETRY_MS);
+      // A replica that failed once is of no use any more. Of an owner only the position is missing: a restart has
+      // more to do, and its shards have their own say.
+      if (this.#owned === undefined) void this.startOver(cause);
+      else await sleep(this.#environment.clock, RETRY_MS);
     }
   }
 
   async #open(): Promise<boolean> {
-    const { stream, partition, member, leaseMs, clock, random } = this.#environment;
+    const { store, stream, partition, member, leaseMs, clock, random } = this.#environment;
     if (this.#following === undefined) await this.#startFollowing();
+    if (this.#following === undefined) return false;
     await this.#stopFollowing();
     if (this.#role === 'quarantined') return false;
     this.#become('opening');
     const opening = new AbortController();
     this.#opening = opening;
-    const replica = new Replica(this.#store, clock, () => {});
+    const replica = new Replica(store, clock, () => {});
+    this.#reads = this.#environment.openReads?.(replica);
+    const take = (batch: LogBatch): Promise<void> => replica.take(batch);
+    const behind = this.#behindFlush(take);
+    let isStreamWhole = false;
+    let log: PartitionLog | undefined;
     try {
-      const log = await openPartition({
+      await this.#flushed?.requireStream(this.#position, opening.signal);
+      isStreamWhole = true;
+      const gate = this.#flushed?.beginOwning(leaseMs);
+      log = await openPartition({
         stream,
         partition,
         member,
@@ -266,22 +600,42 @@ export class PartitionMember {
         random,
         report: (event) => this.#onLogEvent(event),
         signal: opening.signal,
-        take: (batch) => replica.take(batch),
+        take: behind === undefined ? take : (batch) => behind.take(batch),
+        ...(gate === undefined ? {} : { gate }),
+        ...(this.#flushed === undefined ? {} : { replicas: this.#flushed.survey }),
       });
+      await behind?.drain();
+      if (gate !== undefined && !(await isServing(log, gate, opening.signal))) {
+        // Nothing is wrong with the shards.
+        const { ended } = log;
+        await log.close();
+        log = undefined;
+        throw ended ?? new ServiceError('REQUEST_CANCELLED');
+      }
       await replica.settle();
-      await replica.abandon();
+      await this.#abandon(replica);
       // All of it is in the shards.
       for (const [actor, { last }] of log.pending()) log.released(actor, last);
-      const host = await this.#environment.openHost(`${this.#environment.folder}/actors`, log);
+      const host = await this.#environment.openHost(log);
       this.#owned = { log, host };
       this.#owner = member;
       this.#isClosed = false;
+      this.#trouble = undefined;
       this.#scheduleStore();
       this.#become('owning');
       return true;
-    } catch {
-      await replica.abandon();
-      await this.#startFollowing();
+    } catch (cause) {
+      // Whoever can serve it need not wait for a lease.
+      await log?.close();
+      this.#flushed?.stopOwning();
+      await this.#abandon(replica);
+      if (!isStreamWhole) {
+        this.#quarantine(cause);
+        return false;
+      }
+      this.#trouble = isShorter(cause) ? (cause as Error).message : undefined;
+      await this.#startFollowing(isTruncated(cause));
+      if (log !== undefined) void this.startOver(cause);
       return false;
     } finally {
       this.#opening = undefined;
@@ -291,25 +645,54 @@ export class PartitionMember {
   #onLogEvent(event: LogEvent): void {
     this.#environment.report(event);
     // Whoever is asked now must not answer from what is no longer the newest state.
-    if (event.kind === 'fenced' || event.kind === 'quarantined') void this.follow();
+    const { kind } = event;
+    const hasFailed = kind === 'flush-failed';
+    const hasEnded = hasFailed || kind === 'fenced' || kind === 'left-behind' || kind === 'quarantined';
+    if (!hasEnded) return;
+    // Whoever waits for a follower to open it waits no longer.
+    if (this.#owned === undefined) this.#flushed?.stopOwning();
+    void (hasFailed ? this.startOver(event.cause) : this.follow());
   }
 
   /** Stops owning; tells the log unless another member did so already. */
   async #giveUp(): Promise<void> {
     const owned = this.#owned;
     if (owned === undefined) return;
-    this.#storeTimer?.cancel();
-    this.#storeTimer = undefined;
-    await this.#storing;
-    // Commands that wait are answered or refused by the log; everything durable is applied.
-    await owned.host.close();
+    await this.#stopStoring();
+    // Commands that wait are answered or refused by the log.
+    await owned.host.drain();
     this.#owned = undefined;
     this.#become('following');
     await owned.log.close();
-    const position = owned.log.releasedPosition;
-    await this.#positionFile.write(position);
-    this.#position = position;
+    // The heir writes. Answers that are being told are told to their end from what they have pinned.
+    this.#longReads = new AbortController();
+    await owned.host.close(READS_MS_MAX, this.#longReads.signal);
+    this.#longReads = undefined;
+    this.#flushed?.stopOwning();
+    // Without it there is more to read again.
+    await this.#storePosition(owned.log.releasedPosition).catch(() => undefined);
     assert(this.#following === undefined, 'what is owned is not followed');
     await this.#startFollowing();
   }
+}
+
+/** Where a reader stands, as it is kept. */
+function positionBehind({ position }: LogReader): LogPosition | undefined {
+  if (position === undefined) return undefined;
+  const { chain, epoch, identity, sequence } = position;
+  return { identity, sequence, epoch, chain };
+}
+
+/**
+ * Waits until what was opened is durable, and can be shown.
+ *
+ * @returns false when the log ended meanwhile, or the opening was given up
+ */
+async function isServing(log: PartitionLog, gate: FlushQuorum, signal: AbortSignal): Promise<boolean> {
+  const giveUp = (): void => gate.close();
+  signal.addEventListener('abort', giveUp, { once: true });
+  gate.begin(log);
+  await gate.whenOpened();
+  signal.removeEventListener('abort', giveUp);
+  return log.ended === undefined && !signal.aborted;
 }

@@ -46,6 +46,14 @@ export class PositionFile {
     }
   }
 
+  /** Forgets the position: the member has nothing. On disk when it resolves. */
+  async remove(): Promise<void> {
+    this.#stored = undefined;
+    if (!(await this.#files.readdir(this.#folder)).includes(NAME)) return;
+    await this.#files.unlink(`${this.#folder}/${NAME}`);
+    await this.#files.syncDirectory(this.#folder);
+  }
+
   /** Stores a position; on disk when it resolves. One call at a time. */
   async write(position: LogPosition): Promise<void> {
     if (this.#stored?.sequence === position.sequence && this.#stored.identity === position.identity) return;

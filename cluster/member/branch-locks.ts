@@ -13,11 +13,21 @@ export class MemberLocks implements LocksProvisioning {
   readonly isEnabled: boolean;
   readonly #router: Router;
   readonly #lifecycle: ActorLifecycle;
+  readonly #stopping = new AbortController();
 
   constructor(router: Router, lifecycle: ActorLifecycle, isEnabled: boolean) {
     this.#router = router;
     this.#lifecycle = lifecycle;
     this.isEnabled = isEnabled;
+  }
+
+  get stopping(): AbortSignal {
+    return this.#stopping.signal;
+  }
+
+  /** Ends what waits at this member for a lock, here or elsewhere, with `SHUTTING_DOWN`. */
+  stop(): void {
+    this.#stopping.abort(new ServiceError('SHUTTING_DOWN'));
   }
 
   async createLocks(branch: FoundBranch): Promise<void> {

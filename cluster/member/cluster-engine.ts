@@ -2,20 +2,31 @@ import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { NatsConnection } from '@nats-io/transport-node';
+import { queueDefaults } from '#actors/jobs/actor-queue.ts';
 import { ActorHost } from '#runtime/actor/actor-host.ts';
+import { ActorStore } from '#runtime/actor/actor-store.ts';
 import type { ActorLifecycle } from '#runtime/actor/ports.ts';
+import { ReplicaReads } from '#runtime/actor/replica-reads.ts';
 import { sleep } from '#runtime/base/clock.ts';
 import { OptionError } from '#runtime/config/option.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
-import type { Log as CommitLog } from '#runtime/log/ports.ts';
+import type { MemberFinding } from '#protocols/rest/ports.ts';
 import { ClusterDirectory, placementRules } from '#cluster/directory/cluster-directory.ts';
 import { MemberRegistry } from '#cluster/directory/member-registry.ts';
 import { NatsHeartbeats } from '#cluster/directory/nats-heartbeats.ts';
 import { NatsBus } from '#cluster/fanout/nats-bus.ts';
 import { PartitionManager } from '#cluster/lease/partition-manager.ts';
-import { PartitionMember } from '#cluster/lease/partition-member.ts';
+import { PartitionMember, type PartitionRole } from '#cluster/lease/partition-member.ts';
 import { connectToNats } from '#cluster/nats/connection.ts';
-import { type ClusterDurability, decideDurability } from '#cluster/nats/durability-class.ts';
+import { NatsFlushChannel } from '#cluster/flush-journal/nats-flush-channel.ts';
+import { NatsStandings } from '#cluster/flush-journal/nats-standings.ts';
+import type { ReplicasEnvironment } from '#cluster/lease/flushed-replica.ts';
+import {
+  type ClusterDurability,
+  decideDurability,
+  isClusterDurability,
+} from '#cluster/nats/durability-class.ts';
+import { NatsTickets } from '#cluster/jobs/nats-tickets.ts';
 import { LinkWatch } from '#cluster/nats/link-watch.ts';
 import { readServers, requireFitServers, serverWarnings } from '#cluster/nats/server-capabilities.ts';
 import { ensureCommitStream } from '#cluster/nats/streams.ts';
@@ -23,17 +34,26 @@ import { Subjects } from '#cluster/nats/subjects.ts';
 import { AppendChannel } from '#cluster/replication/append-channel.ts';
 import { JetStreamLogStream } from '#cluster/replication/jetstream-log-stream.ts';
 import type { LogEvent } from '#cluster/replication/log-events.ts';
+import type { PartitionLog } from '#cluster/replication/partition-log.ts';
+import { RECORD_FORMAT } from '#cluster/replication/record-format.ts';
+import { CALL_VERSION } from '#cluster/router/call-frames.ts';
 import { CallServer } from '#cluster/router/call-server.ts';
 import { ClusterRouter } from '#cluster/router/cluster-router.ts';
 import { RemoteCalls } from '#cluster/router/remote-calls.ts';
 import type { EngineEnvironment, MemberEngine } from './engine.ts';
 import { hostLimits } from './host-limits.ts';
+import { LogWatch } from './log-watch.ts';
 import { busObserver, tellingRemovals } from './member-bus.ts';
 import { MemberClusterStatus } from './member-cluster-status.ts';
+import { NatsLogins } from './nats-logins.ts';
 import { NatsServersView } from './nats-servers-view.ts';
 import { partitionReport } from './observers.ts';
+import { PartitionMetrics } from './partition-metrics.ts';
+import { type KnownPartitions, PartitionSnapshots } from './partition-snapshots.ts';
 import { PositionExchange } from './position-exchange.ts';
 import { Readiness } from './readiness.ts';
+import { ShardFailures } from './shard-failures.ts';
+import { spaceFindings } from './space-findings.ts';
 
 /** Streams that are made at the same time at the first start. */
 const STREAMS_AT_ONCE = 8;
@@ -46,6 +66,9 @@ const OWNERS_MS_MAX = 60_000;
 
 /** Time answers to other members have to be sent when everything is over, in milliseconds. */
 const ANSWERS_MS_MAX = 2_000;
+
+/** Time before the end of a drain at which whoever still waits for another member is answered, in milliseconds. */
+const LAST_ANSWERS_MS = 1_000;
 
 /** What the status says of a partition in quarantine. */
 const QUARANTINED = 'Its log or its shards cannot be trusted; see the log of this member';
@@ -83,7 +106,15 @@ export async function openClusterEngine(environment: EngineEnvironment): Promise
       await Promise.all(some.map((each) => ensureCommitStream(connection, subjects, each, settings, clock)));
       log.info('commit logs are there', { upTo: first + some.length, of: cluster.partitions });
     }
-    return new ClusterEngine(environment, connection, subjects, servers, random.bytes(8));
+    const tickets = await NatsTickets.open({
+      connection,
+      subjects,
+      settings: { replicas: cluster.replicas, leaseMs: queueDefaults.leaseMs },
+      clock,
+      report: (problem, cause) => log.warn(problem, { cause }),
+    });
+    const snapshots = await PartitionSnapshots.open(environment, connection, subjects);
+    return new ClusterEngine(environment, connection, subjects, servers, tickets, snapshots, random.bytes(8));
   } catch (error) {
     await connection.close();
     throw error;
@@ -108,23 +139,14 @@ async function checkServers(
   const facts = await readServers({ connection, monitorUrls: cluster.natsMonitorUrls });
   requireFitServers(facts, connection.info?.max_payload ?? 0);
   for (const warning of serverWarnings(facts)) log.warn(warning);
-  if (cluster.replicas < 3) {
+  const { durability } = cluster;
+  const wanted = isClusterDurability(durability) ? durability : undefined;
+  if (cluster.replicas < 3 && wanted === undefined) {
     const reason = `[cluster] replicas is ${cluster.replicas}: the loss of one NATS server loses writes`;
     log.warn(reason);
     return { durability: 'none', reason };
   }
-  const wanted =
-    cluster.durability === 'quorum' || cluster.durability === 'quorum-disk' ? cluster.durability : undefined;
-  const decision = decideDurability(wanted, facts, cluster.replicas);
-  if (decision.durability !== 'replica-disk') return decision;
-  if (cluster.durability === 'replica-disk') {
-    throw new OptionError([
-      '[cluster] durability replica-disk is not in this version; choose quorum, or quorum-disk with servers that flush',
-    ]);
-  }
-  const reason = `most NATS servers have an answered write, and may lose it when all lose power at once: ${decision.reason}`;
-  log.warn(reason);
-  return { durability: 'quorum', reason };
+  return decideDurability(wanted, facts, cluster.replicas);
 }
 
 class ClusterEngine implements MemberEngine {
@@ -136,12 +158,19 @@ class ClusterEngine implements MemberEngine {
   readonly #servers: Servers;
   readonly #link: LinkWatch;
   readonly #natsServers: NatsServersView;
+  readonly #partitionMetrics: PartitionMetrics;
   readonly #channel: AppendChannel;
   readonly #calls: RemoteCalls;
   readonly #nonce: string;
+  readonly #logWatch: LogWatch;
+  readonly #snapshots: PartitionSnapshots;
   readonly router: ClusterRouter;
   readonly bus: NatsBus;
+  readonly tickets: NatsTickets;
+  readonly logins: NatsLogins;
   readonly lifecycle: ActorLifecycle;
+  /** Why partitions are in quarantine. */
+  readonly #reasons = new Map<number, string>();
   #address: () => string = () => '';
   #started: Started | undefined;
 
@@ -150,6 +179,8 @@ class ClusterEngine implements MemberEngine {
     connection: NatsConnection,
     subjects: Subjects,
     servers: Servers,
+    tickets: NatsTickets,
+    snapshots: PartitionSnapshots,
     nonce: Uint8Array,
   ) {
     const { clock, random, options } = environment;
@@ -158,18 +189,40 @@ class ClusterEngine implements MemberEngine {
     this.#subjects = subjects;
     this.#servers = servers;
     this.durability = servers.durability;
+    this.tickets = tickets;
+    this.#snapshots = snapshots;
     this.#nonce = Buffer.from(nonce).toString('hex');
+    this.logins = new NatsLogins(connection, subjects, this.#nonce);
     this.#link = new LinkWatch(connection);
+    this.#logWatch = new LogWatch({
+      connection,
+      subjects,
+      monitorUrls: options.cluster.natsMonitorUrls,
+      gate: environment.space,
+      clock,
+      log: environment.log,
+    });
+    environment.metrics.gauge(
+      'svc_clock_skew_seconds',
+      'How far the wall clock is ahead of those of the NATS servers, as far as that is certain.',
+      () => this.#logWatch.skewMs / 1_000,
+    );
     this.#natsServers = new NatsServersView(connection, options.cluster.natsMonitorUrls);
-    this.#channel = new AppendChannel(connection, clock);
+    this.#partitionMetrics = new PartitionMetrics(environment.metrics, () => this.#roles());
+    this.#channel = new AppendChannel(connection, clock, (outcome, elapsedMs) =>
+      this.#partitionMetrics.append(outcome, elapsedMs),
+    );
     this.#calls = new RemoteCalls(connection, clock);
     this.router = new ClusterRouter({
       partitions: options.cluster.partitions,
       local: (partition) => this.#started?.manager.local(partition),
+      replica: (partition) => this.#started?.manager.replica(partition),
+      isConnected: () => this.#link.isUp,
       subjectOf: (partition) => {
         const owner = this.#started?.directory.otherOwnerOf(partition);
         return owner === undefined ? undefined : subjects.calls(owner);
       },
+      ownerOf: (partition) => this.#started?.directory.ownerOf(partition),
       calls: this.#calls,
       clock,
       random,
@@ -207,12 +260,28 @@ class ClusterEngine implements MemberEngine {
       durability: this.durability,
       durabilityReason: this.#servers.reason,
       followersWanted: placementRules.followers,
+      findings: () => this.#findings(),
+      takeSnapshots: (partition) => this.#snapshots.request(partition),
+      logs: () => this.#snapshots.seen(started.known),
       progress: async () => ({
-        positions: await started.exchange.ask(started.directory.members().length),
-        quarantine: (partition) => (memberOf(partition)?.role === 'quarantined' ? QUARANTINED : undefined),
+        ...(await started.exchange.ask(started.directory.members().length)),
+        quarantine: (partition) =>
+          memberOf(partition)?.role === 'quarantined'
+            ? (memberOf(partition)?.trouble ?? this.#reasons.get(partition) ?? QUARANTINED)
+            : undefined,
       }),
       nats: () => this.#natsServers.read(),
     });
+  }
+
+  #findings(): readonly MemberFinding[] {
+    const stalled = [...(this.#started?.manager.members ?? [])].flatMap(
+      ([partition, { role, trouble }]): MemberFinding[] =>
+        trouble === undefined || role === 'quarantined'
+          ? []
+          : [{ code: 'partition-stalled', message: `partition ${partition}: ${trouble}` }],
+    );
+    return [...spaceFindings(this.#environment.space), ...this.#logWatch.findings, ...stalled];
   }
 
   load() {
@@ -244,17 +313,26 @@ class ClusterEngine implements MemberEngine {
   }
 
   async drain(graceMs: number): Promise<void> {
+    const { clock } = this.#environment;
+    this.router.endAt(clock.monotonicMs() + graceMs - Math.min(LAST_ANSWERS_MS, graceMs / 2));
     await this.#started?.manager.drain(graceMs);
   }
 
   async close(): Promise<void> {
+    this.#logWatch.stop();
     await this.bus.close();
     this.#started?.exchange.close();
+    await this.#snapshots.close();
+    this.#started?.standings.close();
     await this.#started?.manager.close();
     await this.#started?.server.settled(ANSWERS_MS_MAX);
     this.#started?.server.close();
     this.#calls.close();
     await this.#connection.drain().catch(() => undefined);
+  }
+
+  #roles(): readonly PartitionRole[] {
+    return [...(this.#started?.manager.members.values() ?? [])].map(({ role }) => role);
   }
 
   #hosts(): ActorHost[] {
@@ -265,20 +343,22 @@ class ClusterEngine implements MemberEngine {
   }
 
   #begin(): Started {
-    const { clock, log, options, random, version } = this.#environment;
+    const { clock, log, options, random, registryTimes, version } = this.#environment;
     const { partitions } = options.cluster;
     const url = this.#address();
     const id = options.server.memberId ?? `${hostname()}:${new URL(url).port}`;
     const registry = new MemberRegistry({
       member: { id, url },
       version,
+      formats: { records: RECORD_FORMAT, calls: CALL_VERSION },
       partitions,
       load: () => ({ requestsInFlight: this.#environment.requestsInFlight(), ...this.load() }),
       channel: new NatsHeartbeats(this.#connection, this.#subjects, partitions),
       clock,
       random,
+      ...(registryTimes === undefined ? {} : { times: registryTimes }),
       observer: {
-        joined: (member) => log.info('a member joined', { member }),
+        joined: (member) => log.info('a member joined', { member, common: registry.formats }),
         lost: (member, isLeaving) => {
           log.warn(isLeaving ? 'a member left' : 'a member is silent', { member });
           // One that leaves sends its answers first.
@@ -311,6 +391,23 @@ class ClusterEngine implements MemberEngine {
       }
       return stream;
     };
+    const folderOf = (partition: number): string =>
+      join(options.server.dataDir, 'partitions', String(partition).padStart(3, '0'));
+    const standings = new NatsStandings(this.#connection, this.#subjects.standings, clock);
+    const flushChannel = new NatsFlushChannel(this.#connection, this.#subjects);
+    const replicasOf = (partition: number): ReplicasEnvironment => ({
+      standings,
+      others: () => directory.members().filter(({ isSelf, isSuspect }) => !isSelf && !isSuspect).length,
+      flush:
+        this.durability === 'replica-disk'
+          ? {
+              channel: flushChannel,
+              keepersWanted: () => [
+                ...new Set([id, ...directory.followersOf(partition).map((follower) => follower.id)]),
+              ],
+            }
+          : undefined,
+    });
     const manager = new PartitionManager({
       directory,
       registry,
@@ -318,18 +415,30 @@ class ClusterEngine implements MemberEngine {
       clock,
       onFailure: (partition, error) =>
         log.error('the role of a partition could not be changed', { partition, error }),
-      makeMember: (partition, { onRole, report }) =>
-        new PartitionMember({
+      makeMember: (partition, { onRole, report }) => {
+        const folder = folderOf(partition);
+        const actors = join(folder, 'actors');
+        const store = new ActorStore(actors, this.#environment.kinds, clock);
+        return new PartitionMember({
           partition,
           member: id,
-          folder: join(options.server.dataDir, 'partitions', String(partition).padStart(3, '0')),
+          folder,
+          store,
           stream: streamOf(partition),
-          kinds: this.#environment.kinds,
+          coldStart: this.#snapshots.coldStart(partition, folder, store, streamOf(partition)),
           leaseMs: options.cluster.leaseMs,
           files: this.#environment.files,
           clock,
           random,
-          openHost: (folder, commitLog) => this.#openHost(folder, commitLog),
+          openHost: (commitLog) => this.#openHost(partition, actors, commitLog, streamOf(partition)),
+          openReads: (replica) =>
+            new ReplicaReads({
+              replica,
+              kindOf: (actor) => store.kindOf(actor),
+              clock,
+              damaged: (cause) => void this.#started?.manager.members.get(partition)?.startOver(cause),
+            }),
+          replicas: replicasOf(partition),
           report: this.#reporting(partition, report),
           onRole: (role) => {
             onRole(role);
@@ -337,11 +446,18 @@ class ClusterEngine implements MemberEngine {
             if (role === 'owning')
               this.#environment.onTaken((actor) => directory.partitionOf(actor) === partition);
           },
-        }),
+        });
+      },
     });
     this.bus.watchOwners(directory);
+    standings.answer((partition) =>
+      partition < options.cluster.partitions ? manager.standing(partition) : Promise.resolve(undefined),
+    );
     registry.start();
     manager.start();
+    this.#logWatch.start();
+    const known: KnownPartitions = { directory, members: () => manager.members, streamOf };
+    this.#snapshots.start(known, folderOf);
     const readiness = new Readiness({ directory, isConnected: () => this.#link.isUp });
     const exchange = new PositionExchange({
       connection: this.#connection,
@@ -353,20 +469,32 @@ class ClusterEngine implements MemberEngine {
             role === 'idle' ? [] : [[partition, sequence]],
           ),
         ),
+      findings: () => this.#findings(),
     });
-    return { registry, directory, server, manager, readiness, exchange };
+    return { registry, directory, server, manager, readiness, exchange, known, standings };
   }
 
   #reporting(partition: number, hear: (event: LogEvent) => void): (event: LogEvent) => void {
     const tell = partitionReport(this.#environment.log, partition);
     return (event) => {
       tell(event);
+      this.#partitionMetrics.event(event);
+      if (event.kind === 'quarantined' && event.cause instanceof ServiceError)
+        this.#reasons.set(partition, event.cause.message);
       hear(event);
     };
   }
 
-  async #openHost(folder: string, log: CommitLog): Promise<ActorHost> {
-    const { clock, kinds, observer, options, random } = this.#environment;
+  async #openHost(
+    partition: number,
+    folder: string,
+    log: PartitionLog,
+    stream: JetStreamLogStream,
+  ): Promise<ActorHost> {
+    const { kinds, observer, options, random, space } = this.#environment;
+    const clock = await this.#logWatch.clockOf(partition, log, stream);
+    const failures = new ShardFailures(clock);
+    const stepDown = (cause: unknown): void => this.#started?.manager.stepDown(partition, cause);
     const host = new ActorHost({
       folder,
       log,
@@ -374,7 +502,19 @@ class ClusterEngine implements MemberEngine {
       random,
       kinds,
       limits: hostLimits(options.limits),
-      observer,
+      observer: {
+        ...observer,
+        applyFailed(actor, cause) {
+          observer.applyFailed(actor, cause);
+          // What is durable is in the log: others have it, and a disk that can be written.
+          if (failures.note()) stepDown(cause);
+        },
+        damaged: (actor, cause) => {
+          observer.damaged?.(actor, cause);
+          stepDown(cause);
+        },
+      },
+      space: space.at(partition),
     });
     await host.recover();
     return host;
@@ -389,4 +529,6 @@ interface Started {
   readonly manager: PartitionManager;
   readonly readiness: Readiness;
   readonly exchange: PositionExchange;
+  readonly known: KnownPartitions;
+  readonly standings: NatsStandings;
 }

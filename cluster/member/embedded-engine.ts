@@ -8,6 +8,7 @@ import { hostLimits } from './host-limits.ts';
 import { busObserver, tellingRemovals } from './member-bus.ts';
 import { loneClusterStatus } from './member-cluster-status.ts';
 import { journalReport, timedFiles } from './observers.ts';
+import { spaceFindings } from './space-findings.ts';
 
 /**
  * Opens the journal and the actors of a data directory, brought up to the journal.
@@ -15,7 +16,7 @@ import { journalReport, timedFiles } from './observers.ts';
  * @throws {ServiceError} `DATA_CORRUPTED`, `STORAGE_FULL`
  */
 export async function openEmbeddedEngine(environment: EngineEnvironment): Promise<MemberEngine> {
-  const { clock, files, kinds, log, metrics, observer, options, random } = environment;
+  const { clock, files, kinds, log, metrics, observer, options, random, space } = environment;
   const durability = embeddedDurability(options);
   const { dataDir } = options.server;
   const journal = await Journal.open({
@@ -29,7 +30,16 @@ export async function openEmbeddedEngine(environment: EngineEnvironment): Promis
   });
   const folder = join(dataDir, 'actors');
   const limits = hostLimits(options.limits);
-  const host = new ActorHost({ folder, log: journal, clock, random, kinds, limits, observer });
+  const host = new ActorHost({
+    folder,
+    log: journal,
+    clock,
+    random,
+    kinds,
+    limits,
+    observer,
+    space: space.at('member'),
+  });
   const bus = new LocalBus({ router: host, clock, random, observer: busObserver(metrics) });
   const close = async (): Promise<void> => {
     await bus.close();
@@ -58,6 +68,7 @@ export async function openEmbeddedEngine(environment: EngineEnvironment): Promis
       version: environment.version,
       state: environment.state,
       durability,
+      findings: () => spaceFindings(space),
       load: () => ({ requestsInFlight: environment.requestsInFlight(), ...load() }),
     }),
     load,

@@ -1,5 +1,6 @@
 import type { ClusterStatus, MissingPart } from '#protocols/rest/ports.ts';
 import type { MemberState } from '#protocols/rest/system.ts';
+import type { LoginNews } from '#runtime/access/login-throttle.ts';
 import type { ActorKind } from '#runtime/commit/behaviour.ts';
 import type { HostObserver } from '#runtime/actor/actor-host.ts';
 import type { ActorCopies } from '#runtime/actor/actor-copies.ts';
@@ -9,8 +10,11 @@ import type { FileSystem } from '#runtime/base/file-system.ts';
 import type { Random } from '#runtime/base/random.ts';
 import type { Options } from '#runtime/config/options.ts';
 import type { MemberLoad } from '#runtime/directory/ports.ts';
+import type { JobTickets } from '#runtime/jobs/tickets.ts';
 import type { Log } from '#runtime/telemetry/log-context.ts';
+import type { SpaceGate } from '#runtime/space/space-gate.ts';
 import type { Metrics } from '#runtime/telemetry/metrics.ts';
+import type { RegistryTimes } from '#cluster/directory/member-registry.ts';
 import type { CountedBus } from './member-bus.ts';
 
 /** What an engine is opened with. */
@@ -23,6 +27,8 @@ export interface EngineEnvironment {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly files: FileSystem;
+  /** Decides whether there is room for what is written. */
+  readonly space: SpaceGate;
   readonly version: string;
   /** How far the member is. */
   readonly state: () => MemberState;
@@ -30,6 +36,8 @@ export interface EngineEnvironment {
   readonly requestsInFlight: () => number;
   /** Told when this member has come to own more actors: what they left to be done is its own now. */
   readonly onTaken: (isMine: (actor: ActorId) => boolean) => void;
+  /** How fast members of a cluster notice each other. */
+  readonly registryTimes?: RegistryTimes;
 }
 
 /** What keeps the actors of a member: a journal and a host when it is alone, NATS and many hosts in a cluster. */
@@ -43,6 +51,10 @@ export interface MemberEngine {
   readonly copies?: ActorCopies;
   /** Tells what is committed. Removing actors through {@link MemberEngine.lifecycle} ends what is told of them. */
   readonly bus: CountedBus;
+  /** What tells the members of a cluster of jobs; undefined where there is one process only. */
+  readonly tickets?: JobTickets;
+  /** Tells the other members of attempts to log in; undefined where there are none. */
+  readonly logins?: LoginNews;
   /** What this member lacks to serve as well as the others. */
   missing(): readonly MissingPart[];
   readonly status: ClusterStatus;

@@ -2,6 +2,9 @@ import { hostname } from 'node:os';
 import type {
   ClusterOverview,
   ClusterStatus,
+  MemberFinding,
+  SeenFinding,
+  SeenLog,
   SeenMember,
   SeenNatsServer,
   SeenPartition,
@@ -9,11 +12,14 @@ import type {
 import type { MemberState } from '#protocols/rest/system.ts';
 import type { Directory, MemberLoad, MemberView } from '#runtime/directory/ports.ts';
 import { LocalDirectory } from '#runtime/embedded/local-directory.ts';
+import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 
 /** What is known of the logs of the partitions; a single member has none. */
 export interface LogProgress {
   /** Newest record of each partition that each member has applied, or written, as far as it told in time. */
   readonly positions: ReadonlyMap<string, ReadonlyMap<number, number>>;
+  /** What each member finds wrong with itself, as far as it told in time. */
+  readonly findings: ReadonlyMap<string, readonly MemberFinding[]>;
   /** Why a partition takes no writes until an operator decides; undefined where nothing is wrong. */
   quarantine(partition: number): string | undefined;
 }
@@ -36,10 +42,16 @@ export interface ClusterStatusSources {
   readonly durabilityReason: string;
   /** Followers each partition ought to have. */
   readonly followersWanted: number;
+  /** What this member finds wrong with itself; it need not be asked. */
+  readonly findings: () => readonly MemberFinding[];
   /** Asks the members; must not reject for one that does not answer. */
   readonly progress: () => Promise<LogProgress>;
   /** Asks the servers; must not reject for one that does not answer. */
   readonly nats: () => Promise<NatsView>;
+  /** The logs by partition, as far as they can be found out; absent where there are none. */
+  readonly logs?: () => Promise<ReadonlyMap<number, SeenLog>>;
+  /** Asks for snapshots; absent where there are none. */
+  readonly takeSnapshots?: (partition: number | undefined) => void;
 }
 
 /** The state of the cluster as the directory of a member and its logs tell it. */
@@ -52,9 +64,10 @@ export class MemberClusterStatus implements ClusterStatus {
 
   async read(): Promise<ClusterOverview> {
     const { directory, durability, durabilityReason, followersWanted, mode } = this.#sources;
-    const [{ servers, remarks }, progress] = await Promise.all([
+    const [{ servers, remarks }, progress, logs] = await Promise.all([
       this.#sources.nats(),
       this.#sources.progress(),
+      this.#sources.logs?.(),
     ]);
     const members = directory.members();
     return {
@@ -64,11 +77,20 @@ export class MemberClusterStatus implements ClusterStatus {
       followersWanted,
       members: members.map((member) => this.#seen(member)),
       partitions: Array.from({ length: directory.partitions }, (_, partition) =>
-        this.#partition(partition, members, progress),
+        this.#partition(partition, members, progress, logs?.get(partition)),
       ),
       natsServers: servers,
       natsRemarks: remarks,
+      findings: this.#findings(progress),
     };
+  }
+
+  #findings({ findings }: LogProgress): SeenFinding[] {
+    const { directory, findings: own } = this.#sources;
+    const all = new Map([...findings, [directory.self, own()] as const]);
+    return [...all]
+      .sort(([one], [other]) => (one < other ? -1 : 1))
+      .flatMap(([member, found]) => found.map((finding) => ({ ...finding, member })));
   }
 
   #seen({ id, url, version, isSelf, isSuspect, isDraining, load }: MemberView): SeenMember {
@@ -76,7 +98,21 @@ export class MemberClusterStatus implements ClusterStatus {
     return { id, url, version, state, isSelf, load };
   }
 
-  #partition(partition: number, members: readonly MemberView[], progress: LogProgress): SeenPartition {
+  takeSnapshots(partition: number | undefined): void {
+    const { directory, takeSnapshots } = this.#sources;
+    if (takeSnapshots === undefined)
+      throw new ServiceError('NOT_FOUND', 'A single member has no snapshots; make a backup instead.');
+    if (partition !== undefined && (partition < 0 || partition >= directory.partitions))
+      throw invalid(`Partitions are 0 to ${directory.partitions - 1}`, { field: 'partition' });
+    takeSnapshots(partition);
+  }
+
+  #partition(
+    partition: number,
+    members: readonly MemberView[],
+    progress: LogProgress,
+    log: SeenLog | undefined,
+  ): SeenPartition {
     const { directory } = this.#sources;
     const known = directory.ownerOf(partition);
     // One that is not heard of may be the owner still; nobody gets an answer from it.
@@ -98,6 +134,7 @@ export class MemberClusterStatus implements ClusterStatus {
         recordsBehind: recordsBehind(id),
       })),
       quarantine: progress.quarantine(partition),
+      log,
     };
   }
 }
@@ -111,12 +148,14 @@ export interface LoneMember {
   readonly version: string;
   readonly state: () => MemberState;
   readonly durability: string;
+  readonly findings: () => readonly MemberFinding[];
   readonly load: () => MemberLoad;
 }
 
 /** The state of a cluster of one: everything is here. */
 export function loneClusterStatus({
   durability,
+  findings,
   load,
   name,
   state,
@@ -140,7 +179,9 @@ export function loneClusterStatus({
     durability,
     durabilityReason: 'configured, or the best of a single member',
     followersWanted: 0,
-    progress: () => Promise.resolve({ positions: new Map(), quarantine: () => undefined }),
+    findings,
+    progress: () =>
+      Promise.resolve({ positions: new Map(), findings: new Map(), quarantine: () => undefined }),
     nats: () => Promise.resolve({ servers: [], remarks: [] }),
   });
 }

@@ -1,13 +1,17 @@
 import { LocalQueue } from '#actors/jobs/local-queue.ts';
+import { SharedQueue } from '#actors/jobs/shared-queue.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
 import type { ActorId, ActorLifecycle, Router } from '#runtime/actor/ports.ts';
-import type { Clock } from '#runtime/base/clock.ts';
+import type { Clock, Timer } from '#runtime/base/clock.ts';
 import type { Random } from '#runtime/base/random.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { JobHandler } from '#runtime/jobs/job-handler.ts';
+import { scopeOf } from '#runtime/jobs/outbox.ts';
 import { OutboxRelay } from '#runtime/jobs/outbox-relay.ts';
 import type { JobScope, Queue } from '#runtime/jobs/ports.ts';
+import type { JobTickets } from '#runtime/jobs/tickets.ts';
 import type { Log } from '#runtime/telemetry/log-context.ts';
+import type { Metrics } from '#runtime/telemetry/metrics.ts';
 import { JobRunner } from './job-runner.ts';
 import { registeredRepositories } from './registered-repositories.ts';
 import { RevisionHistoryCopy } from './revision-history-copy.ts';
@@ -23,12 +27,19 @@ export interface MemberJobsEnvironment {
   readonly workers: number;
   /** Handlers besides those of the product. */
   readonly handlers?: readonly JobHandler[];
+  /** What tells the members of a cluster of jobs; undefined for a process of its own. */
+  readonly tickets?: JobTickets;
+  readonly metrics?: Metrics;
 }
+
+/** Time after which what could not be taken up is looked for again, in milliseconds. */
+const TAKE_UP_RETRY_MS = 5_000;
 
 /** The background jobs of a member: the queue, the way from outboxes to it, and who does the work. */
 export class MemberJobs {
   readonly queue: Queue;
-  readonly #queue: LocalQueue;
+  readonly #queue: LocalQueue | SharedQueue;
+  readonly #clock: Clock;
   readonly #relay: OutboxRelay;
   readonly #runner: JobRunner;
   readonly #router: Router;
@@ -36,20 +47,17 @@ export class MemberJobs {
   #recovery: Promise<void> = Promise.resolve();
   /** Which actors came to this member since the last search began. */
   readonly #taken: ((actor: ActorId) => boolean)[] = [];
+  /** Those to be looked for again. */
+  #later: (actor: ActorId) => boolean = () => false;
+  #again: Timer | undefined;
   #isDraining = false;
 
   constructor(environment: MemberJobsEnvironment) {
-    const { clock, handlers = [], lifecycle, log, random, router, workers } = environment;
+    const { clock, handlers = [], log, random, router, workers } = environment;
     this.#router = router;
+    this.#clock = clock;
     this.#log = log;
-    this.#queue = new LocalQueue({
-      router,
-      lifecycle,
-      clock,
-      random,
-      onFailure: (repository, error) =>
-        log.error('the jobs of a repository cannot be read', { repository, error }),
-    });
+    this.#queue = openQueue(environment);
     this.queue = this.#queue;
     this.#relay = new OutboxRelay({ router, queue: this.#queue, clock, random, log });
     const own = [new RevisionHistoryCopy(router, clock)];
@@ -82,6 +90,11 @@ export class MemberJobs {
     return this.#relay.deliver(actor);
   }
 
+  /** Jobs of this member's own repositories may be claimed: whoever is free is told. */
+  waiting(actor: ActorId, ids: readonly string[]): void {
+    if (this.#queue instanceof SharedQueue) this.#queue.announce(scopeOf(actor), ids);
+  }
+
   /**
    * Begins to work.
    *
@@ -109,35 +122,91 @@ export class MemberJobs {
    */
   async drain(graceMs: number): Promise<void> {
     this.#isDraining = true;
+    this.#again?.cancel();
     await this.#runner.drain(graceMs);
     await this.#relay.close();
     await this.#recovery;
     this.#queue.close();
   }
 
-  /** Never rejects. */
+  /** Never rejects. What cannot be looked at is looked for again. */
   async #recover(): Promise<void> {
     const taken = this.#taken.splice(0);
+    const failed = new Set<JobScope>();
     try {
       for await (const { parts, tenant } of registeredRepositories(this.#router)) {
         for (const part of parts) {
           if (this.#isDraining) return;
           const scope = actorId(tenant, part);
-          if (taken.some((isMine) => isMine(`${scope}/repository`))) await this.#recoverRepository(scope);
+          if (!taken.some((isMine) => isMine(`${scope}/repository`))) continue;
+          if (!(await this.#recoverRepository(scope))) failed.add(scope);
         }
       }
     } catch (error) {
       // Before the first start of a cluster is over there is no tenant yet, hence no job.
       if (error instanceof ServiceError && error.code === 'NOT_FOUND') return;
-      this.#log.error('the jobs of earlier processes could not be looked for', { error });
+      this.#log.error('the jobs of earlier processes could not be looked for; it is tried again', { error });
+      this.#takeUpLater((actor) => taken.some((isMine) => isMine(actor)));
+      return;
     }
+    if (failed.size > 0) this.#takeUpLater((actor) => failed.has(scopeOf(actor)));
   }
 
-  async #recoverRepository(scope: JobScope): Promise<void> {
+  #takeUpLater(isMine: (actor: ActorId) => boolean): void {
+    if (this.#isDraining) return;
+    this.#again?.cancel();
+    const before = this.#later;
+    this.#later = (actor) => isMine(actor) || before(actor);
+    this.#again = this.#clock.after(TAKE_UP_RETRY_MS, () => {
+      const later = this.#later;
+      this.#later = () => false;
+      this.takeUp(later);
+    });
+  }
+
+  /** @returns whether it was taken up */
+  async #recoverRepository(scope: JobScope): Promise<boolean> {
     try {
       if (await this.#queue.recover(scope)) await this.#relay.deliver(`${scope}/repository`);
+      return true;
     } catch (error) {
-      this.#log.error('the jobs of a repository cannot be taken up', { repository: scope, error });
+      this.#log.error('the jobs of a repository cannot be taken up; it is tried again', {
+        repository: scope,
+        error,
+      });
+      return false;
     }
   }
+}
+
+function openQueue(environment: MemberJobsEnvironment): LocalQueue | SharedQueue {
+  const { log, metrics, tickets } = environment;
+  const onFailure = (repository: JobScope, error: unknown): void =>
+    log.error('the jobs of a repository cannot be read', { repository, error });
+  if (tickets === undefined) return new LocalQueue({ ...environment, onFailure });
+  const issued = metrics?.counter(
+    'svc_job_tickets_issued_total',
+    'Tickets issued for jobs of own repositories.',
+  );
+  const again = metrics?.counter(
+    'svc_job_tickets_redelivered_total',
+    'Tickets taken that others had before.',
+  );
+  const idle = metrics?.counter('svc_job_tickets_idle_total', 'Tickets taken that found no job.');
+  const queue = new SharedQueue({
+    ...environment,
+    tickets,
+    onFailure,
+    observer: {
+      issued: () => issued?.add(),
+      redelivered: () => again?.add(),
+      idle: () => idle?.add(),
+    },
+  });
+  metrics?.gauge(
+    'svc_job_tickets_unissued',
+    'Jobs whose tickets are still to be issued.',
+    () => queue.unissued,
+  );
+  return queue;
 }

@@ -5,6 +5,7 @@ import type { ActorId } from '#runtime/actor/ports.ts';
 import type { Clock } from '#runtime/base/clock.ts';
 import type { FileSystem, OpenFile } from '#runtime/base/file-system.ts';
 import type { JournalEvent } from '#runtime/embedded/journal-events.ts';
+import { isJobWaiting } from '#runtime/jobs/job-waiting.ts';
 import { jobEnqueued } from '#runtime/jobs/outbox.ts';
 import type { Log } from '#runtime/telemetry/log-context.ts';
 import type { LogEvent } from '#cluster/replication/log-events.ts';
@@ -21,13 +22,15 @@ export interface HostListeners {
   readonly onHeadMoved: (actor: ActorId) => void;
   /** An actor has committed background jobs, which wait in its outbox. */
   readonly onJobsEnqueued: (actor: ActorId) => void;
+  /** Jobs of a repository may be claimed. */
+  readonly onJobsWaiting: (actor: ActorId, ids: readonly string[]) => void;
 }
 
 /** Counts batches and logs what an operator has to know of the actors. */
 export function hostObserver(
   metrics: Metrics,
   log: Log,
-  { onHeadMoved, onJobsEnqueued }: HostListeners,
+  { onHeadMoved, onJobsEnqueued, onJobsWaiting }: HostListeners,
 ): HostObserver {
   const events = metrics.counter('svc_events_total', 'Events of durable commands.');
   const failures = metrics.counter('svc_apply_failures_total', 'Applications to a shard that failed.');
@@ -42,6 +45,12 @@ export function hostObserver(
       events.add(happened.length);
       if (happened.some(({ type }) => movesHead.has(type))) onHeadMoved(actor);
       if (happened.includes(jobEnqueued)) onJobsEnqueued(actor);
+      const waiting = happened.filter(isJobWaiting);
+      if (waiting.length > 0)
+        onJobsWaiting(
+          actor,
+          waiting.map(({ id }) => id),
+        );
     },
     stopped: (actor, error) => log.error('writes of an actor stopped', { actor, error }),
     applyFailed(actor, error) {
@@ -107,20 +116,30 @@ export function timedFiles(
     ...files,
     async open(path, mode) {
       const file = await files.open(path, mode);
-      return timedFile(file, clock, observeSeconds);
+      return timedFile(file, mode === 'create-synced', clock, observeSeconds);
     },
   };
 }
 
-function timedFile(file: OpenFile, clock: Clock, observeSeconds: (seconds: number) => void): OpenFile {
+/** @param isSynced whether writes are flushes too */
+function timedFile(
+  file: OpenFile,
+  isSynced: boolean,
+  clock: Clock,
+  observeSeconds: (seconds: number) => void,
+): OpenFile {
+  const timed = async (flush: Promise<void>): Promise<void> => {
+    const startedMs = clock.monotonicMs();
+    await flush;
+    observeSeconds((clock.monotonicMs() - startedMs) / MS_PER_SECOND);
+  };
   return {
-    write: (buffer, offset, length, position) => file.write(buffer, offset, length, position),
-    read: (buffer, offset, length, position) => file.read(buffer, offset, length, position),
-    async datasync() {
-      const startedMs = clock.monotonicMs();
-      await file.datasync();
-      observeSeconds((clock.monotonicMs() - startedMs) / MS_PER_SECOND);
+    write(buffer, offset, length, position) {
+      const written = file.write(buffer, offset, length, position);
+      return isSynced ? timed(written) : written;
     },
+    read: (buffer, offset, length, position) => file.read(buffer, offset, length, position),
+    datasync: () => timed(file.datasync()),
     sync: () => file.sync(),
     truncate: (length) => file.truncate(length),
     size: () => file.size(),
@@ -146,11 +165,28 @@ export function partitionReport(log: Log, partition: number): (event: LogEvent) 
       case 'fenced':
         log.warn('partition: another member owns it now', { partition, ...facts });
         break;
+      case 'left-behind':
+        log.warn('partition: its log was cut while this member was away', { partition, error: event.cause });
+        break;
       case 'storage-full':
         log.error('partition: its log is full; writes are refused until there is space', {
           partition,
           ...facts,
         });
+        break;
+      case 'shards-failed':
+        log.error(
+          event.isDamaged
+            ? 'partition: its shards here are damaged; they are thrown away and built anew from the log'
+            : 'partition: its files here cannot be written; others take over, and it is tried again',
+          { partition, error: event.cause },
+        );
+        break;
+      case 'flush-failed':
+        log.error('partition: its flush journal cannot be written', { partition, error: event.cause });
+        break;
+      case 'reseeded':
+        log.warn('partition: its stream had lost its end and was given it back', { partition, ...facts });
         break;
       case 'quarantined':
         log.error('partition: it does nothing more until an operator decides', {

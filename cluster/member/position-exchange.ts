@@ -1,4 +1,6 @@
 import type { NatsConnection, Subscription } from '@nats-io/transport-node';
+import type { MemberFinding } from '#protocols/rest/ports.ts';
+import { clusterWarningSeverities } from '#protocols/rest/cluster-warnings.ts';
 
 /** Time the others have to tell their positions, in milliseconds: who asks wants to see what is broken now. */
 const ASK_MS_MAX = 500;
@@ -9,6 +11,16 @@ const POSITIONS_MAX = 256;
 /** Position of the newest record of each partition that a member has applied, or written. */
 export type Positions = ReadonlyMap<number, number>;
 
+/** Findings a message may hold at most, and characters of one. */
+const FINDINGS_MAX = 64;
+const FINDING_CHARACTERS_MAX = 500;
+
+/** What members told, by their names. */
+export interface Told {
+  readonly positions: ReadonlyMap<string, Positions>;
+  readonly findings: ReadonlyMap<string, readonly MemberFinding[]>;
+}
+
 /** What an exchange works with. */
 export interface PositionExchangeOptions {
   readonly connection: NatsConnection;
@@ -16,10 +28,12 @@ export interface PositionExchangeOptions {
   /** Name of this member. */
   readonly member: string;
   readonly positions: () => Positions;
+  /** What this member finds wrong with itself. */
+  readonly findings: () => readonly MemberFinding[];
 }
 
 /**
- * Tells the other members how far this one is in the logs, and asks them. Only whoever wants to see the state of the
+ * Tells the other members how far this one is in the logs and what it finds wrong with itself, and asks them. Only whoever wants to see the state of the
  * cluster asks, so that it costs nothing the rest of the time.
  */
 export class PositionExchange {
@@ -28,10 +42,12 @@ export class PositionExchange {
 
   constructor(options: PositionExchangeOptions) {
     this.#options = options;
-    const { connection, member, positions, subject } = options;
+    const { connection, findings, member, positions, subject } = options;
     this.#subscription = connection.subscribe(subject, {
       callback: (error, message) => {
-        if (error === null) message.respond(JSON.stringify({ member, positions: [...positions()] }));
+        if (error !== null) return;
+        const found = findings().slice(0, FINDINGS_MAX);
+        message.respond(JSON.stringify({ member, positions: [...positions()], findings: found }));
       },
     });
   }
@@ -42,9 +58,10 @@ export class PositionExchange {
    * @param members how many there are; with as many answers it waits no longer
    * @returns what those who answered in time said, by name
    */
-  async ask(members: number): Promise<ReadonlyMap<string, Positions>> {
+  async ask(members: number): Promise<Told> {
     const { connection, subject } = this.#options;
-    const told = new Map<string, Positions>();
+    const positions = new Map<string, Positions>();
+    const findings = new Map<string, readonly MemberFinding[]>();
     try {
       const answers = await connection.requestMany(subject, '', {
         strategy: 'count',
@@ -53,12 +70,14 @@ export class PositionExchange {
       });
       for await (const answer of answers) {
         const said = parse(answer.string());
-        if (said !== undefined) told.set(said.member, said.positions);
+        if (said === undefined) continue;
+        positions.set(said.member, said.positions);
+        findings.set(said.member, said.findings);
       }
     } catch {
       // Without a connection, or with nobody there, nothing is known.
     }
-    return told;
+    return { positions, findings };
   }
 
   /** Tells nobody any more. */
@@ -67,17 +86,32 @@ export class PositionExchange {
   }
 }
 
+/** What one member told. */
+interface Said {
+  readonly member: string;
+  readonly positions: Positions;
+  readonly findings: readonly MemberFinding[];
+}
+
+function isFinding(each: unknown): each is MemberFinding {
+  if (typeof each !== 'object' || each === null) return false;
+  const { code, message } = each as Partial<Record<keyof MemberFinding, unknown>>;
+  const isKnown = typeof code === 'string' && Object.hasOwn(clusterWarningSeverities, code);
+  return isKnown && typeof message === 'string' && message.length <= FINDING_CHARACTERS_MAX;
+}
+
 /** What comes over the network may be of another version. */
-function parse(text: string): { readonly member: string; readonly positions: Positions } | undefined {
+function parse(text: string): Said | undefined {
   try {
-    const { member, positions } = JSON.parse(text) as { member?: unknown; positions?: unknown };
+    const { member, positions, findings } = JSON.parse(text) as Record<string, unknown>;
     if (typeof member !== 'string' || !Array.isArray(positions) || positions.length > POSITIONS_MAX)
       return undefined;
     const isPosition = (each: unknown): each is [number, number] =>
       Array.isArray(each) &&
       each.length === 2 &&
       each.every((part) => Number.isSafeInteger(part) && part >= 0);
-    return { member, positions: new Map(positions.filter(isPosition)) };
+    const found = Array.isArray(findings) ? findings.slice(0, FINDINGS_MAX).filter(isFinding) : [];
+    return { member, positions: new Map(positions.filter(isPosition)), findings: found };
   } catch {
     return undefined;
   }

@@ -9,6 +9,7 @@ import { jobRoutes, type JobsContext } from '#protocols/rest/jobs.ts';
 import { lockListRoutes } from '#protocols/rest/lock-lists.ts';
 import { lockRoutes } from '#protocols/rest/locks.ts';
 import { type RepositoriesContext, repositoryRoutes } from '#protocols/rest/repositories.ts';
+import { withConsistency } from '#protocols/rest/read-consistency.ts';
 import type { RestRoute } from '#protocols/rest/rest-context.ts';
 import { type SystemContext, systemRoutes } from '#protocols/rest/system.ts';
 import { systemUpdateRoutes } from '#protocols/rest/system-updates.ts';
@@ -43,16 +44,18 @@ export function memberRoutes(context: RoutesContext): readonly RestRoute[] {
     ...systemRoutes({ status: () => context.status(), metrics: context.metrics, openApi }),
     ...clusterRoutes(context),
     ...adminAuthRoutes(context),
-    ...tenantRoutes(context),
-    ...repositoryRoutes(context),
-    ...systemUpdateRoutes(context),
-    ...workspaceRoutes(context),
-    ...branchRoutes(context),
-    ...tagRoutes(context),
-    ...contentRoutes(context),
-    ...lockRoutes(context),
-    ...lockListRoutes(context),
-    ...jobRoutes(context),
+    ...withConsistency([
+      ...tenantRoutes(context),
+      ...repositoryRoutes(context),
+      ...systemUpdateRoutes(context),
+      ...workspaceRoutes(context),
+      ...branchRoutes(context),
+      ...tagRoutes(context),
+      ...contentRoutes(context),
+      ...lockRoutes(context),
+      ...lockListRoutes(context),
+      ...jobRoutes(context),
+    ]),
     ...backupRoutes(context),
   ];
   return routes;

@@ -1,10 +1,11 @@
 import { join } from 'node:path';
+import type { RegistryTimes } from '#cluster/directory/member-registry.ts';
 import { createHttpServer, type HttpServer } from '#protocols/http/uws-server.ts';
 import { createAuthenticate } from '#protocols/rest/authenticate.ts';
 import { RepositoryDirectory } from '#protocols/rest/repository-directory.ts';
 import type { MemberState, MemberStatus } from '#protocols/rest/system.ts';
 import { AdminTokens } from '#runtime/access/admin-tokens.ts';
-import { LoginThrottle } from '#runtime/access/login-throttle.ts';
+import { defaultLoginThrottle, LoginThrottle } from '#runtime/access/login-throttle.ts';
 import { PasswordHasher } from '#runtime/access/password-hasher.ts';
 import type { Principal } from '#runtime/access/principal.ts';
 import { RoutedCopies } from '#runtime/actor/routed-copies.ts';
@@ -17,6 +18,7 @@ import { loadSecrets } from '#runtime/config/secrets.ts';
 import { acquireDataDirectory } from '#runtime/embedded/data-directory-lock.ts';
 import type { JobHandler } from '#runtime/jobs/job-handler.ts';
 import type { Queue } from '#runtime/jobs/ports.ts';
+import type { SpaceGuard } from '#runtime/space/space-gate.ts';
 import { EventLoopLag } from '#runtime/telemetry/event-loop-lag.ts';
 import type { Log } from '#runtime/telemetry/log-context.ts';
 import { Metrics } from '#runtime/telemetry/metrics.ts';
@@ -35,6 +37,7 @@ import { MemberJobs } from './member-jobs.ts';
 import { hostObserver, requestObserver } from './observers.ts';
 import { MemberProvisioning } from './provisioning.ts';
 import { memberRoutes } from './routes.ts';
+import { openSpaceGate, SpaceWatch } from './space-watch.ts';
 
 /** Everything a member takes from its surroundings. */
 export interface MemberEnvironment {
@@ -52,6 +55,8 @@ export interface MemberEnvironment {
   readonly jobHandlers?: readonly JobHandler[];
   /** Adds numbers of the process and its memory to the metrics. */
   readonly collectDefaultMetrics?: boolean;
+  /** How fast members of a cluster notice each other; the same at all. Default: what fits the default read lease. */
+  readonly registryTimes?: RegistryTimes;
 }
 
 /** A running member. */
@@ -115,6 +120,13 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
   let server: HttpServer | undefined;
   let bus: Bus | undefined;
   let state: MemberState = 'starting';
+  const space = openSpaceGate(options, log, metrics);
+  const files = environment.files ?? realFileSystem;
+  const { dataDir } = serverOptions;
+  const backupDir = backupFolder(serverOptions);
+  const watchSpace = new SpaceWatch({ gate: space, files, clock, dataDir, backupDir });
+  closers.add(() => watchSpace.stop());
+  await watchSpace.start();
   const engine = await openEngine({
     options,
     clock,
@@ -122,28 +134,31 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
     log,
     metrics,
     version: environment.version,
-    files: environment.files ?? realFileSystem,
+    files,
+    space,
     kinds: actorKinds(options.limits),
     observer: tellingEvents(
       hostObserver(metrics, log, {
         onHeadMoved: (actor) => upgrades?.forget(actor),
         onJobsEnqueued: (actor) => void jobs?.deliver(actor),
+        onJobsWaiting: (actor, ids) => jobs?.waiting(actor, ids),
       }),
       () => bus,
     ),
     state: () => state,
     requestsInFlight: () => server?.inFlightCount ?? 0,
     onTaken: (isMine) => jobs?.takeUp(isMine),
+    ...(environment.registryTimes === undefined ? {} : { registryTimes: environment.registryTimes }),
   });
   closers.add(() => engine.close());
   const { router, lifecycle } = engine;
   bus = engine.bus;
   watchBus(metrics, engine.bus);
   upgrades = new LazyUpgrades(router, clock, log);
-  const background = openJobs(environment, engine);
+  const background = openJobs(environment, engine, metrics);
   closers.add(() => background.drain(0));
   jobs = background;
-  const backups = openBackups(environment, engine, background.queue);
+  const backups = openBackups(environment, engine, background.queue, space.at('backups'), space.at('member'));
   closers.add(() => backups.close());
   const hasher = new PasswordHasher();
   const provisioning = new MemberProvisioning(router, lifecycle, random);
@@ -154,6 +169,7 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
     durability: engine.durability,
     missing: engine.missing(),
   });
+  const locks = new MemberLocks(router, lifecycle, options.locks.enabled);
   const tokens = new AdminTokens(secrets.jwtSecret.reveal(), clock, random);
   const routes = memberRoutes({
     router,
@@ -163,13 +179,16 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
     branches: new MemberBranches(router, lifecycle, random, background),
     jobs: background,
     backups,
-    locks: new MemberLocks(router, lifecycle, options.locks.enabled),
+    locks,
     hasher,
     tokens,
-    throttle: new LoginThrottle(clock),
+    throttle: new LoginThrottle(clock, defaultLoginThrottle, engine.logins),
     metrics,
     status,
-    cluster: { read: (signal) => engine.status.read(signal) },
+    cluster: {
+      read: (signal) => engine.status.read(signal),
+      takeSnapshots: (partition) => engine.status.takeSnapshots(partition),
+    },
     version: environment.version,
   });
   const http = createHttpServer<Principal>({
@@ -217,7 +236,8 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
   let draining: Promise<void> | undefined;
   const drain = async (graceMs: number): Promise<void> => {
     state = 'draining';
-    // Else a client that waits for a lock would hold up the others' restart.
+    // Else a client that waits for a lock would hold up the others' restart, and be cut off in the end.
+    locks.stop();
     engine.endWaits();
     // Hand-overs go on while requests are answered: the new owner answers what comes late.
     await Promise.all([
@@ -250,7 +270,8 @@ function openEngine(environment: EngineEnvironment): Promise<MemberEngine> {
 
 function openJobs(
   { clock, jobHandlers, log, options, random }: MemberEnvironment,
-  { lifecycle, router }: MemberEngine,
+  { lifecycle, router, tickets }: MemberEngine,
+  metrics: Metrics,
 ): MemberJobs {
   return new MemberJobs({
     router,
@@ -258,7 +279,9 @@ function openJobs(
     clock,
     random,
     log,
+    metrics,
     workers: options.limits.jobWorkers,
+    ...(tickets === undefined ? {} : { tickets }),
     ...(jobHandlers === undefined ? {} : { handlers: jobHandlers }),
   });
 }
@@ -267,8 +290,9 @@ function openBackups(
   { clock, files = realFileSystem, log, options, random, version }: MemberEnvironment,
   { copies, lifecycle, router }: MemberEngine,
   queue: Queue,
+  backupSpace: SpaceGuard,
+  space: SpaceGuard,
 ): MemberBackups {
-  const { backupDir, dataDir } = options.server;
   return new MemberBackups({
     router,
     lifecycle,
@@ -279,9 +303,15 @@ function openBackups(
     random,
     files,
     log,
-    folder: backupDir ?? join(dataDir, 'backups'),
+    folder: backupFolder(options.server),
+    backupSpace,
+    space,
     version,
   });
+}
+
+function backupFolder({ backupDir, dataDir }: Options['server']): string {
+  return backupDir ?? join(dataDir, 'backups');
 }
 
 function watch(metrics: Metrics, engine: MemberEngine, server: HttpServer, closers: Closers): void {

@@ -10,6 +10,11 @@ import { haveFeature, serverMatrix } from './server-matrix.ts';
  */
 export type ClusterDurability = 'quorum' | 'quorum-disk' | 'replica-disk';
 
+/** Whether a configured class is one of clusters; `automatic` is none. */
+export function isClusterDurability(text: string): text is ClusterDurability {
+  return text === 'quorum' || text === 'quorum-disk' || text === 'replica-disk';
+}
+
 /** The class in force and how it came about. */
 export interface DurabilityDecision {
   readonly durability: ClusterDurability;

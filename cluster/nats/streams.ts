@@ -22,7 +22,15 @@ const RETRY_MS = 250;
 /** Time one request may take, in milliseconds. */
 const REQUEST_MS_MAX = 5000;
 
+/**
+ * Time in which a name or subject that is taken may turn out to be this very stream, in milliseconds: members that
+ * start together all make it, and servers refuse all but one, some before the stream can be found.
+ */
+const RACE_MS_MAX = 5_000;
+
 /** Error codes of JetStream. */
+const NAME_IN_USE = 10_058;
+const SUBJECTS_OVERLAP = 10_065;
 const NO_PEERS = 10_005;
 const NO_RESOURCES = 10_023;
 const NOT_FOR_ACCOUNT = 10_039;
@@ -124,9 +132,22 @@ export async function ensureCommitStream(
   settings: CommitStreamSettings,
   clock: Clock,
 ): Promise<void> {
+  await ensureStream(connection, commitStreamConfig(subjects, partition, settings), clock);
+}
+
+/**
+ * Makes a stream, or finds it, and verifies that it is what it has to be.
+ *
+ * @throws {OptionError} when it has other settings, or cannot be made in time
+ */
+export async function ensureStream(
+  connection: NatsConnection,
+  wanted: StreamConfig,
+  clock: Clock,
+): Promise<void> {
   const manager = await jetstreamManager(connection, { timeout: REQUEST_MS_MAX, checkAPI: false });
-  const wanted = commitStreamConfig(subjects, partition, settings);
-  const untilMs = clock.monotonicMs() + CREATE_MS_MAX;
+  const startedMs = clock.monotonicMs();
+  const untilMs = startedMs + CREATE_MS_MAX;
   for (;;) {
     try {
       const problems = differences(wanted, await findOrMake(manager, wanted));
@@ -134,7 +155,8 @@ export async function ensureCommitStream(
       return;
     } catch (error) {
       if (error instanceof OptionError) throw error;
-      const isLasting = error instanceof JetStreamApiError && !isPassing(error);
+      const mayBeMade = isTaken(error) && clock.monotonicMs() < startedMs + RACE_MS_MAX;
+      const isLasting = error instanceof JetStreamApiError && !isPassing(error) && !mayBeMade;
       if (isLasting || clock.monotonicMs() >= untilMs)
         throw new OptionError([
           `stream ${wanted.name} cannot be made: ${(error as Error).message}${remedyOf(error)}`,
@@ -156,6 +178,12 @@ async function findOrMake(manager: JetStreamManager, wanted: StreamConfig): Prom
 /** Whether a refusal may be for now only: no leader, or servers that have not found each other yet. */
 function isPassing({ status, code }: JetStreamApiError): boolean {
   return code === NO_PEERS || (status === 503 && code !== NO_RESOURCES && code !== NO_STORAGE);
+}
+
+function isTaken(error: unknown): boolean {
+  return (
+    error instanceof JetStreamApiError && (error.code === NAME_IN_USE || error.code === SUBJECTS_OVERLAP)
+  );
 }
 
 function remedyOf(error: unknown): string {

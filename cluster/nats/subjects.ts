@@ -48,6 +48,26 @@ export class Subjects {
     return `${this.prefix}.position`;
   }
 
+  /** Where members are asked where they stand in the log of one partition, to open it or to make it whole. */
+  get standings(): string {
+    return `${this.prefix}.standing`;
+  }
+
+  /** Where followers tell what they have of a partition's log on their disks. */
+  flushes(partition: number): string {
+    return `${this.prefix}.flushed.${number(partition)}`;
+  }
+
+  /** Where the owner asks them to tell it again. */
+  flushQuestions(partition: number): string {
+    return `${this.prefix}.flush.${number(partition)}`;
+  }
+
+  /** Where attempts to log in are told. */
+  get logins(): string {
+    return `${this.prefix}.login`;
+  }
+
   /** Where the changes of a partition's branches are told. */
   events(partition: number): string {
     return `${this.prefix}.event.${number(partition)}`;
@@ -58,19 +78,19 @@ export class Subjects {
     return `${this.prefix}.event.*`;
   }
 
-  /** The stream of jobs, and the bucket of bytes by their hash. */
+  /** The stream of what says that there are jobs to be done. */
   get jobStream(): string {
     return `${this.prefix.toUpperCase()}_JOBS`;
   }
 
-  /** Jobs of one kind. */
-  jobs(kind: string): string {
-    return `${this.prefix}.job.${token(kind)}`;
+  /** The one subject of that stream. */
+  get jobTickets(): string {
+    return `${this.prefix}.job.ticket`;
   }
 
-  /** Jobs of all kinds. */
-  get allJobs(): string {
-    return `${this.prefix}.job.*`;
+  /** Where cancelled jobs are told. */
+  get cancelledJobs(): string {
+    return `${this.prefix}.job.cancelled`;
   }
 
   /** The bucket of bytes by their hash. */
@@ -81,6 +101,31 @@ export class Subjects {
   /** The bucket of snapshots of shards. */
   get snapshotBucket(): string {
     return `${this.prefix}-snapshots`;
+  }
+
+  /** The stream that says which snapshots there are. */
+  get snapshotIndex(): string {
+    return `${this.prefix.toUpperCase()}_SNAPSHOTS`;
+  }
+
+  /** The snapshots of a partition. */
+  snapshots(partition: number): string {
+    return `${this.prefix}.snapshot.${number(partition)}`;
+  }
+
+  /** The snapshots of all partitions. */
+  get allSnapshots(): string {
+    return `${this.prefix}.snapshot.*`;
+  }
+
+  /** Where members are asked to take snapshots. */
+  get snapshotRequests(): string {
+    return `${this.prefix}.take-snapshot`;
+  }
+
+  /** Where members are asked how far what they have on their disks reaches. */
+  get storedPositions(): string {
+    return `${this.prefix}.stored-position`;
   }
 }
 

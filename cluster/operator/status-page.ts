@@ -28,6 +28,12 @@ export interface StatusPage {
       readonly is_warm: boolean;
       readonly records_behind: number | null;
     }[];
+    readonly log_bytes: number | null;
+    readonly snapshot: {
+      readonly sequence: number;
+      readonly age_seconds: number;
+      readonly bytes: number;
+    } | null;
   }[];
   readonly nats_servers: readonly {
     readonly name: string;

@@ -103,16 +103,30 @@ function memberRows({ members, partitions }: StatusPage, palette: Palette): (rea
 
 function partitionRows({ partitions }: StatusPage, palette: Palette): (readonly Cell[])[] {
   return [
-    header('nr', 'state', 'owner', 'epoch', 'records', 'followers, records behind'),
-    ...partitions.map(({ epoch, followers, last_sequence, owner, partition, state: of }) => [
-      number(partition),
-      state(of, palette),
-      text(owner ?? '-'),
-      number(epoch),
-      number(last_sequence),
-      text(followers.length === 0 ? '-' : followers.map(followerText).join(', ')),
-    ]),
+    header('nr', 'state', 'owner', 'epoch', 'records', 'log', 'snapshot', 'followers, records behind'),
+    ...partitions.map(
+      ({ epoch, followers, last_sequence, log_bytes, owner, partition, snapshot, state: of }) => [
+        number(partition),
+        state(of, palette),
+        text(owner ?? '-'),
+        number(epoch),
+        number(last_sequence),
+        { text: typeof log_bytes === 'number' ? bytes(log_bytes) : '?', isRight: true },
+        text(snapshotText(snapshot)),
+        text(followers.length === 0 ? '-' : followers.map(followerText).join(', ')),
+      ],
+    ),
   ];
+}
+
+function snapshotText(snapshot: StatusPage['partitions'][number]['snapshot'] | undefined): string {
+  if (snapshot === null || snapshot === undefined) return '-';
+  return `${snapshot.sequence}, ${bytes(snapshot.bytes)}, ${age(snapshot.age_seconds)} ago`;
+}
+
+function age(seconds: number): string {
+  if (seconds < 120) return `${seconds} s`;
+  return seconds < 7200 ? `${Math.floor(seconds / 60)} min` : `${Math.floor(seconds / 3600)} h`;
 }
 
 function followerText(follower: StatusPage['partitions'][number]['followers'][number]): string {

@@ -26,8 +26,12 @@ const fullText = /maximum (?:bytes|messages) exceeded/;
 interface Waiting {
   readonly stream: string;
   readonly untilMs: number;
+  readonly startedMs: number;
   readonly resolve: (outcome: AppendOutcome) => void;
 }
+
+/** Hears of every append. */
+export type AppendObserver = (outcome: AppendOutcome, elapsedMs: number) => void;
 
 /** What JetStream answers to an append. */
 interface Answer {
@@ -43,6 +47,7 @@ interface Answer {
 export class AppendChannel {
   readonly #connection: NatsConnection;
   readonly #clock: Clock;
+  readonly #observe: AppendObserver;
   readonly #inbox = createInbox();
   readonly #answers: Subscription;
   readonly #waiting = new Map<string, Waiting>();
@@ -50,10 +55,14 @@ export class AppendChannel {
   #timer: Timer | undefined;
   #isConnected = true;
 
-  /** @param connection closed by its owner; then every append has an unknown outcome */
-  constructor(connection: NatsConnection, clock: Clock) {
+  /**
+   * @param connection closed by its owner; then every append has an unknown outcome
+   * @param observe told of each append and the milliseconds until its outcome was known
+   */
+  constructor(connection: NatsConnection, clock: Clock, observe: AppendObserver = () => {}) {
     this.#connection = connection;
     this.#clock = clock;
+    this.#observe = observe;
     this.#answers = connection.subscribe(`${this.#inbox}.*`, {
       callback: (error, message) => {
         if (error === null) this.#answered(message);
@@ -76,8 +85,8 @@ export class AppendChannel {
     if (!this.isConnected) return Promise.resolve(unknown('not connected'));
     return new Promise((resolve) => {
       const token = String(this.#next++);
-      const untilMs = this.#clock.monotonicMs() + APPEND_MS_MAX;
-      this.#waiting.set(token, { stream, untilMs, resolve });
+      const startedMs = this.#clock.monotonicMs();
+      this.#waiting.set(token, { stream, startedMs, untilMs: startedMs + APPEND_MS_MAX, resolve });
       const conditions = headers();
       conditions.set('Nats-Expected-Stream', stream);
       conditions.set('Nats-Expected-Last-Sequence', String(expected));
@@ -122,8 +131,10 @@ export class AppendChannel {
 
   #settle(token: string, outcome: AppendOutcome): void {
     const waiting = this.#waiting.get(token);
+    if (waiting === undefined) return;
     this.#waiting.delete(token);
-    waiting?.resolve(outcome);
+    this.#observe(outcome, this.#clock.monotonicMs() - waiting.startedMs);
+    waiting.resolve(outcome);
   }
 
   /** One timer for the oldest: they all wait equally long. */

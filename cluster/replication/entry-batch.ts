@@ -33,15 +33,20 @@ const nothing = new Uint8Array(0);
 export class EntryBatch {
   readonly actors = new Set<string>();
   readonly #bodyBytesMax: number;
+  readonly #statement: Uint8Array | undefined;
   #buffer: Buffer = Buffer.allocUnsafe(BATCH_BYTES_START);
   #length = 0;
   #entries = 0;
   #clock: Revision = revisionZero;
   #waiters: Waiter[] = [];
 
-  /** @param bodyBytesMax longest body of a record, in bytes */
-  constructor(bodyBytesMax: number) {
+  /**
+   * @param bodyBytesMax longest body of a record, in bytes
+   * @param statement instead of entries: what its only record says
+   */
+  constructor(bodyBytesMax: number, statement?: Uint8Array) {
     this.#bodyBytesMax = bodyBytesMax;
+    this.#statement = statement;
   }
 
   get entries(): number {
@@ -65,6 +70,7 @@ export class EntryBatch {
 
   /** Whether an entry of so many bytes may join; a single larger one is a batch of its own. */
   takes(entryBytes: number): boolean {
+    if (this.#statement !== undefined) return false;
     if (this.#entries === 0) return true;
     return this.#entries < BATCH_ENTRIES_MAX && this.#length + entryBytes <= this.#bodyBytesMax;
   }
@@ -94,7 +100,8 @@ export class EntryBatch {
 
   /** The records it makes, in order. Without an entry it is one that says nothing. */
   *parts(): Generator<BatchPart, void, void> {
-    if (this.#entries === 0) return yield { kind: RecordKind.noop, entries: 0, body: nothing };
+    if (this.#entries === 0)
+      return yield { kind: RecordKind.noop, entries: 0, body: this.#statement ?? nothing };
     const whole = this.#buffer.subarray(0, this.#length);
     const max = this.#bodyBytesMax;
     if (whole.length <= max) return yield { kind: RecordKind.entries, entries: this.#entries, body: whole };

@@ -10,8 +10,14 @@ const REQUEST_MS_MAX = 2000;
 /** Messages asked for at once while a range is read. */
 const FETCHES_IN_FLIGHT = 32;
 
-/** Bytes a consumer may have on the way. */
-const FOLLOW_BYTES_MAX = 8 * 1024 * 1024;
+/**
+ * Messages asked for ahead while following. Not bytes: a server ends a request that the next message does not fit into,
+ * and the client begins anew only when signs of life are missing.
+ */
+const FOLLOW_MESSAGES_MAX = 128;
+
+/** Messages still to come below which more are asked for. */
+const FOLLOW_MESSAGES_LOW = 96;
 
 /** Time between two signs of life of a consumer, in milliseconds; two without one end the following. */
 const HEARTBEAT_MS = 1000;
@@ -30,7 +36,7 @@ interface ApiError {
 interface StreamInfoAnswer {
   readonly error?: ApiError;
   readonly created?: string;
-  readonly state?: { readonly first_seq: number; readonly last_seq: number };
+  readonly state?: { readonly first_seq: number; readonly last_seq: number; readonly bytes?: number };
   readonly cluster?: { readonly leader?: string };
 }
 
@@ -38,6 +44,11 @@ interface StreamInfoAnswer {
 interface MessageAnswer {
   readonly error?: ApiError;
   readonly message?: { readonly seq: number; readonly data?: string; readonly time: string };
+}
+
+/** What the API says of a purge. */
+interface PurgeAnswer {
+  readonly error?: ApiError;
 }
 
 /**
@@ -78,7 +89,7 @@ export class JetStreamLogStream implements LogStream {
     const answer = await this.#ask<StreamInfoAnswer>(`$JS.API.STREAM.INFO.${this.#name}`, '');
     const { error, created, state, cluster } = answer;
     if (error?.err_code === STREAM_NOT_FOUND)
-      return { identity: '', firstSequence: 1, lastSequence: 0, leader: '' };
+      return { identity: '', firstSequence: 1, lastSequence: 0, bytes: 0, leader: '' };
     if (error !== undefined || state === undefined || created === undefined)
       throw logUnavailable(error?.description ?? 'an answer without a state');
     // A server alone has no cluster; one in a cluster without a leader knows nothing for certain.
@@ -88,6 +99,7 @@ export class JetStreamLogStream implements LogStream {
       identity: `${this.#name}@${created}`,
       firstSequence: state.first_seq,
       lastSequence: state.last_seq,
+      bytes: state.bytes ?? 0,
       leader: cluster?.leader ?? '',
     };
   }
@@ -127,12 +139,15 @@ export class JetStreamLogStream implements LogStream {
         opt_start_seq: first,
       });
       const messages = await consumer.consume({
-        max_bytes: FOLLOW_BYTES_MAX,
+        max_messages: FOLLOW_MESSAGES_MAX,
+        threshold_messages: FOLLOW_MESSAGES_LOW,
         idle_heartbeat: HEARTBEAT_MS,
         abort_on_missing_resource: true,
       });
       const stop = (): void => messages.stop();
       signal.addEventListener('abort', stop, { once: true });
+      // While the consumer was made: nobody would stop it any more, and an idle log tells nothing.
+      if (signal.aborted) stop();
       void (async () => {
         // The client would begin anew by itself, out of sight; here it is begun anew behind what was taken.
         for await (const { type } of messages.status())
@@ -152,6 +167,12 @@ export class JetStreamLogStream implements LogStream {
     } catch (error) {
       throw logUnavailable('the stream cannot be followed', error);
     }
+  }
+
+  async truncate(before: number): Promise<void> {
+    const query = JSON.stringify({ seq: before });
+    const { error } = await this.#ask<PurgeAnswer>(`$JS.API.STREAM.PURGE.${this.#name}`, query);
+    if (error !== undefined) throw logUnavailable(error.description ?? 'the stream was not cut');
   }
 
   async #ask<T extends object>(subject: string, query: string): Promise<T> {

@@ -15,19 +15,45 @@ export function logCorrupted(partition: number, sequence: number, what: string):
   );
 }
 
+/** How a stream is not what it was. */
+export type Regression = 'shorter' | 'other-stream' | 'other-record';
+
+/**
+ * A record that a newer version wrote. Nothing is wrong with the log, and this member can do nothing with it.
+ *
+ * @returns `DATA_CORRUPTED`: for this member it is as good as that
+ */
+export function logTooNew(partition: number, sequence: number, what: string): ServiceError {
+  return new ServiceError(
+    'DATA_CORRUPTED',
+    `log of partition ${partition}, record ${sequence}: ${what}. Upgrade this member and start it again; until then it ` +
+      'leaves the partition to the others',
+    { details: { partition, sequence } },
+  );
+}
+
 /**
  * The stream is not the one, or not as long as, what this member has of it.
  *
  * @returns `DATA_CORRUPTED`
  * @see Reliability: R9
  */
-export function logRegressed(partition: number, what: string): ServiceError {
+export function logRegressed(partition: number, regression: Regression, what: string): ServiceError {
   return new ServiceError(
     'DATA_CORRUPTED',
     `log of partition ${partition} went back: ${what}. The partition is in quarantine and nothing was changed: ` +
       'other members may have the missing records; bring back the data of the NATS servers, or export both sides ' +
       'and decide which to keep',
-    { details: { partition } },
+    { details: { partition, regression } },
+  );
+}
+
+/** Whether the stream is only shorter than it was, so that what is missing can be brought back. */
+export function isShorter(error: unknown): boolean {
+  return (
+    error instanceof ServiceError &&
+    error.code === 'DATA_CORRUPTED' &&
+    (error.details as { regression?: Regression } | undefined)?.regression === 'shorter'
   );
 }
 
@@ -42,6 +68,13 @@ export function logTruncated(partition: number, sequence: number, firstSequence:
     'NOT_FOUND',
     `log of partition ${partition} begins at record ${firstSequence}, and ${sequence} is wanted: begin with a snapshot`,
     { details: { partition, firstSequence } },
+  );
+}
+
+/** Whether a log begins behind what was wanted of it, as {@link logTruncated} says. */
+export function isTruncated(error: unknown): boolean {
+  return (
+    error instanceof ServiceError && error.code === 'NOT_FOUND' && error.details?.firstSequence !== undefined
   );
 }
 

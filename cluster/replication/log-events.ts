@@ -10,8 +10,16 @@ export type LogEvent =
   | { readonly kind: 'resolved'; readonly epoch: number; readonly sentAgain: number; readonly tookMs: number }
   /** Another member owns the partition. */
   | { readonly kind: 'fenced'; readonly member: string; readonly epoch: number }
+  /** The log was written and cut by others while this member was away as its owner; it begins with a snapshot. */
+  | { readonly kind: 'left-behind'; readonly cause: unknown }
   /** The stream has no space; so many batches were refused. */
   | { readonly kind: 'storage-full'; readonly batches: number; readonly reason: string }
+  /** The disk of this member takes nothing more of the log, which its durability class asks for: others go on. */
+  | { readonly kind: 'flush-failed'; readonly cause: unknown }
+  /** The shards or the flush journal failed on this member: it lets go of the partition and begins anew; damaged ones are thrown away. */
+  | { readonly kind: 'shards-failed'; readonly isDamaged: boolean; readonly cause: unknown }
+  /** The stream had lost its end, and has it again: this member appended the messages from `first` to `last`. */
+  | { readonly kind: 'reseeded'; readonly first: number; readonly last: number }
   /** The log cannot be trusted; the partition does nothing more. */
   | { readonly kind: 'quarantined'; readonly cause: unknown };
 

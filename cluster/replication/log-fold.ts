@@ -1,6 +1,6 @@
 import { assert } from '#runtime/base/assert.ts';
 import { type Revision, revisionZero } from '#runtime/content/revision.ts';
-import { logCorrupted } from './log-errors.ts';
+import { logCorrupted, logTooNew } from './log-errors.ts';
 import type { StoredMessage } from './log-stream.ts';
 import {
   chainStart,
@@ -99,7 +99,10 @@ export class LogFold {
     const { sequence } = message;
     assert(sequence === this.#state.sequence + 1, `message ${sequence} after ${this.#state.sequence}`);
     const record = decodeRecord(message.bytes);
-    if ('fault' in record) throw this.#corrupted(sequence, record.fault);
+    if ('fault' in record)
+      throw record.isNewer === true
+        ? logTooNew(this.#partition, sequence, record.fault)
+        : this.#corrupted(sequence, record.fault);
     const reason = this.#judge(sequence, record);
     if (reason !== undefined) {
       this.#state = { ...this.#state, sequence };

@@ -1,5 +1,5 @@
 import type { Clock } from '#runtime/base/clock.ts';
-import { logCorrupted, logRegressed, logTruncated } from './log-errors.ts';
+import { logCorrupted, logRegressed, logTooNew, logTruncated } from './log-errors.ts';
 import { type FoldState, foldStart } from './log-fold.ts';
 import type { LogStream } from './log-stream.ts';
 import { decodeOpening, decodeRecord, RecordKind } from './record-format.ts';
@@ -46,9 +46,16 @@ export async function stateAt(
   const message = await stream.fetch(position.sequence);
   if (message === undefined) throw logCorrupted(partition, position.sequence, 'it is missing in the stream');
   const record = decodeRecord(message.bytes);
-  if ('fault' in record) throw logCorrupted(partition, position.sequence, record.fault);
+  if ('fault' in record)
+    throw record.isNewer === true
+      ? logTooNew(partition, position.sequence, record.fault)
+      : logCorrupted(partition, position.sequence, record.fault);
   if (record.epoch !== position.epoch || !record.chain.equals(position.chain))
-    throw logRegressed(partition, `record ${position.sequence} is another than this member has`);
+    throw logRegressed(
+      partition,
+      'other-record',
+      `record ${position.sequence} is another than this member has`,
+    );
   const fold: FoldState = {
     sequence: position.sequence,
     validSequence: position.sequence,

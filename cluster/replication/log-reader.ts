@@ -2,6 +2,7 @@ import { type Clock, sleep } from '#runtime/base/clock.ts';
 import { BatchDecoder, type LogStep } from './batch-decoder.ts';
 import { isUnavailable } from './log-errors.ts';
 import type { LogReport } from './log-events.ts';
+import type { FoldState } from './log-fold.ts';
 import { type LogPosition, positionOf, stateAt } from './log-position.ts';
 import type { LogStream, StoredMessage } from './log-stream.ts';
 import { messagesUpTo, stateReaching } from './stream-checks.ts';
@@ -16,10 +17,15 @@ export type LogNews = Extract<LogStep, { kind: 'batch' | 'opened' | 'closed' }>;
 export interface LogReaderOptions {
   readonly stream: LogStream;
   readonly partition: number;
-  /** What the reader has already; undefined: nothing. */
-  readonly position: LogPosition | undefined;
+  /**
+   * What the reader has already; undefined: nothing. With `receivedMs`, when this process received that record, by
+   * the monotonic clock.
+   */
+  readonly position: (LogPosition & { readonly receivedMs?: number }) | undefined;
   readonly clock: Clock;
   readonly report: LogReport;
+  /** Told of every message, before what it means is told. @param state of the log up to and including it */
+  readonly stored?: (identity: string, message: StoredMessage, state: FoldState) => void;
 }
 
 /**
@@ -69,6 +75,8 @@ export class LogReader {
           const { fold, identity } = await stateAt(stream, partition, position, clock);
           this.#decoder = new BatchDecoder(partition, fold);
           this.#identity = identity;
+          // When somebody else may have received the record says nothing: whoever appended it may have a lease.
+          this.#receivedMs = position?.receivedMs ?? clock.monotonicMs();
           isBegun = true;
         }
         yield* this.#follow(signal);
@@ -91,13 +99,27 @@ export class LogReader {
       const known = { identity: this.#identity, sequence: message.sequence - 1 };
       for await (const skipped of messagesUpTo(stream, partition, next, known, clock))
         yield* this.#take(skipped);
+      yield* this.#takeLive(message);
+    }
+  }
+
+  /** A consumer reads the copy of its own server: what does not verify there the leader may have as it was written. */
+  async *#takeLive(message: StoredMessage): AsyncGenerator<LogNews, void, void> {
+    const { sequence } = this.#decoder.fold.state;
+    try {
       yield* this.#take(message);
+    } catch (error) {
+      if (this.#decoder.fold.state.sequence !== sequence) throw error;
+      const again = await this.#options.stream.fetch(message.sequence);
+      if (again === undefined || again.bytes.equals(message.bytes)) throw error;
+      yield* this.#take(again);
     }
   }
 
   *#take(message: StoredMessage): Generator<LogNews, void, void> {
     this.#receivedMs = this.#options.clock.monotonicMs();
     const step = this.#decoder.take(message);
+    this.#options.stored?.(this.#identity, message, this.#decoder.fold.state);
     if (step.kind === 'void') this.#options.report({ ...step, kind: 'void-record' });
     if (step.kind === 'batch' || step.kind === 'opened' || step.kind === 'closed') yield step;
   }

@@ -25,6 +25,8 @@ export interface StreamState {
   /** The oldest message that is still there; above `lastSequence` when there is none. */
   readonly firstSequence: number;
   readonly lastSequence: number;
+  /** What its messages take on each server, in bytes. */
+  readonly bytes: number;
   /** The server that leads it; a wait counts only as long as one does. */
   readonly leader: string;
 }
@@ -38,6 +40,7 @@ export interface StreamState {
  * 2. An append is stored only directly behind the message with the expected sequence, so at most one append that
  *    expects the same sequence is ever stored.
  * 3. What `append` reports other than `unknown` is true for ever.
+ * 4. What {@link LogStream.truncate} removed stays away, and nothing else ever goes.
  */
 export interface LogStream {
   /** Whether the member is connected; while it is not, nothing is worth trying. */
@@ -74,4 +77,11 @@ export interface LogStream {
    * @throws {ServiceError} `LOG_UNAVAILABLE` when it cannot go on; start again behind the last message
    */
   follow(first: number, signal: AbortSignal): AsyncIterable<StoredMessage>;
+  /**
+   * Removes every message before a sequence, which itself stays. Whoever reads what is gone finds nothing there.
+   *
+   * @param before not above the last sequence
+   * @throws {ServiceError} `LOG_UNAVAILABLE`; it may have happened, and doing it again does no harm
+   */
+  truncate(before: number): Promise<void>;
 }

@@ -1,11 +1,18 @@
 import { assert } from '#runtime/base/assert.ts';
 import { type Clock, sleep } from '#runtime/base/clock.ts';
-import { isUnavailable, logCorrupted, ownedBy } from './log-errors.ts';
+import { isUnavailable, logCorrupted, logRegressed, ownedBy } from './log-errors.ts';
 import type { LogReport } from './log-events.ts';
 import type { JudgedRecord, LogFold } from './log-fold.ts';
 import type { LogStream } from './log-stream.ts';
 import type { Moment } from './read-lease.ts';
-import { encodeOpening, encodeRecord, type Opening, type RecordFields, RecordKind } from './record-format.ts';
+import {
+  decodeRecord,
+  encodeOpening,
+  encodeRecord,
+  type Opening,
+  type RecordFields,
+  RecordKind,
+} from './record-format.ts';
 import { messagesUpTo, stateReaching } from './stream-checks.ts';
 
 /** Time before an attempt is repeated, in milliseconds. */
@@ -27,6 +34,8 @@ export interface UnresolvedWriter {
   oldest(): JudgedRecord | undefined;
   /** The oldest one counts, and the fold is behind it. @param firstSequence of the first record of its batch */
   counts(firstSequence: number): void;
+  /** The stream holds a message, and the fold is behind it. */
+  stored(sequence: number, bytes: Buffer): void;
   /** A number for a record. */
   nextBatch(): number;
   /** An append sent at that moment counts. */
@@ -62,6 +71,11 @@ export async function resolveOutcomes(writer: UnresolvedWriter): Promise<boolean
   for (;;) {
     writer.requireWanted();
     const { sequence } = writer.fold.state;
+    if (!(await isStillEnd(writer))) {
+      await sleep(writer.clock, RETRY_MS);
+      continue;
+    }
+    writer.requireWanted();
     if (reopening?.expected !== sequence) reopening = seal(writer);
     const sent = writer.moment();
     const outcome = await writer.stream.append(sequence, reopening.bytes);
@@ -69,6 +83,7 @@ export async function resolveOutcomes(writer: UnresolvedWriter): Promise<boolean
     if (outcome.kind === 'stored') {
       assert(outcome.sequence === sequence + 1, `stored at ${outcome.sequence}, expected ${sequence + 1}`);
       writer.fold.own(outcome.sequence, reopening.record, writer.opening);
+      writer.stored(outcome.sequence, reopening.bytes);
       writer.renew(sent);
       return true;
     }
@@ -81,6 +96,35 @@ export async function resolveOutcomes(writer: UnresolvedWriter): Promise<boolean
       if (writer.fold.state.sequence > sequence) continue;
     }
     await sleep(writer.clock, RETRY_MS);
+  }
+}
+
+/**
+ * Whether the stream has the very record that the next one is to follow. A stream that lost its end and was written by
+ * others has a record of the same sequence too, and would take one that belongs to another log.
+ *
+ * @returns false when nobody tells at present
+ * @throws {ServiceError} `DATA_CORRUPTED`
+ * @see Reliability: R9
+ */
+async function isStillEnd({ clock, fold, identity, partition, stream }: UnresolvedWriter): Promise<boolean> {
+  const { chain, sequence, validSequence } = fold.state;
+  // One that does not count has no chain to be told by.
+  if (validSequence !== sequence) return true;
+  try {
+    const { firstSequence } = await stateReaching(stream, partition, { identity, sequence }, clock);
+    // Others went on and cut it off: reading on tells.
+    if (firstSequence > sequence) return true;
+    const message = await stream.fetch(sequence);
+    if (message === undefined) return false;
+    const record = decodeRecord(message.bytes);
+    if ('fault' in record) throw logCorrupted(partition, sequence, record.fault);
+    if (record.chain.equals(chain)) return true;
+    const what = `record ${sequence} is another than this member wrote`;
+    throw logRegressed(partition, 'other-record', what);
+  } catch (error) {
+    requireUnavailable(error);
+    return false;
   }
 }
 
@@ -108,6 +152,7 @@ async function readForward(writer: UnresolvedWriter): Promise<void> {
   for await (const message of messagesUpTo(stream, partition, from + 1, known, clock)) {
     writer.requireWanted();
     const step = fold.take(message);
+    writer.stored(message.sequence, message.bytes);
     if (step.kind === 'void') writer.report({ ...step, kind: 'void-record' });
     else if (step.opening !== undefined) requireOwn(writer, step.opening);
     else countOldest(writer, step.sequence, step.firstSequence);

@@ -7,7 +7,8 @@ import { ENTRY_BYTES_MAX, type LogEntry, type LogRecord } from '#runtime/log/log
 import type { Log, PendingRange } from '#runtime/log/ports.ts';
 import { BatchDecoder } from './batch-decoder.ts';
 import { EntryBatch, type BatchPart } from './entry-batch.ts';
-import { isUnavailable, logCorrupted, logUnavailable } from './log-errors.ts';
+import type { DurabilityGate } from './durability-gate.ts';
+import { isTruncated, isUnavailable, logCorrupted, logUnavailable } from './log-errors.ts';
 import type { FoldState, JudgedRecord, LogFold } from './log-fold.ts';
 import type { LogMarks } from './log-marks.ts';
 import { type LogPosition, positionOf } from './log-position.ts';
@@ -35,12 +36,20 @@ const READ_RETRY_MS = 100;
 /** Time `close` gives what is under way, in milliseconds; then its outcome stays unknown. */
 const CLOSE_MS_MAX = 10_000;
 
+/** Of that, for what the stream has and the gate does not let pass: it waits for another member. */
+const CLOSE_UNCONFIRMED_MS_MAX = 2000;
+
+/** Batches, and bytes of them, that wait for the gate at most before nothing more is sent. */
+const UNCONFIRMED_BATCHES_MAX = 1024;
+const UNCONFIRMED_BYTES_MAX = 64 * 1024 * 1024;
+
 /** An append under way. */
 interface Flight {
   readonly batch: EntryBatch;
   /** Whether the batch is complete with it. */
   readonly isLast: boolean;
   readonly record: JudgedRecord;
+  readonly bytes: Buffer;
   /** Sequence of the message it goes behind. */
   readonly expected: number;
   readonly sent: Moment;
@@ -49,10 +58,24 @@ interface Flight {
   outcome: AppendOutcome | undefined;
 }
 
+/** A batch that the stream has, and that is not durable in the class yet. */
+interface Unconfirmed {
+  readonly batch: EntryBatch;
+  readonly firstSequence: number;
+  readonly sequence: number;
+}
+
 /** A batch some of whose records are still to go out. */
 interface Sending {
   readonly batch: EntryBatch;
   readonly parts: Iterator<BatchPart, void, void>;
+}
+
+/** A record the stream holds, and between which moments of this process it came there. */
+export interface NewestStored {
+  readonly sequence: number;
+  readonly sent: Moment;
+  readonly seen: Moment;
 }
 
 /** Where the next append goes. */
@@ -89,6 +112,8 @@ export async function openPartition(options: OpeningOptions): Promise<PartitionL
  *    the stream says what became of everything under way, which it does behind a new epoch of this member (R6).
  * 3. What is rejected with `NOT_OWNER`, `STORAGE_FULL` or `LOG_UNAVAILABLE` is in no reader's log, now and for ever.
  * 4. The state of the fold moves only over records that the stream is known to hold.
+ * 5. With a gate, entries are acknowledged, and can be read, when it has let their record pass; until then their
+ *    record counts, but only its writer knows. A barrier asks the stream alone: it says who owns, not what is durable.
  *
  * Enforcement: test/cluster/replication/partition-log.sim.test.ts, partition-log.nats.test.ts.
  *
@@ -102,6 +127,10 @@ export class PartitionLog implements Log {
   readonly #fold: LogFold;
   readonly #marks: LogMarks;
   readonly #pending: PendingActors;
+  readonly #gate: DurabilityGate | undefined;
+  /** Oldest first. */
+  #unconfirmed: Unconfirmed[] = [];
+  #unconfirmedBytes = 0;
   #lastSequence: number;
   /** Number of the next record; the opening was 0. */
   #nextBatch = 1;
@@ -121,6 +150,7 @@ export class PartitionLog implements Log {
   #ended: ServiceError | undefined;
   #closing: Promise<void> | undefined;
   #quietWaiters: (() => void)[] = [];
+  #newestStored: NewestStored;
 
   /** Use {@link openPartition}. */
   constructor(options: WritingOptions, opened: OpenedPartition) {
@@ -133,6 +163,23 @@ export class PartitionLog implements Log {
     this.#tail = tailOf(opened.fold.state);
     this.lease = new ReadLease(options.clock, options.leaseMs);
     this.lease.renew(opened.sent);
+    this.#newestStored = {
+      sequence: opened.fold.state.sequence,
+      sent: opened.sent,
+      seen: this.lease.moment(),
+    };
+    this.#gate = options.gate;
+    this.#gate?.listen({
+      confirmed: () => this.#confirmed(),
+      failed: (cause) => {
+        if (this.#ended === undefined) this.#stopFlushing(cause);
+      },
+    });
+  }
+
+  /** The newest record of this log that the stream is known to hold. */
+  get newestStored(): NewestStored {
+    return this.#newestStored;
   }
 
   get lastSequence(): number {
@@ -148,6 +195,12 @@ export class PartitionLog implements Log {
     return this.#fold.state.epoch;
   }
 
+  /** Up to where the stream is known, durable in the class or not. */
+  get storedPosition(): LogPosition {
+    const { state } = this.#fold;
+    return { ...positionOf(this.#opened.identity, state), sequence: state.sequence };
+  }
+
   /** Why it takes nothing more: `NOT_OWNER`, `WRITES_STOPPED`, `SHUTTING_DOWN`; undefined while it does. */
   get ended(): ServiceError | undefined {
     return this.#ended;
@@ -159,14 +212,14 @@ export class PartitionLog implements Log {
    */
   get releasedPosition(): LogPosition {
     const { state } = this.#fold;
-    const kept = this.#pending.first ?? state.firstChunk;
+    const kept = this.#pending.first ?? this.#unconfirmed[0]?.firstSequence ?? state.firstChunk;
     const released = kept === undefined ? state : this.#marks.before(kept - 1);
     this.#marks.restart(released);
     return positionOf(this.#opened.identity, released);
   }
 
   append(entry: LogEntry): Promise<number> {
-    const refusal = this.#refusal();
+    const refusal = this.#refusal() ?? this.#gate?.refusal();
     if (refusal !== undefined) return Promise.reject(refusal);
     try {
       const bytes = entrySize(entry);
@@ -195,6 +248,22 @@ export class PartitionLog implements Log {
     const passed = this.#batchFor(0).wait();
     this.#schedule();
     return passed;
+  }
+
+  /**
+   * Appends a record without entries that says something about the log itself.
+   *
+   * @returns its sequence, once the stream has it
+   * @throws {ServiceError} as {@link append}
+   */
+  state(statement: Uint8Array): Promise<number> {
+    const refusal = this.#refusal();
+    if (refusal !== undefined) return Promise.reject(refusal);
+    const batch = new EntryBatch(this.#options.bodyBytesMax ?? BODY_BYTES_MAX, statement);
+    this.#waiting.push(batch);
+    const stated = batch.wait();
+    this.#schedule();
+    return stated;
   }
 
   /** As the port says. While the servers cannot be reached it waits for them. */
@@ -232,6 +301,11 @@ export class PartitionLog implements Log {
 
   pending(): ReadonlyMap<string, PendingRange> {
     return this.#pending.ranges();
+  }
+
+  /** At once under the lease, else by a {@link barrier}. */
+  confirm(): Promise<void> | undefined {
+    return this.lease.isValid() ? undefined : this.barrier().then(() => undefined);
   }
 
   /** Everything acknowledged is as durable as the servers' class makes it. */
@@ -280,7 +354,7 @@ export class PartitionLog implements Log {
 
   #send(): void {
     while (this.#ended === undefined && this.#unresolvedSinceMs === undefined) {
-      if (this.#inFlight.length >= IN_FLIGHT_MAX) return;
+      if (this.#inFlight.length >= IN_FLIGHT_MAX || this.#isGateFull) return;
       this.#sending ??= this.#nextBatchToSend();
       if (this.#sending === undefined) break;
       const { batch, parts } = this.#sending;
@@ -310,6 +384,7 @@ export class PartitionLog implements Log {
       batch,
       isLast,
       record,
+      bytes,
       expected: tail.sequence,
       sent,
       arrival: Promise.resolve(),
@@ -350,6 +425,7 @@ export class PartitionLog implements Log {
       }
       const firstSequence = this.#fold.state.firstChunk ?? head.outcome.sequence;
       this.#fold.own(head.outcome.sequence, head.record);
+      this.#stored(head.outcome.sequence, head.bytes);
       this.#accept(head, firstSequence);
     }
     this.#schedule();
@@ -360,14 +436,44 @@ export class PartitionLog implements Log {
     assert(this.#inFlight.shift() === flight, 'appends are accepted in order');
     this.lease.renew(flight.sent);
     const { state } = this.#fold;
+    this.#newestStored = { sequence: state.sequence, sent: flight.sent, seen: this.lease.moment() };
     this.#marks.add(state);
     if (!flight.isLast) return;
     const { batch } = flight;
-    if (batch.entries > 0) {
-      this.#lastSequence = state.sequence;
-      this.#pending.add(batch.actors, firstSequence, state.sequence);
+    if (batch.entries === 0) {
+      batch.resolve(state.sequence);
+      return;
     }
-    batch.resolve(state.sequence);
+    this.#unconfirmed.push({ batch, firstSequence, sequence: state.sequence });
+    this.#unconfirmedBytes += batch.bytes;
+    this.#confirmed();
+  }
+
+  #stored(sequence: number, bytes: Buffer): void {
+    this.#gate?.stored(this.#opened.identity, { sequence, bytes }, this.#fold.state);
+  }
+
+  /** Acknowledges what is durable in the class. */
+  #confirmed(): void {
+    const confirmed = this.#gate?.confirmed ?? Number.POSITIVE_INFINITY;
+    const wasFull = this.#isGateFull;
+    for (let head = this.#unconfirmed[0]; head !== undefined && head.sequence <= confirmed; ) {
+      const { batch, firstSequence, sequence } = head;
+      this.#unconfirmed.shift();
+      this.#unconfirmedBytes -= batch.bytes;
+      this.#lastSequence = sequence;
+      this.#pending.add(batch.actors, firstSequence, sequence);
+      batch.resolve(sequence);
+      head = this.#unconfirmed[0];
+    }
+    if (wasFull && !this.#isGateFull) this.#schedule();
+    this.#wakeIfQuiet();
+  }
+
+  get #isGateFull(): boolean {
+    return (
+      this.#unconfirmed.length >= UNCONFIRMED_BATCHES_MAX || this.#unconfirmedBytes >= UNCONFIRMED_BYTES_MAX
+    );
   }
 
   /** Finds out what became of everything under way, then goes on. */
@@ -405,6 +511,7 @@ export class PartitionLog implements Log {
       fold: this.#fold,
       oldest: () => this.#inFlight[0]?.record,
       counts: (firstSequence) => this.#accept(this.#inFlight[0] as Flight, firstSequence),
+      stored: (sequence, bytes) => this.#stored(sequence, bytes),
       nextBatch: () => this.#nextBatch++,
       renew: (sent) => this.lease.renew(sent),
       moment: () => this.lease.moment(),
@@ -440,6 +547,12 @@ export class PartitionLog implements Log {
 
   /** Stops for ever. */
   #give(error: unknown): void {
+    if (isTruncated(error)) {
+      // Others wrote behind what is in doubt here, and cut it off: what became of it nobody can find out any more.
+      this.#options.report({ kind: 'left-behind', cause: error });
+      this.#end(new ServiceError('WRITES_STOPPED', 'The log went on without this member.', { cause: error }));
+      return;
+    }
     if (!(error instanceof ServiceError) || error.code !== 'NOT_OWNER') {
       this.#quarantine(error);
       return;
@@ -447,6 +560,14 @@ export class PartitionLog implements Log {
     const { member, epoch } = error.details as { member: string; epoch: number };
     this.#options.report({ kind: 'fenced', member, epoch });
     this.#end(error);
+  }
+
+  /** What is wrong is wrong with this member, not with the log. */
+  #stopFlushing(cause: unknown): void {
+    this.#options.report({ kind: 'flush-failed', cause });
+    const what =
+      'The disk of this member takes nothing more of the log; another member takes the partition over.';
+    this.#end(new ServiceError('WRITES_STOPPED', what, { cause }));
   }
 
   #quarantine(cause: unknown): void {
@@ -466,6 +587,13 @@ export class PartitionLog implements Log {
     this.#ended = error;
     this.lease.drop();
     this.#rejectAll(error);
+    // They are in the log, so this must not be an error that says they are not.
+    const unknown = new ServiceError(
+      'WRITES_STOPPED',
+      'It is not known whether the write is kept: its log ended before a second member had it on its disk.',
+      { cause: error },
+    );
+    for (const { batch } of this.#unconfirmed.splice(0)) batch.reject(unknown);
     this.#wakeIfQuiet();
   }
 
@@ -484,6 +612,11 @@ export class PartitionLog implements Log {
   }
 
   get #isQuiet(): boolean {
+    return this.#isSettled && this.#unconfirmed.length === 0;
+  }
+
+  /** Whether the stream has everything, so that it is known where it ends. */
+  get #isSettled(): boolean {
     const nothingSent = this.#inFlight.length === 0 && this.#unresolvedSinceMs === undefined;
     return nothingSent && this.#sending === undefined && this.#waiting.length === 0;
   }
@@ -494,10 +627,12 @@ export class PartitionLog implements Log {
     await null;
     if (!this.#isQuiet && this.#ended === undefined) {
       const quiet = new Promise<void>((resolve) => this.#quietWaiters.push(resolve));
-      await Promise.race([quiet, sleep(clock, CLOSE_MS_MAX)]);
+      await Promise.race([quiet, sleep(clock, CLOSE_UNCONFIRMED_MS_MAX)]);
+      if (!this.#isSettled)
+        await Promise.race([quiet, sleep(clock, CLOSE_MS_MAX - CLOSE_UNCONFIRMED_MS_MAX)]);
     }
     if (this.#ended !== undefined) return;
-    if (!this.#isQuiet) {
+    if (!this.#isSettled) {
       this.#end(new ServiceError('WRITES_STOPPED', 'The log was closed before the servers answered.'));
       return;
     }

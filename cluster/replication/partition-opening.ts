@@ -3,7 +3,8 @@ import { type Clock, sleep } from '#runtime/base/clock.ts';
 import type { Random } from '#runtime/base/random.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { BatchDecoder, type LogBatch } from './batch-decoder.ts';
-import { isUnavailable, ownedBy } from './log-errors.ts';
+import { type DurabilityGate, isAhead, type ReplicaCheck, type ReplicaPosition } from './durability-gate.ts';
+import { isUnavailable, logRegressed, ownedBy } from './log-errors.ts';
 import type { LogReport } from './log-events.ts';
 import type { LogFold } from './log-fold.ts';
 import { LogMarks } from './log-marks.ts';
@@ -12,7 +13,7 @@ import type { AppendOutcome, LogStream } from './log-stream.ts';
 import { PendingActors } from './pending-actors.ts';
 import type { Moment } from './read-lease.ts';
 import { encodeOpening, encodeRecord, NONCE_BYTES, type Opening, RecordKind } from './record-format.ts';
-import { messagesUpTo, stateReaching } from './stream-checks.ts';
+import { messagesUpTo, REGRESSION_CONFIRM_MS, REGRESSION_POLL_MS, stateReaching } from './stream-checks.ts';
 
 /** Looks at the stream during one lease wait. */
 const LEASE_POLLS = 16;
@@ -42,6 +43,10 @@ export interface OpeningOptions {
   readonly signal?: AbortSignal;
   /** Takes every batch behind the position, in order, before the partition is opened. */
   readonly take?: (batch: LogBatch) => Promise<void> | void;
+  /** What a write waits for besides the stream. */
+  readonly gate?: DurabilityGate;
+  /** Asks the other replicas whether one of them has more than the log. */
+  readonly replicas?: ReplicaCheck;
 }
 
 /** A partition that was just opened. */
@@ -74,14 +79,16 @@ export class PartitionOpening {
   #identity = '';
   #marks: LogMarks;
   #lastSequence = 0;
-  /** When the newest message came to be known here. */
-  #newestMs = 0;
   /** Who led the stream at the last look; undefined when nobody did. */
   #leader: string | undefined;
   /** Of the lease wait, time in which the stream had a leader. */
   #waitedMs = 0;
+  /** Up to when time was looked at for the lease wait, so that none of it counts twice. */
+  #lookedMs = 0;
   /** Epoch at the first look: one that rises from it is somebody who is alive. */
   #firstEpoch: number | undefined;
+  /** A replica that has more than the log, and since when that is so. */
+  #ahead: { readonly position: ReplicaPosition; readonly sinceMs: number } | undefined;
   /** When the first append of the present end went out. */
   #sent: { readonly sequence: number; readonly moment: Moment } | undefined;
 
@@ -110,7 +117,8 @@ export class PartitionOpening {
         if (owner.nonce.equals(this.#opening.nonce)) return this.#opened();
         throw ownedBy(owner.member, state.epoch);
       }
-      if (!(await this.#waitedOut())) continue;
+      // Asked last: what was acknowledged since, and lost, only the newest answers tell.
+      if (!(await this.#waitedOut()) || (await this.#isBehind(await this.#askReplicas()))) continue;
       const outcome = await this.#append();
       if (outcome.kind === 'stored') return this.#opened();
       if (outcome.kind === 'full')
@@ -126,7 +134,7 @@ export class PartitionOpening {
     this.#marks = new LogMarks(fold);
     this.#identity = identity;
     this.#lastSequence = position?.sequence ?? 0;
-    this.#newestMs = position?.receivedMs ?? clock.monotonicMs();
+    this.#lookedMs = position?.receivedMs ?? clock.monotonicMs();
   }
 
   /** Reads to the end of the stream. */
@@ -138,10 +146,11 @@ export class PartitionOpening {
     const known = { identity: this.#identity, sequence: lastSequence };
     for await (const message of messagesUpTo(stream, partition, from.sequence + 1, known, clock)) {
       // Before it is taken: shards may need their time.
-      this.#newestMs = clock.monotonicMs();
+      this.#lookedMs = clock.monotonicMs();
       this.#waitedMs = 0;
       const step = this.#decoder.take(message);
       this.#marks.add(this.#decoder.fold.state);
+      this.#options.gate?.stored(this.#identity, message, this.#decoder.fold.state);
       if (step.kind === 'void') this.#options.report({ ...step, kind: 'void-record' });
       if (step.kind !== 'batch') continue;
       const { batch } = step;
@@ -158,7 +167,6 @@ export class PartitionOpening {
     const { stream, leaseMs, clock } = this.#options;
     const { sequence, epoch, isClosed } = this.#decoder.fold.state;
     if (epoch === 0 || isClosed) return true;
-    let lastMs = this.#newestMs;
     while (this.#waitedMs < leaseMs) {
       await sleep(clock, leaseMs / LEASE_POLLS);
       this.#requireWanted();
@@ -169,9 +177,9 @@ export class PartitionOpening {
       const nowMs = clock.monotonicMs();
       if (state !== undefined && state.lastSequence !== sequence) return false;
       // While servers elect, the owner cannot renew its lease either: that time moves no ownership.
-      if (state !== undefined && state.leader === this.#leader) this.#waitedMs += nowMs - lastMs;
+      if (state !== undefined && state.leader === this.#leader) this.#waitedMs += nowMs - this.#lookedMs;
       this.#leader = state?.leader;
-      lastMs = nowMs;
+      this.#lookedMs = nowMs;
     }
     return true;
   }
@@ -196,7 +204,46 @@ export class PartitionOpening {
     if (outcome.kind !== 'stored') return outcome;
     assert(outcome.sequence === sequence + 1, `stored at ${outcome.sequence}, expected ${sequence + 1}`);
     this.#decoder.fold.own(outcome.sequence, { ...fields, chain: record.chain }, this.#opening);
+    const message = { sequence: outcome.sequence, bytes: record.bytes };
+    this.#options.gate?.stored(this.#identity, message, this.#decoder.fold.state);
     return outcome;
+  }
+
+  #askReplicas(): Promise<readonly ReplicaPosition[]> {
+    const { replicas, signal } = this.#options;
+    if (replicas === undefined) return Promise.resolve([]);
+    return replicas.ask(this.#decoder.fold.state, signal);
+  }
+
+  /**
+   * Whether a replica has more than was read: the log grew since, or it has lost what that one has.
+   *
+   * @throws {ServiceError} `DATA_CORRUPTED` when that lasts
+   * @see Reliability: R5, R9
+   */
+  async #isBehind(told: readonly ReplicaPosition[]): Promise<boolean> {
+    const { clock, partition } = this.#options;
+    const { state } = this.#decoder.fold;
+    const other = told.find(({ identity }) => identity !== this.#identity);
+    if (other !== undefined)
+      throw logRegressed(
+        partition,
+        'other-stream',
+        `its stream is '${this.#identity}', and ${other.member} knows it as '${other.identity}'`,
+      );
+    const nowMs = clock.monotonicMs();
+    if (this.#ahead !== undefined && !isAhead(this.#ahead.position, state)) this.#ahead = undefined;
+    const position = told.find((each) => isAhead(each, state));
+    if (position === undefined) return false;
+    this.#ahead ??= { position, sinceMs: nowMs };
+    if (nowMs - this.#ahead.sinceMs >= REGRESSION_CONFIRM_MS)
+      throw logRegressed(
+        partition,
+        'shorter',
+        `it ends at record ${state.sequence}, and ${position.member} has ${position.sequence}`,
+      );
+    await sleep(clock, REGRESSION_POLL_MS);
+    return true;
   }
 
   #opened(): OpenedPartition {

@@ -6,6 +6,12 @@ import type { Clock } from '#runtime/base/clock.ts';
  */
 const OWNER_SHARE = 0.9;
 
+/**
+ * Wall time that passes beyond monotonic time and ends the lease, in milliseconds: the machine slept, or somebody set
+ * its clock.
+ */
+const SLEEP_MS_MAX = 2_000;
+
 /** The two clocks at one moment. */
 export interface Moment {
   readonly monotonicMs: number;
@@ -41,6 +47,11 @@ export class ReadLease {
     const passedMs = this.#clock.monotonicMs() - renewed.monotonicMs;
     // The monotonic clock stands still while a machine sleeps. Wall time that jumps ahead costs one barrier.
     const wallMs = this.#clock.wallMs() - renewed.wallMs;
+    if (wallMs - passedMs > SLEEP_MS_MAX) {
+      // For good: a clock that is set back afterwards does not undo the sleep.
+      this.drop();
+      return false;
+    }
     return Math.max(passedMs, wallMs) < this.#leaseMs * OWNER_SHARE;
   }
 

@@ -15,12 +15,19 @@ import type { Revision } from '#runtime/content/revision.ts';
  *   every valid record before it.
  * - *batch* is a number its writer never uses twice, so no two records have the same chain, also when the same
  *   entries are appended again.
+ * - A NOOP with a body states something about the log itself (`flush-journal/keepers.ts`); readers that do not know it
+ *   pass over it.
  * - The body of ENTRIES is encoded entries; of CHUNK a part of the encoded entries of a larger batch; of MANIFEST
  *   the length of them all [0] 4 and their CRC32 [4] 4, and it closes the chunks directly before it; of OPEN the
- *   nonce [0] 16, then the member's name in UTF-8; of CLOSE and NOOP it is empty.
+ *   nonce [0] 16, then the member's name in UTF-8; of CLOSE it is empty.
  */
 
-/** The format this version writes. 1: the first. */
+/**
+ * The newest format this version reads and writes. 1: the first.
+ *
+ * A version that brings another one reads all before it, and writes the newest that all members read, see
+ * `commonFormats`.
+ */
 export const RECORD_FORMAT = 1;
 
 /** Length of the header of a record. */
@@ -95,6 +102,8 @@ export interface LogMessageRecord extends RecordFields {
 /** Bytes that are no record of this format. */
 export interface RecordFault {
   readonly fault: string;
+  /** Nothing need be wrong with it: a newer version wrote it. */
+  readonly isNewer?: boolean;
 }
 
 /** @returns the record's bytes, and its chain */
@@ -135,7 +144,8 @@ export function decodeRecord(bytes: Buffer): LogMessageRecord | RecordFault {
   const format = bytes[4] as number;
   // A newer header may be laid out differently, so its checksum says nothing here.
   if (format > RECORD_FORMAT)
-    return { fault: `it has format ${format}, and this version reads ${RECORD_FORMAT}: upgrade this member` };
+    return { fault: `it has format ${format}, and this version reads ${RECORD_FORMAT}`, isNewer: true };
+  if (format === 0) return { fault: 'it has format 0, which no version wrote' };
   if (crc32(bytes.subarray(0, 80)) !== bytes.readUInt32LE(80))
     return { fault: "its header's checksum fails" };
   const kind = bytes[5] as number;

@@ -7,10 +7,10 @@ import type { LogStream, StoredMessage, StreamState } from './log-stream.ts';
  * How long a stream has to look shorter, or another, than it was before that is believed, in milliseconds. A server
  * that was cut off takes itself for the leader for up to ten seconds, and answers with what it had.
  */
-const REGRESSION_CONFIRM_MS = 12_000;
+export const REGRESSION_CONFIRM_MS = 12_000;
 
 /** Time between two looks, in milliseconds. */
-const REGRESSION_POLL_MS = 250;
+export const REGRESSION_POLL_MS = 250;
 
 /**
  * Where the stream stands, once it has at least what is known to be in it.
@@ -33,6 +33,7 @@ export async function stateReaching(
     if (clock.monotonicMs() - startedMs >= REGRESSION_CONFIRM_MS) {
       throw logRegressed(
         partition,
+        isSame ? 'shorter' : 'other-stream',
         isSame
           ? `it ends at record ${state.lastSequence}, and this member has ${known.sequence}`
           : `its stream is '${state.identity}', and this member knows it as '${known.identity}'`,

@@ -3,14 +3,28 @@ import type { Principal } from '#runtime/access/principal.ts';
 import type { ErrorCode } from '#runtime/errors/error-registry.ts';
 import { errorRegistry } from '#runtime/errors/error-registry.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
-import type { IdempotencyKey } from '#runtime/commit/behaviour.ts';
+import type { CallId, IdempotencyKey } from '#runtime/commit/behaviour.ts';
 import { decodeMessage, encodeMessage } from './message-codec.ts';
 
-/** Version of the calls between members; one that is higher is refused, so that a rolling upgrade is noticed. */
+/**
+ * Version of the calls between members. 1: the first.
+ *
+ * A version that brings another one goes on taking the one before it, and makes calls in what all members take, see
+ * `commonFormats`. One that is not taken is refused before anything is done.
+ */
 export const CALL_VERSION = 1;
 
 /** What is asked of the owner of an actor. */
-export type CallKind = 'command' | 'query' | 'create' | 'fork' | 'destroy' | 'exists' | 'names';
+export type CallKind =
+  | 'command'
+  | 'query'
+  /** A query that waits for the log to confirm the owner. */
+  | 'strict-query'
+  | 'create'
+  | 'fork'
+  | 'destroy'
+  | 'exists'
+  | 'names';
 
 /** A call as it travels. */
 export interface Call {
@@ -22,6 +36,10 @@ export interface Call {
   readonly message: unknown;
   readonly principal: Principal;
   readonly idempotency?: IdempotencyKey;
+  /** Names what may have an effect: sent again under the same id it takes effect once. */
+  readonly id?: CallId;
+  /** Whether it was sent before, and what became of that is not known. */
+  readonly isRepeated?: true;
   /** How long the caller still waits, in milliseconds; absent: until it says that it does not. */
   readonly waitMs?: number;
 }
@@ -31,14 +49,17 @@ export function encodeCall(call: Call): Uint8Array {
   return Buffer.from(encodeMessage(call));
 }
 
-/** Decodes a call. @throws {ServiceError} `INTERNAL_SERVER_ERROR` for another version @throws {SyntaxError} when it is none */
+/** Decodes a call. @throws {ServiceError} `MEMBER_VERSIONS_DIFFER` @throws {SyntaxError} when it is none */
 export function decodeCall(bytes: Uint8Array): Call {
   const call = decodeMessage(
     Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString(),
   ) as Call;
   if (call.version !== CALL_VERSION) {
-    const text = `A member of another version made a call of version ${call.version}, this one takes ${CALL_VERSION}`;
-    throw new ServiceError('INTERNAL_SERVER_ERROR', text);
+    throw new ServiceError(
+      'MEMBER_VERSIONS_DIFFER',
+      `A member made a call of version ${call.version} to one that takes ${CALL_VERSION}; nothing was done. Finish ` +
+        'the upgrade, or undo it.',
+    );
   }
   return call;
 }

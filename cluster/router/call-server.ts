@@ -12,6 +12,7 @@ import {
   FRAME_BODY_BYTES_MAX,
   FrameKind,
 } from './call-frames.ts';
+import { CallAssembly } from './call-parts.ts';
 
 /** Between two signs that a call is still being worked on, in milliseconds. */
 export const WORKING_MS = 1000;
@@ -39,9 +40,11 @@ interface Streamed {
 /** A call whose answer is not over. */
 class RunningCall {
   readonly #server: CallServer;
-  readonly #replyTo: string;
+  #replyTo: string;
   /** Where the caller sends what it has to say about this call. */
-  readonly control: string;
+  #control: string;
+  /** How often it was asked. */
+  #deliveries = 1;
   readonly #controller = new AbortController();
   #timer: Timer | undefined;
   #credit = WINDOW_FRAMES;
@@ -50,7 +53,31 @@ class RunningCall {
   constructor(server: CallServer, replyTo: string, control: string) {
     this.#server = server;
     this.#replyTo = replyTo;
-    this.control = control;
+    this.#control = control;
+  }
+
+  get replyTo(): string {
+    return this.#replyTo;
+  }
+
+  get control(): string {
+    return this.#control;
+  }
+
+  /** Rises when the caller asks again; what was told of the answer before is told anew. */
+  get deliveries(): number {
+    return this.#deliveries;
+  }
+
+  /** The caller has heard nothing for long and asks again, with another place for the answer. */
+  redirect(replyTo: string, control: string): void {
+    this.#replyTo = replyTo;
+    this.#control = control;
+    this.#deliveries += 1;
+    this.#credit = WINDOW_FRAMES;
+    this.#timer?.cancel();
+    this.keepSaying();
+    this.#wake?.();
   }
 
   get signal(): AbortSignal {
@@ -71,20 +98,39 @@ class RunningCall {
 
   /** Says from time to time that it is being worked on. */
   keepSaying(): void {
-    this.#server.send(this.#replyTo, encodeFrame(FrameKind.working, false), this.control);
+    this.#server.send(this.#replyTo, encodeFrame(FrameKind.working, false), this.#control);
     this.#timer = this.#server.clock.after(WORKING_MS, () => this.keepSaying());
   }
 
-  /** Sends one frame when there is room for it. */
-  async send(frame: Uint8Array): Promise<void> {
-    while (this.#credit <= 0 && !this.signal.aborted) {
+  /**
+   * Sends one frame when there is room for it.
+   *
+   * @returns false when the caller asked again meanwhile: it was not sent
+   */
+  async send(frame: Uint8Array): Promise<boolean> {
+    const deliveries = this.#deliveries;
+    while (this.#credit <= 0 && !this.signal.aborted && this.#deliveries === deliveries) {
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
       });
     }
     if (this.signal.aborted) throw this.signal.reason;
+    if (this.#deliveries !== deliveries) return false;
     this.#credit -= 1;
-    this.#server.send(this.#replyTo, frame, this.control);
+    this.#server.send(this.#replyTo, frame, this.#control);
+    return true;
+  }
+
+  /** Sends a whole answer; from its beginning when the caller asks again. */
+  async sendAll(answer: unknown): Promise<void> {
+    let isTold = false;
+    while (!isTold) {
+      isTold = true;
+      for (const frame of answerFrames(answer)) {
+        isTold = await this.send(frame);
+        if (!isTold) break;
+      }
+    }
   }
 
   end(): void {
@@ -103,7 +149,10 @@ export class CallServer {
   readonly #connection: NatsConnection;
   readonly #handle: CallHandler;
   readonly #calls: Subscription;
+  readonly #assembly = new CallAssembly();
   readonly #running = new Map<string, RunningCall>();
+  /** Those of {@link #running} that have an id, by it. */
+  readonly #named = new Map<string, RunningCall>();
   readonly #report: (error: unknown) => void;
   readonly #inbox: string;
   readonly #control: Subscription;
@@ -169,8 +218,13 @@ export class CallServer {
     const control = `${this.#inbox}.${(this.#count++).toString(36)}`;
     const running = new RunningCall(this, reply, control);
     let answer: unknown;
+    let name: string | undefined;
     try {
-      const call = decodeCall(message.data);
+      const bytes = this.#assembly.take(reply, message.data, this.clock.monotonicMs());
+      if (bytes === undefined) return;
+      const call = decodeCall(bytes);
+      name = call.id === undefined ? undefined : `${call.id.session} ${call.id.number}`;
+      if (name !== undefined && this.#join(name, reply, control)) return;
       answer = this.#handle(call, this.#callerOf(call, running));
     } catch (error) {
       this.#fail(reply, error, control);
@@ -181,20 +235,32 @@ export class CallServer {
       return;
     }
     this.#running.set(control, running);
+    if (name !== undefined) this.#named.set(name, running);
     running.keepSaying();
-    void this.#finish(running, reply, answer);
+    void this.#finish(running, name, answer);
   }
 
-  async #finish(running: RunningCall, reply: string, pending: unknown): Promise<void> {
+  /** @returns whether the call is one that runs already: it answers to whoever asked last */
+  #join(name: string, reply: string, control: string): boolean {
+    const running = this.#named.get(name);
+    if (running === undefined) return false;
+    this.#running.delete(running.control);
+    this.#running.set(control, running);
+    running.redirect(reply, control);
+    return true;
+  }
+
+  async #finish(running: RunningCall, name: string | undefined, pending: unknown): Promise<void> {
     try {
       const answer = await pending;
       if (isStreamed(answer)) await sendStream(running, answer);
-      else for (const frame of answerFrames(answer)) await running.send(frame);
+      else await running.sendAll(answer);
     } catch (error) {
-      this.#fail(reply, error, running.control);
+      this.#fail(running.replyTo, error, running.control);
     } finally {
       running.end();
       this.#running.delete(running.control);
+      if (name !== undefined) this.#named.delete(name);
     }
   }
 

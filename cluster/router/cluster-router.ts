@@ -1,18 +1,28 @@
 import type { ActorHost } from '#runtime/actor/actor-host.ts';
-import type { ActorId, ActorLifecycle, Delivery, Router } from '#runtime/actor/ports.ts';
+import type { ActorId, ActorLifecycle, Delivery, ReplicaSource, Router } from '#runtime/actor/ports.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
 import { backoffMs } from '#runtime/base/backoff.ts';
 import { type Clock, sleep } from '#runtime/base/clock.ts';
 import type { Random } from '#runtime/base/random.ts';
-import type { Caller } from '#runtime/commit/behaviour.ts';
+import type { Caller, CallId } from '#runtime/commit/behaviour.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { partitionOf } from '#runtime/directory/partition.ts';
+import type { MemberAddress } from '#runtime/directory/ports.ts';
 import type { PartitionLog } from '#cluster/replication/partition-log.ts';
-import { type Call, CALL_VERSION, type CallKind } from './call-frames.ts';
+import type { Call, CallKind } from './call-frames.ts';
+import { CallIds } from './call-ids.ts';
+import { ConsistentReads } from './consistent-reads.ts';
 import type { RemoteCalls } from './remote-calls.ts';
+import { Sending } from './sending.ts';
 
 /** Time somebody waits who says nothing about it, in milliseconds. */
 const WAIT_MS = 30_000;
+
+/** Time without a connection before who asks is told, in milliseconds: the way to another server takes less. */
+const LINK_PATIENCE_MS = 1_500;
+
+/** Time a log that is connected may go on refusing before who asks is told, in milliseconds: its servers may be electing. */
+const LOG_PATIENCE_MS = 5_000;
 
 /** Waits while nobody owns a partition: a hand-over takes less than a second, a failover some. */
 const retry = { firstMs: 20, factor: 1.6, mostMs: 400 } as const;
@@ -29,48 +39,72 @@ export interface ClusterRouterOptions {
   readonly partitions: number;
   /** A partition while it is this member's. */
   readonly local: (partition: number) => LocalPartition | undefined;
+  /** What this member has of a partition, owned or not; `changing` when it is about to have something else. */
+  readonly replica: (partition: number) => ReplicaSource | 'changing' | undefined;
+  /** Whether other members can be asked at present. */
+  readonly isConnected: () => boolean;
   /** Where the owner of a partition takes calls; undefined while none is known or heard of. */
   readonly subjectOf: (partition: number) => string | undefined;
+  /** The owner of a partition for clients, as far as one is known. */
+  readonly ownerOf: (partition: number) => MemberAddress | undefined;
   readonly calls: RemoteCalls;
   readonly clock: Clock;
   readonly random: Random;
 }
 
-/** Whether something can be done once more without doing it twice. */
-type Repeatable = 'always' | 'unless-lost';
+/** Does a call at this member. `repeated` is set when another member may have done it under that id. */
+type Here = (local: LocalPartition, repeated: CallId | undefined) => unknown;
 
 /**
  * Sends messages to actors wherever they live: straight to the host when this member owns their partition, else to
- * whoever does. While nobody owns it, or the owner changes, it waits and tries again within the caller's time, as
- * far as that is safe: what was certainly not done, queries, and commands with an idempotency key.
+ * whoever does. While nobody owns it, or the owner changes, or an answer is lost, it waits and tries again within the
+ * caller's time. What may have an effect goes out under an id of its own, under which owners do it once.
  *
  * Reads are answered under the read lease; where there is none the log is asked first that nobody else owns the
- * partition, and an answer that took longer than the lease is asked for anew.
+ * partition, and an answer that took longer than the lease is asked for anew. Callers may ask for more or for less, see
+ * {@link ConsistentReads}.
  *
  * @see Reliability: G4, G5, R7, R11
+ * @see docs/decisions/0019-ownership-and-calls.md, for what cannot be repeated
  */
 export class ClusterRouter implements Router, ActorLifecycle {
   readonly #options: ClusterRouterOptions;
+  readonly #reads: ConsistentReads;
+  readonly #ids: CallIds;
+  #endMs = Number.POSITIVE_INFINITY;
 
   constructor(options: ClusterRouterOptions) {
     this.#options = options;
+    this.#reads = new ConsistentReads({
+      replica: options.replica,
+      askOwner: (actor, query, caller) => this.#askAgain(actor, query, caller),
+      clock: options.clock,
+    });
+    this.#ids = new CallIds(options.random);
+  }
+
+  /** This member stops: callers are told then, on the monotonic clock, what they would have waited for longer. */
+  endAt(endMs: number): void {
+    this.#endMs = Math.min(this.#endMs, endMs);
+    this.#options.calls.endAt(endMs);
   }
 
   command(actor: ActorId, command: unknown, delivery: Delivery): Promise<unknown> {
     const { caller, idempotency } = delivery;
-    const repeatable = idempotency === undefined ? 'unless-lost' : 'always';
-    const here = (local: LocalPartition): Promise<unknown> => local.host.command(actor, command, delivery);
+    const here: Here = ({ host }, call) =>
+      host.command(actor, command, call === undefined ? delivery : { ...delivery, call });
     const call = { kind: 'command', actor, message: command } as const;
-    return this.#send(
-      { ...call, ...(idempotency === undefined ? {} : { idempotency }) },
-      caller,
-      repeatable,
-      here,
-    );
+    return this.#send({ ...call, ...(idempotency === undefined ? {} : { idempotency }) }, caller, here);
   }
 
   query(actor: ActorId, query: unknown, caller: Caller): unknown {
-    const local = this.#options.local(partitionOf(actor, this.#options.partitions));
+    const partition = partitionOf(actor, this.#options.partitions);
+    if (caller.consistency !== undefined) {
+      return caller.consistency.kind === 'local'
+        ? this.#reads.local(partition, actor, query, caller)
+        : this.#askStrictly(actor, query, caller);
+    }
+    const local = this.#options.local(partition);
     // The hot path: an answer within this turn, under a lease that holds.
     if (local?.log.lease.isValid() === true) {
       // A host that is being closed refuses; the next owner answers.
@@ -105,7 +139,9 @@ export class ClusterRouter implements Router, ActorLifecycle {
 
   /** Source and target are of one repository, hence of one partition. */
   async fork(source: ActorId, target: ActorId): Promise<void> {
-    await this.#lifecycle('fork', target, source, (host) => host.fork(source, target));
+    await this.#lifecycle('fork', target, source, (host, isRepeated) =>
+      forkAt(host, source, target, isRepeated),
+    );
   }
 
   async destroyUnder(owner: string): Promise<void> {
@@ -118,21 +154,27 @@ export class ClusterRouter implements Router, ActorLifecycle {
    * @throws {ServiceError} `NOT_OWNER` when the partition is not this member's, and nothing was done
    */
   handle(call: Call, caller: Caller): unknown {
-    const { actor, message } = call;
+    const { actor, id, message } = call;
     const local = this.#options.local(partitionOfOwner(actor, this.#options.partitions));
     if (local === undefined) throw new ServiceError('NOT_OWNER');
     const { host } = local;
     switch (call.kind) {
       case 'command': {
         const { idempotency } = call;
-        return host.command(actor, message, idempotency === undefined ? { caller } : { caller, idempotency });
+        return host.command(actor, message, {
+          caller,
+          ...(idempotency === undefined ? {} : { idempotency }),
+          ...(id === undefined ? {} : { call: id }),
+        });
       }
       case 'query':
         return this.#queryHere(local, actor, message, caller);
+      case 'strict-query':
+        return this.#queryStrictly(local, actor, message, caller);
       case 'create':
         return host.create(actor);
       case 'fork':
-        return host.fork(message as ActorId, actor);
+        return forkAt(host, message as ActorId, actor, call.isRepeated === true);
       case 'destroy':
         return host.destroyUnder(actor);
       case 'exists':
@@ -146,23 +188,38 @@ export class ClusterRouter implements Router, ActorLifecycle {
     kind: CallKind,
     actor: string,
     message: unknown,
-    here: (host: ActorHost) => unknown,
+    here: (host: ActorHost, isRepeated: boolean) => unknown,
   ): Promise<unknown> {
     const caller = engineCaller(actor.split('/')[0] as string);
-    // Making what is there and removing what is gone changes nothing; a fork that is there is refused.
-    const repeatable = kind === 'fork' ? 'unless-lost' : 'always';
-    return this.#send({ kind, actor, message }, caller, repeatable, (local) => here(local.host));
+    return this.#send({ kind, actor, message }, caller, ({ host }, repeated) =>
+      here(host, repeated !== undefined),
+    );
   }
 
   #askAgain(actor: ActorId, query: unknown, caller: Caller): Promise<unknown> {
     const call = { kind: 'query', actor, message: query } as const;
-    return this.#send(call, caller, 'always', (local) => this.#queryHere(local, actor, query, caller));
+    return this.#send(call, caller, (local) => this.#queryHere(local, actor, query, caller));
+  }
+
+  #askStrictly(actor: ActorId, query: unknown, caller: Caller): Promise<unknown> {
+    const call = { kind: 'strict-query', actor, message: query } as const;
+    return this.#send(call, caller, (local) => this.#queryStrictly(local, actor, query, caller));
+  }
+
+  async #queryStrictly(
+    local: LocalPartition,
+    actor: ActorId,
+    query: unknown,
+    caller: Caller,
+  ): Promise<unknown> {
+    await this.#reads.confirm(local.log, caller.consistency);
+    return local.host.query(actor, query, caller);
   }
 
   #queryHere(local: LocalPartition, actor: ActorId, query: unknown, caller: Caller): unknown {
     const ask = (): unknown => local.host.query(actor, query, caller);
     const again = async (): Promise<unknown> => {
-      await local.log.barrier();
+      await this.#reads.barrier(local.log);
       return this.#queryHere(local, actor, query, caller);
     };
     return local.log.lease.isValid() ? this.#underLease(local, ask, again) : again();
@@ -180,36 +237,63 @@ export class ClusterRouter implements Router, ActorLifecycle {
   }
 
   async #send(
-    what: Omit<Call, 'version' | 'principal' | 'waitMs'>,
+    what: Omit<Call, 'version' | 'principal' | 'waitMs' | 'id' | 'isRepeated'>,
     caller: Caller,
-    repeatable: Repeatable,
-    here: (local: LocalPartition) => unknown,
+    here: Here,
   ): Promise<unknown> {
-    const { partitions, local: localOf, subjectOf, calls, clock, random } = this.#options;
+    const { partitions, local: localOf, subjectOf, isConnected, clock, random } = this.#options;
     const partition = partitionOfOwner(what.actor, partitions);
     const deadlineMs = caller.deadlineMs ?? clock.monotonicMs() + WAIT_MS;
-    for (let retries = 0; ; retries++) {
-      const local = localOf(partition);
-      try {
-        if (local !== undefined) return await here(local);
-        const subject = subjectOf(partition);
-        if (subject !== undefined) {
-          const waitMs = Math.max(0, deadlineMs - clock.monotonicMs());
-          const { principal, signal } = caller;
-          const call: Call = { version: CALL_VERSION, ...what, principal, waitMs };
-          const outcome = await calls.call(subject, call, deadlineMs, signal);
-          if (outcome.kind === 'answered') return outcome.answer;
-          if (outcome.kind === 'lost' && repeatable !== 'always') throw lost();
+    const sending = new Sending(what, caller, deadlineMs, this.#options, this.#ids);
+    let unreachableSinceMs: number | undefined;
+    try {
+      for (let retries = 0; ; retries++) {
+        const local = localOf(partition);
+        try {
+          if (local !== undefined) return await here(local, sending.doubtful);
+          // What is sent now would arrive when nobody waits for it any more.
+          if (!isConnected()) throw new ServiceError('LOG_UNAVAILABLE', unreachable);
+          const subject = subjectOf(partition);
+          if (subject !== undefined) {
+            const outcome = await sending.send(subject);
+            if (outcome.kind === 'answered') return outcome.answer;
+          }
+        } catch (error) {
+          if (!isPassing(error)) throw error;
+          if ((error as ServiceError).code === 'LOG_UNAVAILABLE') {
+            const nowMs = clock.monotonicMs();
+            unreachableSinceMs ??= nowMs;
+            const patienceMs = isConnected() ? LOG_PATIENCE_MS : LINK_PATIENCE_MS;
+            if (nowMs - unreachableSinceMs >= patienceMs)
+              throw sending.doubtful === undefined ? error : lost();
+          } else unreachableSinceMs = undefined;
         }
-      } catch (error) {
-        if (!isPassing(error)) throw error;
+        if (caller.signal?.aborted === true) throw caller.signal.reason;
+        const wait = backoffMs(retry, retries, random);
+        if (clock.monotonicMs() + wait > Math.min(sending.untilMs, this.#endMs))
+          throw this.#unanswered(partition, sending);
+        await sleep(clock, wait);
       }
-      if (caller.signal?.aborted === true) throw caller.signal.reason;
-      const wait = backoffMs(retry, retries, random);
-      if (clock.monotonicMs() + wait > deadlineMs) throw new ServiceError('NOT_OWNER');
-      await sleep(clock, wait);
+    } finally {
+      sending.end();
     }
   }
+
+  #unanswered(partition: number, { doubtful }: Sending): ServiceError {
+    if (doubtful !== undefined) return lost();
+    const owner = this.#options.ownerOf(partition);
+    if (owner === undefined) return new ServiceError('NOT_OWNER', 'Nobody owns this at present; try again.');
+    const { id: member, url } = owner;
+    return new ServiceError('NOT_OWNER', `Member ${member} owns this now; try again.`, {
+      details: { member, url },
+    });
+  }
+}
+
+/** Makes a fork at its owner; one that may have been made before is there, as its name is made for it. */
+async function forkAt(host: ActorHost, source: ActorId, target: ActorId, isRepeated: boolean): Promise<void> {
+  if (isRepeated && host.exists(target)) return;
+  await host.fork(source, target);
 }
 
 /** Also of `{tenant}/{repository}`, which is no actor and owns some. */
@@ -220,6 +304,8 @@ function partitionOfOwner(actor: string, partitions: number): number {
 
 /** Refusals after which nothing was done and another try may meet the new owner, or the log again. */
 const passing: ReadonlySet<string> = new Set(['NOT_OWNER', 'SHUTTING_DOWN', 'LOG_UNAVAILABLE']);
+
+const unreachable = 'This member has no connection to the others; nothing was done, try again.';
 
 function isPassing(error: unknown): boolean {
   return error instanceof ServiceError && passing.has(error.code);
@@ -232,6 +318,6 @@ function isStreamed(answer: unknown): boolean {
 function lost(): ServiceError {
   return new ServiceError(
     'DEADLINE_EXCEEDED',
-    'The owner of this fell silent: whether it was done is not known. Look, or repeat it with the same Idempotency-Key.',
+    'The owner of this fell silent: whether it was done is not known. Look, or send an Idempotency-Key and repeat it.',
   );
 }

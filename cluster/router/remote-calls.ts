@@ -3,6 +3,7 @@ import type { Clock, Timer } from '#runtime/base/clock.ts';
 import { JsonText } from '#runtime/content/json-text.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { type Call, decodeFrame, encodeCall, errorOf, type Frame, FrameKind } from './call-frames.ts';
+import { callMessages } from './call-parts.ts';
 import { CANCEL, TAKEN, WORKING_MS } from './call-server.ts';
 import { decodeMessage } from './message-codec.ts';
 
@@ -210,6 +211,8 @@ class FrameStream implements AsyncIterableIterator<string> {
     if (!this.#isEnded) this.#onReturn();
     this.#isEnded = true;
     this.#pieces = [];
+    // Who asked for the next piece before is told that there is none.
+    this.#wake?.();
     return Promise.resolve({ done: true, value: undefined });
   }
 
@@ -226,6 +229,7 @@ export class RemoteCalls {
   readonly #subscription: Subscription;
   readonly #pending = new Map<string, PendingCall>();
   #count = 0;
+  #endMs = Number.POSITIVE_INFINITY;
   #sweep: Timer | undefined;
 
   constructor(connection: NatsConnection, clock: Clock) {
@@ -251,7 +255,8 @@ export class RemoteCalls {
       const nowMs = this.#clock.monotonicMs();
       this.#pending.set(reply, new PendingCall(subject, this, deadlineMs, nowMs, signal, resolve, reject));
       this.#schedule();
-      this.#connection.publish(subject, encodeCall(call), { reply });
+      for (const message of callMessages(encodeCall(call)))
+        this.#connection.publish(subject, message, { reply });
     });
   }
 
@@ -272,6 +277,11 @@ export class RemoteCalls {
   /** Takes a call off the list: nobody waits for it any more. */
   forget(call: PendingCall): void {
     for (const [reply, pending] of this.#pending) if (pending === call) this.#pending.delete(reply);
+  }
+
+  /** From then on, on the monotonic clock, nobody is there to take an answer: callers are told before. */
+  endAt(endMs: number): void {
+    this.#endMs = Math.min(this.#endMs, endMs);
   }
 
   /** Ends every call with `SHUTTING_DOWN`. */
@@ -300,7 +310,7 @@ export class RemoteCalls {
       this.#sweep = undefined;
       const nowMs = this.#clock.monotonicMs();
       for (const [reply, call] of [...this.#pending]) {
-        if (nowMs > call.deadlineMs) {
+        if (nowMs > Math.min(call.deadlineMs, this.#endMs)) {
           this.#pending.delete(reply);
           call.expire();
         } else if (nowMs - call.heardMs > SILENCE_MS) {

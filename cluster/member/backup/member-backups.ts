@@ -26,6 +26,7 @@ import { requireRepositoryName, requireTenantName } from '#runtime/content/names
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import { errorRegistry } from '#runtime/errors/error-registry.ts';
 import type { Queue } from '#runtime/jobs/ports.ts';
+import type { SpaceGuard } from '#runtime/space/space-gate.ts';
 import type { Log } from '#runtime/telemetry/log-context.ts';
 import { partOf } from '../part-names.ts';
 import { requireEmpty, restoreEverything } from './restore-everything.ts';
@@ -53,6 +54,10 @@ export interface MemberBackupsEnvironment {
   readonly log: Log;
   /** Folder of the backups. */
   readonly folder: string;
+  /** Says whether there is room for another backup; without it there always is. */
+  readonly backupSpace?: SpaceGuard;
+  /** Says whether there is room for what is restored; without it there always is. */
+  readonly space?: SpaceGuard;
   /** Of the product. */
   readonly version: string;
 }
@@ -80,6 +85,7 @@ export class MemberBackups implements Backups {
   async start({ name: given, repository }: NewBackup): Promise<BackupInfo> {
     const { clock, copies, files, kinds, router, version } = this.#environment;
     const name = given === undefined ? this.#newName(repository) : this.#requireName(given);
+    requireRoom(this.#environment.backupSpace);
     const backup: Changing<BackupInfo> = {
       name,
       state: 'running',
@@ -136,6 +142,7 @@ export class MemberBackups implements Backups {
 
   async restore({ backup, repository, target }: NewRestore): Promise<RestoreInfo> {
     const name = this.#requireName(backup);
+    requireRoom(this.#environment.space);
     return await this.#begin(`restore of '${name}'`, async () => {
       const reader = await BackupReader.open(join(this.#folder, name), this.#environment.files);
       const source = sourceIn(reader, repository);
@@ -353,6 +360,12 @@ async function restoreRepository(
     if (isCertain) await discardActors(environment, owner);
     throw error;
   }
+}
+
+/** @throws {ServiceError} `STORAGE_FULL` */
+function requireRoom(guard: SpaceGuard | undefined): void {
+  const refusal = guard?.refusal('grows');
+  if (refusal !== undefined) throw refusal;
 }
 
 /** @throws {ServiceError} `REPOSITORY_NOT_FOUND` */

@@ -1,0 +1,50 @@
+import type { NatsConnection } from '@nats-io/transport-node';
+import type { LoginNews, LoginTurn } from '#runtime/access/login-throttle.ts';
+import { LinkWatch } from '#cluster/nats/link-watch.ts';
+import type { Subjects } from '#cluster/nats/subjects.ts';
+
+/** What became of an attempt, as one character. */
+const turns: ReadonlyMap<string, LoginTurn> = new Map([
+  ['+', 'tried'],
+  ['-', 'succeeded'],
+  ['~', 'unjudged'],
+]);
+
+const signs = new Map([...turns].map(([sign, turn]) => [turn, sign]));
+
+/** A life of a member, what it was, where: 16 hex digits, one of {@link turns}, a SHA-256 in base64url. */
+const messageShape = /^([0-9a-f]{16}) ([-+~])([\w-]{43})$/;
+
+/**
+ * Attempts to log in, told to all members over core NATS: who is connected hears of them, nothing is stored. While
+ * there is no connection nothing is told: what comes minutes late would make somebody wait who need not any more.
+ */
+export class NatsLogins implements LoginNews {
+  readonly #connection: NatsConnection;
+  readonly #link: LinkWatch;
+  readonly #subject: string;
+  readonly #self: string;
+
+  /** @param self this life of the member, 16 hex digits: what it tells comes back to it */
+  constructor(connection: NatsConnection, subjects: Subjects, self: string) {
+    this.#connection = connection;
+    this.#link = new LinkWatch(connection);
+    this.#subject = subjects.logins;
+    this.#self = self;
+  }
+
+  tell(place: string, turn: LoginTurn): void {
+    if (!this.#link.isUp) return;
+    this.#connection.publish(this.#subject, `${this.#self} ${signs.get(turn)}${place}`);
+  }
+
+  listen(hear: (place: string, turn: LoginTurn) => void): void {
+    this.#connection.subscribe(this.#subject, {
+      callback: (error, message) => {
+        const found = error === null ? messageShape.exec(message.string()) : null;
+        if (found === null || found[1] === this.#self) return;
+        hear(found[3] as string, turns.get(found[2] as string) as LoginTurn);
+      },
+    });
+  }
+}

@@ -1,0 +1,100 @@
+import { ServiceError } from '#runtime/errors/service-error.ts';
+
+/** Largest message of a call in bytes: NATS takes a mebibyte at most. */
+const PART_BODY_BYTES_MAX = 512 * 1024;
+
+/** Largest call in bytes; a request a client may send is smaller, whatever its encoding adds. */
+const CALL_BYTES_MAX = 128 * 1024 * 1024;
+
+/** Bytes of all calls that are not whole yet. */
+const PARTIAL_BYTES_MAX = 512 * 1024 * 1024;
+
+/** Time after which a call whose next part does not come is forgotten, in milliseconds: its caller is gone. */
+const PART_MS_MAX = 15_000;
+
+/** What a part begins with; a call that is whole is JSON text. */
+const PART = 1;
+
+const HEAD_BYTES = 2;
+
+/** The messages of one call, in order: the call itself where it fits into one, else its parts. */
+export function callMessages(call: Uint8Array): readonly Uint8Array[] {
+  if (call.length <= PART_BODY_BYTES_MAX) return [call];
+  const messages: Uint8Array[] = [];
+  for (let start = 0; start < call.length; start += PART_BODY_BYTES_MAX) {
+    const body = call.subarray(start, start + PART_BODY_BYTES_MAX);
+    const message = Buffer.allocUnsafe(HEAD_BYTES + body.length);
+    message[0] = PART;
+    message[1] = start + PART_BODY_BYTES_MAX >= call.length ? 1 : 0;
+    message.set(body, HEAD_BYTES);
+    messages.push(message);
+  }
+  return messages;
+}
+
+/** A call of which some parts have come. */
+interface Partial {
+  parts: Uint8Array[];
+  bytes: number;
+  heardMs: number;
+  /** It is too much; what still comes of it is dropped. */
+  isRefused: boolean;
+}
+
+/** Puts calls together that came in parts. NATS keeps the order of what one member sends to another. */
+export class CallAssembly {
+  readonly #partials = new Map<string, Partial>();
+  #bytes = 0;
+
+  /** Bytes of calls that are not whole. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /**
+   * Takes one message.
+   *
+   * @param name of the call: where its answer goes
+   * @param nowMs monotonic
+   * @returns the whole call, undefined while there is more to come
+   * @throws {ServiceError} `OVERLOADED`, `COMMIT_TOO_LARGE`; once for a call
+   */
+  take(name: string, message: Uint8Array, nowMs: number): Uint8Array | undefined {
+    if (message[0] !== PART) return message;
+    this.#sweep(nowMs);
+    const isLast = message[1] === 1;
+    const partial = this.#partials.get(name) ?? { parts: [], bytes: 0, heardMs: nowMs, isRefused: false };
+    this.#partials.set(name, partial);
+    partial.heardMs = nowMs;
+    if (isLast) this.#partials.delete(name);
+    if (partial.isRefused) return undefined;
+    const body = message.subarray(HEAD_BYTES);
+    const isTooLarge = partial.bytes + body.length > CALL_BYTES_MAX;
+    if (isTooLarge || this.#bytes + body.length > PARTIAL_BYTES_MAX) {
+      this.#drop(partial);
+      partial.isRefused = true;
+      throw new ServiceError(isTooLarge ? 'COMMIT_TOO_LARGE' : 'OVERLOADED');
+    }
+    partial.parts.push(body);
+    partial.bytes += body.length;
+    this.#bytes += body.length;
+    if (!isLast) return undefined;
+    const call = Buffer.concat(partial.parts, partial.bytes);
+    this.#drop(partial);
+    return call;
+  }
+
+  #drop(partial: Partial): void {
+    this.#bytes -= partial.bytes;
+    partial.parts = [];
+    partial.bytes = 0;
+  }
+
+  #sweep(nowMs: number): void {
+    for (const [name, partial] of this.#partials) {
+      if (nowMs - partial.heardMs <= PART_MS_MAX) continue;
+      this.#drop(partial);
+      this.#partials.delete(name);
+    }
+  }
+}

@@ -13,8 +13,21 @@ function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** Names whose other spelling is kept; they stand in our code, so there are not many. */
+const SPELLINGS_MAX = 1_024;
+
+const otherSpellings = new Map<string, string>();
+
 /** `upstreamBranch` and `upstream_branch` are the same field, whichever the reader asks for. */
 function otherSpelling(name: string): string {
+  const known = otherSpellings.get(name);
+  if (known !== undefined) return known;
+  const other = respelt(name);
+  if (otherSpellings.size < SPELLINGS_MAX) otherSpellings.set(name, other);
+  return other;
+}
+
+function respelt(name: string): string {
   if (name.includes('_')) return name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
   return name.replace(/[A-Z]/g, (capital) => `_${capital.toLowerCase()}`);
 }
@@ -76,8 +89,10 @@ export class BodyFields {
   #find(name: string, aliases: readonly string[]): unknown {
     // Nearly always it is spelt as documented; finding the other spelling takes longer than all else here.
     if (Object.hasOwn(this.raw, name)) return this.raw[name];
-    for (const candidate of [otherSpelling(name), ...aliases]) {
-      if (Object.hasOwn(this.raw, candidate)) return this.raw[candidate];
+    const other = otherSpelling(name);
+    if (Object.hasOwn(this.raw, other)) return this.raw[other];
+    for (const alias of aliases) {
+      if (Object.hasOwn(this.raw, alias)) return this.raw[alias];
     }
     return undefined;
   }

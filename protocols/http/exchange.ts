@@ -77,6 +77,7 @@ export class HttpExchange<Principal> implements HttpRequest<Principal>, Sweepabl
   corsGrant: CorsGrant = 'none';
   isOpen = true;
   isDetached = false;
+  inFlightAt: number | undefined = undefined;
   /** Whether the handler has been called and has not settled. */
   isHandling = false;
   /** Whether the answer's first byte has been handed over. */

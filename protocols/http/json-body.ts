@@ -220,5 +220,6 @@ export function parseJsonBody(bytes: Buffer, depthMax: number): unknown {
 
 /** Whether a `Content-Type` announces JSON; a missing one counts. */
 export function isJsonContentType(contentType: string | undefined): boolean {
-  return contentType === undefined || /^\s*application\/(?:json|[\w.+-]+\+json)\s*(?:;|$)/i.test(contentType);
+  if (contentType === undefined || contentType === 'application/json') return true;
+  return /^\s*application\/(?:json|[\w.+-]+\+json)\s*(?:;|$)/i.test(contentType);
 }

@@ -6,6 +6,14 @@ export interface CompiledRoute<Principal> {
   readonly route: Route<Principal>;
   /** Names of the pattern's parts in order, as the captures are. */
   readonly names: readonly string[];
+  /** Whether the last of them is a `{name*}`. */
+  readonly hasTail: boolean;
+}
+
+/** The route of a path, with the raw texts of its named parts in order. */
+export interface RouteMatch<Principal> {
+  readonly compiled: CompiledRoute<Principal>;
+  readonly captures: readonly string[];
 }
 
 /** One piece of a pattern. */
@@ -34,6 +42,28 @@ export function parsePattern(pattern: string): readonly PatternPart[] {
   return parts;
 }
 
+/** Paths that are remembered with their routes; a power of two. */
+const RECENT_MAX = 256;
+
+/** Longest path that is remembered, in characters. */
+const RECENT_PATH_LENGTH_MAX = 128;
+
+/** A match with what was asked for. */
+interface Recent<Principal> extends RouteMatch<Principal> {
+  readonly method: string;
+  readonly path: string;
+}
+
+/** Where a path is remembered. Hashing all of it would take as long as finding its route. */
+function recentSlot(path: string): number {
+  const { length } = path;
+  const middle = path.charCodeAt(length >> 1);
+  return (
+    (length + 7 * path.charCodeAt(length - 1) + 31 * path.charCodeAt(length - 3) + 5 * middle) &
+    (RECENT_MAX - 1)
+  );
+}
+
 type MethodTable<Principal> = Map<string, CompiledRoute<Principal>>;
 
 class TrieNode<Principal> {
@@ -48,9 +78,14 @@ class TrieNode<Principal> {
 /**
  * Finds the route of a path in a trie of raw segments. Literal segments win over `{name}`, and `{name}` over
  * `{name*}`; where the better branch has no route for the method, the next one is tried.
+ *
+ * Clients ask for few addresses over and over where it is the body that says what is meant, so the routes of the
+ * latest are remembered. What comes out then are the texts of the first time, which have their hashes. Addresses with
+ * a tail name content, of which there is too much.
  */
 export class PathRouter<Principal> {
   readonly #root = new TrieNode<Principal>();
+  readonly #recent: (Recent<Principal> | undefined)[] = Array.from({ length: RECENT_MAX });
 
   constructor(routes: readonly Route<Principal>[]) {
     for (const route of routes) this.#add(route);
@@ -75,16 +110,24 @@ export class PathRouter<Principal> {
     }
     table ??= node.routes;
     assert(!table.has(route.method), `${route.method} ${route.pattern} is one route`);
-    table.set(route.method, { route, names });
+    table.set(route.method, { route, names, hasTail: table === node.tails });
   }
 
   /**
    * @param path the raw path, beginning with a slash
-   * @param captures receives the raw text of each named part, in order
    * @returns the route, or `undefined` if the path has none for this method
    */
-  match(method: string, path: string, captures: string[]): CompiledRoute<Principal> | undefined {
-    return this.#walk(this.#root, method, path, 0, captures);
+  match(method: string, path: string): RouteMatch<Principal> | undefined {
+    const slot = recentSlot(path);
+    const recent = this.#recent[slot];
+    if (recent !== undefined && recent.path === path && recent.method === method) return recent;
+    const captures: string[] = [];
+    const compiled = this.#walk(this.#root, method, path, 0, captures);
+    if (compiled === undefined) return undefined;
+    if (compiled.hasTail || path.length > RECENT_PATH_LENGTH_MAX) return { compiled, captures };
+    const match = { method, path, compiled, captures };
+    this.#recent[slot] = match;
+    return match;
   }
 
   #walk(

@@ -3,6 +3,9 @@ import { ServiceError } from '#runtime/errors/service-error.ts';
 /** The character uWebSockets.js puts where the request line was not UTF-8. */
 const replacementCharacter = '\uFFFD';
 
+/** What nearly all segments are: nothing in them is to be decoded or refused. */
+const plainSegment = /^[\w-]+$/;
+
 function unreadable(raw: string, why: string): ServiceError {
   return new ServiceError('INVALID_PATH', `The path segment '${raw}' ${why}.`);
 }
@@ -15,6 +18,7 @@ function unreadable(raw: string, why: string): ServiceError {
  * what decodes to `.`, `..` or (without `allowSlash`) holds a slash
  */
 export function decodeSegment(raw: string, options?: { readonly allowSlash?: boolean }): string {
+  if (plainSegment.test(raw)) return raw;
   let text = raw;
   if (raw.includes('%')) {
     try {

@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer';
 import { assert } from '#runtime/base/assert.ts';
 import type { Clock } from '#runtime/base/clock.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';

@@ -78,6 +78,8 @@ export interface Route<Principal> {
   /** Bound of the body in bytes; default is the server's `bodyBytesMax`. */
   readonly bodyBytesMax?: number;
   readonly auth: AuthNeed;
+  /** Whether it changes nothing; default: whether the method is GET. */
+  readonly isRead?: boolean;
   /** Default `standard`. */
   readonly errorShape?: ErrorShape;
   /** Time until the answer must have begun, milliseconds; default is the server's `requestMsMax`. */

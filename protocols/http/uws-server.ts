@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer';
 import { requestHeadBytesMax } from './uws-environment.ts';
 // The order matters: the library reads its settings while it loads.
 import {
@@ -150,7 +151,7 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
       trustForwardedHeaders: options.trustForwardedHeaders ?? false,
       nextRequestId: () => {
         idCount += 1;
-        return `${idPrefix}-${idCount.toString(36)}`;
+        return `${idPrefix}-${idCount}`;
       },
       onOver: (exchange, status) => this.#observe(exchange, status),
       onTimeout: (exchange, error, isBodyLate) => this.#onTimeout(exchange, error, isBodyLate),
@@ -164,7 +165,11 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
   }
 
   #compileUnmatched(shape: ErrorShape): CompiledRoute<Principal> {
-    return { route: unmatchedRoute(this.#router, this.#limits.pathBytesMax, shape), names: [] };
+    return {
+      route: unmatchedRoute(this.#router, this.#limits.pathBytesMax, shape),
+      names: [],
+      hasTail: false,
+    };
   }
 
   #unmatchedFor(path: string): CompiledRoute<Principal> {
@@ -242,10 +247,9 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
   #onRequest(response: UwsResponse, request: UwsRequest): void {
     const method = request.getCaseSensitiveMethod();
     const path = request.getUrl();
-    const captures: string[] = [];
-    const compiled =
+    const match =
       path.length <= this.#limits.pathBytesMax
-        ? this.#router.match(method === 'HEAD' ? 'GET' : method, path, captures)
+        ? this.#router.match(method === 'HEAD' ? 'GET' : method, path)
         : undefined;
     const exchange = new HttpExchange(
       this.#exchangeContext,
@@ -253,8 +257,8 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
       request,
       method,
       path,
-      compiled ?? this.#unmatchedFor(path),
-      captures,
+      match?.compiled ?? this.#unmatchedFor(path),
+      match?.captures ?? [],
     );
     this.#askedMs = exchange.startedMs;
     try {

@@ -16,12 +16,14 @@ import { bodyFields } from '#protocols/http/body-fields.ts';
 import type { HttpReply } from '#protocols/http/route.ts';
 import { bearerToken } from './authenticate.ts';
 import { callerOf, type RestContext, type RestRequest, type RestRoute } from './rest-context.ts';
+import type { MemberStatus } from './system.ts';
 
 /** What logging in works with. */
 export interface AdminAuthContext extends RestContext {
   readonly tokens: AdminTokens;
   readonly hasher: PasswordHasher;
   readonly throttle: LoginThrottle;
+  status(): MemberStatus;
 }
 
 /** Ways to log in, each with the flag an account needs for it. */
@@ -95,6 +97,7 @@ function loginRoute(context: AdminAuthContext): RestRoute {
         401: { description: 'The username or the password is wrong, or the account is deactivated.' },
         403: { description: 'The account may not use this interface.' },
         429: { description: 'Too many failed logins.' },
+        503: { description: 'The accounts cannot be read at present, or the member is starting.' },
       },
     },
     handler: (request) => logIn(context, request),
@@ -109,9 +112,22 @@ async function logIn(context: AdminAuthContext, request: RestRequest): Promise<H
   const tenant = requireTenantName(request.segment('tenant'));
   const place = [`${tenant}/${username}`, request.remoteAddress] as const;
   context.throttle.begin(...place);
-  const account = await findAdmin(context, { type: 'FindAdmin', username }, tenant);
+  // In a cluster that starts for the first time nobody has an account yet.
+  const wasStarting = context.status().state === 'starting';
+  let account: AdminAccount | undefined;
+  try {
+    account = await findAdmin(context, { type: 'FindAdmin', username }, tenant);
+  } catch (error) {
+    context.throttle.unjudged(...place);
+    throw error;
+  }
   const fits = await context.hasher.verify(account?.password_hash, password);
   if (account === undefined || !fits || !account.is_active) {
+    if (wasStarting) {
+      // Whoever repeats it until there is an account does not guess.
+      if (account === undefined) context.throttle.unjudged(...place);
+      throw new ServiceError('SHUTTING_DOWN', 'The member is starting; try again shortly.');
+    }
     throw new ServiceError('UNAUTHORIZED', wrongLogin);
   }
   context.throttle.succeeded(...place);

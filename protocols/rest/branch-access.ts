@@ -7,8 +7,9 @@ import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { HttpReply, ParameterDocs, ReplyHeaders } from '#protocols/http/route.ts';
 import { withLock } from './lock-precondition.ts';
 import type { BranchUse } from './ports.ts';
+import { consistencyOf, MIN_REVISION_HEADER } from './read-consistency.ts';
 import type { FoundBranch, FoundRepository } from './repository-directory.ts';
-import { deliveryOf, type RestContext, type RestRequest } from './rest-context.ts';
+import { callerOf, deliveryOf, type RestContext, type RestRequest } from './rest-context.ts';
 import { afterwards, type Soon } from './soon.ts';
 
 /** Header that names the revision a write made, or the one a read looked at. */
@@ -22,10 +23,10 @@ const readState: ReadBranchState = Object.freeze({ type: 'ReadBranchState' });
 
 /** What the description says of the header that reads accept. */
 export const minRevisionParameter: ParameterDocs = {
-  name: 'X-Svc-Min-Revision',
+  name: MIN_REVISION_HEADER,
   in: 'header',
   description:
-    'A revision the answer must include. One that no clock has reached yet, so that nobody can have written it, is 409 `CONFLICT`.',
+    'A revision of the branch that the answer must include: the `X-Svc-Revision` of a write or of an earlier read. One that no clock has reached yet, so that nobody can have written it, is 409 `CONFLICT`.',
 };
 
 /**
@@ -49,12 +50,14 @@ function lookUp(context: RestContext, request: RestRequest, use: BranchUse): Soo
     request.segment('repo'),
     request.segment('branch', slashAllowed),
     use,
+    consistencyOf(request),
   );
 }
 
 /** The repository of an address, `{repo}` of the route, in the caller's tenant. @throws {ServiceError} `REPOSITORY_NOT_FOUND` */
 export function repositoryOf(context: RestContext, request: RestRequest): Soon<FoundRepository> {
-  return context.directory.repository(request.principal.tenant, request.segment('repo'));
+  const { tenant } = request.principal;
+  return context.directory.repository(tenant, request.segment('repo'), consistencyOf(request));
 }
 
 /** Makes a reply of an answer of the branch. */
@@ -83,20 +86,48 @@ export function askBranch<Answer>(
     const dated = { ...query, at: taggedAt } as BranchQuery;
     return askBranch(context, request, { ...branch, taggedAt: undefined }, dated, caller, toReply, taggedAt);
   }
+  const { seen } = caller.consistency ?? {};
   if (at !== undefined) {
     const headers = { [REVISION_HEADER]: formatRevision(at) };
-    return afterwards(router.query(branch.actor, query, caller), (answer) =>
+    // A replica that has not got so far would take what it lacks for what is not there.
+    return afterwards(router.query(branch.actor, query, behind(caller, seen, at)), (answer) =>
       toReply(answer as Answer, headers),
     );
   }
-  return afterwards(router.query(branch.actor, readState, caller), (state) => {
+  return afterwards(router.query(branch.actor, readState, behind(caller, seen)), (state) => {
     const { head } = state as BranchState;
     requireMinRevision(context, request, head);
     const headers = { [REVISION_HEADER]: head };
-    return afterwards(router.query(branch.actor, query, caller), (answer) =>
+    return afterwards(router.query(branch.actor, query, behind(caller, seen, head)), (answer) =>
       toReply(answer as Answer, headers),
     );
   });
+}
+
+/**
+ * Where a branch stands, at or after the revision the caller has seen.
+ *
+ * @throws {ServiceError} as {@link askBranch}
+ */
+export async function readHead(
+  context: RestContext,
+  request: RestRequest,
+  branch: FoundBranch,
+): Promise<string> {
+  const caller = callerOf(request);
+  const asked = behind(caller, caller.consistency?.seen);
+  const { head } = (await context.router.query(branch.actor, readState, asked)) as BranchState;
+  requireMinRevision(context, request, head);
+  return head;
+}
+
+/** The caller as one that a replica answers only when it has these revisions; the owner has them anyway. */
+function behind(caller: Caller, seen: Revision | undefined, shown?: Revision | string): Caller {
+  if (caller.consistency?.kind !== 'local') return caller;
+  const other = typeof shown === 'string' ? parseRevision(shown) : shown;
+  const least =
+    seen === undefined || (other !== undefined && compareRevisions(other, seen) > 0) ? other : seen;
+  return least === undefined ? caller : { ...caller, minRevision: least };
 }
 
 /**

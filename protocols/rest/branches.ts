@@ -4,9 +4,10 @@ import { formatRevision, parseRevision } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { type BodyFields, bodyFields } from '#protocols/http/body-fields.ts';
 import type { HttpReply, ResponseDocs } from '#protocols/http/route.ts';
-import { sendCommand } from './branch-access.ts';
+import { minRevisionParameter, readHead, sendCommand } from './branch-access.ts';
 import { type BranchInfo, branchInfo, branchInfoSchema, nameSchema, revisionSchema } from './branch-info.ts';
 import type { BranchProvisioning, NewBranch } from './ports.ts';
+import { consistencyOf } from './read-consistency.ts';
 import type { FoundRepository } from './repository-directory.ts';
 import { callerOf, deliveryOf, type RestContext, type RestRequest, type RestRoute } from './rest-context.ts';
 
@@ -50,7 +51,8 @@ export function branchRoutes(context: BranchesContext): readonly RestRoute[] {
 
 /** The repository of an address of the management routes. @throws {ServiceError} `REPOSITORY_NOT_FOUND` */
 export function managedRepository(context: RestContext, request: RestRequest) {
-  return context.directory.repository(request.principal.tenant, request.segment('repo'));
+  const { tenant } = request.principal;
+  return context.directory.repository(tenant, request.segment('repo'), consistencyOf(request));
 }
 
 function branchName(request: RestRequest): string {
@@ -218,12 +220,14 @@ function readRoute(context: BranchesContext): RestRoute {
     docs: {
       summary: 'A branch',
       tag,
+      parameters: [minRevisionParameter],
       responses: { 200: { description: 'The branch.', schema: branchInfoSchema }, 404: missing },
     },
     async handler(request) {
       const repository = await managedRepository(context, request);
       const entry = await requireEntry(context, request, repository);
-      return { status: 200, json: await infoOf(context, request, repository, entry) };
+      const head = await readHead(context, request, context.directory.foundBranch(repository, entry));
+      return { status: 200, json: branchInfo(entry, head) };
     },
   };
 }
@@ -359,12 +363,14 @@ function readHeadRoute(context: BranchesContext): RestRoute {
     docs: {
       summary: 'Where a branch stands',
       tag,
+      parameters: [minRevisionParameter],
       responses: { 200: { description: 'Its head.', schema: headSchema }, 404: missing },
     },
     async handler(request) {
       const repository = await managedRepository(context, request);
       const entry = await requireEntry(context, request, repository);
-      return { status: 200, json: { revision: await headOf(context, request, repository, entry) } };
+      const branch = context.directory.foundBranch(repository, entry);
+      return { status: 200, json: { revision: await readHead(context, request, branch) } };
     },
   };
 }

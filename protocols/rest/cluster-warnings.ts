@@ -16,14 +16,19 @@ const NAMED_PARTITIONS_MAX = 8;
 export const clusterWarningSeverities = Object.freeze({
   'partition-without-owner': 'alarm',
   'partition-quarantined': 'alarm',
+  'partition-stalled': 'alarm',
   'partition-unprotected': 'alarm',
   'partition-short-of-followers': 'notice',
   'follower-behind': 'alarm',
+  'log-cannot-be-cut': 'alarm',
   'member-silent': 'alarm',
   'member-versions-differ': 'notice',
   'durability-weak': 'notice',
   'nats-unreachable': 'alarm',
   'nats-settings': 'notice',
+  'space-low': 'alarm',
+  'space-exhausted': 'alarm',
+  'clock-skew': 'alarm',
 } satisfies Readonly<Record<string, WarningSeverity>>);
 
 /** What is wrong, as a word that stays the same. */
@@ -44,6 +49,7 @@ export function clusterWarnings(overview: ClusterOverview): readonly ClusterWarn
     ...ofMembers(overview),
     ...ofDurability(overview),
     ...ofNatsServers(overview),
+    ...overview.findings.map(({ code, member, message }) => warning(code, `${member}: ${message}`)),
   ];
   return [
     ...found.filter(({ severity }) => severity === 'alarm'),
@@ -70,6 +76,14 @@ function ofPartitions({ followersWanted, members, partitions }: ClusterOverview)
     partitions.filter(({ owner, quarantine }) => owner === undefined && quarantine === undefined),
     'without an owner: requests for them wait or are answered 503',
   );
+  for (const { log, partition } of partitions)
+    if (log?.kept !== undefined)
+      warnings.push(
+        warning(
+          'log-cannot-be-cut',
+          `the log of partition ${partition} has ${Math.floor((100 * log.bytes) / log.bytesMax)} % of its size, and nothing can be cut off: ${log.kept}`,
+        ),
+      );
   for (const { followers, partition } of partitions)
     for (const { member, recordsBehind } of followers)
       if (recordsBehind !== undefined && recordsBehind > RECORDS_BEHIND_MAX)

@@ -1,5 +1,6 @@
 import { policyFor, requireAdministrator } from '#runtime/access/policy.ts';
 import { SYSTEM_TENANT } from '#runtime/access/system-tenant.ts';
+import { bodyFields } from '#protocols/http/body-fields.ts';
 import type { JsonSchema } from '#protocols/http/route.ts';
 import { clusterWarnings, clusterWarningSeverities } from './cluster-warnings.ts';
 import type { ClusterOverview, ClusterStatus, SeenMember, SeenNatsServer, SeenPartition } from './ports.ts';
@@ -43,6 +44,12 @@ const overviewSchema = {
       epoch: { type: ['integer', 'null'] },
       last_sequence: { type: ['integer', 'null'] },
       followers: listOf({ member: text, is_warm: flag, records_behind: { type: ['integer', 'null'] } }),
+      log_bytes: { type: ['integer', 'null'] },
+      log_bytes_max: { type: ['integer', 'null'] },
+      snapshot: {
+        type: ['object', 'null'],
+        properties: { sequence: number, age_seconds: number, bytes: number, member: text },
+      },
     }),
     nats_servers: listOf({
       name: text,
@@ -87,6 +94,35 @@ export function clusterRoutes(context: ClusterContext): readonly RestRoute[] {
         return { status: 200, headers: { 'Cache-Control': 'no-store' }, json: clusterJson(overview) };
       },
     },
+    {
+      method: 'POST',
+      pattern: '/api/management/cluster/snapshots',
+      operationId: 'takeSnapshots',
+      body: 'optional-json',
+      auth: 'required',
+      docs: {
+        summary: 'Take snapshots of partitions',
+        description:
+          'Members take them by themselves as the logs grow. Asked for, one is taken as soon as the member whose turn it is comes to it; the state of the cluster tells which is the newest.',
+        tag: 'System',
+        requestSchema: {
+          type: 'object',
+          properties: { partition: { ...number, description: 'Default: all of them.' } },
+        },
+        responses: {
+          202: { description: 'The members were asked.' },
+          400: { description: 'There is no such partition.' },
+          403: { description: 'The caller is no administrator of the system.' },
+          404: { description: 'A single member has no snapshots.' },
+        },
+      },
+      async handler(request) {
+        requireAdministrator(policyFor(request.principal, SYSTEM_TENANT), request.principal);
+        const fields = request.body === undefined ? undefined : bodyFields(request.body);
+        context.cluster.takeSnapshots(fields?.optionalInteger('partition'));
+        return { status: 202, json: { asked: true } };
+      },
+    },
   ];
 }
 
@@ -119,7 +155,7 @@ function memberJson({ id, url, version, state, isSelf, load }: SeenMember) {
   };
 }
 
-function partitionJson({ partition, owner, lastSequence, followers, quarantine }: SeenPartition) {
+function partitionJson({ partition, owner, lastSequence, followers, log, quarantine }: SeenPartition) {
   return {
     partition,
     state: quarantine !== undefined ? 'quarantined' : owner === undefined ? 'unowned' : 'owned',
@@ -131,6 +167,17 @@ function partitionJson({ partition, owner, lastSequence, followers, quarantine }
       is_warm: isWarm,
       records_behind: recordsBehind ?? null,
     })),
+    log_bytes: log?.bytes ?? null,
+    log_bytes_max: log?.bytesMax ?? null,
+    snapshot:
+      log?.snapshot === undefined
+        ? null
+        : {
+            sequence: log.snapshot.sequence,
+            age_seconds: Math.floor(log.snapshot.ageMs / 1000),
+            bytes: log.snapshot.bytes,
+            member: log.snapshot.member,
+          },
   };
 }
 

@@ -3,6 +3,7 @@ import type { CompareBranch, DiffBranch } from '#actors/branch/messages.ts';
 import type { HttpReply } from '#protocols/http/route.ts';
 import { askBranch, branchOf, minRevisionParameter, replyOf } from './branch-access.ts';
 import { contentSchema } from './content-schemas.ts';
+import { consistencyOf } from './read-consistency.ts';
 import { callerOf, type RestContext, type RestRequest, type RestRoute } from './rest-context.ts';
 
 const tag = 'Branches';
@@ -92,7 +93,12 @@ function conflictsRoute(context: RestContext): RestRoute {
     async handler(request) {
       const branch = await branchOf(context, request);
       const name = request.segment('source', slashAllowed);
-      const { actor, taggedAt } = await context.directory.branchOf(branch.repository, name, 'read');
+      const { actor, taggedAt } = await context.directory.branchOf(
+        branch.repository,
+        name,
+        'read',
+        consistencyOf(request),
+      );
       const sourceAt = taggedAt === undefined ? {} : { sourceAt: taggedAt };
       const query: ListConflicts = { type: 'ListConflicts', source: actor, ...sourceAt };
       return await askBranch<unknown>(context, request, branch, query, callerOf(request), replyOf);
@@ -107,7 +113,8 @@ async function ask(
 ): Promise<HttpReply> {
   const branch = await branchOf(context, request);
   const name = request.segment('base', slashAllowed);
-  const base = await context.directory.branchOf(branch.repository, name, 'read');
+  const consistency = consistencyOf(request);
+  const base = await context.directory.branchOf(branch.repository, name, 'read', consistency);
   const baseAt = base.taggedAt === undefined ? {} : { baseAt: base.taggedAt };
   const query: CompareBranch | DiffBranch = { type, base: base.actor, ...baseAt };
   return await askBranch<unknown>(context, request, branch, query, callerOf(request), replyOf);

@@ -352,6 +352,7 @@ function validateRoute(context: RestContext, family: Family): RestRoute {
     pattern: patternOf(family, '/validate'),
     operationId: `validateAgainst${operation}s`,
     body: 'json',
+    isRead: true,
     auth: 'required',
     docs: {
       summary: 'Run the checks of a write without storing anything',

@@ -1,19 +1,21 @@
 import {
   type AcquireLock,
   type ClaimUnits,
+  LOCK_ANSWER_MS,
   LOCK_NAME_LENGTH_MAX,
   LOCK_TTL_MS_MAX,
   LOCK_TTL_MS_MIN,
   LOCK_WAIT_MS_MAX,
-  type LockGrant,
-  type LockRefused,
   type LocksCommand,
   POOL_UNITS_MAX,
-  type PoolClaim,
 } from '#actors/locks/messages.ts';
+import type { Delivery } from '#runtime/actor/ports.ts';
+import type { Caller } from '#runtime/commit/behaviour.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { type BodyFields, bodyFields } from '#protocols/http/body-fields.ts';
 import type { HttpReply, JsonSchema, ResponseDocs, RouteDocs } from '#protocols/http/route.ts';
+import { acquireReply, claimReply, releaseReply, releaseUnitsReply, renewReply } from './lock-replies.ts';
+import { consistencyOf } from './read-consistency.ts';
 import type { FoundBranch } from './repository-directory.ts';
 import {
   callerOf,
@@ -23,10 +25,7 @@ import {
   type RestRequest,
   type RestRoute,
 } from './rest-context.ts';
-import { afterwards, recovering, type Soon } from './soon.ts';
-
-/** Time an acquire may take beyond the longest wait, in milliseconds: it stands in the mailbox as well. */
-const ANSWER_MS = 30_000;
+import type { Soon } from './soon.ts';
 
 /** What the addresses of locks and inventory begin with. */
 export const locksBase = '/api/{repo}/{branch}';
@@ -87,26 +86,58 @@ export function lockedBranch(context: RestContext, request: RestRequest): Soon<F
     tenant,
     request.segment('repo'),
     request.segment('branch', slashAllowed),
+    consistencyOf(request),
   );
 }
 
-/** Sends a command to the locks of a branch; the first one makes them. */
-function send<Result>(context: RestContext, request: RestRequest, command: LocksCommand): Promise<Result> {
-  const { locks, router } = context;
-  const isWaiting = command.type === 'AcquireLock' && command.waitMs > 0;
+/**
+ * Sends a command to the locks of a branch; the first one makes them.
+ *
+ * @param answer makes the reply of what the command resolves with
+ */
+function send<Result>(
+  context: RestContext,
+  request: RestRequest,
+  command: LocksCommand,
+  answer: (result: Result) => HttpReply,
+): Promise<HttpReply> {
+  const waitMs = command.type === 'AcquireLock' ? command.waitMs : 0;
   // Only who waits is to be noticed going away; a signal is an allocation.
-  const delivery = deliveryOf(request, isWaiting ? callerOf(request) : readerOf(request));
-  const sent = afterwards(lockedBranch(context, request), (branch) =>
-    recovering(
-      () => router.command(branch.locks, command, delivery),
-      async (error) => {
-        if (!(error instanceof ServiceError) || error.code !== 'NOT_FOUND') throw error;
-        await locks.createLocks(branch);
-        return await router.command(branch.locks, command, delivery);
-      },
-    ),
+  const delivery = deliveryOf(
+    request,
+    waitMs > 0 ? waiterOf(request, waitMs, context.locks.stopping) : readerOf(request),
   );
-  return sent as Promise<Result>;
+  const found = lockedBranch(context, request);
+  return found instanceof Promise
+    ? found.then((branch) => sendTo(context, branch, command, delivery, answer))
+    : sendTo(context, found, command, delivery, answer);
+}
+
+function sendTo<Result>(
+  { locks, router }: RestContext,
+  branch: FoundBranch,
+  command: LocksCommand,
+  delivery: Delivery,
+  answer: (result: Result) => HttpReply,
+): Promise<HttpReply> {
+  const sent = router.command(branch.locks, command, delivery) as Promise<Result>;
+  // One step for both outcomes: of these there are as many as requests.
+  return sent.then(answer, async (error: unknown) => {
+    if (!(error instanceof ServiceError) || error.code !== 'NOT_FOUND') throw error;
+    await locks.createLocks(branch);
+    return answer((await router.command(branch.locks, command, delivery)) as Result);
+  });
+}
+
+/**
+ * Whose deadline says when the wait ends, also for a next owner that does not know when it began. It ends as well when
+ * this member stops, wherever the lock is: the connection would be cut before there is an answer.
+ */
+function waiterOf(request: RestRequest, waitMs: number, stopping: AbortSignal): Caller {
+  stopping.throwIfAborted();
+  const caller = callerOf(request);
+  const signal = AbortSignal.any([request.signal, stopping]);
+  return { ...caller, signal, deadlineMs: request.deadlineMs - LOCK_WAIT_MS_MAX + waitMs };
 }
 
 /** What the description says of one of these routes. */
@@ -138,7 +169,7 @@ function acquireRoute(context: RestContext): RestRoute {
     operationId: 'acquireLock',
     body: 'json',
     auth: 'required',
-    requestMsMax: LOCK_WAIT_MS_MAX + ANSWER_MS,
+    requestMsMax: LOCK_WAIT_MS_MAX + LOCK_ANSWER_MS,
     docs: docsOf(
       'Locks',
       {
@@ -177,11 +208,7 @@ function acquireRoute(context: RestContext): RestRoute {
         wait_ms: { type: 'integer', minimum: 0, maximum: LOCK_WAIT_MS_MAX, default: 0 },
       },
     ),
-    async handler(request) {
-      const command = parseAcquire(bodyFields(request.body));
-      const result = await send<LockGrant | LockRefused>(context, request, command);
-      return { status: result.acquired ? 200 : 409, json: result };
-    },
+    handler: (request) => send(context, request, parseAcquire(bodyFields(request.body)), acquireReply),
   };
 }
 
@@ -217,12 +244,11 @@ function releaseRoute(context: RestContext): RestRoute {
       ['key', 'token'],
       { key: lockNameSchema, token: tokenSchema },
     ),
-    async handler(request) {
+    handler(request) {
       const fields = bodyFields(request.body);
       const key = fields.string('key');
-      return okReply(
-        await send(context, request, { type: 'ReleaseLock', key, token: fields.integer('token') }),
-      );
+      const token = fields.integer('token');
+      return send(context, request, { type: 'ReleaseLock', key, token }, releaseReply);
     },
   };
 }
@@ -248,12 +274,12 @@ function renewRoute(context: RestContext): RestRoute {
       ['key', 'token', 'ttl_ms'],
       { key: lockNameSchema, token: tokenSchema, ttl_ms: ttlSchema },
     ),
-    async handler(request) {
+    handler(request) {
       const fields = bodyFields(request.body);
       const key = fields.string('key');
       const token = fields.integer('token');
       const ttlMs = fields.integer('ttl_ms');
-      return okReply(await send(context, request, { type: 'RenewLock', key, token, ttlMs }));
+      return send(context, request, { type: 'RenewLock', key, token, ttlMs }, renewReply);
     },
   };
 }
@@ -288,17 +314,17 @@ function claimRoute(context: RestContext): RestRoute {
       ['pool', 'n', 'capacity'],
       { pool: lockNameSchema, n: unitsSchema, capacity: { ...unitsSchema, minimum: 0 } },
     ),
-    async handler(request) {
-      const fields = bodyFields(request.body);
-      const command: ClaimUnits = {
-        type: 'ClaimUnits',
-        pool: fields.string('pool'),
-        n: fields.integer('n'),
-        capacity: fields.integer('capacity'),
-      };
-      const result = await send<PoolClaim>(context, request, command);
-      return { status: result.claimed ? 200 : 409, json: result };
-    },
+    handler: (request) => send(context, request, parseClaim(bodyFields(request.body)), claimReply),
+  };
+}
+
+/** @throws {ServiceError} `UNPROCESSABLE_BODY` */
+function parseClaim(fields: BodyFields): ClaimUnits {
+  return {
+    type: 'ClaimUnits',
+    pool: fields.string('pool'),
+    n: fields.integer('n'),
+    capacity: fields.integer('capacity'),
   };
 }
 
@@ -326,14 +352,15 @@ function releaseUnitsRoute(context: RestContext): RestRoute {
       ['pool', 'n'],
       { pool: lockNameSchema, n: unitsSchema },
     ),
-    async handler(request) {
+    handler(request) {
       const fields = bodyFields(request.body);
       const pool = fields.string('pool');
-      return okReply(await send(context, request, { type: 'ReleaseUnits', pool, n: fields.integer('n') }));
+      return send(
+        context,
+        request,
+        { type: 'ReleaseUnits', pool, n: fields.integer('n') },
+        releaseUnitsReply,
+      );
     },
   };
-}
-
-function okReply(json: unknown): HttpReply {
-  return { status: 200, json };
 }

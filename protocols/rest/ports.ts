@@ -131,6 +131,8 @@ export interface BuiltInUpgrades {
 export interface LocksProvisioning {
   /** Whether locks and inventory are served at all. */
   readonly isEnabled: boolean;
+  /** Aborted with `SHUTTING_DOWN` when the member stops: whoever waits for a lock has to wait elsewhere. */
+  readonly stopping: AbortSignal;
   /**
    * Makes them when somebody first needs them. Making those that exist changes nothing.
    *
@@ -164,6 +166,28 @@ export interface SeenFollower {
   readonly recordsBehind: number | undefined;
 }
 
+/** The commit log of a partition and its newest snapshot. */
+export interface SeenLog {
+  /** What its messages take on each NATS server. */
+  readonly bytes: number;
+  /** Where it is full. */
+  readonly bytesMax: number;
+  /** What keeps a log that comes near its limit from being cut; undefined where nothing does. */
+  readonly kept: string | undefined;
+  readonly snapshot:
+    | {
+        /** Newest record it is sure to have. */
+        readonly sequence: number;
+        /** Time since it was taken, in milliseconds. */
+        readonly ageMs: number;
+        /** Of all its files. */
+        readonly bytes: number;
+        /** Who took it. */
+        readonly member: string;
+      }
+    | undefined;
+}
+
 /** A partition: its log, and who has it. */
 export interface SeenPartition {
   /** From 0. */
@@ -176,6 +200,8 @@ export interface SeenPartition {
   readonly followers: readonly SeenFollower[];
   /** Why nothing is written to it until an operator decides; undefined where nothing is wrong. */
   readonly quarantine: string | undefined;
+  /** Undefined where there is none, or it cannot be found out in time. */
+  readonly log: SeenLog | undefined;
 }
 
 /** A NATS server. */
@@ -186,6 +212,21 @@ export interface SeenNatsServer {
   readonly isReachable: boolean;
   /** Whether it flushes before it acknowledges; undefined where its monitoring page is not configured. */
   readonly syncsAlways: boolean | undefined;
+}
+
+/** What a member finds wrong with itself and its surroundings; the codes are among those of the warnings. */
+export type MemberFindingCode = 'space-low' | 'space-exhausted' | 'clock-skew' | 'partition-stalled';
+
+/** Something a member tells of itself. */
+export interface MemberFinding {
+  readonly code: MemberFindingCode;
+  /** For people, with names and numbers. */
+  readonly message: string;
+}
+
+/** A finding and who tells it. */
+export interface SeenFinding extends MemberFinding {
+  readonly member: string;
 }
 
 /** The cluster as one member sees it; facts only, what is wrong with them is concluded by the reader. */
@@ -205,6 +246,8 @@ export interface ClusterOverview {
   readonly natsServers: readonly SeenNatsServer[];
   /** What is to be said of the settings of the NATS servers, a sentence each. */
   readonly natsRemarks: readonly string[];
+  /** What the members that answered in time find wrong with themselves. */
+  readonly findings: readonly SeenFinding[];
 }
 
 /** What an operator wants to know of the cluster. Implemented by the process that is a member of it. */
@@ -216,6 +259,13 @@ export interface ClusterStatus {
    * @param signal ends asking others
    */
   read(signal: AbortSignal): Promise<ClusterOverview>;
+  /**
+   * Asks for snapshots. They are taken some time later, as {@link ClusterStatus.read} tells.
+   *
+   * @param partition undefined: of every partition
+   * @throws {ServiceError} `NOT_FOUND` where there are none, `VALIDATION_FAILED` for no such partition
+   */
+  takeSnapshots(partition: number | undefined): void;
 }
 
 /** Something a member lacks, so that another one serves better. */

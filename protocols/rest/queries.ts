@@ -76,6 +76,7 @@ function queryRoute(context: RestContext, place: QueryPlace): RestRoute {
     pattern: `${place.prefix}/query`,
     operationId: `queryNodes${place.suffix}`,
     body: 'json',
+    isRead: true,
     auth: 'optional',
     errorShape: 'query',
     docs: {
@@ -106,6 +107,7 @@ function dslRoute(context: RestContext, place: QueryPlace): RestRoute {
     pattern: `${place.prefix}/query/dsl`,
     operationId: `queryNodesByDsl${place.suffix}`,
     body: 'optional-json',
+    isRead: true,
     auth: 'optional',
     errorShape: 'query',
     docs: {

@@ -10,6 +10,7 @@ import { ServiceError } from '#runtime/errors/service-error.ts';
 import { bodyFields } from '#protocols/http/body-fields.ts';
 import { repositoryOf } from './branch-access.ts';
 import type { Provisioning } from './ports.ts';
+import { consistencyOf } from './read-consistency.ts';
 import {
   readRepositoryState,
   repositoryInfo,
@@ -54,7 +55,8 @@ export function repositoryRoutes(context: RepositoriesContext): readonly RestRou
 }
 
 async function stateOf(context: RestContext, request: RestRequest, name: string): Promise<RepositoryState> {
-  const repository = await context.directory.repository(request.principal.tenant, name);
+  const { tenant } = request.principal;
+  const repository = await context.directory.repository(tenant, name, consistencyOf(request));
   return await readRepositoryState(context, request, repository);
 }
 

@@ -3,6 +3,7 @@ import type { RepositoryEntry } from '#actors/tenant/messages.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
 import type { ActorId, Router } from '#runtime/actor/ports.ts';
+import type { ReadConsistency } from '#runtime/commit/behaviour.ts';
 import { parseRevision, type Revision } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { BranchUse, BuiltInUpgrades } from './ports.ts';
@@ -37,7 +38,7 @@ export interface FoundBranch {
  * request: they keep them decoded in memory, and what was deleted is gone at once.
  *
  * A repository or branch that is used for the first time after an upgrade of the server receives the built-ins
- * of the new version before it is handed out.
+ * of the new version before it is handed out, unless it is read as this member has it (`local`).
  */
 export class RepositoryDirectory {
   readonly #router: Router;
@@ -55,14 +56,17 @@ export class RepositoryDirectory {
   }
 
   /** @throws {ServiceError} `REPOSITORY_NOT_FOUND`, also for an unknown tenant */
-  repository(tenant: string, name: string): Soon<FoundRepository> {
-    const entry = this.#ask(this.#tenantActor(tenant), { type: 'FindRepository', repositoryId: name });
+  repository(tenant: string, name: string, consistency?: ReadConsistency): Soon<FoundRepository> {
+    const query = { type: 'FindRepository', repositoryId: name };
+    const entry = this.#find(this.#tenantActor(tenant), query, consistency);
     return afterwards(entry as Soon<RepositoryEntry | undefined>, (known) => {
       if (known === undefined) {
         throw new ServiceError('REPOSITORY_NOT_FOUND', `Repository '${name}' not found`);
       }
       const found = this.#foundRepository(tenant, known);
-      return afterwards(this.#upgrades.repository(found.actor), () => found);
+      // Whoever takes what is here does not wait for what is written elsewhere.
+      if (consistency?.kind === 'local') return found;
+      return this.#upgrades.repository(found.actor)?.then(() => found) ?? found;
     });
   }
 
@@ -72,18 +76,30 @@ export class RepositoryDirectory {
    * @throws {ServiceError} `REPOSITORY_NOT_FOUND`, `BRANCH_NOT_FOUND`; `READ_ONLY_REVISION` for a tag that is to be
    *   written to
    */
-  branch(tenant: string, repositoryName: string, name: string, use: BranchUse): Soon<FoundBranch> {
-    return afterwards(this.repository(tenant, repositoryName), (repository) =>
-      this.branchOf(repository, name, use),
+  branch(
+    tenant: string,
+    repositoryName: string,
+    name: string,
+    use: BranchUse,
+    consistency?: ReadConsistency,
+  ): Soon<FoundBranch> {
+    return afterwards(this.repository(tenant, repositoryName, consistency), (repository) =>
+      this.branchOf(repository, name, use, consistency),
     );
   }
 
   /** As {@link RepositoryDirectory.branch}, in a repository. @throws {ServiceError} `BRANCH_NOT_FOUND`, `READ_ONLY_REVISION` */
-  branchOf(repository: FoundRepository, name: string, use: BranchUse): Soon<FoundBranch> {
-    const entry = this.#ask(repository.actor, { type: 'FindBranch', name });
+  branchOf(
+    repository: FoundRepository,
+    name: string,
+    use: BranchUse,
+    consistency?: ReadConsistency,
+  ): Soon<FoundBranch> {
+    const entry = this.#ask(repository.actor, { type: 'FindBranch', name }, consistency);
     return afterwards(entry as Soon<BranchEntry | undefined>, (known) => {
-      if (known === undefined) return this.#tagged(repository, name, use);
+      if (known === undefined) return this.#tagged(repository, name, use, consistency);
       const found = this.foundBranch(repository, known);
+      if (consistency?.kind === 'local') return found;
       return afterwards(this.#upgrades.branch(repository.actor, found.actor, use), () => found);
     });
   }
@@ -94,13 +110,29 @@ export class RepositoryDirectory {
    *
    * @throws {ServiceError} `REPOSITORY_NOT_FOUND`, `BRANCH_NOT_FOUND`; `READ_ONLY_REVISION` for a tag
    */
-  besideContent(tenant: string, repositoryName: string, name: string): Soon<FoundBranch> {
-    return afterwards(this.repository(tenant, repositoryName), (repository) => {
-      const entry = this.#ask(repository.actor, { type: 'FindBranch', name });
-      return afterwards(entry as Soon<BranchEntry | undefined>, (known) =>
-        known === undefined ? this.#tagged(repository, name, 'write') : this.foundBranch(repository, known),
-      );
-    });
+  besideContent(
+    tenant: string,
+    repositoryName: string,
+    name: string,
+    consistency?: ReadConsistency,
+  ): Soon<FoundBranch> {
+    const repository = this.repository(tenant, repositoryName, consistency);
+    return repository instanceof Promise
+      ? repository.then((found) => this.#besideContentOf(found, name, consistency))
+      : this.#besideContentOf(repository, name, consistency);
+  }
+
+  #besideContentOf(
+    repository: FoundRepository,
+    name: string,
+    consistency: ReadConsistency | undefined,
+  ): Soon<FoundBranch> {
+    const entry = this.#ask(repository.actor, { type: 'FindBranch', name }, consistency);
+    return afterwards(entry as Soon<BranchEntry | undefined>, (known) =>
+      known === undefined
+        ? this.#tagged(repository, name, 'write', consistency)
+        : this.foundBranch(repository, known),
+    );
   }
 
   /** The branch of an entry that was looked up. It is not touched, so that one that was made empty stays so. */
@@ -112,10 +144,19 @@ export class RepositoryDirectory {
     return found;
   }
 
-  #tagged(repository: FoundRepository, name: string, use: BranchUse): Soon<FoundBranch> {
-    const entry = this.#ask(repository.actor, { type: 'FindTag', name });
+  #tagged(
+    repository: FoundRepository,
+    name: string,
+    use: BranchUse,
+    consistency: ReadConsistency | undefined,
+  ): Soon<FoundBranch> {
+    const entry = this.#ask(repository.actor, { type: 'FindTag', name }, consistency);
     return afterwards(entry as Soon<TagEntry | undefined>, (tag) => {
-      if (tag === undefined) throw branchNotFound(name);
+      if (tag === undefined) {
+        // Of a branch where somebody has seen a revision the replica has only not read yet.
+        if (hasSeen(consistency)) return this.branchOf(repository, name, use);
+        throw branchNotFound(name);
+      }
       if (use === 'write') {
         throw new ServiceError('READ_ONLY_REVISION', `'${name}' is a tag; write to a branch`);
       }
@@ -145,19 +186,28 @@ export class RepositoryDirectory {
     return found;
   }
 
+  /** As {@link RepositoryDirectory.#ask}; what somebody has seen a revision of is known to the owner at least. */
+  #find(actor: ActorId, query: unknown, consistency: ReadConsistency | undefined): unknown {
+    const entry = this.#ask(actor, query, consistency) as Soon<unknown>;
+    if (!hasSeen(consistency)) return entry;
+    return afterwards(entry, (known) => known ?? this.#ask(actor, query, undefined));
+  }
+
   /** An actor that does not exist knows no names. */
-  #ask(actor: ActorId, query: unknown): unknown {
-    const missing = (error: unknown): undefined => {
-      if (error instanceof ServiceError && error.code === 'NOT_FOUND') return undefined;
-      throw error;
-    };
+  #ask(actor: ActorId, query: unknown, consistency: ReadConsistency | undefined): unknown {
     try {
-      const answer = this.#router.query(actor, query, this.#engine);
-      return answer instanceof Promise ? answer.catch(missing) : answer;
+      const caller = consistency === undefined ? this.#engine : { ...this.#engine, consistency };
+      const answer = this.#router.query(actor, query, caller);
+      return answer instanceof Promise ? answer.catch(nothingWhereMissing) : answer;
     } catch (error) {
-      return missing(error);
+      return nothingWhereMissing(error);
     }
   }
+}
+
+/** Whether a replica is asked that may lack what the caller has seen. */
+function hasSeen(consistency: ReadConsistency | undefined): boolean {
+  return consistency?.kind === 'local' && consistency.seen !== undefined;
 }
 
 /** @param name what it was asked for by: its own, or that of a tag */
@@ -176,4 +226,9 @@ function addressOf(
 
 function branchNotFound(name: string): ServiceError {
   return new ServiceError('BRANCH_NOT_FOUND', `Branch '${name}' not found`);
+}
+
+function nothingWhereMissing(error: unknown): undefined {
+  if (error instanceof ServiceError && error.code === 'NOT_FOUND') return undefined;
+  throw error;
 }

@@ -7,6 +7,7 @@ import type { Caller, IdempotencyKey } from '#runtime/commit/behaviour.ts';
 import { invalid } from '#runtime/errors/service-error.ts';
 import type { HttpRequest, Route } from '#protocols/http/route.ts';
 import type { LocksProvisioning } from './ports.ts';
+import { consistencyOf } from './read-consistency.ts';
 import type { RepositoryDirectory } from './repository-directory.ts';
 
 /** What every REST route works with. */
@@ -29,16 +30,26 @@ const keyShape = /^[\x20-\x7e]{1,255}$/;
 /**
  * Who asks, for a read that answers within the present turn: without an abort signal, which costs an
  * allocation and could not fire in time.
+ *
+ * @throws {ServiceError} `VALIDATION_FAILED` for an unknown `X-Svc-Consistency`
  */
 export function readerOf(request: RestRequest): Caller {
   const { principal, deadlineMs } = request;
-  return { principal, policy: policyFor(principal, principal.tenant), deadlineMs };
+  const policy = policyFor(principal, principal.tenant);
+  const consistency = consistencyOf(request);
+  return consistency === undefined
+    ? { principal, policy, deadlineMs }
+    : { principal, policy, deadlineMs, consistency };
 }
 
-/** Who asks, for work that may outlast the caller's patience. */
+/** Who asks, for work that may outlast the caller's patience. @throws {ServiceError} as {@link readerOf} */
 export function callerOf(request: RestRequest): Caller {
   const { principal, deadlineMs, signal } = request;
-  return { principal, policy: policyFor(principal, principal.tenant), deadlineMs, signal };
+  const policy = policyFor(principal, principal.tenant);
+  const consistency = consistencyOf(request);
+  return consistency === undefined
+    ? { principal, policy, deadlineMs, signal }
+    : { principal, policy, deadlineMs, signal, consistency };
 }
 
 /**

@@ -1,9 +1,11 @@
 import type { ListRevisions, ReadRevision, ReadRevisionChanges } from '#actors/branch/messages.ts';
 import { compareRevisions, parseRevision } from '#runtime/content/revision.ts';
+import type { Caller } from '#runtime/commit/behaviour.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { HttpReply, ParameterDocs } from '#protocols/http/route.ts';
 import { askBranch, replyOf, repositoryOf } from './branch-access.ts';
 import { contentList, contentSchema } from './content-schemas.ts';
+import { consistencyOf } from './read-consistency.ts';
 import { clampedInteger } from './read-parameters.ts';
 import type { FoundBranch, FoundRepository } from './repository-directory.ts';
 import { readRepositoryState } from './repository-info.ts';
@@ -80,7 +82,7 @@ async function listRevisions(context: RestContext, request: RestRequest): Promis
   const repository = await repositoryOf(context, request);
   const name =
     askedBranch(request) ?? (await readRepositoryState(context, request, repository)).defaultBranch;
-  const branch = await context.directory.branchOf(repository, name, 'read');
+  const branch = await context.directory.branchOf(repository, name, 'read', consistencyOf(request));
   return await askBranch<unknown>(context, request, branch, query, callerOf(request), replyOf);
 }
 
@@ -134,10 +136,17 @@ async function findRevision(
   const text = request.segment('revision');
   const query: ReadRevision | ReadRevisionChanges = { type, revision: parseRevision(text) };
   const repository = await repositoryOf(context, request);
-  for (const name of await candidates(context, request, repository)) {
-    const branch = await context.directory.branchOf(repository, name, 'read');
-    const found = await askOne(context, request, branch, query);
-    if (found !== undefined) return found;
+  const asked = callerOf(request);
+  const { consistency, ...atOwner } = asked;
+  const names = await candidates(context, request, repository);
+  // Whoever names a revision has seen it: a replica that does not know it has not got so far.
+  const callers: readonly Caller[] = consistency?.kind === 'local' ? [asked, atOwner] : [asked];
+  for (const caller of callers) {
+    for (const name of names) {
+      const branch = await context.directory.branchOf(repository, name, 'read', caller.consistency);
+      const found = await askOne(context, branch, query, caller);
+      if (found !== undefined) return found;
+    }
   }
   throw new ServiceError('REVISION_NOT_FOUND', `Revision '${text}' not found`);
 }
@@ -156,13 +165,13 @@ async function candidates(
 /** @returns undefined when this branch does not have the revision */
 async function askOne(
   context: RestContext,
-  request: RestRequest,
   branch: FoundBranch,
   query: ReadRevision | ReadRevisionChanges,
+  caller: Caller,
 ): Promise<HttpReply | undefined> {
   // What came after a tag is not part of what it names.
   if (branch.taggedAt !== undefined && compareRevisions(query.revision, branch.taggedAt) > 0)
     return undefined;
-  const answer: unknown = await context.router.query(branch.actor, query, callerOf(request));
+  const answer: unknown = await context.router.query(branch.actor, query, caller);
   return answer === undefined ? undefined : replyOf(answer, {});
 }

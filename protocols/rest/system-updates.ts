@@ -70,7 +70,7 @@ async function pendingUpdates(
   });
   const { branches } = await readRepositoryState(context, request, repository);
   for (const name of branches) {
-    const { actor } = await context.directory.branchOf(repository, name, 'read');
+    const { actor } = await context.directory.branchOf(repository, name, 'read', caller.consistency);
     const state: ReadBranchState = { type: 'ReadBranchState' };
     const { builtInsPending } = (await ask(actor, state)) as BranchState;
     if (!builtInsPending) continue;

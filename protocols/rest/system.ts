@@ -103,9 +103,11 @@ function readyRoute(context: SystemContext): RestRoute {
     },
     handler() {
       const status = context.status();
+      const isReady = status.state === 'ready' && status.missing.length === 0;
+      const headers = { 'Cache-Control': 'no-store' };
       return {
-        status: status.state === 'ready' && status.missing.length === 0 ? 200 : 503,
-        headers: { 'Cache-Control': 'no-store' },
+        status: isReady ? 200 : 503,
+        headers: isReady ? headers : { ...headers, 'Retry-After': '1' },
         json: status,
       };
     },

@@ -1,9 +1,11 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
+import { clusterTests } from '#test/parity/left-out.ts';
 
 /**
- * Two projects: `fast` for every change, `slow` (crash loops, long simulations, big trees) for CI and before a
- * release. Results are written for the requirements gate, one file per project.
+ * Three projects: `fast` for every change, `slow` (crash loops, long simulations, big trees) for CI and before a
+ * release, and `cluster`: the tests of the interface once more, each server being three members of a cluster that take
+ * turns. Results are written for the requirements gate, one file per project.
  */
 const shared = {
   pool: 'forks',
@@ -32,6 +34,17 @@ export default defineConfig({
           name: 'slow',
           include: ['test/**/*.slow.test.ts'],
           testTimeout: 300_000,
+          hookTimeout: 120_000,
+        },
+      },
+      {
+        test: {
+          ...shared,
+          name: 'cluster',
+          include: [...clusterTests()],
+          globalSetup: ['test/parity/nats-for-all.ts'],
+          setupFiles: ['test/parity/skip-left-out.ts'],
+          testTimeout: 120_000,
           hookTimeout: 120_000,
         },
       },

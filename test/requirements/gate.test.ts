@@ -205,6 +205,23 @@ describe('the requirements gate counts', () => {
     expect(output.split('\n').at(-1)).toBe('1 passed, 0 failed');
   });
 
+  it('a run against a cluster besides the other one, so that neither hides a failure of the other', () => {
+    const name = '/repo/nodes.test.ts';
+    for (const [alone, clustered] of [
+      ['failed', 'passed'],
+      ['passed', 'failed'],
+    ] as const) {
+      writeResults('fast', [[`answers [${one}]`, alone]], { name, startTime: 1_000 });
+      writeResults('cluster', [[`answers [${one}]`, clustered]], { name, startTime: 2_000 });
+      const { exitCode, output } = gate([row(one, 'verified')]);
+      expect(exitCode).toBe(1);
+      expect(output.split('\n').at(-1)).toBe('1 passed, 1 failed');
+    }
+    writeResults('fast', [[`answers [${one}]`, 'passed']], { name, startTime: 1_000 });
+    writeResults('cluster', [[`answers [${one}]`, 'skipped']], { name, startTime: 2_000 });
+    expect(gate([row(one, 'verified')]).exitCode).toBe(0);
+  });
+
   it('a test file that failed outside of a test as one failure, and names it', () => {
     writeResults('broken', [['never ran', 'skipped']], { status: 'failed' });
     const { output } = gate([row(one, 'planned')]);

@@ -56,7 +56,8 @@ function outcomeOf(status: string): TestOutcome['outcome'] {
  * Reads every `*.json` file of a folder as a result of vitest's JSON reporter.
  *
  * Where two result files tell of one test file, the run that started later counts: a repeated run replaces the
- * earlier one instead of doubling the sums.
+ * earlier one instead of doubling the sums. Runs against a cluster, in files whose names begin with `cluster`, are
+ * judged apart from the others, so that neither kind hides what the other one shows.
  *
  * @param directory folder of the result files; a missing one holds no results
  * @throws {Error} when a file is not JSON or not of the reporter's shape
@@ -70,12 +71,17 @@ export function readTestResults(directory: string): TestResults {
     names = [];
   }
   names.sort();
-  const reports = names.map((name) => readReport(join(directory, name)));
-  reports.sort((left, right) => (left.startTime ?? 0) - (right.startTime ?? 0));
-  const suites = new Map(reports.flatMap((report) => report.testResults.map((suite) => [suite.name, suite])));
+  const reports = names.map((name) => ({ name, report: readReport(join(directory, name)) }));
+  reports.sort((left, right) => (left.report.startTime ?? 0) - (right.report.startTime ?? 0));
+  const suites = new Map<string, SuiteReport>();
+  for (const { name, report } of reports) {
+    const kind = name.startsWith('cluster') ? 'cluster' : 'embedded';
+    for (const suite of report.testResults) suites.set(`${kind} ${suite.name}`, suite);
+  }
   const tests: TestOutcome[] = [];
   const brokenFiles: string[] = [];
-  for (const [file, suite] of suites) {
+  for (const suite of suites.values()) {
+    const file = suite.name;
     const blamesNoTest = suite.assertionResults.every((result) => result.status !== 'failed');
     if (suite.status === 'failed' && blamesNoTest) brokenFiles.push(file);
     for (const result of suite.assertionResults) {

@@ -1,5 +1,3 @@
-import { existsSync, readdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ContentClient, expectStatus, revisionOf, type Space } from '#test/support/content-client.ts';
 import { startServer, type TestServer } from '#test/support/server.ts';
@@ -17,10 +15,10 @@ afterAll(() => server.close());
 const created = { node_type: 'svc:Folder', properties: {} };
 
 /** Folders of the branches of a repository: what they take of the disk. */
-function branchFolders(repository: string): string[] {
-  const tenant = join(server.dataDir, 'actors/default');
-  const folder = readdirSync(tenant).find((name) => name.startsWith(`${repository}~`)) as string;
-  return readdirSync(join(tenant, folder)).filter((name) => name.includes('~'));
+async function branchFolders(repository: string): Promise<string[]> {
+  const folders = await server.actorFolders('default');
+  const folder = folders.find((name) => name.startsWith(`${repository}~`)) as string;
+  return (await server.actorFolders(`default/${folder}`)).filter((name) => name.includes('~'));
 }
 
 async function tree(space: Space, revision?: string): Promise<unknown> {
@@ -83,7 +81,7 @@ describe('the record of a branch', () => {
     expectStatus(await client.managed('POST', '/tags', { name: 'a-tag', revision }), 201);
     const asTag = await client.managed('POST', '/branches', { name: 'a-tag' });
     expect([asTag.status, asTag.json.code]).toEqual([409, 'BRANCH_ALREADY_EXISTS']);
-    const folders = branchFolders(client.repository).length;
+    const folders = (await branchFolders(client.repository)).length;
     const racing = await Promise.all(
       Array.from({ length: 6 }, (_, index) =>
         client.managed('POST', '/branches', {
@@ -93,7 +91,7 @@ describe('the record of a branch', () => {
       ),
     );
     expect(racing.map(({ status }) => status).sort()).toEqual([201, 409, 409, 409, 409, 409]);
-    expect(branchFolders(client.repository)).toHaveLength(folders + 1);
+    expect(await branchFolders(client.repository)).toHaveLength(folders + 1);
   });
 
   it('takes names with slashes as one encoded segment, and no others outside the shape [BR-028, BR-030]', async () => {
@@ -335,7 +333,7 @@ describe('a fork', () => {
   });
 
   it('is refused for an unknown source or revision, and leaves nothing', async () => {
-    const folders = branchFolders(client.repository);
+    const folders = await branchFolders(client.repository);
     for (const [body, status, code] of [
       [{ upstream_branch: 'nope' }, 404, 'BRANCH_NOT_FOUND'],
       [{ upstream_branch: 'nope', from_revision: '5-5' }, 404, 'BRANCH_NOT_FOUND'],
@@ -346,7 +344,7 @@ describe('a fork', () => {
       const answer = await client.managed('POST', '/branches', { name: 'refused', ...body });
       expect([answer.status, answer.json.code]).toEqual([status, code]);
     }
-    expect(branchFolders(client.repository)).toEqual(folders);
+    expect(await branchFolders(client.repository)).toEqual(folders);
     expect((await client.managed('GET', '/branches/refused')).status).toBe(404);
   });
 
@@ -373,7 +371,7 @@ describe('a fork', () => {
   });
 
   it('is made once, however often a request with a key is repeated', async () => {
-    const folders = branchFolders(client.repository).length;
+    const folders = (await branchFolders(client.repository)).length;
     const path = `/api/management/repositories/default/${client.repository}/branches`;
     const send = () =>
       server.request('POST', path, {
@@ -383,7 +381,7 @@ describe('a fork', () => {
       });
     const first = expectStatus(await send(), 201).json;
     expect(expectStatus(await send(), 201).json).toEqual(first);
-    expect(branchFolders(client.repository)).toHaveLength(folders + 1);
+    expect(await branchFolders(client.repository)).toHaveLength(folders + 1);
   });
 });
 
@@ -461,13 +459,12 @@ describe('deleting a branch', () => {
     await client.branch('doomed', { upstream_branch: 'main' });
     await space.on('doomed').add('/', 'inside');
     await client.branch('survivor', { upstream_branch: 'doomed' });
-    const folders = branchFolders(client.repository);
+    const folders = await branchFolders(client.repository);
     expect((await client.managed('DELETE', '/branches/doomed')).status).toBe(204);
-    const left = branchFolders(client.repository);
+    const left = await branchFolders(client.repository);
     expect(left).toHaveLength(folders.length - 1);
     expect(left.some((name) => name.startsWith('doomed~'))).toBe(false);
-    expect(existsSync(join(server.dataDir, 'actors/.removed'))).toBe(true);
-    expect(readdirSync(join(server.dataDir, 'actors/.removed'))).toEqual([]);
+    expect(await server.actorFolders('.removed')).toEqual([]);
     expect((await space.on('doomed').get('/')).json.code).toBe('BRANCH_NOT_FOUND');
     expect(await space.on('survivor').names()).toEqual(['inside']);
     await client.branch('doomed');

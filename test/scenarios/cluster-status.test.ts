@@ -36,12 +36,27 @@ describe('the state of the cluster', () => {
         },
       ],
       partitions: [
-        { partition: 0, state: 'owned', owner: 'lonely', epoch: 1, last_sequence: null, followers: [] },
+        {
+          partition: 0,
+          state: 'owned',
+          owner: 'lonely',
+          epoch: 1,
+          last_sequence: null,
+          followers: [],
+          log_bytes: null,
+          log_bytes_max: null,
+          snapshot: null,
+        },
       ],
       nats_servers: [],
       warnings: [{ code: 'durability-weak', severity: 'notice', message: expect.stringContaining('100 ms') }],
     });
     expect(json.members[0].load.open_actors).toBeGreaterThan(0);
+  });
+
+  it('of a single member has no snapshots to ask for', async () => {
+    const { json, status } = await server.admin('POST', '/api/management/cluster/snapshots', {});
+    expect([status, json.code]).toEqual([404, 'NOT_FOUND']);
   });
 
   it('is for administrators of the system: 401 without a token, 403 for those of another tenant', async () => {
@@ -55,5 +70,9 @@ describe('the state of the cluster', () => {
     });
     const foreign = await server.request('GET', '/api/management/cluster', { token: login.json.token });
     expect([foreign.status, foreign.json.code]).toEqual([403, 'FORBIDDEN']);
+    const asked = await server.request('POST', '/api/management/cluster/snapshots', {
+      token: login.json.token,
+    });
+    expect([asked.status, asked.json.code]).toEqual([403, 'FORBIDDEN']);
   });
 });

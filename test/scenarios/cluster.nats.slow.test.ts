@@ -149,24 +149,10 @@ describe('under load', () => {
     await load.progress(WRITES);
     const report = await load.stop();
     tellReport('kill -9 of an owner', report);
+    // Only clients of the killed member itself may not know.
+    expect(load.troubles.filter((trouble) => /: \d{3} /.test(trouble))).toEqual([]);
     expect(await load.check()).toEqual([]);
     await victim.start();
-    expect(await load.check()).toEqual([]);
-  });
-
-  it('an owner that stands still for 6 s answers nothing from old state, and nothing acknowledged is lost', async () => {
-    await cluster.settled();
-    const load = new WriteLoad(cluster, repositories, 'pause').start();
-    await load.progress(WRITES);
-    const victim = await cluster.ownerOf('red');
-    victim.pause();
-    await new Promise((resolve) => setTimeout(resolve, 6_000));
-    await load.progress(WRITES);
-    // Clients come back to it at once, before it knows that others own what it had.
-    victim.resume();
-    await load.progress(WRITES);
-    const report = await load.stop();
-    tellReport('SIGSTOP of an owner for 6 s', report);
     expect(await load.check()).toEqual([]);
   });
 

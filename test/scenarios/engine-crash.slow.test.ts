@@ -24,15 +24,26 @@ const hits: Readonly<Record<CrashPointName, readonly number[]>> = {
   'before-branch-removal': [1],
   // The child has one branch: merge-crash.slow.test.ts strikes this one.
   'mid-merge': [],
-  // The child has no jobs: jobs-crash.slow.test.ts strikes these.
+  // The child has no jobs: jobs-crash.slow.test.ts and cluster-crash.nats.slow.test.ts strike these.
   'before-job-relay': [],
   'after-job-relay': [],
+  'before-job-ticket': [],
   'mid-job': [],
   'before-job-complete': [],
   // The child makes no backups: backup-crash.slow.test.ts strikes these.
   'mid-backup': [],
   'before-backup-rename': [],
   'mid-restore': [],
+  // The child is no member of a cluster: snapshots.nats.slow.test.ts strikes these.
+  'mid-snapshot-copy': [],
+  'mid-snapshot-upload': [],
+  'before-snapshot-publish': [],
+  'after-snapshot-publish': [],
+  'before-log-cut': [],
+  'after-log-cut': [],
+  'mid-snapshot-restore': [],
+  'mid-snapshot-adopt': [],
+  'after-snapshot-adopt': [],
   'before-segment-removal': [1, 4],
   'after-segment-removal': [1, 4],
 };

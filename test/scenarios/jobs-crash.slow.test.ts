@@ -66,10 +66,10 @@ it.each(['before-job-relay:1', 'after-job-relay:1', 'mid-job:1', 'mid-job:2', 'b
       );
       expect(named).toHaveLength(1);
       const again = newJob(
-        { type: 'RevisionHistoryCopy', payload: payloadOf(jobs, dataDir) },
-        jobs.scope(repository),
+        { type: 'RevisionHistoryCopy', payload: await payloadOf(jobs, dataDir) },
+        await jobs.scope(repository),
       );
-      await server.member.queue.enqueue(jobs.scope(repository), again);
+      await server.member.queue.enqueue(await jobs.scope(repository), again);
       expect(await jobs.ended(again.id)).toMatchObject({ result: { revisions: 0, rows: 0 } });
       const space = new Space(client, 'space-1');
       expect(await space.on('cut').names()).toEqual(['kept']);
@@ -83,8 +83,8 @@ it.each(['before-job-relay:1', 'after-job-relay:1', 'mid-job:1', 'mid-job:2', 'b
 );
 
 /** What the job of the fork is given. */
-function payloadOf(jobs: JobsClient, dataDir: string): { readonly branch: string } {
-  const scope = jobs.scope(repository);
+async function payloadOf(jobs: JobsClient, dataDir: string): Promise<{ readonly branch: string }> {
+  const scope = await jobs.scope(repository);
   const part = readdirSync(join(dataDir, 'actors', scope)).find((name) => name.startsWith('cut~')) as string;
   return { branch: `${scope}/${part}/branch` };
 }

@@ -38,7 +38,7 @@ afterAll(() => server.close());
 
 /** Enqueues a job in the repository. @returns its id */
 async function enqueue(type: string, about = 'x'): Promise<string> {
-  const scope = jobs.scope(client.repository);
+  const scope = await jobs.scope(client.repository);
   const { id } = await server.member.queue.enqueue(scope, newJob({ type, about, retriesMax: 0 }, scope));
   return id;
 }
@@ -136,7 +136,7 @@ describe('a fork', () => {
   });
 
   it('that is deleted before its job runs leaves the job nothing to do', async () => {
-    const scope = jobs.scope(client.repository);
+    const scope = await jobs.scope(client.repository);
     const gone = `${scope}/gone~0000000000/branch`;
     const job = newJob({ type: 'RevisionHistoryCopy', payload: { branch: gone } }, scope);
     await server.member.queue.enqueue(scope, job);
@@ -221,7 +221,7 @@ describe('the jobs of a tenant', () => {
     await jobs.until(running, isRunning);
     expect((await jobs.send('DELETE', `/${running}`)).status).toBe(409);
     expect((await jobs.send('DELETE', `/${waiting}`)).status).toBe(409);
-    const unknown = newJob({}, jobs.scope(client.repository)).id;
+    const unknown = newJob({}, await jobs.scope(client.repository)).id;
     const ids = [waiting, running, unknown, 'no id'];
     expect(await jobs.data('POST', '/batch-delete', { job_ids: ids })).toEqual({ deleted: 0, skipped: 4 });
     for (const id of [waiting, running]) {
@@ -299,7 +299,7 @@ describe('the jobs of a tenant', () => {
   });
 
   it('show why they failed', async () => {
-    const scope = jobs.scope(client.repository);
+    const scope = await jobs.scope(client.repository);
     const { id } = await server.member.queue.enqueue(
       scope,
       newJob({ type: 'Gate', payload: 'broken' }, scope),

@@ -1,5 +1,3 @@
-import { existsSync, readdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ContentClient, expectStatus, type Space } from '#test/support/content-client.ts';
 import { LocksClient } from '#test/support/locks-client.ts';
@@ -20,11 +18,13 @@ async function begin(options: Parameters<typeof startServer>[0] = {}): Promise<v
 afterEach(() => server.close());
 
 /** Folders of the actors of a branch, by the name of the branch. */
-function actorsOf(branch: string): string[] {
-  const tenant = join(server.dataDir, 'actors/default');
-  const repository = readdirSync(tenant).find((name) => name.startsWith('shop~')) as string;
-  const folders = readdirSync(join(tenant, repository)).filter((name) => name.startsWith(`${branch}~`));
-  return folders.flatMap((folder) => readdirSync(join(tenant, repository, folder)));
+async function actorsOf(branch: string): Promise<readonly string[]> {
+  const tenant = await server.actorFolders('default');
+  const repository = tenant.find((name) => name.startsWith('shop~')) as string;
+  const folders = await server.actorFolders(`default/${repository}`);
+  const own = folders.filter((name) => name.startsWith(`${branch}~`));
+  const actors = await Promise.all(own.map((name) => server.actorFolders(`default/${repository}/${name}`)));
+  return actors.flat();
 }
 
 describe('tokens', () => {
@@ -77,11 +77,11 @@ describe('the locks of a branch', () => {
     const dev = new LocksClient(server, server.adminToken, 'shop', 'dev');
     expect((await dev.get('/locks')).json).toEqual({ items: [], next_cursor: null });
     expect((await dev.get('/locks/a')).status).toBe(404);
-    expect(actorsOf('dev')).toEqual(['branch']);
+    expect(await actorsOf('dev')).toEqual(['branch']);
     await Promise.all(['a', 'b', 'c', 'd'].map((key) => dev.taken(key)));
-    expect(actorsOf('dev').toSorted()).toEqual(['branch', 'locks']);
+    expect(await actorsOf('dev')).toEqual(['branch', 'locks']);
     expectStatus(await content.managed('DELETE', '/branches/dev'), 204);
-    expect(actorsOf('dev')).toEqual([]);
+    expect(await actorsOf('dev')).toEqual([]);
   });
 
   it('go also where the content of the branch stays for a tag', async () => {
@@ -92,7 +92,7 @@ describe('the locks of a branch', () => {
     expectStatus(await content.managed('POST', '/tags', { name: 'v1', revision }), 201);
     await new LocksClient(server, server.adminToken, 'shop', 'dev').taken('a');
     expectStatus(await content.managed('DELETE', '/branches/dev'), 204);
-    expect(actorsOf('dev')).toEqual(['branch']);
+    expect(await actorsOf('dev')).toEqual(['branch']);
     expect(await space.on('v1').names()).toEqual(['one']);
     await content.branch('dev');
     expect(await new LocksClient(server, server.adminToken, 'shop', 'dev').taken('a')).toBe(2);
@@ -195,8 +195,7 @@ describe('locks that are switched off', () => {
     ];
     for (const { json, status } of answers) expect([status, json.code]).toEqual([503, 'LOCKS_DISABLED']);
     await space.add('/', 'n');
-    expect(actorsOf('main')).toEqual(['branch']);
-    expect(existsSync(join(server.dataDir, 'actors/default'))).toBe(true);
+    expect(await actorsOf('main')).toEqual(['branch']);
   });
 });
 

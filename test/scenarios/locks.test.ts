@@ -1,5 +1,3 @@
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ContentClient, expectStatus } from '#test/support/content-client.ts';
 import { LocksClient } from '#test/support/locks-client.ts';
@@ -185,7 +183,8 @@ describe('what is not allowed', () => {
         expect([answer.status, answer.json.code]).toEqual([404, code]);
       }
     }
-    expect(existsSync(join(server.dataDir, 'actors/default/nothing'))).toBe(false);
+    const folders = await server.actorFolders('default');
+    expect(folders.filter((name) => name.startsWith('nothing'))).toEqual([]);
   });
 
   it('is 405 at a tag', async () => {

@@ -4,9 +4,11 @@ import { describe, expect, it } from 'vitest';
 import { clusterWarningSeverities } from '#protocols/rest/cluster-warnings.ts';
 import { loadOptions } from '#runtime/config/load-options.ts';
 import { documentBlocks } from '#test/support/document-blocks.ts';
-import { startServer } from '#test/support/server.ts';
+import { sharedNatsCluster } from '#test/support/nats-cluster.ts';
+import { startServer, type TestServer } from '#test/support/server.ts';
 import { projectRoot } from '#test/tidy/source-file.ts';
 
+const nats = sharedNatsCluster(1);
 const document = readFileSync(join(projectRoot, 'docs/operations.md'), 'utf8');
 const blocks = documentBlocks('docs/operations.md');
 
@@ -14,6 +16,11 @@ const blocks = documentBlocks('docs/operations.md');
 function firstCells(heading: string): string[] {
   const section = document.slice(document.indexOf(`\n## ${heading}\n`) + 1).split('\n## ')[0] as string;
   return [...section.matchAll(/^\| `([^`]+)`/gm)].map(([, name]) => name as string);
+}
+
+async function servedMetrics(server: TestServer): Promise<string[]> {
+  const { text } = await server.request('GET', '/metrics');
+  return [...text.matchAll(/^# TYPE (svc_\w+) /gm)].map(([, name]) => name as string).sort();
 }
 
 describe('the page for operators', () => {
@@ -31,9 +38,25 @@ describe('the page for operators', () => {
   it('says of every number of a member what it is, and of no other', async () => {
     const server = await startServer();
     try {
-      const { text } = await server.request('GET', '/metrics');
-      const served = [...text.matchAll(/^# TYPE (svc_\w+) /gm)].map(([, name]) => name as string);
-      expect(firstCells('Metrics').sort()).toEqual(served.sort());
+      expect(firstCells('Metrics').sort()).toEqual(await servedMetrics(server));
+    } finally {
+      await server.close();
+    }
+  });
+
+  it('says of every number of a member of a cluster what it is, and of no other', async () => {
+    const env = {
+      SVC_NATS_URL: nats().urls.join(','),
+      JWT_SECRET: 'a secret that all members of a cluster share',
+      SVC_MASTER_KEY: 'ab'.repeat(32),
+    };
+    const server = await startServer({ config: '[cluster]\npartitions = 2\nreplicas = 1\n', env });
+    try {
+      const described = [...firstCells('Metrics'), ...firstCells('Metrics of a cluster')];
+      const ofOneAlone = 'svc_journal_fsync_seconds';
+      expect(described.filter((name) => name !== ofOneAlone).sort()).toEqual(
+        (await servedMetrics(server)).filter((name) => name !== ofOneAlone),
+      );
     } finally {
       await server.close();
     }

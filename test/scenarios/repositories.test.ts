@@ -1,5 +1,3 @@
-import { existsSync, readdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startServer, type TestServer } from '#test/support/server.ts';
 
@@ -69,7 +67,7 @@ describe('creating a repository', () => {
     );
     expect(answers.filter((answer) => answer.status === 201)).toHaveLength(1);
     expect(answers.filter((answer) => answer.status === 409)).toHaveLength(7);
-    const folders = readdirSync(join(server.dataDir, 'actors/default'));
+    const folders = await server.actorFolders('default');
     expect(folders.filter((name) => name.startsWith('raced~'))).toHaveLength(1);
   });
 
@@ -103,7 +101,7 @@ describe('creating a repository', () => {
     });
     expect([language.status, language.json.code]).toEqual([400, 'VALIDATION_FAILED']);
     expect((await server.admin('GET', '/api/repositories/bad')).status).toBe(404);
-    const folders = readdirSync(join(server.dataDir, 'actors/default'));
+    const folders = await server.actorFolders('default');
     expect(folders.some((name) => name.startsWith('bad~'))).toBe(false);
   });
 
@@ -118,7 +116,7 @@ describe('creating a repository', () => {
     const second = await send();
     expect([first.status, second.status]).toEqual([201, 201]);
     expect(second.json).toEqual(first.json);
-    const folders = readdirSync(join(server.dataDir, 'actors/default'));
+    const folders = await server.actorFolders('default');
     expect(folders.filter((name) => name.startsWith('keyed~'))).toHaveLength(1);
   });
 });
@@ -210,7 +208,7 @@ describe('deleting a repository', () => {
     expect((await server.admin('GET', '/api/repositories/doomed')).status).toBe(404);
     const content = await server.admin('GET', '/api/workspaces/doomed');
     expect([content.status, content.json.code]).toEqual([404, 'REPOSITORY_NOT_FOUND']);
-    const folders = readdirSync(join(server.dataDir, 'actors/default'));
+    const folders = await server.actorFolders('default');
     expect(folders.some((name) => name.startsWith('doomed~'))).toBe(false);
   });
 
@@ -238,7 +236,7 @@ describe('deleting a repository', () => {
     await server.restart();
     expect((await server.admin('GET', '/api/repositories/kept')).status).toBe(200);
     expect((await server.admin('GET', '/api/repositories/dropped')).status).toBe(404);
-    expect(existsSync(join(server.dataDir, 'actors/default/tenant'))).toBe(true);
+    expect(await server.actorFolders('default')).toContain('tenant');
   });
 });
 

@@ -1,5 +1,3 @@
-import { readdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ContentClient, expectStatus, revisionOf, type Space } from '#test/support/content-client.ts';
 import { startServer, type TestServer } from '#test/support/server.ts';
@@ -269,14 +267,14 @@ describe('a tag in the place of a branch', () => {
 });
 
 describe('a tag of a deleted branch', () => {
-  const folders = () => {
-    const tenant = join(server.dataDir, 'actors/default');
-    const folder = readdirSync(tenant).find((name) => name.startsWith(`${client.repository}~`)) as string;
-    return readdirSync(join(tenant, folder)).filter((name) => name.includes('~'));
+  const folders = async () => {
+    const tenant = await server.actorFolders('default');
+    const folder = tenant.find((name) => name.startsWith(`${client.repository}~`)) as string;
+    return (await server.actorFolders(`default/${folder}`)).filter((name) => name.includes('~'));
   };
 
   it('still shows its revision, also after a restart, until it is deleted itself [TAG-004, TAG-012]', async () => {
-    const before = folders();
+    const before = await folders();
     await client.branch('mortal', { upstream_branch: 'main' });
     const space = (await client.workspace()).on('mortal');
     const revision = revisionOf(await space.post('/', { name: 'only-here', ...created }));
@@ -294,17 +292,17 @@ describe('a tag of a deleted branch', () => {
     for (const branch of ['mortal', 'reborn']) {
       expectStatus(await client.managed('DELETE', `/branches/${branch}`), 204);
     }
-    expect(folders()).toEqual(before);
+    expect(await folders()).toEqual(before);
   });
 
   it('whose revision another branch has as well needs no disk of its own', async () => {
-    const before = folders();
+    const before = await folders();
     const space = await client.workspace();
     await space.add('/', 'shared');
     await client.branch('copy', { upstream_branch: 'main' });
     await tag('of-copy', await client.headOf('copy'));
     expectStatus(await client.managed('DELETE', '/branches/copy'), 204);
-    expect(folders()).toEqual(before);
+    expect(await folders()).toEqual(before);
     expect(namesOf((await space.on('of-copy').get('/')).json)).toEqual(['shared']);
   });
 });

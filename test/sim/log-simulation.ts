@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { assert } from '#runtime/base/assert.ts';
 import { sleep } from '#runtime/base/clock.ts';
+import { isTruncated, isUnavailable } from '#cluster/replication/log-errors.ts';
 import type { LogEvent } from '#cluster/replication/log-events.ts';
 import { BatchDecoder } from '#cluster/replication/batch-decoder.ts';
 import type { LogPosition } from '#cluster/replication/log-position.ts';
@@ -57,6 +58,10 @@ export interface LogSimulationResult {
   readonly resolved: number;
   /** Reads answered under a lease. */
   readonly reads: number;
+  /** Times the log was cut. */
+  readonly cuts: number;
+  /** Times somebody began with a snapshot, because the log was cut. */
+  readonly coldStarts: number;
   /** Hash over everything that happened. */
   readonly trace: string;
 }
@@ -73,7 +78,11 @@ class LogSimulation {
   readonly #trace = createHash('sha256');
   /** Batches the follower was told of: sequence, then the numbers of its entries. */
   readonly #followed: (readonly number[])[] = [];
-  readonly #counts = { fenced: 0, resolved: 0, reads: 0 };
+  /** Where the snapshot ends that it began with. */
+  #followedFrom = 0;
+  /** Positions somebody has everything up to, outside of the log: the newest two. */
+  #snapshots: readonly LogPosition[] = [];
+  readonly #counts = { fenced: 0, resolved: 0, reads: 0, cuts: 0, coldStarts: 0 };
   #ackedSequence = 0;
   #isEnding = false;
   #failure: unknown;
@@ -132,12 +141,15 @@ class LogSimulation {
   async #open(life: SimProcess): Promise<PartitionLog | undefined> {
     const impatience = new AbortController();
     life.after(this.#random.next() * 60_000, () => impatience.abort());
+    const stored = this.#random.chance(0.5) ? this.#positions.get(life.name) : undefined;
+    const isCold = this.#beginsTooEarly(stored);
+    if (isCold) this.#counts.coldStarts += 1;
     try {
       const log = await openPartition({
         stream: this.#stream.link(life),
         partition: PARTITION,
         member: life.name,
-        position: this.#random.chance(0.5) ? this.#positions.get(life.name) : undefined,
+        position: isCold ? this.#snapshots[0] : stored,
         leaseMs: LEASE_MS,
         clock: life,
         random: this.#random,
@@ -149,8 +161,14 @@ class LogSimulation {
     } catch (error) {
       const code = error instanceof ServiceError ? error.code : undefined;
       if (code === 'NOT_OWNER' || code === 'STORAGE_FULL' || code === 'REQUEST_CANCELLED') return undefined;
+      // Cut between the look and the opening: the next attempt begins with a snapshot.
+      if (isTruncated(error)) return undefined;
       throw error;
     }
+  }
+
+  #beginsTooEarly(position: LogPosition | undefined): boolean {
+    return Math.max(1, position?.sequence ?? 0) < this.#stream.firstSequence;
   }
 
   #hear(life: SimProcess, event: LogEvent): void {
@@ -173,7 +191,9 @@ class LogSimulation {
       else if (dice < 0.6) this.#barrier(log);
       else if (dice < 0.8) this.#release(life, log);
       else if (dice < 0.82) this.#owns(log.close());
-      else if (dice < 0.84) await this.#readAll(log).catch((error) => requireEnded(log, error));
+      else if (dice < 0.84) await this.#readAll(log).catch((error) => this.#requireEnded(log, error));
+      else if (dice < 0.92) this.#takeSnapshot(log);
+      else await this.#cut(life, log);
       await sleep(life, this.#random.chance(0.05) ? this.#random.next() * 8000 : this.#random.next() * 4);
       this.#readUnderLease(log);
     }
@@ -249,7 +269,43 @@ class LogSimulation {
     this.#positions.set(life.name, log.releasedPosition);
   }
 
-  #follow(position: LogPosition | undefined): void {
+  #requireEnded(log: PartitionLog, error: unknown): void {
+    // A former owner that does not know yet that it is none may cut what the present one has not applied: that one
+    // begins with the snapshot it was cut behind.
+    if (error !== log.ended && !isTruncated(error)) throw error;
+  }
+
+  #takeSnapshot(log: PartitionLog): void {
+    const position = log.releasedPosition;
+    if (position.sequence > (this.#snapshots[0]?.sequence ?? 0))
+      this.#snapshots = [position, ...this.#snapshots.slice(0, 1)];
+  }
+
+  /** Cuts behind the older snapshot and what the owner has; others may have less, and begin with a snapshot. */
+  async #cut(life: SimProcess, log: PartitionLog): Promise<void> {
+    const [, older] = this.#snapshots;
+    if (older === undefined) return;
+    const before = Math.min(older.sequence, log.releasedPosition.sequence);
+    if (before <= this.#stream.firstSequence) return;
+    await this.#stream
+      .link(life)
+      .truncate(before)
+      .then(() => {
+        this.#counts.cuts += 1;
+      })
+      .catch(requireUnavailable);
+    this.#note(`${life.name} cut ${before}`);
+  }
+
+  #follow(from: LogPosition | undefined): void {
+    const isCold = this.#beginsTooEarly(from);
+    const position = isCold ? this.#snapshots[0] : from;
+    if (isCold) {
+      this.#counts.coldStarts += 1;
+      // What it misses is in the snapshot.
+      this.#followed.length = 0;
+      this.#followedFrom = position?.sequence ?? 0;
+    }
     const process = this.#process('follower');
     const stream = this.#stream.link(process);
     const reader = new LogReader({
@@ -269,11 +325,13 @@ class LogSimulation {
           this.#followed.push([news.batch.sequence, ...numbers]);
         }
         // Where it stood, or where it stood before: then it is told some things again.
-        const told = reader.position;
-        if (told === undefined) this.#followed.length = 0;
+        const told = reader.position ?? position;
         this.#forgetFollowed(told?.sequence ?? 0);
         this.#follow(told);
-      })(),
+      })().catch((error: unknown) => {
+        if (!isTruncated(error)) throw error;
+        this.#follow(position);
+      }),
     );
   }
 
@@ -347,7 +405,12 @@ class LogSimulation {
     this.#checkOperations(batches);
     const told = JSON.stringify(this.#followed);
     assert(
-      told === JSON.stringify(batches.slice(0, this.#followed.length)),
+      told ===
+        JSON.stringify(
+          batches
+            .filter(([sequence]) => (sequence as number) > this.#followedFrom)
+            .slice(0, this.#followed.length),
+        ),
       'a follower was told something else',
     );
     const count = (outcome: string): number => this.#operations.filter((o) => o.outcome === outcome).length;
@@ -392,14 +455,15 @@ class LogSimulation {
   }
 }
 
-function requireEnded(log: PartitionLog, error: unknown): void {
-  if (error !== log.ended) throw error;
+function requireUnavailable(error: unknown): void {
+  if (!isUnavailable(error)) throw error;
 }
 
 /**
  * Simulates members that contend for one partition while servers and processes fail, and checks that nothing
  * acknowledged is lost (I1), nothing refused is there (I2), nothing is there twice (I3), that everybody reads the same
- * (I5), that the log is whole and has one opening an epoch (I6), and that no read under a lease is stale.
+ * (I5), that the log is whole and has one opening an epoch (I6), and that no read under a lease is stale; also when
+ * the log is cut behind snapshots, and whoever stands before the cut begins with one.
  *
  * @throws {InvariantError} naming the broken promise
  */

@@ -135,6 +135,10 @@ export class WatchedLog implements Log {
     return this.#log.flush();
   }
 
+  confirm(): Promise<void> | undefined {
+    return this.#log.confirm();
+  }
+
   close(): Promise<void> {
     return this.#log.close();
   }

@@ -1,3 +1,5 @@
+import type { LockGuard } from '#actors/branch/lock-guard.ts';
+import type { HeldLock } from '#actors/locks/messages.ts';
 import type { ActorBehaviour, Turn } from '#runtime/commit/behaviour.ts';
 import { encodeRevision, formatRevision } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
@@ -16,6 +18,8 @@ export interface SimCommand {
   /** Names the operation; it takes effect once at most. */
   readonly operation: string;
   readonly key: string;
+  /** It happens only while this lock is held with this token. */
+  readonly lock?: HeldLock;
 }
 
 /** Rows of a wide command: more than one application takes. */
@@ -49,11 +53,14 @@ function* executeLong(
   return execute(command, turn);
 }
 
-/** The behaviour of a simulated actor. */
-export function simActor(scheduler: SimScheduler): ActorBehaviour {
+/** The behaviour of a simulated actor. @param guard asked for the locks that commands name */
+export function simActor(scheduler: SimScheduler, guard?: LockGuard): ActorBehaviour {
   return {
-    execute: (command: SimCommand, turn: Turn) =>
-      command.kind === 'long' ? executeLong(command, turn, scheduler) : execute(command, turn),
+    execute: (command: SimCommand, turn: Turn) => {
+      if (command.lock !== undefined) guard?.require(command.lock);
+      return command.kind === 'long' ? executeLong(command, turn, scheduler) : execute(command, turn);
+    },
     query: () => undefined,
+    batchEnded: () => guard?.settle(),
   };
 }

@@ -13,6 +13,7 @@ export class SimProcess implements Clock {
   readonly #wallOffsetMs: number;
   #isAlive = true;
   #standsStill = 0;
+  #isAsleep = false;
   #held: (() => void)[] = [];
   /** Time its machine slept. */
   #sleptMs = 0;
@@ -41,7 +42,18 @@ export class SimProcess implements Clock {
   }
 
   after(delayMs: number, callback: () => void): Timer {
-    return this.#scheduler.after(delayMs / this.#rate, () => this.run(callback));
+    let isCancelled = false;
+    // It may be due already, and held back because the process stands still.
+    const fire = (): void => {
+      if (!isCancelled) callback();
+    };
+    const timer = this.#scheduler.after(delayMs / this.#rate, () => this.run(fire));
+    return {
+      cancel: () => {
+        isCancelled = true;
+        timer.cancel();
+      },
+    };
   }
 
   /** Something happens in this process: now, or when it goes on, or never. */
@@ -61,11 +73,14 @@ export class SimProcess implements Clock {
     });
   }
 
-  /** Its machine sleeps: as {@link pause}, and its monotonic clock stands still too. */
+  /** Its machine sleeps: as {@link pause}, and its monotonic clock stands still too. One that sleeps goes on with that. */
   sleep(ms: number): void {
+    if (this.#isAsleep) return;
+    this.#isAsleep = true;
     const before = this.#scheduler.monotonicMs();
     this.pause(ms);
     this.#scheduler.after(ms, () => {
+      this.#isAsleep = false;
       this.#sleptMs += this.#scheduler.monotonicMs() - before;
     });
   }

@@ -23,17 +23,23 @@ const SLOW_MS_MAX = 4000;
  * what they knew some time ago. It never breaks a promise of {@link LogStream}.
  */
 export class SimStream {
+  /** All of them, also those that were cut off. */
   readonly messages: StoredMessage[] = [];
+  #firstSequence = 1;
   readonly #scheduler: SimScheduler;
   readonly #random: SimRandom;
   #leader: string | undefined = 's1';
   #isFull = false;
   /** Once true, everything works at once. */
   #isHealed = false;
-  /** Of a process whose server takes itself for the leader: how many messages that one has. */
-  readonly #stale = new Map<SimProcess, number>();
+  /** Of a process whose server takes itself for the leader: the messages that one has. */
+  readonly #stale = new Map<SimProcess, { readonly first: number; readonly last: number }>();
   readonly #cut = new Set<SimProcess>();
   readonly #slow = new Set<SimProcess>();
+  /** Messages that are on the disks of the servers. */
+  #flushed = 0;
+  /** Rises when the servers lose their power: what was on the way is gone, and so is who followed. */
+  #generation = 0;
 
   constructor(scheduler: SimScheduler, random: SimRandom) {
     this.#scheduler = scheduler;
@@ -56,12 +62,32 @@ export class SimStream {
     const next = `s${1 + this.#random.below(3)}`;
     this.#leader = undefined;
     for (const process of staleCandidates) {
-      this.#stale.set(process, this.messages.length);
+      this.#stale.set(process, { first: this.#firstSequence, last: this.messages.length });
       this.#scheduler.after(this.#random.next() * 10_000, () => this.#stale.delete(process));
     }
     this.#scheduler.after(electionMs, () => {
       this.#leader ??= next;
     });
+  }
+
+  /** How often the servers have lost their power. */
+  get generation(): number {
+    return this.#generation;
+  }
+
+  /** The servers bring everything to their disks, as they do from time to time. */
+  flush(): void {
+    this.#flushed = this.messages.length;
+  }
+
+  /** All servers lose their power, and with it any part of what they had not flushed. @returns how much */
+  cutPower(electionMs: number): number {
+    const lost = this.#random.below(this.messages.length - this.#flushed + 1);
+    this.messages.length -= lost;
+    this.#generation += 1;
+    this.#stale.clear();
+    this.loseLeader(electionMs, []);
+    return lost;
   }
 
   /** A process loses its connection for a while. */
@@ -107,7 +133,7 @@ export class SimStream {
     const stale = this.#stale.get(process);
     if (stale !== undefined) {
       // Taken by a server that has nobody behind it: it is never stored.
-      return stale === expected ? undefined : { kind: 'wrong-sequence' };
+      return stale.last === expected ? undefined : { kind: 'wrong-sequence' };
     }
     if (this.#leader === undefined)
       return this.#random.chance(0.5) ? undefined : { kind: 'unknown', reason: 'nobody leads' };
@@ -122,8 +148,34 @@ export class SimStream {
   state(process: SimProcess): StreamState | undefined {
     const stale = this.#stale.get(process);
     if (stale === undefined && this.#leader === undefined) return undefined;
-    const lastSequence = stale ?? this.messages.length;
-    return { identity: 'sim', firstSequence: 1, lastSequence, leader: this.#leader ?? 'stale' };
+    const { first, last } = stale ?? { first: this.#firstSequence, last: this.messages.length };
+    const bytes = this.messages
+      .slice(first - 1, last)
+      .reduce((sum, message) => sum + message.bytes.length, 0);
+    return {
+      identity: 'sim',
+      firstSequence: first,
+      lastSequence: last,
+      bytes,
+      leader: this.#leader ?? 'stale',
+    };
+  }
+
+  /** @returns whether a leader did it */
+  truncate(process: SimProcess, before: number): boolean {
+    if (this.#stale.has(process) || this.#leader === undefined) return false;
+    this.#firstSequence = Math.max(this.#firstSequence, before);
+    return true;
+  }
+
+  /** The message at a sequence as the servers have it at present. */
+  present(sequence: number): StoredMessage | undefined {
+    return sequence < this.#firstSequence ? undefined : this.messages[sequence - 1];
+  }
+
+  /** The oldest message there is at present. */
+  get firstSequence(): number {
+    return this.#firstSequence;
   }
 }
 
@@ -169,7 +221,9 @@ class SimLink implements LogStream {
       ? now + this.#random.next() * (isSlow ? SLOW_MS_MAX : STRAGGLE_MS_MAX)
       : Math.max(this.#arrivalMs, now + this.#random.next() * 10);
     if (!straggles) this.#arrivalMs = arrivesMs;
+    const { generation } = this.#stream;
     this.#scheduler.after(arrivesMs - now, () => {
+      if (generation !== this.#stream.generation) return;
       const outcome = this.#stream.process(this.#process, expected, bytes);
       if (outcome === undefined || this.#happens(0.01)) return;
       this.#scheduler.after(this.#random.next(), () => {
@@ -185,9 +239,7 @@ class SimLink implements LogStream {
   fetch(sequence: number): Promise<StoredMessage | undefined> {
     return this.#ask(() => {
       const state = this.#stream.state(this.#process);
-      return (
-        state && { found: sequence <= state.lastSequence ? this.#stream.messages[sequence - 1] : undefined }
-      );
+      return state && { found: found(this.#stream.messages, state, sequence) };
     }).then(({ found }) => found);
   }
 
@@ -202,10 +254,15 @@ class SimLink implements LogStream {
   }
 
   async *follow(first: number, signal: AbortSignal): AsyncGenerator<StoredMessage, void, void> {
+    const { generation } = this.#stream;
     for (let sequence = first; !signal.aborted; ) {
-      if (this.#happens(0.01)) throw logUnavailable('the consumer is gone');
-      if (this.#happens(0.01)) sequence += 1;
-      const message = await this.#ask(() => ({ found: this.#stream.messages[sequence - 1] }));
+      if (this.#happens(0.01) || generation !== this.#stream.generation)
+        throw logUnavailable('the consumer is gone');
+      // The one behind it tells.
+      if (sequence < this.#stream.messages.length && this.#happens(0.01)) sequence += 1;
+      // As JetStream does: a consumer that begins too early is given what there is.
+      sequence = Math.max(sequence, this.#stream.firstSequence);
+      const message = await this.#ask(() => ({ found: this.#stream.present(sequence) }));
       if (message.found === undefined) {
         await new Promise<void>((resolve) => void this.#process.after(20, resolve));
         continue;
@@ -217,9 +274,11 @@ class SimLink implements LogStream {
 
   #present(sequence: number): StoredMessage | undefined {
     const state = this.#stream.state(this.#process);
-    return state !== undefined && sequence <= state.lastSequence
-      ? this.#stream.messages[sequence - 1]
-      : undefined;
+    return state && found(this.#stream.messages, state, sequence);
+  }
+
+  async truncate(before: number): Promise<void> {
+    await this.#ask(() => (this.#stream.truncate(this.#process, before) ? true : undefined));
   }
 
   /** A question and its answer. @param look what the server says when the question arrives */
@@ -241,4 +300,12 @@ class SimLink implements LogStream {
   #happens(probability: number): boolean {
     return !this.#stream.isHealed && this.#random.chance(probability);
   }
+}
+
+function found(
+  messages: readonly StoredMessage[],
+  { firstSequence, lastSequence }: StreamState,
+  sequence: number,
+): StoredMessage | undefined {
+  return sequence < firstSequence || sequence > lastSequence ? undefined : messages[sequence - 1];
 }

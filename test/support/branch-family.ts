@@ -14,9 +14,10 @@ import type {
 } from '#actors/branch/messages.ts';
 import { repositoryActor } from '#actors/repository/repository-actor.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
-import type { ActorKind, Caller } from '#runtime/commit/behaviour.ts';
+import type { ActorContext, ActorKind, Caller } from '#runtime/commit/behaviour.ts';
 import { JsonText } from '#runtime/content/json-text.ts';
 import { formatRevision } from '#runtime/content/revision.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { writeMergedRevisions } from '#runtime/tree/ancestry-store.ts';
 import type { NetChange } from '#runtime/tree/net-change.ts';
@@ -55,6 +56,8 @@ interface BringOver {
 interface ReadPair {
   readonly type: 'ReadPair';
   readonly other: string;
+  /** The other branch is deleted after it was asked so often. */
+  readonly asksMax?: number;
 }
 
 /** Asks for everything about the tables that does not agree. Answer: one sentence each. */
@@ -170,9 +173,13 @@ export class BranchFamily {
     return this.query(branch, { type: 'DiffBranch', base: this.actor(base) }, caller);
   }
 
-  /** What both sides did since they met, as a merge would see it. */
-  pair(own: string, other: string): Promise<PairChanges> {
-    return this.query(own, { type: 'ReadPair', other: this.actor(other) });
+  /**
+   * What both sides did since they met, as a merge would see it.
+   *
+   * @param asksMax how often the other branch answers before it is deleted
+   */
+  pair(own: string, other: string, asksMax = Number.POSITIVE_INFINITY): Promise<PairChanges> {
+    return this.query(own, { type: 'ReadPair', other: this.actor(other), asksMax });
   }
 
   /** What does not agree in the tables of a branch. */
@@ -227,9 +234,9 @@ export class BranchFamily {
 /** The branch of the product with one command more, which makes merge commits for tests of what follows them. */
 const mergingBranch: ActorKind = {
   ...branchActor(limits),
-  create: (context) => {
-    const inner = branchActor(limits).create(context);
-    const state = new BranchState(context, limits);
+  create: (inContext) => {
+    const inner = branchActor(limits).create(inContext);
+    const state = new BranchState(inContext, limits);
     return {
       execute(command: BranchCommand | BringOver, turn) {
         if (command.type === 'BringOver') return bringOver(new EditScope(turn, state), command);
@@ -239,7 +246,8 @@ const mergingBranch: ActorKind = {
         if (query.type === 'ReadDamage') return findDamage(context.view);
         if (query.type === 'ReadLeftoverRows') return findLeftoverRows(context.view);
         if (query.type !== 'ReadPair') return inner.query(query as never, context);
-        return settle(context, (reader) => pairChanges(state, reader, query.other));
+        const seen = new BranchState(answering(inContext, query.other, query.asksMax), limits);
+        return settle(context, (reader) => pairChanges(seen, reader, query.other));
       },
       forget: () => {
         state.commandSchemas.forget();
@@ -248,6 +256,19 @@ const mergingBranch: ActorKind = {
     };
   },
 };
+
+/** Surroundings in which an actor answers so often, and then is not there any more. */
+function answering(context: ActorContext, actor: string, asksMax = Number.POSITIVE_INFINITY): ActorContext {
+  let asks = 0;
+  return {
+    ...context,
+    ask: (asked, query) => {
+      if (asked === actor) asks += 1;
+      if (asks > asksMax) throw new ServiceError('NOT_FOUND');
+      return context.ask(asked, query);
+    },
+  };
+}
 
 function* pairChanges(
   state: BranchState,

@@ -101,7 +101,7 @@ function fileError(code: string, operation: string, path: string): NodeJS.ErrnoE
 /**
  * A file system in memory that keeps what a crash would leave apart from what a process sees, and fails on
  * request. It is as forgetful as the interface allows: a file's content is on its disk after `datasync` or
- * `sync` only, a name after `syncDirectory` only.
+ * `sync` only (or a write of a file that syncs them), a name after `syncDirectory` only.
  */
 export class FaultyFileSystem implements FileSystem {
   /** Bytes files may still grow by. */
@@ -199,7 +199,7 @@ export class FaultyFileSystem implements FileSystem {
 
   async open(path: string, mode: OpenMode): Promise<OpenFile> {
     await this.#begin('open', path);
-    if (mode === 'create') {
+    if (mode === 'create' || mode === 'create-synced') {
       await this.#changed(() => {});
       const existing = this.#names.get(path);
       if (existing !== undefined) this.#change(existing, { kind: 'truncate', length: 0 });
@@ -209,7 +209,17 @@ export class FaultyFileSystem implements FileSystem {
         this.#nameChanges.push({ kind: 'link', path, inode });
       }
     }
-    return this.#fileOf(this.#inode(path, 'open'), path);
+    const inode = this.#inode(path, 'open');
+    const file = this.#fileOf(inode, path);
+    if (mode !== 'create-synced') return file;
+    return {
+      ...file,
+      // A write and then a flush, so that either may fail and a crash may come in between.
+      write: async (buffer, offset, length, position) => {
+        await file.write(buffer, offset, length, position);
+        await file.datasync();
+      },
+    };
   }
 
   async readdir(path: string): Promise<string[]> {
@@ -260,7 +270,7 @@ export class FaultyFileSystem implements FileSystem {
   }
 
   async statfs(): Promise<VolumeSpace> {
-    return { freeBytes: this.freeBytes, totalBytes: Number.POSITIVE_INFINITY };
+    return { freeBytes: this.freeBytes, usedBytes: 0 };
   }
 
   #inode(path: string, operation: string): Inode {

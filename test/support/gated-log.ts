@@ -15,6 +15,8 @@ export class GatedLog implements Log {
   lastClock: Revision = revisionZero;
   /** Whether appends are acknowledged by themselves. */
   isOpen = false;
+  /** What `confirm` answers. */
+  confirmation: Promise<void> | undefined;
   #waiting: Waiting[] = [];
 
   get lastSequence(): number {
@@ -67,6 +69,10 @@ export class GatedLog implements Log {
       }
     }
     return pending;
+  }
+
+  confirm(): Promise<void> | undefined {
+    return this.confirmation;
   }
 
   async flush(): Promise<number> {

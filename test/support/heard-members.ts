@@ -1,4 +1,5 @@
 import { ClusterDirectory } from '#cluster/directory/cluster-directory.ts';
+import type { Formats } from '#cluster/directory/common-formats.ts';
 import type { Heartbeat } from '#cluster/directory/heartbeat.ts';
 import { MemberRegistry, registryTimes } from '#cluster/directory/member-registry.ts';
 import { systemRandom } from '#runtime/base/random.ts';
@@ -21,10 +22,11 @@ export class HeardMembers {
   }
 
   /** Starts a member. */
-  add(id: string): void {
+  add(id: string, formats: Formats = { records: 1, calls: 1 }): void {
     const registry = new MemberRegistry({
       member: { id, url: `http://${id}:8080` },
       version: '1.2.3',
+      formats,
       partitions: this.#partitions,
       load: () => ({ requestsInFlight: 1, openActors: 2, pendingBytes: 3 }),
       channel: {

@@ -1,13 +1,6 @@
 import type { JobScope } from '#runtime/jobs/ports.ts';
-import { readdirSync } from 'node:fs';
-import { join } from 'node:path';
-import type { TestRequest, TestResponse } from './http-client.ts';
-
-/** Whatever answers requests as an administrator: a server in this process, or in one of its own. */
-export interface JobsServer {
-  readonly dataDir: string;
-  request(method: string, path: string, options?: TestRequest): Promise<TestResponse>;
-}
+import type { TestResponse } from './http-client.ts';
+import type { TestServer } from './server.ts';
 
 type Json = TestResponse['json'];
 
@@ -16,10 +9,10 @@ const PATIENCE_MS = 20_000;
 
 /** The background jobs of a tenant, over HTTP. */
 export class JobsClient {
-  readonly #server: JobsServer;
+  readonly #server: TestServer;
   readonly #token: string;
 
-  constructor(server: JobsServer, token: string) {
+  constructor(server: TestServer, token: string) {
     this.#server = server;
     this.#token = token;
   }
@@ -62,9 +55,9 @@ export class JobsClient {
   }
 
   /** Where the jobs of a repository are. */
-  scope(repository: string): JobScope {
-    const tenant = join(this.#server.dataDir, 'actors/default');
-    const part = readdirSync(tenant).find((name) => name.startsWith(`${repository}~`)) as string;
+  async scope(repository: string): Promise<JobScope> {
+    const folders = await this.#server.actorFolders('default');
+    const part = folders.find((name) => name.startsWith(`${repository}~`)) as string;
     return `default/${part}`;
   }
 }

@@ -1,7 +1,14 @@
 import { policyFor } from '#runtime/access/policy.ts';
 import type { Principal } from '#runtime/access/principal.ts';
 import { systemRandom } from '#runtime/base/random.ts';
-import type { ActorBehaviour, ActorEvent, Caller, IdempotencyKey, Turn } from '#runtime/commit/behaviour.ts';
+import type {
+  ActorBehaviour,
+  ActorEvent,
+  Caller,
+  CallId,
+  IdempotencyKey,
+  Turn,
+} from '#runtime/commit/behaviour.ts';
 import { type CommitLimits, CommitLoop } from '#runtime/commit/commit-loop.ts';
 import { HybridClock } from '#runtime/commit/hybrid-clock.ts';
 import { type ApplyLimits, ShardWriter } from '#runtime/commit/shard-writer.ts';
@@ -111,8 +118,13 @@ export class LoopFixture {
     this.loop = new CommitLoop(environment, behaviour, this.writer);
   }
 
-  submit(command: TestCommand, key?: IdempotencyKey, caller: Caller = testCaller): Promise<unknown> {
-    return this.loop.submit(command, caller, key);
+  submit(
+    command: TestCommand,
+    key?: IdempotencyKey,
+    caller: Caller = testCaller,
+    call?: CallId,
+  ): Promise<unknown> {
+    return this.loop.submit(command, caller, key, call);
   }
 
   /** The text under a key, as queries see it. */

@@ -1,6 +1,7 @@
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { afterEach } from 'vitest';
 import { jetstreamManager } from '@nats-io/jetstream';
 import { connectToNats } from '#cluster/nats/connection.ts';
@@ -8,7 +9,7 @@ import { Subjects } from '#cluster/nats/subjects.ts';
 import { systemClock } from '#runtime/base/clock.ts';
 import type { TestRequest, TestResponse } from './http-client.ts';
 import type { NatsCluster } from './nats-cluster.ts';
-import { type ServerProcess, startServerProcess } from './server-process.ts';
+import { type ServerProcess, type ServerProcessOptions, startServerProcess } from './server-process.ts';
 
 /** Time within which a cluster has to come to rest, in milliseconds. */
 const SETTLE_MS_MAX = 60_000;
@@ -25,11 +26,24 @@ const secrets = {
   SVC_MASTER_KEY: '0f'.repeat(32),
 } as const;
 
+/** What makes a process die at a crash point when it is told to. */
+const armingFile = pathToFileURL(join(import.meta.dirname, 'arm-on-signal.ts')).href;
+
 /** How a cluster is started. */
 export interface MemberClusterOptions {
   readonly members: number;
   /** A few, so that a test does not wait for many streams. */
   readonly partitions: number;
+  /** Lines for section `[cluster]` of the configuration; other sections may follow. */
+  readonly settings?: readonly string[];
+  /** `[cluster] log_bytes_max`. */
+  readonly logBytesMax?: number;
+  /** Files that members load before anything else. */
+  readonly preload?: readonly string[];
+  /** Environment of one member, besides that of all, by its index from 0. */
+  readonly env?: (index: number) => Readonly<Record<string, string>>;
+  /** Data folder of one member, where it has to be a certain one. */
+  readonly dataDir?: (index: number) => string | undefined;
 }
 
 type Json = TestResponse['json'];
@@ -37,13 +51,20 @@ type Json = TestResponse['json'];
 /** One member of the cluster: a process that is there, stands still, or is gone. */
 export class ClusterMember {
   readonly id: string;
-  readonly #start: () => Promise<ServerProcess>;
+  readonly #start: (more?: Partial<ServerProcessOptions>) => Promise<ServerProcess>;
+  /** Where it is told at which crash point to die. */
+  readonly #armFile: string;
   #process: ServerProcess | undefined;
   #isPaused = false;
   readonly #earlier: string[] = [];
 
-  constructor(id: string, start: () => Promise<ServerProcess>) {
+  constructor(
+    id: string,
+    armFile: string,
+    start: (more?: Partial<ServerProcessOptions>) => Promise<ServerProcess>,
+  ) {
     this.id = id;
+    this.#armFile = armFile;
     this.#start = start;
   }
 
@@ -66,12 +87,66 @@ export class ClusterMember {
   /** Starts it, again over the same folder; resolves when it says that it is ready to serve. */
   async start(): Promise<void> {
     const server = await this.#start();
+    let missing = '';
     await until(
-      async () => (await server.request('GET', '/ready')).status === 200,
+      async () => {
+        const { status, text } = await server.request('GET', '/ready');
+        missing = text;
+        return status === 200;
+      },
       `${this.id} is ready`,
-      () => this.log,
+      () => `${this.log}\n${server.stdout}\n${missing}`,
     );
     this.#process = server;
+  }
+
+  /** The lines it logged over all its lives with this message. */
+  linesOf(message: string): readonly Json[] {
+    const lines = [...this.#earlier, this.#process?.stdout ?? ''].join('').split('\n');
+    return lines.filter((line) => line.includes(`"msg":"${message}"`)).map((line): Json => JSON.parse(line));
+  }
+
+  /** Blocks its event loop; resolves when it answers again. No client is sent to it meanwhile. */
+  async block(ms: number): Promise<void> {
+    this.#isPaused = true;
+    await this.arm(`block:${ms}`);
+    await this.request('GET', '/health');
+    this.#isPaused = false;
+  }
+
+  /** Lets it die at a crash point, `name:hit` counted from now on. */
+  async arm(point: string): Promise<void> {
+    writeFileSync(this.#armFile, point);
+    process.kill(this.process.pid, 'SIGUSR2');
+    await until(
+      () => Promise.resolve(!existsSync(this.#armFile)),
+      `${this.id} is armed`,
+      () => this.log,
+    );
+  }
+
+  /** Resolves when it has died at the point it was armed with; then it can be started again. */
+  async died(): Promise<void> {
+    const { process: server } = this;
+    const { signal } = await server.exited;
+    if (signal !== 'SIGKILL') throw new Error(`${this.id} ended with ${signal}\n${this.log}`);
+    if (this.#process !== server) return;
+    this.#forget();
+    await server.close();
+  }
+
+  /** Starts it and lets it die at a crash point, `name:hit`, before it is ready. */
+  async dieWhileStarting(point: string): Promise<void> {
+    const server = await this.#start({ env: { SVC_CRASH_POINT: point }, waitForExit: true });
+    this.#earlier.push(server.stdout);
+    const { signal } = await server.exited;
+    await server.close();
+    if (signal !== 'SIGKILL') throw new Error(`${this.id} ended with ${signal}\n${this.log}`);
+  }
+
+  /** Starts it, and does not wait until it is ready: where it cannot be. */
+  async startUnready(): Promise<void> {
+    this.#process = await this.#start({ waitForExit: true });
   }
 
   /** Ends it without warning. */
@@ -89,7 +164,7 @@ export class ClusterMember {
    */
   async drain(): Promise<number | null> {
     const { process: server } = this;
-    this.#forget();
+    this.#process = undefined;
     const { code } = await server.kill('SIGTERM');
     this.#earlier.push(server.stdout);
     await server.close();
@@ -127,25 +202,46 @@ export class ClusterMember {
 export class MemberCluster {
   readonly members: readonly ClusterMember[];
   readonly #folder: string;
+  readonly #dataDirs: readonly string[];
   #token = '';
   #turn = 0;
 
-  private constructor(members: readonly ClusterMember[], folder: string) {
+  private constructor(members: readonly ClusterMember[], folder: string, dataDirs: readonly string[]) {
     this.members = members;
     this.#folder = folder;
+    this.#dataDirs = dataDirs;
   }
 
   /** Starts all members at once and waits until each partition has an owner and all are ready. */
   static async start(nats: NatsCluster, options: MemberClusterOptions): Promise<MemberCluster> {
     const folder = mkdtempSync(join(tmpdir(), 'grove-members-'));
     const config = join(folder, 'svc.toml');
-    writeFileSync(config, `[cluster]\npartitions = ${options.partitions}\nlog_bytes_max = 268_435_456\n`);
+    const { logBytesMax = 268_435_456, partitions, preload = [], settings = [] } = options;
+    const lines = [`partitions = ${partitions}`, `log_bytes_max = ${logBytesMax}`, ...settings];
+    writeFileSync(config, `[cluster]\n${lines.join('\n')}\n`);
+    const imports = [armingFile, ...preload].map((file) => `--import=${file}`).join(' ');
+    const dataDirs = Array.from(
+      { length: options.members },
+      (_, index) => options.dataDir?.(index) ?? join(folder, `m${index + 1}`),
+    );
     const members = Array.from({ length: options.members }, (_, index) => {
       const id = `m${index + 1}`;
-      const env = { ...secrets, SVC_MEMBER_ID: id, SVC_NATS_URL: nats.urls.join(','), SVC_CONFIG: config };
-      return new ClusterMember(id, () => startServerProcess({ dataDir: join(folder, id), env }));
+      const armFile = join(folder, `${id}.point`);
+      const dataDir = dataDirs[index] as string;
+      const env = {
+        ...secrets,
+        SVC_MEMBER_ID: id,
+        SVC_NATS_URL: nats.urls.join(','),
+        SVC_CONFIG: config,
+        NODE_OPTIONS: imports,
+        GROVE_TEST_POINT_FILE: armFile,
+        ...options.env?.(index),
+      };
+      return new ClusterMember(id, armFile, (more) =>
+        startServerProcess({ dataDir, ...more, env: { ...env, ...more?.env } }),
+      );
     });
-    const cluster = new MemberCluster(members, folder);
+    const cluster = new MemberCluster(members, folder, dataDirs);
     try {
       await Promise.all(members.map((member) => member.start()));
       cluster.#token = await cluster.member(0).process.logIn();
@@ -158,7 +254,7 @@ export class MemberCluster {
 
   /** Folder of a member; its shards can be opened while it does not run. */
   dataDirOf(member: ClusterMember): string {
-    return join(this.#folder, member.id);
+    return this.#dataDirs[this.members.indexOf(member)] as string;
   }
 
   member(index: number): ClusterMember {
@@ -218,7 +314,7 @@ export class MemberCluster {
 
   /** The member that owns a repository of tenant `default`. */
   async ownerOf(repository: string): Promise<ClusterMember> {
-    const partition = this.#partitionOf(repository);
+    const partition = this.partitionOf(repository);
     const { partitions } = await this.overview();
     const { owner } = partitions.find((each: Json) => each.partition === partition) ?? {};
     const found = this.members.find(({ id }) => id === owner);
@@ -230,7 +326,7 @@ export class MemberCluster {
   async logLeaderOf(repository: string, nats: NatsCluster): Promise<string> {
     const connection = await connectToNats({ urls: nats.urls, name: 'test', clock: systemClock });
     try {
-      const stream = new Subjects().logStream(this.#partitionOf(repository));
+      const stream = new Subjects().logStream(this.partitionOf(repository));
       const { cluster } = await (await jetstreamManager(connection)).streams.info(stream);
       if (cluster?.leader === undefined) throw new Error(`${stream} has no leader`);
       return cluster.leader;
@@ -241,7 +337,7 @@ export class MemberCluster {
 
   /** Folders of the branch `main` of a repository, of each member that has it. */
   branchFolders(repository: string): readonly string[] {
-    const partition = String(this.#partitionOf(repository)).padStart(3, '0');
+    const partition = String(this.partitionOf(repository)).padStart(3, '0');
     return this.members.flatMap((member) => {
       const tenant = join(this.dataDirOf(member), 'partitions', partition, 'actors/default');
       const part = readdirSync(tenant).find((name) => name.startsWith(`${repository}~`));
@@ -252,9 +348,9 @@ export class MemberCluster {
   }
 
   /** The partition of a repository, by the folders of whoever follows it. */
-  #partitionOf(repository: string): number {
-    for (const { id } of this.members) {
-      const folder = join(this.#folder, id, 'partitions');
+  partitionOf(repository: string): number {
+    for (const member of this.members) {
+      const folder = join(this.dataDirOf(member), 'partitions');
       for (const partition of readdirSync(folder)) {
         const tenant = join(folder, partition, 'actors/default');
         const parts = existsSync(tenant) ? readdirSync(tenant) : [];

@@ -8,7 +8,10 @@ import type {
 
 /** A stream in memory that works at once and never fails, for what is above the log. */
 export class MemoryStream {
+  /** All of them, also those that were cut off. */
   readonly messages: StoredMessage[] = [];
+  /** The oldest message that is still there. */
+  firstSequence = 1;
   readonly #waiting = new Set<() => void>();
 
   /** The stream as one member sees it. */
@@ -23,6 +26,11 @@ export class MemoryStream {
     this.messages.push({ sequence, bytes: Buffer.from(bytes), storedMs: Date.now() });
     for (const wake of [...this.#waiting]) wake();
     return { kind: 'stored', sequence };
+  }
+
+  /** The message at a sequence, while it is there. */
+  at(sequence: number): StoredMessage | undefined {
+    return sequence < this.firstSequence ? undefined : this.messages[sequence - 1];
   }
 
   /** Resolves when something is stored, or the signal is aborted. */
@@ -57,12 +65,14 @@ export class MemoryLink implements LogStream {
   async state(): Promise<StreamState> {
     await this.#reach();
     const lastSequence = this.#stream.messages.length;
-    return { identity: 'memory', firstSequence: 1, lastSequence, leader: 's1' };
+    const { firstSequence, messages } = this.#stream;
+    const bytes = messages.slice(firstSequence - 1).reduce((sum, message) => sum + message.bytes.length, 0);
+    return { identity: 'memory', firstSequence, lastSequence, bytes, leader: 's1' };
   }
 
   async fetch(sequence: number): Promise<StoredMessage | undefined> {
     await this.#reach();
-    return this.#stream.messages[sequence - 1];
+    return this.#stream.at(sequence);
   }
 
   async *range(first: number, last: number): AsyncGenerator<StoredMessage> {
@@ -76,13 +86,20 @@ export class MemoryLink implements LogStream {
   async *follow(first: number, signal: AbortSignal): AsyncGenerator<StoredMessage> {
     for (let sequence = first; !signal.aborted; ) {
       await this.#reach();
-      const message = this.#stream.messages[sequence - 1];
+      // As JetStream does: a consumer that begins too early is given what there is.
+      sequence = Math.max(sequence, this.#stream.firstSequence);
+      const message = this.#stream.at(sequence);
       if (message === undefined) await this.#stream.news(signal);
       else {
         sequence += 1;
         yield message;
       }
     }
+  }
+
+  async truncate(before: number): Promise<void> {
+    await this.#reach();
+    this.#stream.firstSequence = Math.max(this.#stream.firstSequence, before);
   }
 
   async #reach(): Promise<void> {

@@ -1,5 +1,5 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createConnection, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -33,6 +33,10 @@ export interface NatsClusterOptions {
   readonly jetStream?: readonly string[];
   /** Lines for the top of the configuration. */
   readonly server?: readonly string[];
+  /** Lines for the `cluster` block (`no_advertise: true`). */
+  readonly cluster?: readonly string[];
+  /** Folder for the store of one server, by its index from 0, where it has to be a certain one. */
+  readonly store?: (index: number) => string | undefined;
 }
 
 interface Ports {
@@ -60,8 +64,12 @@ export class NatsServer {
   #isPaused = false;
   #lines: string[] = [];
 
-  constructor(name: string, ports: Ports, configuration: string) {
+  /** Folder of its store. */
+  readonly store: string;
+
+  constructor(name: string, ports: Ports, configuration: string, store: string) {
     this.name = name;
+    this.store = store;
     this.#ports = ports;
     this.#configuration = configuration;
   }
@@ -215,6 +223,22 @@ export class NatsCluster {
     }
   }
 
+  /** Notes what all servers have on their disks at this moment, as a power cut would leave it. */
+  async saveStores(): Promise<void> {
+    await Promise.all(this.servers.map((server) => server.pause()));
+    for (const { name } of this.servers)
+      cpSync(join(this.#folder, name), join(this.#folder, `${name}.saved`), { recursive: true });
+    for (const server of this.servers) server.resume();
+  }
+
+  /** Brings back what {@link saveStores} noted. The servers do not run. */
+  restoreStores(): void {
+    for (const { name } of this.servers) {
+      rmSync(join(this.#folder, name), { recursive: true });
+      cpSync(join(this.#folder, `${name}.saved`), join(this.#folder, name), { recursive: true });
+    }
+  }
+
   /** What the servers logged last, one after the other. */
   logs(): string {
     return this.servers.map(({ name, log }) => `== nats-server ${name}\n${log}`).join('\n');
@@ -255,10 +279,10 @@ export async function startNatsCluster(count: 1 | 3, options: NatsClusterOptions
   const servers = ports.map((own, index) => {
     const name = `n${index + 1}`;
     const file = join(folder, `${name}.conf`);
-    const store = join(folder, name);
-    mkdirSync(store);
+    const store = options.store?.(index) ?? join(folder, name);
+    mkdirSync(store, { recursive: true });
     writeFileSync(file, configurationOf(name, own, count === 1 ? [] : routes, store, options));
-    return new NatsServer(name, own, file);
+    return new NatsServer(name, own, file, store);
   });
   const cluster = new NatsCluster(servers, folder);
   for (const server of servers) server.start();
@@ -327,6 +351,7 @@ function configurationOf(
       '  name: grove-test',
       `  listen: "127.0.0.1:${route}"`,
       `  routes: [${routes.join(', ')}]`,
+      ...(options.cluster ?? []),
       '}',
     );
   }

@@ -39,6 +39,7 @@ export class NatsDirectories {
     const registry = new MemberRegistry({
       member: { id, url: `http://${id}` },
       version: '1.2.3',
+      formats: { records: 1, calls: 1 },
       partitions: this.#partitions,
       load: () => ({ requestsInFlight: 1, openActors: 2, pendingBytes: 3 }),
       channel: new NatsHeartbeats(connection, this.#subjects, this.#partitions),

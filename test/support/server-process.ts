@@ -43,7 +43,7 @@ export interface ServerProcess {
 }
 
 /** Time within which a process has to be ready, in milliseconds. */
-const START_MS_MAX = 30_000;
+const START_MS_MAX = 60_000;
 
 const mainFile = join(import.meta.dirname, '../../cluster/member/main.ts');
 

@@ -1,6 +1,9 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { inject } from 'vitest';
+import type { RegistryTimes } from '#cluster/directory/member-registry.ts';
 import { type Member, startMember } from '#cluster/member/wiring.ts';
 import { type Clock, systemClock } from '#runtime/base/clock.ts';
 import type { FileSystem } from '#runtime/base/file-system.ts';
@@ -28,9 +31,14 @@ export interface TestServerOptions {
   readonly files?: FileSystem;
 }
 
-/** A member in this process, on a port of its own, with the real thing behind it. */
+/**
+ * A member in this process, on a port of its own, with the real thing behind it. In project `cluster` it is three
+ * members of one cluster, and whoever asks it for something asks one after the other.
+ */
 export interface TestServer {
+  /** Of one member; in a cluster of another one every time. */
   readonly port: number;
+  /** As {@link TestServer.port}. */
   readonly url: string;
   readonly dataDir: string;
   /** Token of `admin` in tenant `default`; logged in when first asked for. */
@@ -39,7 +47,15 @@ export interface TestServer {
   readonly printed: readonly string[];
   /** Its log lines, parsed. */
   readonly logLines: readonly Record<string, unknown>[];
+  /** The only member, or the first one. */
   readonly member: Member;
+  /**
+   * Names in a folder of the actors on disk, sorted; in a cluster at the owners, which others follow some time later.
+   *
+   * @param folder `default`, `.removed`, `default/{repository}`
+   * @throws {Error} when there is no such folder
+   */
+  actorFolders(folder: string): Promise<readonly string[]>;
   request(method: string, path: string, options?: TestRequest): Promise<TestResponse>;
   /** As {@link TestServer.request}, with the admin token. */
   admin(method: string, path: string, body?: unknown): Promise<TestResponse>;
@@ -56,35 +72,75 @@ const PASSING_MS = 5;
 /** How long a test server waits for requests under way when it is closed, in milliseconds. */
 const GRACE_MS = 2_000;
 
+/** Members of a cluster: a request in turn meets its owner once in three times. */
+const MEMBERS = 3;
+
+/** Partitions of a cluster: each member has some. */
+const PARTITIONS = 4;
+
+/** Members that start together wait this long for others, so it is short. All of them share an event loop. */
+const registryTimes: RegistryTimes = {
+  heartbeatMs: 200,
+  suspectMs: 800,
+  forgetMs: 600_000,
+  steadyMs: 600_000,
+  handoverMs: 5_000,
+};
+
 class InProcessServer implements TestServer {
   readonly dataDir: string;
   readonly printed: string[] = [];
   readonly logLines: Record<string, unknown>[] = [];
   readonly #settings: TestServerOptions;
-  #member: Member | undefined;
-  #client: HttpClient | undefined;
+  /** Where NATS is when this is to be a cluster of its own; undefined for one member, whatever its settings say. */
+  readonly #natsUrl: string | undefined;
+  #members: readonly Member[] = [];
+  #clients: readonly HttpClient[] = [];
+  #turn = 0;
   #adminToken: string | undefined;
   #repositories = 0;
 
   constructor(settings: TestServerOptions) {
     this.#settings = settings;
+    this.#natsUrl = settings.env?.SVC_NATS_URL === undefined ? inject('natsUrl') : undefined;
     this.dataDir = settings.dataDir ?? mkdtempSync(join(tmpdir(), 'grove-test-'));
   }
 
   async open(): Promise<void> {
-    const { env, config, clock = systemClock, files, jobHandlers } = this.#settings;
+    const { env } = this.#settings;
+    const starts = await Promise.allSettled(
+      this.#natsUrl === undefined
+        ? [this.#start({})]
+        : Array.from({ length: MEMBERS }, (_, index) => this.#start(this.#clusterEnv(`m${index + 1}`))),
+    );
+    this.#members = starts.flatMap((start) => (start.status === 'fulfilled' ? [start.value] : []));
+    const failed = starts.find((start) => start.status === 'rejected');
+    if (failed !== undefined) {
+      await this.#stop();
+      throw failed.reason;
+    }
+    this.#clients = this.#members.map(({ port }) => new HttpClient(port));
+    if (this.#adminToken === undefined && (env === undefined || !('SVC_ADMIN_PASSWORD' in env))) {
+      this.#adminToken = await this.#logIn();
+    }
+  }
+
+  #start(clusterEnv: Readonly<Record<string, string>>): Promise<Member> {
+    const { env, config = '', clock = systemClock, files, jobHandlers } = this.#settings;
+    const text = this.#natsUrl === undefined ? config : `${config}\n${this.#clusterConfig()}`;
     const options = loadOptions(
       {
         PORT: '0',
         SVC_DATA_DIR: this.dataDir,
         SVC_ADMIN_PASSWORD: ADMIN_PASSWORD,
         SVC_LOG_LEVEL: 'debug',
-        ...(config === undefined ? {} : { SVC_CONFIG: 'test.toml' }),
+        ...(text === '' ? {} : { SVC_CONFIG: 'test.toml' }),
+        ...clusterEnv,
         ...env,
       },
-      (path) => (path === 'test.toml' ? config : undefined),
+      (path) => (path === 'test.toml' ? text : undefined),
     );
-    this.#member = await startMember({
+    return startMember({
       options,
       clock,
       random: systemRandom,
@@ -95,13 +151,33 @@ class InProcessServer implements TestServer {
       }),
       version: '0.0.0-test',
       print: (text) => void this.printed.push(text),
+      registryTimes,
       ...(files === undefined ? {} : { files }),
       ...(jobHandlers === undefined ? {} : { jobHandlers }),
     });
-    this.#client = new HttpClient(this.#member.port);
-    if (this.#adminToken === undefined && (env === undefined || !('SVC_ADMIN_PASSWORD' in env))) {
-      this.#adminToken = await this.#logIn();
-    }
+  }
+
+  /** Whatever is started over the same folder is the same cluster, as it is the same server when embedded. */
+  #clusterConfig(): string {
+    const name = createHash('sha256').update(this.dataDir).digest('hex').slice(0, 16);
+    const lines = [
+      `name = "t${name}"`,
+      `partitions = ${PARTITIONS}`,
+      'replicas = 1',
+      'log_bytes_max = 1_073_741_824',
+    ];
+    return `[cluster]\n${lines.join('\n')}\n`;
+  }
+
+  #clusterEnv(id: string): Readonly<Record<string, string>> {
+    return {
+      SVC_NATS_URL: this.#natsUrl as string,
+      SVC_MEMBER_ID: id,
+      SVC_DATA_DIR: join(this.dataDir, id),
+      SVC_BACKUP_DIR: join(this.dataDir, 'backups'),
+      JWT_SECRET: 'a secret that all members of a cluster share',
+      SVC_MASTER_KEY: 'ab'.repeat(32),
+    };
   }
 
   async #logIn(): Promise<string> {
@@ -113,12 +189,12 @@ class InProcessServer implements TestServer {
   }
 
   get member(): Member {
-    if (this.#member === undefined) throw new Error('the server is closed');
-    return this.#member;
+    return this.#first(this.#members);
   }
 
   get port(): number {
-    return this.member.port;
+    this.#turn += 1;
+    return this.#first(this.#members, this.#turn).port;
   }
 
   get url(): string {
@@ -131,8 +207,24 @@ class InProcessServer implements TestServer {
   }
 
   request(method: string, path: string, options?: TestRequest): Promise<TestResponse> {
-    if (this.#client === undefined) throw new Error('the server is closed');
-    return this.#client.request(method, path, options);
+    this.#turn += 1;
+    return this.#first(this.#clients, this.#turn).request(method, path, options);
+  }
+
+  async actorFolders(folder: string): Promise<readonly string[]> {
+    const homes = this.#natsUrl === undefined ? [this.dataDir] : await this.#ownedHomes();
+    const folders = homes.map((home) => join(home, 'actors', folder)).filter((path) => existsSync(path));
+    if (folders.length === 0) throw new Error(`there is no ${folder} in ${homes.join(', ')}`);
+    return [...new Set(folders.flatMap((path) => readdirSync(path)))].sort();
+  }
+
+  /** Folder of each partition at its owner. */
+  async #ownedHomes(): Promise<string[]> {
+    const { json } = await this.admin('GET', '/api/management/cluster');
+    const partitions = json.partitions as readonly { readonly partition: number; readonly owner: string }[];
+    return partitions.map(({ partition, owner }) =>
+      join(this.dataDir, owner, 'partitions', String(partition).padStart(3, '0')),
+    );
   }
 
   admin(method: string, path: string, body?: unknown): Promise<TestResponse> {
@@ -162,17 +254,25 @@ class InProcessServer implements TestServer {
   }
 
   async #stop(): Promise<void> {
-    this.#client?.close();
-    this.#client = undefined;
-    await this.#passingTime(this.#member?.drain(GRACE_MS));
-    this.#member = undefined;
+    for (const client of this.#clients) client.close();
+    this.#clients = [];
+    const members = this.#members;
+    this.#members = [];
+    await this.#passingTime(Promise.all(members.map((member) => member.drain(GRACE_MS))));
+  }
+
+  /** The one whose turn it is, of those that run. */
+  #first<T>(running: readonly T[], turn = 0): T {
+    const found = running[turn % running.length];
+    if (found === undefined) throw new Error('the server is closed');
+    return found;
   }
 
   /** Waits for something that waits for time: where a test owns the clock it goes on by itself meanwhile. */
-  async #passingTime(work: Promise<void> | undefined): Promise<void> {
+  async #passingTime(work: Promise<unknown>): Promise<void> {
     const { clock } = this.#settings;
     let isOver = false;
-    const done = Promise.resolve(work).finally(() => {
+    const done = work.finally(() => {
       isOver = true;
     });
     while (clock instanceof TestClock && !isOver) {

@@ -1,5 +1,5 @@
 import type { TestResponse } from './http-client.ts';
-import type { MemberCluster } from './member-cluster.ts';
+import type { ClusterMember, MemberCluster } from './member-cluster.ts';
 
 /** Between two looks at how much was answered, in milliseconds. */
 const POLL_MS = 10;
@@ -9,6 +9,15 @@ const REPEAT_MS_MAX = 60_000;
 
 /** Time between two attempts of one keyed write, in milliseconds. */
 const REPEAT_MS = 50;
+
+/**
+ * Time after which a client leaves a member that stands still, in milliseconds, as a load balancer makes it. Else all
+ * clients of a repository may wait for that member, and nobody asks the others.
+ */
+const LEAVE_MS = 2_000;
+
+/** Between two looks whether a member stands still, in milliseconds. */
+const LEAVE_POLL_MS = 250;
 
 /** Revisions asked for at once. */
 const PAGE = 200;
@@ -223,7 +232,8 @@ export class WriteLoad {
       const member = this.#cluster.next();
       try {
         const path = `/api/repository/${load.repository}/main/head/load/`;
-        const answer = await this.#cluster.adminAt(member, 'POST', path, body, headers);
+        const asked = this.#cluster.adminAt(member, 'POST', path, body, headers);
+        const answer = await unlessLeft(member, asked);
         write.detail = `${member.id}: ${answer.status} ${answer.text.slice(0, 200)}`;
         if (answer.status === 201) {
           write.outcome = 'acknowledged';
@@ -256,6 +266,25 @@ export class WriteLoad {
       // The member was killed while it was asked.
     }
   }
+}
+
+/** An answer, unless the member that was asked stands still for {@link LEAVE_MS}: what becomes of it is not known. */
+async function unlessLeft<T>(member: ClusterMember, asked: Promise<T>): Promise<T> {
+  let isAnswered = false;
+  const leave = async (): Promise<never> => {
+    let stillMs = 0;
+    while (!isAnswered && stillMs < LEAVE_MS) {
+      await pause(LEAVE_POLL_MS);
+      stillMs = member.isUp ? 0 : stillMs + LEAVE_POLL_MS;
+    }
+    throw new Error('the member that was asked stands still');
+  };
+  const left = leave();
+  left.catch(() => undefined);
+  asked.catch(() => undefined);
+  return await Promise.race([asked, left]).finally(() => {
+    isAnswered = true;
+  });
 }
 
 function isAcknowledged({ outcome }: Write): boolean {

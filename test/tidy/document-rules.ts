@@ -57,6 +57,22 @@ function secretsCode(files: readonly SourceFile[]): string {
   return files.find((file) => file.path === 'runtime/config/secrets.ts')?.code ?? '';
 }
 
+/** Decisions are numbered one after the other, each number once. @param names of the files in docs/decisions */
+export function checkDecisionNumbers(names: readonly string[]): Violation[] {
+  return names.toSorted().flatMap((name, index) => {
+    const wanted = String(index).padStart(4, '0');
+    if (name.startsWith(`${wanted}-`)) return [];
+    return [
+      {
+        path: `docs/decisions/${name}`,
+        line: 1,
+        rule: 'decision number',
+        remedy: `it stands in the place of number ${wanted}; take the next free number`,
+      },
+    ];
+  });
+}
+
 /** Every crash point stands somewhere: arming one that does not would test nothing. */
 export function checkCrashPointsPlaced(files: readonly SourceFile[], names: readonly string[]): Violation[] {
   const product = files

@@ -34,6 +34,9 @@ const socketModules = new Set(
   ['net', 'http', 'https', 'http2', 'tls', 'dgram', 'dns'].map((name) => `node:${name}`),
 );
 
+/** What puts a process or a cluster of them together. */
+const mayBeStarted = new Set(['cluster/local', 'cluster/member']);
+
 function isProduct(path: string): boolean {
   return (productFolders as readonly string[]).includes(topOf(path));
 }
@@ -63,7 +66,11 @@ function directionRemedy(path: string, target: string): string | undefined {
   const to = topOf(target);
   const area = areaOf(path);
   if (from === 'test' || area === 'cluster/member' || areaOf(target) === area) return undefined;
+  // What says which tests there are.
+  if (path === 'vitest.config.ts') return undefined;
   if (to === 'test') return `nothing outside of test imports test (${target})`;
+  // A benchmark starts members and clusters as the programs for people do, and looks into a member of its own.
+  if (from === 'bench' && mayBeStarted.has(areaOf(target))) return undefined;
   if (to === 'cluster' && from !== 'cluster') return `nothing imports cluster (${target}); declare a port`;
   const isMessages = /^actors\/[^/]+\/(?:[a-z-]+-)?messages\.ts$/.test(target);
   switch (from) {

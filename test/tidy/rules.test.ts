@@ -8,7 +8,12 @@ import {
   checkWords,
   fileLinesMax,
 } from './code-rules.ts';
-import { checkCrashPointsPlaced, checkDependencyPage, checkOptionsUsed } from './document-rules.ts';
+import {
+  checkCrashPointsPlaced,
+  checkDecisionNumbers,
+  checkDependencyPage,
+  checkOptionsUsed,
+} from './document-rules.ts';
 import { checkBarrels, checkCycles, checkDirection, checkDoors, checkSpelling } from './import-rules.ts';
 import { formatViolations, sourceFile, type Violation } from './source-file.ts';
 
@@ -63,6 +68,7 @@ describe('direction', () => {
     ['cluster/lease/a.ts', '#actors/branch/messages.ts'],
     ['cluster/lease/a.ts', '#cluster/member/main.ts'],
     ['bench/a.ts', '#test/support/launcher.ts'],
+    ['bench/a.ts', '#cluster/nats/a.ts'],
     ['client/a.ts', '#runtime/base/clock.ts'],
   ])('refuses %s importing %s', (path, specifier) => {
     expect(told(checkDirection([importing(path, specifier)]))).toEqual([`${path}:1: direction`]);
@@ -81,6 +87,8 @@ describe('direction', () => {
     ['cluster/member/a.ts', '#actors/branch/branch-actor.ts'],
     ['test/sim/a.test.ts', '#cluster/member/main.ts'],
     ['docs/generate.ts', '#runtime/errors/error-registry.ts'],
+    ['bench/support/a.ts', '#cluster/local/plan.ts'],
+    ['bench/members/a.ts', '#cluster/member/wiring.ts'],
   ])('lets %s import %s', (path, specifier) => {
     expect(formatViolations(checkDirection([importing(path, specifier)]))).toBe('');
   });
@@ -314,5 +322,13 @@ describe('files and documents', () => {
     ];
     expect(checkOptionsUsed(files, ['bodyBytesMax', 'mailboxMax'])).toHaveLength(1);
     expect(checkCrashPointsPlaced(files, ['before-append', 'mid-fork'])).toHaveLength(1);
+  });
+
+  it('wants decisions numbered without a gap, each number once', () => {
+    expect(checkDecisionNumbers(['0001-b.md', '0000-a.md'])).toEqual([]);
+    expect(told(checkDecisionNumbers(['0000-a.md', '0000-b.md', '0003-c.md']))).toEqual([
+      'docs/decisions/0000-b.md:1: decision number',
+      'docs/decisions/0003-c.md:1: decision number',
+    ]);
   });
 });

@@ -1,11 +1,16 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
 import { crashPointNames } from '#runtime/commit/crash-point.ts';
 import { optionEntries } from '#runtime/config/options.ts';
 import { checkBans, checkDocstrings, checkFileLengths, checkFileNames, checkWords } from './code-rules.ts';
-import { checkCrashPointsPlaced, checkDependencyPage, checkOptionsUsed } from './document-rules.ts';
+import {
+  checkCrashPointsPlaced,
+  checkDecisionNumbers,
+  checkDependencyPage,
+  checkOptionsUsed,
+} from './document-rules.ts';
 import {
   checkBarrels,
   checkCycles,
@@ -74,6 +79,11 @@ describe('the code of this project', () => {
 
   it('passes every crash point it names', () => {
     expect(formatViolations(checkCrashPointsPlaced(sources, crashPointNames))).toBe('');
+  });
+
+  it('numbers its decisions one after the other', () => {
+    const names = readdirSync(join(projectRoot, 'docs/decisions'));
+    expect(formatViolations(checkDecisionNumbers(names))).toBe('');
   });
 
   it('says of every dependency what it is for', () => {

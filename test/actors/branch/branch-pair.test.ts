@@ -65,6 +65,22 @@ describe('a pair of branches', () => {
     expect(mirrored).toEqual({ own: found.other, other: found.own });
   });
 
+  it('says nothing about a branch that is deleted while it is looked at, whenever that is', async () => {
+    const [own, other] = await pair();
+    await family.update(own, '/a', 'ours');
+    await family.create(other, '/d', 'theirs', 'd');
+    await define(other, 'svc:Deleted', 'title');
+    const whole = await family.pair(own, other);
+    expect(Object.keys(whole.other.nodes)).toEqual(['d']);
+    let asksMax = 0;
+    for (let isWhole = false; !isWhole; asksMax += 1) {
+      const seen = await family.pair(own, other, asksMax).catch((error: { code?: string }) => error.code);
+      isWhole = seen !== 'NOT_FOUND';
+      if (isWhole) expect(seen).toEqual(whole);
+    }
+    expect(asksMax).toBeGreaterThan(4);
+  });
+
   it('has net changes of definitions, a definition written again as it was among none', async () => {
     const [own, other] = await pair();
     await define(own, 'test:Mine', 'one');

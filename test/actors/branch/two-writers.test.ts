@@ -80,6 +80,10 @@ class HeldLog implements Log {
     return this.#log.pending();
   }
 
+  confirm(): Promise<void> | undefined {
+    return this.#log.confirm();
+  }
+
   flush() {
     return this.#log.flush();
   }

@@ -12,10 +12,12 @@ const heartbeat: fc.Arbitrary<Heartbeat> = fc.record({
   beat: fc.nat(),
   url: fc.string(),
   version: fc.string(),
+  formats: fc.record({ records: fc.nat(), calls: fc.nat() }),
   load: fc.record({ requestsInFlight: fc.nat(), openActors: fc.nat(), pendingBytes: fc.nat() }),
   owned: fc.array(fc.tuple(partition, fc.nat()), { maxLength: PARTITIONS }),
   handovers: fc.array(fc.tuple(partition, text), { maxLength: PARTITIONS }),
   warm: fc.array(partition, { maxLength: PARTITIONS }),
+  resting: fc.array(partition, { maxLength: PARTITIONS }),
   isDraining: fc.boolean(),
   isLeaving: fc.boolean(),
 });

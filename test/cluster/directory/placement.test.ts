@@ -10,7 +10,8 @@ import {
 
 const memberIds = fc.uniqueArray(fc.integer({ min: 0, max: 40 }), { minLength: 1, maxLength: 9 });
 const idsOf = (numbers: readonly number[]) => numbers.map((number) => `member-${number}:8080`);
-const steady = (id: string): PlacedMember => ({ id, isDraining: false, isSteady: true });
+const none: ReadonlySet<number> = new Set();
+const steady = (id: string): PlacedMember => ({ id, isDraining: false, isSteady: true, resting: none });
 
 /** The rules of these tests. */
 const rules = { heirs: new Map<number, string>(), followers: 2, movesMax: 2 };
@@ -34,7 +35,7 @@ const state = fc
     }
     const members = ids.map((id, index) => {
       const [isDraining, isSteady] = flags[index] as [boolean, boolean];
-      return { id, isDraining: isDraining && index % 3 === 2, isSteady };
+      return { id, isDraining: isDraining && index % 3 === 2, isSteady, resting: none };
     });
     return { ...rules, partitions, members, owners };
   });
@@ -43,7 +44,12 @@ const state = fc
 const vacancyBesideMuch: PlacementInput = {
   ...rules,
   partitions: 8,
-  members: ['member-0:8080', 'member-1:8080'].map((id) => ({ id, isDraining: false, isSteady: false })),
+  members: ['member-0:8080', 'member-1:8080'].map((id) => ({
+    id,
+    isDraining: false,
+    isSteady: false,
+    resting: none,
+  })),
   owners: new Map([
     ...Array.from({ length: 7 }, (_, each) => [each, 'member-0:8080'] as const),
     [7, 'gone-1'],
@@ -204,6 +210,24 @@ describe('the placement of partitions', () => {
       expect(placePartitions({ ...input, heirs: new Map([[0, id]]) }).owners).toEqual([id]);
       expect(placePartitions({ ...input, heirs: new Map([[0, 'gone']]) })).toEqual(placePartitions(input));
     }
+  });
+
+  it('gives a partition to nobody who says that it cannot keep it, while somebody else is there', () => {
+    fc.assert(
+      fc.property(state, fc.array(fc.nat({ max: 100 }), { maxLength: 20 }), (input, picks) => {
+        const sick = input.members[0]?.id;
+        const resting = new Set(picks.map((pick) => pick % input.partitions));
+        const members = input.members.map((each) => (each.id === sick ? { ...each, resting } : each));
+        const heirs = new Map([...resting].map((partition) => [partition, sick as string]));
+        const { moves, owners } = placePartitions({ ...input, heirs, members });
+        const others = members.filter(({ id, isDraining }) => id !== sick && !isDraining);
+        fc.pre(others.length > 0);
+        for (const partition of resting) {
+          if (input.owners.get(partition) !== sick) expect(owners[partition]).not.toBe(sick);
+          expect(moves).not.toContainEqual(expect.objectContaining({ partition, to: sick }));
+        }
+      }),
+    );
   });
 
   it('has nobody to name when nobody is there', () => {

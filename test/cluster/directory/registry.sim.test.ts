@@ -52,6 +52,7 @@ class SimMember implements Clock {
     this.registry = new MemberRegistry({
       member: { id, url: `http://${id}` },
       version: '1.2.3',
+      formats: { records: 1, calls: 1 },
       partitions: PARTITIONS,
       load: () => ({ requestsInFlight: 0, openActors: 0, pendingBytes: 0 }),
       channel: {

@@ -1,14 +1,18 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { PartitionMember, type PartitionRole } from '#cluster/lease/partition-member.ts';
 import type { LogEvent } from '#cluster/replication/log-events.ts';
+import { RECORD_FORMAT } from '#cluster/replication/record-format.ts';
 import { ActorHost } from '#runtime/actor/actor-host.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
+import { ActorStore } from '#runtime/actor/actor-store.ts';
 import { systemClock } from '#runtime/base/clock.ts';
+import { ReplicaReads } from '#runtime/actor/replica-reads.ts';
 import { realFileSystem } from '#runtime/base/file-system.ts';
 import { systemRandom } from '#runtime/base/random.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
 import { engineLimits, engineUser as caller } from '#test/support/engine.ts';
 import { type MemoryLink, MemoryStream } from '#test/support/memory-stream.ts';
 import { noteActor } from '#test/support/note-actor.ts';
@@ -29,17 +33,18 @@ class Side {
 
   constructor(name: string) {
     this.link = stream.link();
+    const folder = join(root, name, 'actors');
     this.member = new PartitionMember({
       partition: 3,
       member: name,
       folder: join(root, name),
       stream: this.link,
-      kinds: [noteActor],
+      store: new ActorStore(folder, [noteActor], systemClock),
       leaseMs,
       files: realFileSystem,
       clock: systemClock,
       random: systemRandom,
-      openHost: async (folder, log) => {
+      openHost: async (log) => {
         const host = new ActorHost({
           folder,
           log,
@@ -52,6 +57,7 @@ class Side {
         await host.recover();
         return host;
       },
+      openReads: (replica) => new ReplicaReads({ replica, kindOf: () => noteActor, clock: systemClock }),
       report: (event) => this.events.push(event),
       onRole: (role) => this.roles.push(role),
     });
@@ -73,6 +79,11 @@ class Side {
   async caughtUp(): Promise<void> {
     await until(() => this.member.sequence >= stream.messages.length);
   }
+}
+
+/** Sequence of the record an error is about. */
+function quarantinedAt(error: Error & { details?: Record<string, unknown> }): unknown {
+  return error.details?.sequence;
 }
 
 async function until(isTrue: () => boolean): Promise<void> {
@@ -147,6 +158,87 @@ describe('a partition on several members', () => {
     expect(await a.notes()).toEqual({ k: 'new owner' });
   });
 
+  it('goes to another member when its shards cannot be written here, and is followed again after a rest', async () => {
+    const [a, b] = [new Side('a'), new Side('b')];
+    await a.member.own();
+    await a.member.owned?.host.create(actor);
+    await a.write('k', 'acknowledged');
+    await b.member.follow();
+    await b.caughtUp();
+    await a.member.startOver(new ServiceError('WRITES_STOPPED'));
+    expect([a.member.role, a.member.owned]).toEqual(['idle', undefined]);
+    expect(a.events).toContainEqual(expect.objectContaining({ kind: 'shards-failed', isDamaged: false }));
+    await until(() => b.member.isGivenUp);
+    expect(await b.member.own()).toBe(true);
+    expect(await b.notes()).toEqual({ k: 'acknowledged' });
+    await a.member.follow();
+    expect([a.member.role, await a.member.own()]).toEqual(['idle', false]);
+  });
+
+  it('throws damaged shards away and has everything from the log again', async () => {
+    const [a, b] = [new Side('a'), new Side('b')];
+    await a.member.own();
+    await a.member.owned?.host.create(actor);
+    await a.write('k', 'acknowledged');
+    await b.member.follow();
+    await b.caughtUp();
+    await a.member.startOver(new ServiceError('DATA_CORRUPTED'));
+    await until(() => b.member.isGivenUp);
+    expect(await b.member.own()).toBe(true);
+    await b.write('l', 'later');
+    await a.caughtUp();
+    await b.member.leave();
+    expect(await a.member.own()).toBe(true);
+    expect(await a.notes()).toEqual({ k: 'acknowledged', l: 'later' });
+    expect(a.events).toContainEqual(expect.objectContaining({ kind: 'shards-failed', isDamaged: true }));
+  });
+
+  it('throws nothing away when the log and not the shard is in doubt', async () => {
+    const a = new Side('a');
+    await a.member.own();
+    await a.member.owned?.host.create(actor);
+    await a.write('k', 'acknowledged');
+    const ahead = new ServiceError('DATA_CORRUPTED', 'ahead', { details: { sequence: 9, lastSequence: 3 } });
+    await a.member.startOver(ahead);
+    expect(a.events).toContainEqual(expect.objectContaining({ kind: 'shards-failed', isDamaged: false }));
+    expect(existsSync(join(root, 'a', 'actors', 'acme'))).toBe(true);
+  });
+
+  it('is read from where it is followed, while its owner is gone and while another one waits to own it', async () => {
+    const [a, b] = [new Side('a'), new Side('b')];
+    expect(b.member.reads).toBeUndefined();
+    await a.member.own();
+    await a.member.owned?.host.create(actor);
+    await a.write('k', 'acknowledged');
+    await b.member.follow();
+    await b.caughtUp();
+    const here = (): unknown => {
+      const { reads } = b.member;
+      return reads === undefined || reads === 'changing'
+        ? reads
+        : reads.query(actor, { type: 'Read', key: 'k' }, caller);
+    };
+    await until(() => here() === 'acknowledged');
+    a.link.isConnected = false;
+    expect(here()).toBe('acknowledged');
+    const opened = b.member.own();
+    const seen = new Set<unknown>();
+    const roles = new Set<PartitionRole>();
+    while (b.member.role !== 'owning') {
+      const answer = here();
+      seen.add(answer);
+      if (answer === 'acknowledged') roles.add(b.member.role);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect(await opened).toBe(true);
+    expect([...roles].sort()).toEqual(['following', 'opening']);
+    expect([...seen].every((answer) => answer === 'acknowledged' || answer === 'changing')).toBe(true);
+    expect(await b.notes()).toEqual({ k: 'acknowledged' });
+    expect(here()).toBe('changing');
+    await b.member.leave();
+    expect(b.member.reads).toBeUndefined();
+  });
+
   it('has what was acknowledged after its member starts anew, from disk and from the log', async () => {
     const first = new Side('a');
     await first.member.own();
@@ -179,6 +271,32 @@ describe('a partition on several members', () => {
       expect([round, owners.length]).toEqual([round, 1]);
       await owners[0]?.member.follow();
     }
+  });
+
+  it('is left to newer members by one that meets a record of their format, and says what to do [CLU-043]', async () => {
+    const [a, b] = [new Side('a'), new Side('b')];
+    await a.member.own();
+    await a.member.owned?.host.create(actor);
+    await a.write('k', 'older');
+    await b.member.follow();
+    await b.caughtUp();
+    // An upgraded owner takes over and, against the rule, writes what these two cannot read.
+    const newer = Buffer.from(stream.at(stream.messages.length)?.bytes as Uint8Array);
+    newer[4] = RECORD_FORMAT + 1;
+    stream.append(stream.messages.length, newer);
+    await until(() => b.member.role === 'quarantined');
+    const quarantined = b.events.find(({ kind }) => kind === 'quarantined') as { cause: Error };
+    expect(quarantined.cause.message).toMatch(/has format 2, and this version reads 1. Upgrade this member/);
+    expect(await b.member.own()).toBe(false);
+    const outcome = await a.write('k', 'lost').then(
+      () => 'done',
+      ({ code }: { code: string }) => code,
+    );
+    expect(outcome).not.toBe('done');
+    await until(() => a.member.role === 'quarantined');
+    expect(a.member.owned).toBeUndefined();
+    // What is there is read by the version that knows the format.
+    expect(stream.messages).toHaveLength((quarantinedAt(quarantined.cause) ?? 0) as number);
   });
 
   it('refuses a damaged position and says what to do', async () => {

@@ -24,6 +24,7 @@ async function read(members: HeardMembers, facts: Partial<ClusterStatusSources> 
     durability: 'replica-disk',
     durabilityReason: 'the NATS servers cannot flush',
     followersWanted: 2,
+    findings: () => [],
     progress: () =>
       Promise.resolve({
         positions: new Map([
@@ -44,6 +45,7 @@ async function read(members: HeardMembers, facts: Partial<ClusterStatusSources> 
             ]),
           ],
         ]),
+        findings: new Map(),
         quarantine: () => undefined,
       }),
     nats: () =>
@@ -110,10 +112,32 @@ describe('the status of a cluster', () => {
     expect(answer.members.map(({ state }) => state)).toEqual(['draining', 'draining', 'ready']);
   });
 
+  it('tells what members find wrong with themselves, its own without asking', async () => {
+    const low = { code: 'space-low', message: 'the volume of /data is 81 % full' } as const;
+    const skew = { code: 'clock-skew', message: 'its wall clock is 9 s behind' } as const;
+    const answer = await read(threeMembers(), {
+      findings: () => [skew],
+      progress: () =>
+        Promise.resolve({
+          positions: new Map(),
+          findings: new Map([
+            ['c', [low]],
+            // What it said a moment ago.
+            ['a', [low]],
+          ]),
+          quarantine: () => undefined,
+        }),
+    });
+    expect(answer.warnings.slice(0, 2)).toEqual([
+      { code: 'clock-skew', severity: 'alarm', message: `a: ${skew.message}` },
+      { code: 'space-low', severity: 'alarm', message: `c: ${low.message}` },
+    ]);
+  });
+
   it('tells of a partition in quarantine', async () => {
     const quarantine = (partition: number) => (partition === 1 ? 'record 5 is torn' : undefined);
     const answer = await read(threeMembers(), {
-      progress: () => Promise.resolve({ positions: new Map(), quarantine }),
+      progress: () => Promise.resolve({ positions: new Map(), findings: new Map(), quarantine }),
     });
     expect(answer.partitions[1]).toMatchObject({ state: 'quarantined', last_sequence: null });
     expect(answer.warnings[0]).toMatchObject({ code: 'partition-quarantined', severity: 'alarm' });

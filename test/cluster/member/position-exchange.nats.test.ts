@@ -2,6 +2,7 @@ import type { NatsConnection } from '@nats-io/transport-node';
 import { afterEach, describe, expect, it } from 'vitest';
 import { PositionExchange } from '#cluster/member/position-exchange.ts';
 import { connectToNats } from '#cluster/nats/connection.ts';
+import type { MemberFinding } from '#protocols/rest/ports.ts';
 import { systemClock } from '#runtime/base/clock.ts';
 import { sharedNatsCluster } from '#test/support/nats-cluster.ts';
 
@@ -18,13 +19,18 @@ async function connect(): Promise<NatsConnection> {
   return connection;
 }
 
-async function exchange(member: string, positions: [number, number][]): Promise<PositionExchange> {
+async function exchange(
+  member: string,
+  positions: [number, number][],
+  findings: readonly MemberFinding[] = [],
+): Promise<PositionExchange> {
   const connection = await connect();
   const made = new PositionExchange({
     connection,
     subject: 'test.position',
     member,
     positions: () => new Map(positions),
+    findings: () => findings,
   });
   // The server knows of the subscription once it has answered something that was sent after it.
   await connection.flush();
@@ -38,7 +44,7 @@ describe('how far members are in the logs', () => {
       [0, 10],
       [31, 7],
     ]);
-    expect(await a.ask(2)).toEqual(
+    expect((await a.ask(2)).positions).toEqual(
       new Map([
         ['a', new Map([[0, 12]])],
         [
@@ -52,11 +58,23 @@ describe('how far members are in the logs', () => {
     );
   });
 
+  it('comes with what each finds wrong with itself', async () => {
+    const low: MemberFinding = { code: 'space-low', message: 'the volume of /data is 81 % full' };
+    const a = await exchange('a', []);
+    await exchange('b', [], [low]);
+    expect((await a.ask(2)).findings).toEqual(
+      new Map([
+        ['a', []],
+        ['b', [low]],
+      ]),
+    );
+  });
+
   it('is told by those that answer when others are silent or have left', async () => {
     const a = await exchange('a', [[0, 12]]);
     const b = await exchange('b', [[0, 10]]);
     b.close();
-    expect([...(await a.ask(5)).keys()]).toEqual(['a']);
+    expect([...(await a.ask(5)).positions.keys()]).toEqual(['a']);
   });
 
   it('is not taken from answers that are none', async () => {
@@ -66,22 +84,26 @@ describe('how far members are in the logs', () => {
       '',
       'null',
       '{"member": 3}',
-      '{"member": "c", "positions": [[0, -1], ["x", 1], [2, 3], 4]}',
+      '{"member": "c", "positions": [[0, -1], ["x", 1], [2, 3], 4], "findings": [null, 3, {"code": "new", "message": "x"}, {"code": "clock-skew"}, {"code": "clock-skew", "message": "late"}]}',
     ];
     for (const answer of answers)
       other.subscribe('test.position', { callback: (_error, message) => void message.respond(answer) });
     await other.flush();
-    expect(await a.ask(5)).toEqual(
-      new Map([
+    expect(await a.ask(5)).toEqual({
+      positions: new Map([
         ['a', new Map()],
         ['c', new Map([[2, 3]])],
       ]),
-    );
+      findings: new Map([
+        ['a', []],
+        ['c', [{ code: 'clock-skew', message: 'late' }]],
+      ]),
+    });
   });
 
   it('is not known without a connection', async () => {
     const a = await exchange('a', [[0, 12]]);
     await open[0]?.close();
-    expect(await a.ask(3)).toEqual(new Map());
+    expect(await a.ask(3)).toEqual({ positions: new Map(), findings: new Map() });
   });
 });

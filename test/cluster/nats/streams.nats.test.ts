@@ -68,6 +68,21 @@ describe('the stream of a partition', () => {
     );
   });
 
+  it('is made once by members that start together', async () => {
+    const members = await Promise.all(
+      ['m1', 'm2', 'm3'].map((name) => connectToNats({ urls: cluster().urls, name, clock: systemClock })),
+    );
+    for (let round = 0; round < 12; round += 1) {
+      const partitions = Array.from({ length: 16 }, () => ++partition);
+      await Promise.all(
+        partitions.flatMap((each) =>
+          members.map((member) => ensureCommitStream(member, subjects, each, settings, systemClock)),
+        ),
+      );
+    }
+    await Promise.all(members.map((member) => member.close()));
+  });
+
   it.each<[string, Partial<StreamConfig>]>([
     ['max_age', { max_age: 60_000_000_000 }],
     ['storage', { storage: StorageType.Memory }],

@@ -11,9 +11,11 @@ describe('names in NATS', () => {
       subjects.member('m'),
       subjects.heartbeats,
       subjects.positions,
+      subjects.logins,
       subjects.events(7),
       subjects.jobStream,
-      subjects.jobs('mail'),
+      subjects.jobTickets,
+      subjects.cancelledJobs,
       subjects.blobBucket,
       subjects.snapshotBucket,
     ];

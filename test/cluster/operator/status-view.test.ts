@@ -35,6 +35,12 @@ const overview: ClusterOverview = {
       lastSequence: 1234,
       followers: [{ member: 'member-b', isWarm: true, recordsBehind: 12 }],
       quarantine: undefined,
+      log: {
+        bytes: 3_000_000,
+        bytesMax: 4_000_000,
+        kept: undefined,
+        snapshot: { sequence: 1200, ageMs: 300_000, bytes: 81_000_000, member: 'a' },
+      },
     },
     {
       partition: 1,
@@ -42,10 +48,12 @@ const overview: ClusterOverview = {
       lastSequence: undefined,
       followers: [{ member: 'a', isWarm: false, recordsBehind: undefined }],
       quarantine: undefined,
+      log: undefined,
     },
   ],
   natsServers: [{ name: 'n1', version: '2.9.10', isReachable: true, syncsAlways: undefined }],
   natsRemarks: [],
+  findings: [],
 };
 
 /** As it comes over the wire. */
@@ -62,8 +70,8 @@ describe('the state of a cluster in the terminal', () => {
       /^ {2}a \(asked\) +ready +http:\/\/10\.0\.0\.1:8080 +1\.0\.0 +1 +0 +3 +120 +4\.8 MiB$/m,
     );
     expect(text).toMatch(/^ {2}member-b +suspect .* 0 +1 +0 +0 +17 B$/m);
-    expect(text).toMatch(/^ {3}0 +owned +a +7 +1234 +member-b 12$/m);
-    expect(text).toMatch(/^ {3}1 +unowned +- +\? +\? +a catching up$/m);
+    expect(text).toMatch(/^ {3}0 +owned +a +7 +1234 +2\.9 MiB +1200, 77\.2 MiB, 5 min ago +member-b 12$/m);
+    expect(text).toMatch(/^ {3}1 +unowned +- +\? +\? +\? +- +a catching up$/m);
     expect(text).toMatch(/^ {2}n1 +reachable +2\.9\.10 +not known$/m);
     expect(text).toMatch(/^ {2}ALARM +member-silent: nothing is heard of member-b/m);
   });

@@ -5,7 +5,18 @@ const SEEDS = 300;
 
 describe('a partition log that several members contend for, simulated', () => {
   it(`keeps every promise under ${SEEDS} seeds [CLU-004]`, async () => {
-    const sum = { done: 0, failed: 0, unknown: 0, epochs: 0, voids: 0, fenced: 0, resolved: 0, reads: 0 };
+    const sum = {
+      done: 0,
+      failed: 0,
+      unknown: 0,
+      epochs: 0,
+      voids: 0,
+      fenced: 0,
+      resolved: 0,
+      reads: 0,
+      cuts: 0,
+      coldStarts: 0,
+    };
     for (let seed = 1; seed <= SEEDS; seed += 1) {
       const result = await run(seed);
       for (const name of Object.keys(sum) as (keyof typeof sum)[]) sum[name] += result[name];
@@ -19,6 +30,8 @@ describe('a partition log that several members contend for, simulated', () => {
     expect(sum.fenced).toBeGreaterThan(SEEDS / 10);
     expect(sum.resolved).toBeGreaterThan(SEEDS);
     expect(sum.reads).toBeGreaterThan(SEEDS * 10);
+    expect(sum.cuts).toBeGreaterThan(SEEDS / 10);
+    expect(sum.coldStarts).toBeGreaterThan(SEEDS / 10);
   });
 
   it('goes the same way for the same seed', async () => {

@@ -56,4 +56,17 @@ describe('the read lease of an owner', () => {
     clock.setWall(clock.wallMs() + 3_600_000 + LEASE_MS);
     expect(lease.isValid()).toBe(false);
   });
+
+  it('ends for good when wall time advances over 2 s more than monotonic time, even if it is set back afterwards', () => {
+    const { clock, lease } = leased();
+    const { wallMs } = lease.moment();
+    clock.setWall(wallMs + 1_999);
+    expect(lease.isValid()).toBe(true);
+    clock.setWall(wallMs + 2_001);
+    expect(lease.isValid()).toBe(false);
+    clock.setWall(wallMs);
+    expect(lease.isValid()).toBe(false);
+    lease.renew(lease.moment());
+    expect(lease.isValid()).toBe(true);
+  });
 });

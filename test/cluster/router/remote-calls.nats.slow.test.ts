@@ -1,7 +1,7 @@
 import { connect, type NatsConnection } from '@nats-io/transport-node';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type Call, CALL_VERSION } from '#cluster/router/call-frames.ts';
-import { type CallHandler, CallServer } from '#cluster/router/call-server.ts';
+import { type Call, CALL_VERSION, decodeFrame, encodeCall, FrameKind } from '#cluster/router/call-frames.ts';
+import { type CallHandler, CallServer, WINDOW_FRAMES } from '#cluster/router/call-server.ts';
 import { type CallOutcome, RemoteCalls } from '#cluster/router/remote-calls.ts';
 import { systemClock } from '#runtime/base/clock.ts';
 import { JsonText } from '#runtime/content/json-text.ts';
@@ -110,6 +110,23 @@ describe('a call to the owner of a partition', () => {
     expect(reported).toEqual([new Error('secret path /etc'), new Error('secret path /etc')]);
   });
 
+  it('of another version is refused before anything is done, with what to do [CLU-043]', async () => {
+    let handled = 0;
+    handle = () => (handled += 1);
+    for (const version of [0, CALL_VERSION + 1]) {
+      const deadlineMs = systemClock.monotonicMs() + 20_000;
+      const call = { ...callOf('anything'), version };
+      await expect(calls.call(subjectOf(1), call, deadlineMs, undefined)).rejects.toMatchObject({
+        code: 'MEMBER_VERSIONS_DIFFER',
+        message: expect.stringMatching(
+          /version \d to one that takes 1; nothing was done. Finish the upgrade/,
+        ),
+      });
+    }
+    expect(handled).toBe(0);
+    expect(await answerTo('as usual')).toBe(1);
+  });
+
   it('says that nothing was done where the member asked is not there, or does not own the partition', async () => {
     expect(await ask('x', { member: 2 })).toEqual({ kind: 'elsewhere' });
     handle = () => {
@@ -180,6 +197,59 @@ describe('a call to the owner of a partition', () => {
       await new Promise((resolve) => setTimeout(resolve, 10));
     expect(aborted).toEqual(['REQUEST_CANCELLED', 'REQUEST_CANCELLED']);
   });
+
+  it('is one call when it is sent again under its id: who asked last hears the answer, from its beginning', async () => {
+    const { promise, resolve } = Promise.withResolvers<JsonText>();
+    const signals: AbortSignal[] = [];
+    handle = (_call, { signal }) => {
+      signals.push(signal as AbortSignal);
+      return promise;
+    };
+    const call = { ...callOf('x'), id: { session: 'aa', slot: 0, number: 1 } };
+    const askAgain = (signal?: AbortSignal) =>
+      calls.call(subjectOf(1), call, systemClock.monotonicMs() + 20_000, signal);
+    // Listens to what it is told and takes nothing of it, as a caller that stands still.
+    const frames: number[] = [];
+    const still = caller.subscribe('test.still', {
+      callback: (_error, { data }) => void frames.push(decodeFrame(data).kind),
+    });
+    caller.publish(subjectOf(1), encodeCall(call), { reply: 'test.still' });
+    resolve(new JsonText(JSON.stringify('ü'.repeat(10_000_000))));
+    const hasStalled = (): boolean =>
+      frames.filter((kind) => kind === FrameKind.text).length === WINDOW_FRAMES;
+    for (let wait = 0; !hasStalled() && wait < 1000; wait++)
+      await new Promise((again) => setTimeout(again, 10));
+    expect(await askAgain()).toEqual({ kind: 'answered', answer: await promise });
+    expect([signals.length, server.runningCount, hasStalled()]).toEqual([1, 0, true]);
+    still.unsubscribe();
+  });
+
+  it('is given up by who asked again, as by who asked first', async () => {
+    let asked = 0;
+    const aborted = Promise.withResolvers<unknown>();
+    handle = (_call, { signal }) => {
+      asked += 1;
+      return new Promise((_resolve, reject) => {
+        signal?.addEventListener('abort', () => {
+          aborted.resolve((signal.reason as ServiceError).code);
+          reject(signal.reason);
+        });
+      });
+    };
+    const call = { ...callOf('x'), id: { session: 'aa', slot: 0, number: 2 } };
+    const deadlineMs = systemClock.monotonicMs() + 20_000;
+    const first = calls.call(subjectOf(1), call, deadlineMs);
+    await caller.flush();
+    const controller = new AbortController();
+    const again = calls.call(subjectOf(1), call, deadlineMs, controller.signal);
+    again.catch(() => undefined);
+    // The first one hears nothing more.
+    expect(await first).toEqual({ kind: 'lost' });
+    controller.abort(new ServiceError('REQUEST_CANCELLED'));
+    expect(await aborted.promise).toBe('REQUEST_CANCELLED');
+    await expect(again).rejects.toMatchObject({ code: 'REQUEST_CANCELLED' });
+    expect(asked).toBe(1);
+  }, 20_000);
 
   it('waits as long as the owner says that it works, and is lost when the owner falls silent', async () => {
     const { promise, resolve } = Promise.withResolvers<string>();

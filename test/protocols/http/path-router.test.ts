@@ -14,12 +14,12 @@ function routerOf(...table: string[]): PathRouter<unknown> {
 }
 
 function found(router: PathRouter<unknown>, method: string, path: string): string {
-  const captures: string[] = [];
-  const match = router.match(method, path, captures);
+  const match = router.match(method, path);
   if (match === undefined) return 'none';
-  const named = match.names.map((name, index) => `${name}=${captures[index]}`);
-  expect(captures).toHaveLength(match.names.length);
-  return [match.route.pattern, ...named].join(' ');
+  const { captures, compiled } = match;
+  const named = compiled.names.map((name, index) => `${name}=${captures[index]}`);
+  expect(captures).toHaveLength(compiled.names.length);
+  return [compiled.route.pattern, ...named].join(' ');
 }
 
 describe('PathRouter', () => {
@@ -38,6 +38,16 @@ describe('PathRouter', () => {
     'PUT /files/{path*}',
     'GET /admin/',
   );
+
+  it('answers an address as the first time when it is asked for again, whatever was asked for in between', () => {
+    const addresses = Array.from({ length: 600 }, (_, index) => `/api/repositories/r${index % 97}-${index}`);
+    for (const path of [...addresses, ...addresses]) {
+      const name = path.slice('/api/repositories/'.length);
+      expect(found(router, 'GET', path)).toBe(`/api/repositories/{repo} repo=${name}`);
+      expect(found(router, 'DELETE', path)).toBe(`/api/repositories/{name} name=${name}`);
+      expect(found(router, 'PUT', path)).toBe('none');
+    }
+  });
 
   it('captures raw segments, encoded slashes included', () => {
     expect(found(router, 'GET', '/api/repositories/demo')).toBe('/api/repositories/{repo} repo=demo');

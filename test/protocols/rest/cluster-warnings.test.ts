@@ -21,6 +21,7 @@ const partition = (number: number, facts: Partial<SeenPartition> = {}): SeenPart
     { member: 'c', isWarm: true, recordsBehind: 2 },
   ],
   quarantine: undefined,
+  log: undefined,
   ...facts,
 });
 
@@ -42,6 +43,7 @@ const well: ClusterOverview = {
   partitions: [partition(0), partition(1)],
   natsServers: [server('n1'), server('n2'), server('n3')],
   natsRemarks: [],
+  findings: [],
 };
 
 const told = (overview: Partial<ClusterOverview>) =>
@@ -96,6 +98,16 @@ describe('the warnings of a cluster', () => {
     expect(told(behind(RECORDS_BEHIND_MAX))).toEqual([]);
     expect(told(behind(undefined))).toEqual([]);
     expect(told(behind(RECORDS_BEHIND_MAX + 1))).toEqual(['alarm follower-behind']);
+  });
+
+  it('tell of a log that comes near its limit and cannot be cut, and what keeps it', () => {
+    const log = (kept: string | undefined) => ({
+      partitions: [partition(4, { log: { bytes: 80, bytesMax: 100, kept, snapshot: undefined } })],
+    });
+    expect(told(log(undefined))).toEqual([]);
+    expect(told(log('b has stored up to record 7'))).toEqual(['alarm log-cannot-be-cut']);
+    expect(message(log('b has stored up to record 7'))).toContain('partition 4 has 80 % of its size');
+    expect(message(log('b has stored up to record 7'))).toContain('b has stored up to record 7');
   });
 
   it('tell of members that are silent or run another version', () => {

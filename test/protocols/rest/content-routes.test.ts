@@ -10,7 +10,7 @@ const routes = contentRoutes({} as RestContext);
 const router = new PathRouter(routes);
 
 function operationAt(method: string, path: string): string | undefined {
-  return router.match(method, path, [])?.route.operationId;
+  return router.match(method, path)?.compiled.route.operationId;
 }
 
 describe('the routes of content', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { LoginThrottle } from '#runtime/access/login-throttle.ts';
+import { type LoginNews, LoginThrottle, type LoginTurn } from '#runtime/access/login-throttle.ts';
 import { type Clock, systemClock } from '#runtime/base/clock.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 
@@ -48,6 +48,37 @@ describe('LoginThrottle', () => {
     for (let free = 0; free < 4; free++) expect(attempt(throttle)).toBe('tried');
     clock.nowMs += limits.forgetMs + 1;
     for (let free = 0; free < 4; free++) expect(attempt(throttle)).toBe('tried');
+  });
+
+  it('counts what is tried at other members, and forgives what succeeded there; names and addresses are not told', () => {
+    const heard: ((place: string, turn: LoginTurn) => void)[] = [];
+    const told: string[] = [];
+    const newsOf = (self: number): LoginNews => ({
+      tell(place, turn) {
+        told.push(place);
+        for (const [member, hear] of heard.entries()) if (member !== self) hear(place, turn);
+      },
+      listen: (hear) => void heard.push(hear),
+    });
+    const clock = new ManualClock();
+    const members = [0, 1, 2].map((self) => new LoginThrottle(clock, limits, newsOf(self)));
+    const [first, second, third] = members as [LoginThrottle, LoginThrottle, LoginThrottle];
+    for (const throttle of [first, second, third, first]) expect(attempt(throttle)).toBe('tried');
+    for (const throttle of members) expect(attempt(throttle)).toBe(1);
+    expect(attempt(second, 'other/admin')).toBe('tried');
+    clock.nowMs += 1_000;
+    expect(attempt(second)).toBe('tried');
+    for (const throttle of members) expect(attempt(throttle)).toBe(2);
+    clock.nowMs += 2_000;
+    expect(attempt(third)).toBe('tried');
+    expect(attempt(first)).toBe(4);
+    // Nothing could be read: as if it had not been tried.
+    third.unjudged('default/admin', '10.0.0.1');
+    expect(attempt(first)).toBe('tried');
+    for (const throttle of members) expect(attempt(throttle)).toBe(4);
+    third.succeeded('default/admin', '10.0.0.1');
+    for (const throttle of members) expect(attempt(throttle)).toBe('tried');
+    expect(told.join(' ')).not.toMatch(/admin|10\.0\.0/);
   });
 
   it('shuts nobody out from another address, and no other account', () => {

@@ -247,6 +247,34 @@ describe('4. nothing leaves before it is durable [DUR-014]', () => {
   });
 });
 
+describe('4. answers of commands that change nothing', () => {
+  it('leave when the log confirms that nobody else wrote to it', async () => {
+    const fixture = new LoopFixture();
+    const answers = new Answers();
+    let confirm = (): void => {};
+    fixture.log.confirmation = new Promise((resolve) => {
+      confirm = resolve;
+    });
+    answers.listen(
+      'reads',
+      fixture.submit(() => 'nothing'),
+    );
+    answers.listen('fails', fixture.submit(refusal));
+    await settle(20);
+    expect(answers.heard).toEqual([]);
+    confirm();
+    await settle();
+    expect(answers.heard).toEqual(['reads: nothing', 'fails! VALIDATION_FAILED']);
+  });
+
+  it('are refused where somebody else owns the log', async () => {
+    const fixture = new LoopFixture();
+    fixture.log.confirmation = Promise.reject(new ServiceError('NOT_OWNER'));
+    fixture.log.confirmation.catch(() => {});
+    await expect(fixture.submit(() => 'old')).rejects.toMatchObject({ code: 'NOT_OWNER' });
+  });
+});
+
 describe('5. readers see what is durable, at every moment [DUR-015]', () => {
   it('shows nothing of a batch before its entry is durable, and all of it from then on', async () => {
     const fixture = new LoopFixture();

@@ -128,6 +128,96 @@ describe('a layer', () => {
   });
 });
 
+/** Rows beneath a layer, and one after the other what becomes of a key: null removes it. */
+const beneath = fc.uniqueArray(keys, { maxLength: 4 });
+const history = fc.array(fc.record({ key: keys, value: values }), { maxLength: 25 });
+
+/** Writes to a layer as an actor would: what is there is replaced, what is not there is inserted. */
+function write(layer: Layer, rows: Map<string, Change>, key: string, value: Change): void {
+  if (value !== null && (rows.get(key) ?? null) === null) layer.insert(0, key, value);
+  else layer.set(0, key, value);
+  rows.set(key, value);
+}
+
+/** What there is when a layer has been put over the rows beneath it. */
+function rowsOver(stored: readonly string[], layer: Layer): Map<string, Change> {
+  const rows = new Map<string, Change>(stored.map((key) => [key, Buffer.from('stored')]));
+  for (const { key, value } of layer.writes()) {
+    if (value === null) rows.delete(key);
+    else rows.set(key, value);
+  }
+  return rows;
+}
+
+function present(rows: Map<string, Change>): Map<string, Change> {
+  return new Map([...rows].filter(([, value]) => value !== null));
+}
+
+describe('rows that are inserted into a layer', () => {
+  it('make the same of what is beneath as others, also through a newer layer and when changes are taken back', () => {
+    fc.assert(
+      fc.property(beneath, history, history, history, (stored, older, newer, undone) => {
+        const rows = new Map<string, Change>(stored.map((key) => [key, Buffer.from('stored')]));
+        const [layer, batch] = [new Layer(), new Layer()];
+        for (const { key, value } of older) write(layer, rows, key, value);
+        expect(rowsOver(stored, layer)).toEqual(present(rows));
+        for (const { key, value } of newer) write(batch, rows, key, value);
+        const before = {
+          rows: new Map(rows),
+          writes: batch.writes(),
+          bytes: batch.bytes,
+          count: batch.count,
+        };
+        const log = undone.map(({ key, value }) => {
+          const earlier = batch.get(0, key);
+          write(batch, rows, key, value);
+          return { key, earlier };
+        });
+        for (const { key, earlier } of log.toReversed()) batch.restore(0, key, earlier);
+        expect(new Map(batch.writes().map((one) => [one.key, one.value]))).toEqual(
+          new Map(before.writes.map((one) => [one.key, one.value])),
+        );
+        expect([batch.bytes, batch.count]).toEqual([before.bytes, before.count]);
+        const whole = new Layer();
+        whole.absorbHalfApplied(layer);
+        whole.absorbHalfApplied(batch);
+        expect(rowsOver(stored, whole)).toEqual(present(before.rows));
+        layer.absorb(batch);
+        expect(rowsOver(stored, layer)).toEqual(present(before.rows));
+        expect(layer.count).toBe(layer.writes().length);
+      }),
+    );
+  });
+
+  it('leave nothing when they are removed again, in the same layer or by a newer one', () => {
+    const [layer, batch] = [new Layer(), new Layer()];
+    layer.insert(0, 'a', Buffer.from('1'));
+    layer.set(0, 'a', Buffer.from('2'));
+    layer.set(0, 'a', null);
+    expect([layer.count, layer.bytes, layer.writes()]).toEqual([0, 0, []]);
+    layer.insert(0, 'b', Buffer.from('1'));
+    batch.set(0, 'b', null);
+    layer.absorb(batch);
+    expect([layer.count, layer.bytes, layer.writes()]).toEqual([0, 0, []]);
+    expect([...(layer.range(0, { start: '', end: '\u00ff' }) ?? [])]).toEqual([]);
+  });
+
+  it('are removed from a shard that may have them already', () => {
+    const [layer, batch, whole] = [new Layer(), new Layer(), new Layer()];
+    layer.insert(0, 'a', Buffer.from('1'));
+    batch.set(0, 'a', null);
+    whole.absorbHalfApplied(layer);
+    whole.absorbHalfApplied(batch);
+    expect(whole.writes()).toEqual([{ table: 0, key: 'a', value: null }]);
+  });
+
+  it('must not be there yet', () => {
+    const layer = new Layer();
+    layer.set(0, 'a', Buffer.from('1'));
+    expect(() => layer.insert(0, 'a', Buffer.from('2'))).toThrow(InvariantError);
+  });
+});
+
 describe('a reader over layers and a shard', () => {
   it('shows for every key the newest change, and the shard below', async () => {
     await fc.assert(

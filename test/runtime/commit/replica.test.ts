@@ -221,6 +221,38 @@ describe('a replica', () => {
     expect(existsSync(follower.folders.of('acme/site~1'))).toBe(false);
     expect(follower.released.get('acme/site~1')).toBe(engine.journal.lastSequence);
   });
+
+  it('stands still with all that was taken in its shards, and with nothing of what is taken meanwhile', async () => {
+    const actor = actorOf('still', 'site~2');
+    await engine.host.create(actor);
+    for (const key of ['one', 'two'])
+      await engine.host.command(actor, { type: 'Write', key, text: key }, { caller });
+    const records: LogRecord[] = [];
+    for await (const record of engine.journal.read(0))
+      records.push({ ...record, entries: record.entries.filter((entry) => entry.actor === actor) });
+    const mine = records.filter(({ entries }) => entries.length > 0);
+    const last = mine.at(-1) as LogRecord;
+    const follower = new Follower(join(root, 'still'));
+    for (const record of mine.slice(0, -1)) await follower.replica.take(record);
+    const copy = join(root, 'copy');
+    let taking: Promise<void> | undefined;
+    const reached = await follower.replica.still(async (shards) => {
+      taking = follower.replica.take(last);
+      await shards.copy(actor, copy, new AbortController().signal);
+      expect(shards.sequenceOf(actorOf('none', 'site~2'))).toBeUndefined();
+      return shards.sequenceOf(actor);
+    });
+    expect(reached).toBe(mine.at(-2)?.sequence);
+    const copied = new LmdbShard(copy, tableNames);
+    expect([copied.position.sequence, rowsOf(copied).filter((row) => row.includes('two'))]).toEqual([
+      reached,
+      [],
+    ]);
+    await copied.close();
+    await taking;
+    expect(await follower.replica.still(async (shards) => shards.sequenceOf(actor))).toBe(last.sequence);
+    await follower.replica.abandon();
+  });
 });
 
 function notesIn(rows: readonly string[]): Record<string, string> {

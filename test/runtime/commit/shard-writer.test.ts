@@ -46,11 +46,18 @@ class Bench {
     );
   }
 
-  /** Accepts a batch of keys; null removes. */
-  accept(changes: Readonly<Record<string, string | null>>): void {
+  /**
+   * Accepts a batch of keys; null removes.
+   *
+   * @param rows what there is before; keys that are not among them are inserted
+   */
+  accept(changes: Readonly<Record<string, string | null>>, rows?: Readonly<Record<string, string>>): void {
     const batch = new Layer();
-    for (const [key, text] of Object.entries(changes))
-      batch.set(0, key, text === null ? null : Buffer.from(text));
+    for (const [key, text] of Object.entries(changes)) {
+      if (text === null) batch.set(0, key, null);
+      else if (rows === undefined || Object.hasOwn(rows, key)) batch.set(0, key, Buffer.from(text));
+      else batch.insert(0, key, Buffer.from(text));
+    }
     this.#sequence += 1;
     this.writer.accept(batch, this.#sequence, { ms: this.#sequence, counter: 0 });
   }
@@ -206,6 +213,49 @@ describe('a large application', () => {
     expect([bench.log.releases, bench.failures, bench.writer.isSettled]).toEqual([[], [full], false]);
     await bench.writer.settle();
     expect(bench.log.releases).toEqual([['a', 1]]);
+  });
+});
+
+describe('rows that are gone before they are applied', () => {
+  it('are never written to the shard', async () => {
+    const written: string[] = [];
+    const bench = new Bench(undefined, (shard) => {
+      const apply = shard.apply.bind(shard);
+      shard.apply = (writes: readonly Write[], position: ShardPosition): Applied => {
+        written.push(...writes.map(({ key }) => key));
+        return apply(writes, position);
+      };
+      return shard;
+    });
+    bench.accept({ a: '1', b: '1' }, {});
+    bench.accept({ a: null });
+    bench.accept({ b: '2' });
+    await bench.writer.settle();
+    expect([written, bench.flushed()]).toEqual([['b'], { rows: { b: '2' }, sequence: 3 }]);
+  });
+
+  it('are removed from the shard when an application that failed had brought them there', async () => {
+    const bench = new Bench();
+    let parts = 0;
+    bench.fail = (step) => {
+      if (step === 'commit') parts += 1;
+      return parts > 1 ? full : undefined;
+    };
+    bench.accept(Object.fromEntries(Array.from({ length: 9000 }, (_, index) => [`k${index}`, 'v'])), {});
+    await bench.writer.settle();
+    expect(bench.read('k0', bench.writer.shard)).toBe('v');
+    bench.accept({ k0: null });
+    // Twice, so that what is being applied is merged with it.
+    await bench.writer.settle();
+    await bench.writer.settle();
+    expect(bench.failures.length).toBeGreaterThan(2);
+    bench.fail = () => undefined;
+    await bench.writer.settle();
+    expect([bench.flushed().sequence, bench.flushed().rows.k0, bench.read('k0')]).toEqual([
+      2,
+      undefined,
+      undefined,
+    ]);
   });
 });
 
@@ -421,7 +471,7 @@ describe('at every moment', () => {
           else if (step === 'break commit') bench.fail = (now) => (now === 'commit' ? full : undefined);
           else if (step === 'break flush') bench.fail = (now) => (now === 'flush' ? full : undefined);
           else {
-            bench.accept(step);
+            bench.accept(step, model);
             batches.push(step);
             for (const [key, text] of Object.entries(step))
               if (text === null) delete model[key];

@@ -70,6 +70,7 @@ describe('a turn', () => {
         const write = (turn: TurnScope, list: typeof kept) => {
           for (const [table, key, text] of list)
             if (text === null) turn.remove(table, key);
+            else if (turn.get(table, key) === undefined) turn.insert(table, key, value(text));
             else turn.put(table, key, value(text));
         };
         write(batch.turn(), kept);
@@ -100,6 +101,7 @@ describe('a turn', () => {
     (key) => {
       const batch = new Batch();
       expect(() => batch.turn().put(0, key, value('1'))).toThrow(InvariantError);
+      expect(() => batch.turn().insert(0, key, value('1'))).toThrow(InvariantError);
       expect(() => batch.turn().remove(0, key)).toThrow(InvariantError);
       expect(batch.layer.count).toBe(0);
     },

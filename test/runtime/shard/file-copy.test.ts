@@ -36,6 +36,21 @@ describe('a copy of a file', () => {
     expect(statSync(target).ino).not.toBe(statSync(source).ino);
   });
 
+  it('is given up between two pieces, and leaves its source as it was', async () => {
+    const [source, target] = [join(folder, 'source'), join(folder, 'target')];
+    const content = randomBytes(3 * PIECE);
+    writeFileSync(source, content);
+    const wanted = new AbortController();
+    const copying = copyFileDurably(source, target, wanted.signal);
+    wanted.abort();
+    // Where blocks are shared it is done before anybody can give it up.
+    await copying.catch((error: unknown) => expect(error).toMatchObject({ code: 'REQUEST_CANCELLED' }));
+    expect(readFileSync(source).equals(content)).toBe(true);
+    rmSync(target, { force: true });
+    await copyFileDurably(source, target, new AbortController().signal);
+    expect(readFileSync(target).equals(content)).toBe(true);
+  });
+
   it('never replaces what is there', async () => {
     const [source, target] = [join(folder, 'source'), join(folder, 'target')];
     writeFileSync(source, Buffer.alloc(8192, 1));

@@ -1,0 +1,105 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { PartitionManager } from '#cluster/lease/partition-manager.ts';
+import { PartitionMember, type PartitionRole } from '#cluster/lease/partition-member.ts';
+import type { LogEvent } from '#cluster/replication/log-events.ts';
+import { ActorHost } from '#runtime/actor/actor-host.ts';
+import { ActorStore } from '#runtime/actor/actor-store.ts';
+import { systemClock } from '#runtime/base/clock.ts';
+import { realFileSystem } from '#runtime/base/file-system.ts';
+import { systemRandom } from '#runtime/base/random.ts';
+import { engineLimits } from '#test/support/engine.ts';
+import { HeardMembers } from '#test/support/heard-members.ts';
+import { MemoryStream } from '#test/support/memory-stream.ts';
+import { noteActor } from '#test/support/note-actor.ts';
+
+/** The lease a slow candidate waits for: longer than the test looks. */
+const LONG_LEASE_MS = 20_000;
+
+let root: string;
+let stream: MemoryStream;
+
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'manager-'));
+  stream = new MemoryStream();
+});
+
+afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+function memberOf(
+  name: string,
+  leaseMs: number,
+  onRole: (role: PartitionRole) => void = () => {},
+  report: (event: LogEvent) => void = () => {},
+): PartitionMember {
+  const folder = join(root, name, 'actors');
+  return new PartitionMember({
+    partition: 0,
+    member: name,
+    folder: join(root, name),
+    stream: stream.link(),
+    store: new ActorStore(folder, [noteActor], systemClock),
+    leaseMs,
+    files: realFileSystem,
+    clock: systemClock,
+    random: systemRandom,
+    openHost: async (log) => {
+      const observer = { batchDurable() {}, events() {}, stopped() {}, applyFailed() {} };
+      const environment = { folder, log, clock: systemClock, random: systemRandom, kinds: [noteActor] };
+      const host = new ActorHost({ ...environment, limits: engineLimits, observer });
+      await host.recover();
+      return host;
+    },
+    report,
+    onRole,
+  });
+}
+
+async function until(isTrue: () => boolean): Promise<void> {
+  for (let round = 0; !isTrue(); round++) {
+    if (round > 1000) throw new Error('it never came true');
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+it('leaves a partition that it waits for to an owner it hears of late, though that one writes nothing', async () => {
+  const fast = memberOf('fast', 10);
+  expect(await fast.own()).toBe(true);
+  const heard = new HeardMembers(1, 'slow');
+  // Alone, and sure of it.
+  heard.pass(4);
+  const roles: PartitionRole[] = [];
+  const slow = new PartitionManager({
+    directory: heard.directory('slow'),
+    registry: heard.registry('slow'),
+    streamOf: () => stream.link(),
+    makeMember: (_partition, { onRole, report }) =>
+      memberOf(
+        'slow',
+        LONG_LEASE_MS,
+        (role) => {
+          roles.push(role);
+          onRole(role);
+        },
+        report,
+      ),
+    clock: systemClock,
+    onFailure: (_partition, cause) => {
+      throw cause;
+    },
+  });
+  slow.start();
+  await until(() => roles.at(-1) === 'opening');
+  // It says so only now.
+  heard.add('fast');
+  heard.registry('fast').claim(0, fast.epoch);
+  heard.pass(1);
+  await until(() => roles.at(-1) === 'following');
+  // Nobody has taken it from its owner.
+  await fast.owned?.log.barrier();
+  expect(roles).not.toContain('owning');
+  await slow.close();
+  await fast.leave();
+});

@@ -1,0 +1,20 @@
+import { describe, expect, it } from 'vitest';
+import { simulatePower } from '#test/sim/power-simulation.ts';
+
+const FIRST_SEED = 1_000;
+const SEEDS = 1_000;
+
+describe('members whose servers and machines lose their power, simulated at length', () => {
+  it(`lose nothing acknowledged in class replica-disk, under ${SEEDS} seeds`, async () => {
+    let reseeds = 0;
+    let recovered = 0;
+    for (let seed = FIRST_SEED; seed < FIRST_SEED + SEEDS; seed += 1) {
+      const result = await simulatePower(seed, 'replica-disk');
+      reseeds += result.reseeds;
+      if (result.hasRecovered) recovered += 1;
+    }
+    expect(reseeds).toBeGreaterThan(SEEDS);
+    // The others wait for an operator: what every member has on its disk is nothing one may choose from by itself.
+    expect(recovered).toBeGreaterThan(SEEDS * 0.95);
+  }, 600_000);
+});

@@ -1,0 +1,41 @@
+import { describe, expect, it } from 'vitest';
+import { type PowerSimulationResult, simulatePower } from '#test/sim/power-simulation.ts';
+
+const SEEDS = 12;
+
+type Sums = Record<'done' | 'cuts' | 'lostMessages' | 'reseeds' | 'missing' | 'quarantined', number>;
+
+function sumOf(results: readonly PowerSimulationResult[]): Sums {
+  const sum: Sums = { done: 0, cuts: 0, lostMessages: 0, reseeds: 0, missing: 0, quarantined: 0 };
+  for (const result of results)
+    for (const name of Object.keys(sum) as (keyof Sums)[]) sum[name] += result[name];
+  return sum;
+}
+
+describe('members whose servers and machines lose their power, simulated', () => {
+  it(`lose nothing acknowledged in class replica-disk, under ${SEEDS} seeds [CLU-008]`, async () => {
+    const results: PowerSimulationResult[] = [];
+    for (let seed = 1; seed <= SEEDS; seed += 1) results.push(await simulatePower(seed, 'replica-disk'));
+    const { cuts, done, lostMessages, reseeds } = sumOf(results);
+    // Every kind of thing happened often enough to mean something.
+    expect(done).toBeGreaterThan(SEEDS * 10);
+    expect(cuts).toBeGreaterThan(SEEDS);
+    expect(lostMessages).toBeGreaterThan(SEEDS * 3);
+    expect(reseeds).toBeGreaterThan(SEEDS);
+    expect(results.filter(({ hasRecovered }) => hasRecovered).length).toBeGreaterThan(SEEDS * 0.9);
+  });
+
+  it(`notice what class quorum loses, under ${SEEDS} seeds`, async () => {
+    const results: PowerSimulationResult[] = [];
+    for (let seed = 1; seed <= SEEDS; seed += 1) results.push(await simulatePower(seed, 'quorum'));
+    const { missing, quarantined } = sumOf(results);
+    expect(missing).toBeGreaterThan(SEEDS);
+    expect(quarantined).toBeGreaterThan(SEEDS);
+    for (const { missing: lost, quarantined: noticed } of results)
+      expect(lost === 0 || noticed > 0).toBe(true);
+  });
+
+  it('goes the same way for the same seed', async () => {
+    expect(await simulatePower(7, 'replica-disk')).toEqual(await simulatePower(7, 'replica-disk'));
+  });
+});

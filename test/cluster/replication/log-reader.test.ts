@@ -1,0 +1,119 @@
+import { describe, expect, it } from 'vitest';
+import { LogReader, type LogReaderOptions } from '#cluster/replication/log-reader.ts';
+import { openPartition, type PartitionLog } from '#cluster/replication/partition-log.ts';
+import { systemRandom } from '#runtime/base/random.ts';
+import type { StoredMessage } from '#cluster/replication/log-stream.ts';
+import { numberedEntry } from '#test/support/log-entries.ts';
+import { MemoryLink, MemoryStream } from '#test/support/memory-stream.ts';
+import { TestClock, settle } from '#test/support/test-clock.ts';
+
+const PARTITION = 1;
+const LEASE_MS = 4000;
+
+async function opened(stream: MemoryStream, clock: TestClock): Promise<PartitionLog> {
+  return openPartition({
+    stream: stream.link(),
+    partition: PARTITION,
+    member: 'm1',
+    position: undefined,
+    leaseMs: LEASE_MS,
+    clock,
+    random: systemRandom,
+    report: () => {},
+  });
+}
+
+/** Reads until nothing is left. @returns where it stands then */
+async function readAll(stream: MemoryStream, clock: TestClock, position?: LogReaderOptions['position']) {
+  const reader = new LogReader({
+    stream: stream.link(),
+    partition: PARTITION,
+    position,
+    clock,
+    report: () => {},
+  });
+  const controller = new AbortController();
+  const reading = (async () => {
+    for await (const news of reader.read(controller.signal)) expect(news.kind).toBeDefined();
+  })();
+  await settle();
+  const found = reader.position;
+  controller.abort();
+  await reading;
+  return found;
+}
+
+/** A server whose copy of one message is damaged, and that delivers it all the same. */
+class DamagedCopy extends MemoryLink {
+  readonly #sequence: number;
+
+  constructor(stream: MemoryStream, sequence: number) {
+    super(stream);
+    this.#sequence = sequence;
+  }
+
+  override async *follow(first: number, signal: AbortSignal): AsyncGenerator<StoredMessage> {
+    for await (const message of super.follow(first, signal)) {
+      const bytes = Buffer.from(message.bytes);
+      if (message.sequence === this.#sequence) bytes[bytes.length - 1] = (bytes.at(-1) as number) ^ 1;
+      yield { ...message, bytes };
+    }
+  }
+}
+
+describe('a record that does not verify where it is followed', () => {
+  it('is taken from the leader, and everything is told once', async () => {
+    const clock = new TestClock();
+    const stream = new MemoryStream();
+    const log = await opened(stream, clock);
+    for (let n = 1; n <= 5; n += 1) await log.append(numberedEntry('t/r/main/branch', n));
+    const kept: Buffer[] = [];
+    const reader = new LogReader({
+      stream: new DamagedCopy(stream, 4),
+      partition: PARTITION,
+      position: undefined,
+      clock,
+      report: () => {},
+      stored: (_, { bytes }) => kept.push(bytes),
+    });
+    const controller = new AbortController();
+    const told: number[] = [];
+    const reading = (async () => {
+      for await (const news of reader.read(controller.signal))
+        if (news.kind === 'batch') told.push(news.batch.sequence);
+    })();
+    await settle();
+    controller.abort();
+    await reading;
+    expect(told).toEqual([2, 3, 4, 5, 6]);
+    expect(kept).toEqual(stream.messages.map(({ bytes }) => bytes));
+  });
+});
+
+describe('when a reader received what it stands at', () => {
+  it('is now when it begins behind a position of which nobody knows, for the owner may have a lease', async () => {
+    const clock = new TestClock();
+    const stream = new MemoryStream();
+    const log = await opened(stream, clock);
+    await log.append(numberedEntry('t/r/main/branch', 1));
+    clock.advance(1000);
+    const told = await readAll(stream, clock);
+    expect(told?.receivedMs).toBe(clock.monotonicMs());
+    clock.advance(5000);
+    const { chain, epoch, identity, sequence } = told as NonNullable<typeof told>;
+    const again = await readAll(stream, clock, { chain, epoch, identity, sequence });
+    expect(again?.sequence).toBe(told?.sequence);
+    expect(again?.receivedMs).toBe(clock.monotonicMs());
+  });
+
+  it('is when it was received where the same process knows it', async () => {
+    const clock = new TestClock();
+    const stream = new MemoryStream();
+    const log = await opened(stream, clock);
+    await log.append(numberedEntry('t/r/main/branch', 1));
+    const told = await readAll(stream, clock);
+    const receivedMs = clock.monotonicMs();
+    clock.advance(5000);
+    expect((await readAll(stream, clock, told))?.receivedMs).toBe(receivedMs);
+  });
+});

@@ -1,0 +1,64 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { CallAssembly, callMessages } from '#cluster/router/call-parts.ts';
+
+const MIB = 1024 * 1024;
+
+/** A call of so many bytes that begins as JSON does. */
+function callOf(bytes: number, fill = 7): Buffer {
+  const call = Buffer.alloc(bytes, fill);
+  call[0] = '{'.charCodeAt(0);
+  return call;
+}
+
+describe('a call in parts', () => {
+  it('is whole again whatever comes in between, in messages NATS takes', () => {
+    const sizes = fc.array(fc.integer({ min: 1, max: 3 * MIB }), { minLength: 1, maxLength: 4 });
+    fc.assert(
+      fc.property(sizes, fc.infiniteStream(fc.nat()), (lengths, choices) => {
+        const assembly = new CallAssembly();
+        const calls = lengths.map((length, index) => callOf(length, index));
+        const queues = calls.map((call) => [...callMessages(call)]);
+        const whole = new Map<number, Uint8Array>();
+        while (queues.some((queue) => queue.length > 0)) {
+          const waiting = [...queues.keys()].filter((index) => (queues[index] as Uint8Array[]).length > 0);
+          const index = waiting[(choices.next().value as number) % waiting.length] as number;
+          const message = queues[index]?.shift() as Uint8Array;
+          expect(message.length).toBeLessThan(MIB);
+          const call = assembly.take(`reply ${index}`, message, 0);
+          if (call !== undefined) whole.set(index, call);
+        }
+        for (const [index, call] of calls.entries())
+          expect(call.equals(whole.get(index) as Uint8Array)).toBe(true);
+        expect(assembly.bytes).toBe(0);
+      }),
+      { numRuns: 20 },
+    );
+  });
+
+  it('is refused once when it is too large, and what still comes of it is dropped', () => {
+    const assembly = new CallAssembly();
+    const messages = callMessages(callOf(129 * MIB));
+    let refusals = 0;
+    for (const message of messages) {
+      try {
+        expect(assembly.take('reply', message, 0)).toBeUndefined();
+      } catch (error) {
+        expect(error).toMatchObject({ code: 'COMMIT_TOO_LARGE' });
+        refusals += 1;
+      }
+    }
+    expect([refusals, assembly.bytes]).toEqual([1, 0]);
+  });
+
+  it('is forgotten when its caller is gone', () => {
+    const assembly = new CallAssembly();
+    const [first] = callMessages(callOf(MIB));
+    assembly.take('gone', first as Uint8Array, 0);
+    expect(assembly.bytes).toBeGreaterThan(0);
+    const messages = callMessages(callOf(MIB));
+    const calls = messages.map((message) => assembly.take('other', message, 60_000));
+    expect(calls.at(-1)?.length).toBe(MIB);
+    expect(assembly.bytes).toBe(0);
+  });
+});

@@ -1,0 +1,136 @@
+import { connect, type NatsConnection } from '@nats-io/transport-node';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Call } from '#cluster/router/call-frames.ts';
+import { CallServer } from '#cluster/router/call-server.ts';
+import { ClusterRouter } from '#cluster/router/cluster-router.ts';
+import { RemoteCalls, SILENCE_MS } from '#cluster/router/remote-calls.ts';
+import { policyFor } from '#runtime/access/policy.ts';
+import { systemClock } from '#runtime/base/clock.ts';
+import { systemRandom } from '#runtime/base/random.ts';
+import type { Caller } from '#runtime/commit/behaviour.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import { adminOf } from '#test/support/host-fixture.ts';
+import { sharedNatsCluster } from '#test/support/nats-cluster.ts';
+
+const nats = sharedNatsCluster(1);
+const ACTOR = 'acme/site~1/main~1/locks';
+const url = 'http://m2.example:7380';
+const subjectOf = (member: string): string => `test.route.${member}`;
+
+let connection: NatsConnection;
+let calls: RemoteCalls;
+let router: ClusterRouter;
+/** Who is believed to own everything. */
+let owner: string | undefined;
+const servers: CallServer[] = [];
+
+beforeAll(async () => {
+  connection = await connect({ servers: nats().urls });
+});
+
+afterAll(() => connection.close());
+
+beforeEach(() => {
+  owner = 'm2';
+  calls = new RemoteCalls(connection, systemClock);
+  router = new ClusterRouter({
+    partitions: 4,
+    local: () => undefined,
+    replica: () => undefined,
+    isConnected: () => true,
+    subjectOf: () => (owner === undefined ? undefined : subjectOf(owner)),
+    ownerOf: () => (owner === undefined ? undefined : { id: owner, url }),
+    calls,
+    clock: systemClock,
+    random: systemRandom,
+  });
+});
+
+afterEach(() => {
+  calls.close();
+  for (const server of servers.splice(0)) server.close();
+});
+
+/** A member that takes calls and does with them what is given. @returns the calls it got */
+function member(id: string, handle: (call: Call) => unknown): Call[] {
+  const seen: Call[] = [];
+  const take = (call: Call): unknown => {
+    seen.push(call);
+    return handle(call);
+  };
+  servers.push(
+    new CallServer(connection, `test.inbox.${id}`, subjectOf(id), systemClock, take, () => undefined),
+  );
+  return seen;
+}
+
+function callerFor(ms: number): Caller {
+  const principal = adminOf('acme');
+  return { principal, policy: policyFor(principal, 'acme'), deadlineMs: systemClock.monotonicMs() + ms };
+}
+
+function send(ms = 20_000): Promise<unknown> {
+  return router.command(ACTOR, { type: 'AcquireLock' }, { caller: callerFor(ms) });
+}
+
+describe('a command that is sent to the owner of its actor', () => {
+  it(
+    'goes to the next owner under the same id when the first one falls silent',
+    async () => {
+      const first: Call[] = [];
+      const silent = connection.subscribe(subjectOf('m2'), {
+        callback: () => {
+          first.push({} as Call);
+          owner = 'm3';
+        },
+      });
+      const next = member('m3', () => ({ token: 7 }));
+      expect(await send()).toEqual({ token: 7 });
+      silent.unsubscribe();
+      expect([first.length, next.length]).toEqual([1, 1]);
+      expect(next[0]).toMatchObject({ isRepeated: true, id: { slot: 0, number: 1 } });
+    },
+    SILENCE_MS * 5,
+  );
+
+  it('goes to the next owner when the writes of the first one have stopped', async () => {
+    const first = member('m2', () => {
+      owner = 'm3';
+      throw new ServiceError('WRITES_STOPPED');
+    });
+    const next = member('m3', () => ({ token: 8 }));
+    expect(await send()).toEqual({ token: 8 });
+    expect(first[0]).not.toHaveProperty('isRepeated');
+    expect(next[0]?.id).toEqual(first[0]?.id);
+    // Its slot is free again.
+    expect(await send()).toEqual({ token: 8 });
+    expect(next[1]?.id).toMatchObject({ slot: 0, number: 2 });
+  });
+
+  it('is answered 503 with the owner to ask when nobody takes it in time', async () => {
+    member('m2', () => {
+      throw new ServiceError('NOT_OWNER');
+    });
+    await expect(send(300)).rejects.toMatchObject({
+      code: 'NOT_OWNER',
+      details: { member: 'm2', url },
+    });
+    owner = undefined;
+    await expect(send(300)).rejects.toMatchObject({ code: 'NOT_OWNER', details: undefined });
+  });
+
+  it(
+    'says that nobody knows when an owner fell silent and nobody else took it in time',
+    async () => {
+      const silent = connection.subscribe(subjectOf('m2'), {
+        callback: () => {
+          owner = undefined;
+        },
+      });
+      await connection.flush();
+      await expect(send(SILENCE_MS + 1000)).rejects.toMatchObject({ code: 'DEADLINE_EXCEEDED' });
+      silent.unsubscribe();
+    },
+    SILENCE_MS * 5,
+  );
+});

@@ -1,0 +1,108 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** A test file, or one test of it, that is not run against a cluster. */
+export interface LeftOut {
+  /** From the root of the repository. */
+  readonly file: string;
+  /** Title of the one test, without those of the suites around it; without it the whole file. */
+  readonly test?: string;
+  /** What in it is of one process, or why a cluster is promised to differ. */
+  readonly reason: string;
+}
+
+/**
+ * What is not run against a cluster of those tests that start a server, with the reason. Everything else is, also
+ * what is written later.
+ */
+export const leftOut: readonly LeftOut[] = [
+  { file: 'test/history/history.test.ts', reason: 'opens data directories that earlier versions left' },
+  { file: 'test/scenarios/backup-crash.slow.test.ts', reason: 'kills the one process at crash points' },
+  { file: 'test/scenarios/branch-crash.slow.test.ts', reason: 'kills the one process at crash points' },
+  { file: 'test/scenarios/jobs-crash.slow.test.ts', reason: 'kills the one process at crash points' },
+  { file: 'test/scenarios/merge-crash.slow.test.ts', reason: 'kills the one process at crash points' },
+  { file: 'test/scenarios/provisioning-crash.slow.test.ts', reason: 'kills the one process at crash points' },
+  { file: 'test/scenarios/cluster-status.test.ts', reason: 'says what an embedded member tells of itself' },
+  { file: 'test/scenarios/status.test.ts', reason: 'shows what an embedded member tells of itself' },
+  {
+    file: 'test/scenarios/backup-page.slow.test.ts',
+    reason: 'restores into the folder of an embedded server',
+  },
+  {
+    file: 'test/scenarios/backup.slow.test.ts',
+    test: 'fill an empty data directory, which a server then serves with the old accounts [BAK-012] [BAK-016]',
+    reason: 'restores into the folder of an embedded server',
+  },
+  {
+    file: 'test/scenarios/backup.slow.test.ts',
+    test: 'into an empty directory keeps servers away, and is done again from the beginning [BAK-016]',
+    reason: 'restores into the folder of an embedded server',
+  },
+  {
+    file: 'test/scenarios/backup.slow.test.ts',
+    test: 'is refused where a directory is in use, and for what is no backup',
+    reason: 'restores into the folder of an embedded server',
+  },
+  {
+    file: 'test/scenarios/lock-lifetimes.test.ts',
+    test: 'counts from the restart, for every lock that was held [LOCK-013]',
+    reason: 'lets time stand still, in which members do not hear each other',
+  },
+  {
+    file: 'test/scenarios/idempotency.test.ts',
+    test: 'is remembered across a restart and for 24 hours [IDEM-005]',
+    reason: 'sets the clock ahead, which members correct by the clocks of the NATS servers',
+  },
+  {
+    file: 'test/scenarios/operations.test.ts',
+    test: 'says of every number of a member what it is, and of no other',
+    reason: 'compares a page with the numbers of an embedded member',
+  },
+  {
+    file: 'test/scenarios/read-consistency.test.ts',
+    test: 'changes no answer: the process is the owner',
+    reason: 'in a cluster local reads may be older than what another member was told',
+  },
+  {
+    file: 'test/scenarios/system-routes.test.ts',
+    test: 'answers that it serves, as JSON [HTTP-035]',
+    reason: 'says what an embedded member tells of itself',
+  },
+  {
+    file: 'test/scenarios/system-routes.test.ts',
+    test: 'are answered to this machine, with counts and durations of requests [HTTP-032]',
+    reason: 'counts what one member did, which has a journal',
+  },
+  {
+    file: 'test/cluster/member/member-bus.test.ts',
+    test: 'tells who listens what requests commit, counts them, and says when a branch or repository is gone',
+    reason: 'counts what one member told',
+  },
+  {
+    file: 'test/cluster/local/haproxy.slow.test.ts',
+    reason: 'is about the balancer, not about who is behind it',
+  },
+  { file: 'test/scenarios/cluster-edges.nats.slow.test.ts', reason: 'starts a cluster of its own' },
+  { file: 'test/cluster/member/cluster-bus.nats.slow.test.ts', reason: 'starts a cluster of its own' },
+  {
+    file: 'test/cluster/member/backup/cluster-backup.nats.slow.test.ts',
+    reason: 'starts a cluster of its own',
+  },
+];
+
+const root = join(import.meta.dirname, '../..');
+
+/** Every test file that starts a server in its process, from the root of the repository, sorted. */
+export function serverTests(): readonly string[] {
+  return readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.test.ts'))
+    .map((name) => `test/${name}`)
+    .filter((file) => /\bstartServer\(/.test(readFileSync(join(root, file), 'utf8')))
+    .sort();
+}
+
+/** The test files that are run against a cluster. */
+export function clusterTests(): readonly string[] {
+  const files = new Set(leftOut.flatMap(({ file, test }) => (test === undefined ? [file] : [])));
+  return serverTests().filter((file) => !files.has(file));
+}

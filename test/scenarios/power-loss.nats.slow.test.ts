@@ -1,0 +1,113 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { expectStatus } from '#test/support/content-client.ts';
+import { type ClusterMember, MemberCluster, showLogsOfFailures } from '#test/support/member-cluster.ts';
+import { sharedNatsCluster } from '#test/support/nats-cluster.ts';
+
+/** Time within which members have to notice, and to mend, in milliseconds. */
+const NOTICE_MS_MAX = 120_000;
+
+const OPEN = { allowed_node_types: [], allowed_root_node_types: [] };
+const BASE = '/api/repository/site/main/head/content';
+
+const nats = sharedNatsCluster(3);
+const clusters = new Map<string, MemberCluster>();
+showLogsOfFailures(() => clusters.get('replica-disk'));
+showLogsOfFailures(() => clusters.get('quorum'));
+
+/** Names of acknowledged nodes, by class. */
+const acknowledged = new Map<string, string[]>();
+
+beforeAll(async () => {
+  for (const [durability, members] of [
+    ['replica-disk', 3],
+    ['quorum', 2],
+  ] as const) {
+    const settings = [`durability = "${durability}"`, `name = "f3-${durability}"`];
+    const cluster = await MemberCluster.start(nats(), { members, partitions: 1, settings });
+    clusters.set(durability, cluster);
+    acknowledged.set(durability, []);
+    expectStatus(await cluster.admin('POST', '/api/repositories', { repo_id: 'site' }), 201);
+    expectStatus(await cluster.admin('PUT', '/api/workspaces/site/content', OPEN), 204);
+  }
+}, 120_000);
+
+afterAll(async () => {
+  await Promise.all([...clusters.values()].map((cluster) => cluster.close()));
+});
+
+/** Writes at all clusters at once, and notes what was acknowledged. */
+async function write(prefix: string, count: number): Promise<void> {
+  await Promise.all(
+    [...clusters].map(async ([durability, cluster]) => {
+      for (let number = 0; number < count; number += 1) {
+        const name = `${prefix}${number}`;
+        const node = { name, node_type: 'svc:Folder', properties: { title: name } };
+        expectStatus(await cluster.admin('POST', `${BASE}/`, node), 201);
+        acknowledged.get(durability)?.push(name);
+      }
+    }),
+  );
+}
+
+/** How far a member knows its shards to be, as its disk says. */
+function storedSequence(cluster: MemberCluster, member: ClusterMember): number {
+  const file = join(cluster.dataDirOf(member), 'partitions/000/position.json');
+  return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as { sequence: number }).sequence : 0;
+}
+
+async function until(isSo: () => Promise<boolean>, what: string): Promise<void> {
+  const endMs = performance.now() + NOTICE_MS_MAX;
+  while (!(await isSo())) {
+    if (performance.now() > endMs) throw new Error(`not so in ${NOTICE_MS_MAX} ms: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
+describe('a cluster whose machines and servers all lose their power, and whose servers had not flushed', () => {
+  it('has everything acknowledged with replica-disk, and knows of the loss with quorum [CLU-008]', async () => {
+    const safe = clusters.get('replica-disk') as MemberCluster;
+    const weak = clusters.get('quorum') as MemberCluster;
+    for (const [durability, cluster] of clusters) {
+      const { json } = await cluster.member(0).request('GET', '/ready');
+      expect(json.durability).toBe(durability);
+    }
+    await write('early', 10);
+    await nats().saveStores();
+    await write('late', 15);
+
+    // Without a flush journal a member knows of itself what it stored, a second later at most.
+    const { last_sequence: written } = (await weak.overview()).partitions[0];
+    await until(
+      () => Promise.resolve(weak.members.every((member) => storedSequence(weak, member) >= written)),
+      'positions are stored',
+    );
+    const members = [...safe.members, ...weak.members];
+    await Promise.all(members.map((member) => member.kill()));
+    await Promise.all(nats().servers.map((server) => server.kill()));
+    nats().restoreStores();
+    for (const server of nats().servers) server.start();
+    await nats().ready();
+    await Promise.all([
+      ...weak.members.map((member) => member.startUnready()),
+      // Given back by a member that has them: every one is there, at every member.
+      ...safe.members.map((member) => member.start()),
+    ]);
+    for (const member of safe.members)
+      for (const name of acknowledged.get('replica-disk') ?? [])
+        expectStatus(await safe.adminAt(member, 'GET', `${BASE}/${name}`), 200);
+    expectStatus(
+      await safe.admin('POST', `${BASE}/`, { name: 'after', node_type: 'svc:Folder', properties: {} }),
+      201,
+    );
+    expect(safe.logs()).toContain('was given it back');
+
+    // Nobody has them but the shards: nobody opens the partition any more, and each member says why.
+    await until(
+      () => Promise.resolve(weak.members.every(({ log }) => log.includes('"role":"quarantined"'))),
+      'the loss is known',
+    );
+    for (const { log } of weak.members) expect(log).toMatch(/partition 0 went back: it ends at record/);
+  }, 300_000);
+});

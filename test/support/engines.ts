@@ -1,0 +1,81 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openClusterEngine } from '#cluster/member/cluster-engine.ts';
+import { openEmbeddedEngine } from '#cluster/member/embedded-engine.ts';
+import { openSpaceGate } from '#cluster/member/space-watch.ts';
+import type { EngineEnvironment, MemberEngine } from '#cluster/member/engine.ts';
+import { systemClock } from '#runtime/base/clock.ts';
+import { realFileSystem } from '#runtime/base/file-system.ts';
+import { systemRandom } from '#runtime/base/random.ts';
+import { loadOptions } from '#runtime/config/load-options.ts';
+import { silentLog } from '#runtime/telemetry/log-context.ts';
+import { Metrics } from '#runtime/telemetry/metrics.ts';
+import type { RoutersUnderTest } from '#test/runtime/actor/router-conformance.ts';
+import { noteActor } from './note-actor.ts';
+
+let made = 0;
+
+/** Engines with actors of the kind `notes`, without anything above them. */
+async function openEngines(
+  count: number,
+  env: Readonly<Record<string, string>>,
+  config: string,
+  open: (environment: EngineEnvironment) => Promise<MemberEngine>,
+): Promise<RoutersUnderTest> {
+  const folder = mkdtempSync(join(tmpdir(), 'grove-engines-'));
+  const engines = await Promise.all(
+    Array.from({ length: count }, (_, index) => {
+      const own = {
+        SVC_CONFIG: 'svc.toml',
+        SVC_DATA_DIR: join(folder, String(index)),
+        SVC_MEMBER_ID: `m${index}`,
+      };
+      const options = loadOptions({ ...env, ...own }, () => config);
+      const metrics = new Metrics({ collectDefaults: false });
+      return open({
+        options,
+        kinds: [noteActor],
+        observer: { batchDurable: () => {}, events: () => {}, stopped: () => {}, applyFailed: () => {} },
+        clock: systemClock,
+        random: systemRandom,
+        log: silentLog,
+        metrics,
+        space: openSpaceGate(options, silentLog, metrics),
+        files: realFileSystem,
+        version: '1.2.3',
+        state: () => 'ready',
+        requestsInFlight: () => 0,
+        onTaken: () => {},
+      });
+    }),
+  );
+  await Promise.all(engines.map((engine, index) => engine.start(() => `http://127.0.0.1:${index + 1}`)));
+  return {
+    members: engines,
+    close: async () => {
+      await Promise.all(engines.map((engine) => engine.close()));
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** A member alone. */
+export function openEmbeddedRouters(): Promise<RoutersUnderTest> {
+  return openEngines(1, {}, '', openEmbeddedEngine);
+}
+
+/** Members of a cluster. @param urls of the NATS servers, @param replicas of each log */
+export function openClusterRouters(
+  urls: readonly string[],
+  replicas: number,
+  members: number,
+): Promise<RoutersUnderTest> {
+  made += 1;
+  const config = `[cluster]\nname = "engines-${made}"\npartitions = 4\nreplicas = ${replicas}\nlog_bytes_max = 67108864\n`;
+  const secrets = {
+    JWT_SECRET: 'a secret that all members of a cluster share',
+    SVC_MASTER_KEY: 'ab'.repeat(32),
+  };
+  return openEngines(members, { ...secrets, SVC_NATS_URL: urls.join(',') }, config, openClusterEngine);
+}

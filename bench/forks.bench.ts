@@ -1,6 +1,7 @@
 import { branchesUrl, nodesUrlOf } from './support/corpus.ts';
 import { diskBytesOf, settleDisk } from './support/disk.ts';
-import { type Latencies, nowMs, PacedUpdates, percentile, type Span } from './support/paced-updates.ts';
+import { type Latencies, nowMs, PacedUpdates, type Span } from './support/paced-updates.ts';
+import { percentile } from './support/percentile.ts';
 import { PostgresServer } from './support/postgres-server.ts';
 import type { Answer, Plan, Question } from './support/question.ts';
 import { median, undisturbed } from './support/rounds.ts';

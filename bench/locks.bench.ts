@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { BareUws } from './support/bare-uws.ts';
-import { EtcdServer } from './support/etcd-server.ts';
+import { EtcdCluster } from './support/etcd-cluster.ts';
 import { type GroveServer, newDataDir } from './support/grove-server.ts';
 import { PostgresServer } from './support/postgres-server.ts';
 import type { Answer, Plan, Question } from './support/question.ts';
@@ -37,7 +37,7 @@ async function measureLocks(plan: Plan, stage: Stage): Promise<Answer> {
   await server.json('POST', '/api/repositories', { repo_id: 'shop' });
   await probe(server);
   const redis = await RedisServer.start(stage.folder);
-  const etcd = await EtcdServer.start(stage.folder);
+  const etcd = await EtcdCluster.start(stage.folder, 1);
   const postgres = await PostgresServer.start(stage.folder);
   await postgres.value('CREATE TABLE pool (name text PRIMARY KEY, remaining bigint NOT NULL)');
   await postgres.value("INSERT INTO pool VALUES ('hot', 1000000000000)");
@@ -60,7 +60,7 @@ async function measureLocks(plan: Plan, stage: Stage): Promise<Answer> {
       over('grove', 'lock', server.pid, server.port),
       over('bare', 'lock', lockBare.pid, lockBare.port),
       { name: 'redis', pid: redis.pid, run: (seconds) => redis.setIfFree(CONNECTIONS, seconds) },
-      over('etcd', 'etcd-lock', etcd.pid, etcd.port),
+      over('etcd', 'etcd-lock', etcd.leaderPid, etcd.port),
     ]);
     progress('claims');
     const [claim = [], bareClaim = [], update = []] = await alternate(plan, [
@@ -79,7 +79,7 @@ async function measureLocks(plan: Plan, stage: Stage): Promise<Answer> {
         row('', 'PostgreSQL', update, claim),
       ],
       RedisServer.version,
-      EtcdServer.version,
+      EtcdCluster.version,
     );
   } finally {
     for (const peer of [lockBare, claimBare, redis, etcd, postgres]) await peer.stop();

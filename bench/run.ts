@@ -7,8 +7,13 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { clusterLocks } from './cluster-locks.bench.ts';
+import { clusterWrites } from './cluster-writes.bench.ts';
 import { creates } from './creates.bench.ts';
+import { failover } from './failover.bench.ts';
+import { fanOut } from './fan-out.bench.ts';
 import { forks } from './forks.bench.ts';
+import { forwarding } from './forwarding.bench.ts';
 import { growth } from './growth.bench.ts';
 import { history } from './history.bench.ts';
 import { listings } from './listings.bench.ts';
@@ -16,6 +21,7 @@ import { merges } from './merges.bench.ts';
 import { locks } from './locks.bench.ts';
 import { reads } from './reads.bench.ts';
 import { storage } from './storage.bench.ts';
+import { killChildren } from './support/child.ts';
 import { Disturbance } from './support/disturbance.ts';
 import { describeMachine, leaveServerCore } from './support/machine.ts';
 import { requiredProgram, versionOf } from './support/programs.ts';
@@ -38,6 +44,11 @@ const questions: readonly Question[] = [
   history,
   storage,
   locks,
+  clusterWrites,
+  forwarding,
+  failover,
+  fanOut,
+  clusterLocks,
 ];
 
 const fullPlan: Omit<Plan, 'disturbance'> = {
@@ -78,7 +89,8 @@ Questions: ${questions.map(({ name }) => name).join(', ')}; all of them by defau
   --help             this text
 
 Needs two cores, taskset, wrk and PostgreSQL with pgbench (Debian: util-linux wrk postgresql postgresql-contrib), for
-locks Redis and etcd as well (redis-server redis-tools etcd-server);
+locks Redis and etcd as well (redis-server redis-tools etcd-server), for clusters NATS, HAProxy and etcd (nats-server
+haproxy etcd-server; NATS_SERVER_BIN names another nats-server);
 as root on Debian it installs what is missing.`;
 
 interface Arguments {
@@ -154,8 +166,14 @@ async function main(): Promise<void> {
   const versions = `${versionOf(requiredProgram('postgres', 'postgresql'), '--version')}, ${versionOf(requiredProgram('wrk'), '-v').split(' [')[0]}`;
   leaveServerCore();
   const stage = new Stage(given.folder, given.profileDir);
-  // Ctrl-C reaches the load generators too: the measurement under way fails, and the stage is cleared away.
-  process.once('SIGINT', () => progress('interrupted'));
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.once(signal, () => {
+      progress(`ended by ${signal}`);
+      killChildren();
+      stage.clear();
+      process.exit(1);
+    });
+  }
   try {
     for (const question of given.selected) {
       const machine = describeMachine();
@@ -163,7 +181,8 @@ async function main(): Promise<void> {
       progress(`${question.name}: load average ${machine.loadAverage}`);
       const disturbance = new Disturbance(given.patienceMs);
       const answer = await question.measure({ ...given.plan, disturbance }, stage);
-      const measured = `Measured ${date} by \`${given.command}\`: median of ${given.plan.rounds} runs of ${given.plan.seconds} s, lowest and highest in brackets. ${machine.text}; ${versions}; load average at the start ${machine.loadAverage}; ${disturbance.report} runs were taken while other programs worked on the machine.`;
+      const medians = `median of ${given.plan.rounds} runs of ${given.plan.seconds} s, lowest and highest in brackets`;
+      const measured = `Measured ${date} by \`${given.command}\`: ${answer.effort ?? medians}. ${machine.text}; ${versions}; load average at the start ${machine.loadAverage}; ${disturbance.report} runs were taken while other programs worked on the machine.`;
       const section = `${toMarkdown(answer)}\n\n${measured}`;
       console.log(`\n## ${question.title}\n\n${section}\n`);
       if (given.writes) writeSection(question.name, section);
@@ -171,8 +190,10 @@ async function main(): Promise<void> {
     await stage.close();
   } catch (error) {
     console.error(stage.log);
-    await stage.abandon();
     throw error;
+  } finally {
+    killChildren();
+    stage.clear();
   }
 }
 

@@ -6,14 +6,37 @@ import { requiredProgram } from './programs.ts';
 /** Characters of a failed program's output that are shown: enough for the first reason. */
 const SAID_CHARACTERS_MAX = 2_000;
 
-/** Starts a program pinned to one core; its threads and children inherit that. */
+/** Characters of the output of a server that are kept. */
+const LOG_CHARACTERS_KEPT = 20_000;
+
+/** What was started here and has not ended. */
+const living = new Set<ChildProcess>();
+
+/**
+ * Starts a program pinned to one core; its threads and children inherit that. It ends with this process, however
+ * that ends: what is left behind would take part in everything measured later.
+ */
 export function spawnPinned(
   core: number,
   program: string,
   args: readonly string[],
   options: SpawnOptions,
 ): ChildProcess {
-  return spawn(requiredProgram('taskset', 'util-linux'), ['-c', String(core), program, ...args], options);
+  const dyingWithParent = [requiredProgram('setpriv', 'util-linux'), '--pdeathsig', 'KILL'];
+  const child = spawn(
+    requiredProgram('taskset', 'util-linux'),
+    ['-c', String(core), ...dyingWithParent, program, ...args],
+    options,
+  );
+  living.add(child);
+  child.once('error', () => living.delete(child));
+  child.once('exit', () => living.delete(child));
+  return child;
+}
+
+/** Ends everything that was started here and still runs, at once. */
+export function killChildren(): void {
+  for (const child of living) child.kill('SIGKILL');
 }
 
 /**
@@ -48,6 +71,31 @@ export async function endChild(child: ChildProcess, signal: NodeJS.Signals): Pro
   child.kill(signal);
   const [code] = await ended;
   return code as number | null;
+}
+
+/** What a program wrote last. */
+export interface Output {
+  text: string;
+}
+
+/** Keeps the end of what a program writes: the reason when something goes wrong. */
+export function keepOutput(child: ChildProcess): Output {
+  const output: Output = { text: '' };
+  const keep = (chunk: Buffer): void => {
+    output.text = (output.text + chunk).slice(-LOG_CHARACTERS_KEPT);
+  };
+  child.stdout?.on('data', keep);
+  child.stderr?.on('data', keep);
+  return output;
+}
+
+/** Whether nobody listens on a port at this moment. */
+export function isPortFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', () => resolve(false));
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
+  });
 }
 
 /** A port nobody listens on at this moment. */

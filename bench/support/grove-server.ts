@@ -2,14 +2,13 @@ import type { ChildProcess } from 'node:child_process';
 import { mkdtempSync, readFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
-import { endChild, freePort, spawnPinned } from './child.ts';
+import { endChild, freePort, keepOutput, type Output, spawnPinned } from './child.ts';
 import { SERVER_CORE } from './machine.ts';
 
 const projectRoot = join(import.meta.dirname, '..', '..');
 const PASSWORD = 'Bench-mark-2026!';
 const READY_WAIT_MS = 120_000;
 const READY_POLL_MS = 2;
-const LOG_CHARACTERS_KEPT = 20_000;
 
 /** How `npm start` starts a member: the variables it sets and what it hands to Node. */
 function startCommand(): { readonly env: Record<string, string>; readonly args: string[] } {
@@ -51,10 +50,7 @@ export class GroveServer {
   static async start(dataDir: string, profileDir?: string): Promise<GroveServer> {
     const port = await freePort();
     const { env, args } = startCommand();
-    const profile =
-      profileDir === undefined
-        ? []
-        : ['--cpu-prof', '--cpu-prof-interval=500', `--cpu-prof-dir=${profileDir}`];
+    const profile = profileDir === undefined ? [] : profileFlags(profileDir);
     const began = performance.now();
     const child = spawnPinned(SERVER_CORE, process.execPath, [...profile, ...args], {
       cwd: projectRoot,
@@ -133,19 +129,9 @@ export class GroveServer {
   }
 }
 
-/** What a program wrote last. */
-interface Output {
-  text: string;
-}
-
-function keepOutput(child: ChildProcess): Output {
-  const output: Output = { text: '' };
-  const keep = (chunk: Buffer): void => {
-    output.text = (output.text + chunk).slice(-LOG_CHARACTERS_KEPT);
-  };
-  child.stdout?.on('data', keep);
-  child.stderr?.on('data', keep);
-  return output;
+/** What makes a member write a processor profile when it ends. */
+export function profileFlags(folder: string): readonly string[] {
+  return ['--cpu-prof', '--cpu-prof-interval=500', `--cpu-prof-dir=${folder}`];
 }
 
 /** A name for a data directory below `folder`. */

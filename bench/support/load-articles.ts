@@ -1,6 +1,5 @@
 import { appendFileSync } from 'node:fs';
 import { ARTICLES_PER_FOLDER, articleBody, folderBody, nodesUrl } from './corpus.ts';
-import type { GroveServer } from './grove-server.ts';
 import { type LoadRequest, sendAll } from './http-load.ts';
 
 /** Ids are read out of the answers and kept one to a line, so that reads by id can pick any. */
@@ -13,7 +12,7 @@ const ID_CHARACTERS = 36;
  * @param idsFile gets the ids of the articles, one to a line
  */
 export async function loadArticles(
-  server: GroveServer,
+  server: { readonly port: number; readonly token: string },
   from: number,
   to: number,
   idsFile: string,

@@ -65,8 +65,3 @@ export class Latencies {
       .sort((a, b) => a - b);
   }
 }
-
-/** The value that a share of rising ones does not exceed. */
-export function percentile(rising: readonly number[], share: number): number {
-  return rising[Math.max(0, Math.ceil(rising.length * share) - 1)] ?? Number.NaN;
-}

@@ -21,6 +21,8 @@ export interface Answer {
   readonly rows: readonly (readonly string[])[];
   /** Paragraphs below the table. */
   readonly notes: readonly string[];
+  /** What was counted, where it is not the median of the plan's rounds. */
+  readonly effort?: string;
 }
 
 /** One question, one file of bench/. */

@@ -14,13 +14,18 @@ export interface Load {
 export interface Sample extends Load {
   /** Processor time of the server for one request, microseconds. */
   readonly cpuUs: number;
+  /** The same, told apart by {@link Parts}; empty for a server that is one process. */
+  readonly partsUs: Readonly<Record<string, number>>;
 }
+
+/** Processes that serve together, by what they do there. */
+export type Parts = Readonly<Record<string, readonly number[]>>;
 
 /** One of those that are compared. */
 export interface Contender {
   readonly name: string;
-  /** Process whose processor time is counted, with all of its children. */
-  readonly pid: number;
+  /** Process whose processor time is counted, with all of its children; or several. */
+  readonly pid: number | Parts;
   run(seconds: number): Promise<Load>;
 }
 
@@ -69,13 +74,31 @@ export async function undisturbed<T>(disturbance: Disturbance, measure: () => Pr
   }
 }
 
-async function sample(contender: Contender, seconds: number): Promise<Sample> {
-  const before = processorSecondsOf(contender.pid);
-  const load = await contender.run(seconds);
+async function sample({ pid, run }: Contender, seconds: number): Promise<Sample> {
+  const parts = typeof pid === 'number' ? { '': [pid] } : pid;
+  const before = secondsOf(parts);
+  const load = await run(seconds);
   // A backend of PostgreSQL has to be gone and collected before its time counts.
   await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
-  const used = processorSecondsOf(contender.pid) - before;
-  return { ...load, cpuUs: (used / load.requests) * 1e6 };
+  const after = secondsOf(parts);
+  const used = Object.keys(parts).map((part): [string, number] => [
+    part,
+    (((after[part] as number) - (before[part] as number)) / load.requests) * 1e6,
+  ]);
+  return {
+    ...load,
+    cpuUs: used.reduce((sum, [, us]) => sum + us, 0),
+    partsUs: typeof pid === 'number' ? {} : Object.fromEntries(used),
+  };
+}
+
+function secondsOf(parts: Parts): Record<string, number> {
+  return Object.fromEntries(
+    Object.entries(parts).map(([part, pids]) => [
+      part,
+      pids.reduce((sum, each) => sum + processorSecondsOf(each), 0),
+    ]),
+  );
 }
 
 /** The middle value; of an even number the mean of the two in the middle. */
@@ -87,6 +110,6 @@ export function median(values: readonly number[]): number {
 }
 
 /** The median of one figure over samples; not a number when they lack it. */
-export function medianOf(samples: readonly Sample[], figure: keyof Sample): number {
+export function medianOf(samples: readonly Sample[], figure: Exclude<keyof Sample, 'partsUs'>): number {
   return median(samples.map((one) => one[figure] ?? Number.NaN));
 }

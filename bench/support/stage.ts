@@ -2,6 +2,7 @@ import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { defineCorpus } from './corpus.ts';
 import { settleDisk } from './disk.ts';
+import { type ClusterSettings, GroveCluster } from './grove-cluster.ts';
 import { GroveServer, newDataDir } from './grove-server.ts';
 import { loadArticles } from './load-articles.ts';
 import { PostgresServer } from './postgres-server.ts';
@@ -23,6 +24,7 @@ export class Stage {
   #grove: LoadedGrove | undefined;
   #postgres: PostgresServer | undefined;
   #latest: GroveServer | undefined;
+  #latestCluster: GroveCluster | undefined;
 
   /**
    * @param parent folder on the disk that is measured
@@ -72,9 +74,19 @@ export class Stage {
     return this.#latest;
   }
 
-  /** The last lines in the log of the member that was started last. */
+  /** Starts a cluster that belongs to the caller. */
+  async startCluster(settings?: ClusterSettings): Promise<GroveCluster> {
+    progress('starting three NATS servers and three members');
+    this.#latestCluster = await GroveCluster.start(this.folder, {
+      ...settings,
+      profileDir: this.#profileDir,
+    });
+    return this.#latestCluster;
+  }
+
+  /** The last lines in the logs of the member and of the cluster that were started last. */
   get log(): string {
-    return this.#latest?.log ?? '';
+    return `${this.#latest?.log ?? ''}\n${this.#latestCluster?.log ?? ''}`;
   }
 
   /** PostgreSQL with a number of rows; always the same one. */
@@ -87,19 +99,15 @@ export class Stage {
     return this.#postgres;
   }
 
-  /** Stops the shared servers and removes everything. */
+  /** Stops the shared servers. */
   async close(): Promise<void> {
     await this.#grove?.server.stop();
     await this.#postgres?.stop();
-    rmSync(this.folder, { recursive: true, force: true });
   }
 
-  /** Stops the shared servers without a word, after a failure. */
-  async abandon(): Promise<void> {
-    await this.#latest?.kill();
-    await this.#grove?.server.kill();
-    await this.#postgres?.stop();
-    rmSync(this.folder, { recursive: true, force: true });
+  /** Removes everything that was stored. Those that were killed may write their last meanwhile. */
+  clear(): void {
+    rmSync(this.folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
   }
 }
 

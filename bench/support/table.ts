@@ -18,6 +18,11 @@ export function cpu(samples: readonly Sample[]): string {
   return medianOf(samples, 'cpuUs').toFixed(1);
 }
 
+/** Median processor time of a part of the server for a request: `12.3`. */
+export function cpuOf(samples: readonly Sample[], part: string): string {
+  return median(samples.map(({ partsUs }) => partsUs[part] ?? Number.NaN)).toFixed(1);
+}
+
 /** Median rate of one over the median rate of another: `0.62`. */
 export function ratio(ours: readonly Sample[], theirs: readonly Sample[]): string {
   return (medianOf(ours, 'perSecond') / medianOf(theirs, 'perSecond')).toFixed(2);

@@ -28,6 +28,8 @@ export interface WrkTarget {
   /** Articles there are to choose from. */
   readonly articles: number;
   readonly idsFile: string;
+  /** Sent with every request, by name. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** Told apart in names of created articles. */
@@ -45,6 +47,9 @@ export function wrk(target: WrkTarget, connections: number, seconds: number): Pr
     BENCH_ARTICLES: String(target.articles),
     BENCH_IDS_FILE: target.idsFile,
     BENCH_BODY_TEXT: bodyText,
+    BENCH_HEADERS: Object.entries(target.headers ?? {})
+      .map(([name, value]) => `${name}: ${value}\r\n`)
+      .join(''),
   });
 }
 

@@ -1,4 +1,5 @@
 -- Shared by the request scripts: the head of a request, and the result as one line of JSON.
+-- BENCH_HEADERS holds more header lines, each with its end.
 -- Only answers above 399 are counted by wrk as failed, so the runner probes each kind of request first.
 
 local setting = os.getenv
@@ -7,6 +8,7 @@ math.randomseed(tonumber(setting("BENCH_SEED")))
 
 function head(method)
   return method .. " ", " HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer " .. setting("BENCH_TOKEN") .. "\r\n"
+    .. (setting("BENCH_HEADERS") or "")
 end
 
 function with_body(method)

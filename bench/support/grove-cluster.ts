@@ -1,0 +1,279 @@
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { natsConfigFor } from '#cluster/local/nats-config.ts';
+import { natsMonitorUrls, type PlannedProcess, planCluster } from '#cluster/local/plan.ts';
+import { parseProcfile } from '#cluster/local/procfile.ts';
+import { isPortFree } from './child.ts';
+import { ClusterProcess } from './cluster-process.ts';
+import { profileFlags } from './grove-server.ts';
+import { GENERATOR_CORE, SERVER_CORE } from './machine.ts';
+import { requiredProgram, versionOf } from './programs.ts';
+import type { Parts } from './rounds.ts';
+
+const projectRoot = join(import.meta.dirname, '..', '..');
+const PASSWORD = 'Bench-mark-2026!';
+
+/** Ports are taken from below the range that outgoing connections use, so that no client sits on one. */
+const PORT_MIN = 12_000;
+const PORT_MAX = 26_000;
+
+/** Time within which a type of process has to get ready, and a cluster to come to rest, in milliseconds. */
+const READY_MS_MAX = 180_000;
+/** Between two looks, in milliseconds. */
+const POLL_MS = 100;
+
+/** What the members have in common. */
+const secrets = {
+  jwtSecret: 'a secret of more than thirty-two characters',
+  masterKey: '0f'.repeat(32),
+} as const;
+
+/** How a cluster is started, where it is not as `npm run cluster` starts it. */
+export interface ClusterSettings {
+  /** Program of the members, below the project; it has to do all that the ordinary one does. */
+  readonly memberProgram?: string;
+  /** Durability class; default: the best one the NATS servers and members give. */
+  readonly durability?: string;
+  /** Gets processor profiles of the members. */
+  readonly profileDir?: string | undefined;
+}
+
+/** The state of the cluster as a member tells it; what is looked at here. */
+interface Overview {
+  readonly durability: string;
+  readonly partitions: readonly {
+    readonly partition: number;
+    readonly state: string;
+    readonly owner: string | null;
+    readonly followers: readonly { readonly is_warm: boolean }[];
+  }[];
+}
+
+/**
+ * What a durability class of a cluster means beside peers that flush before they answer, as a sentence for a table.
+ *
+ * @param durability as {@link GroveCluster.durability} tells it
+ */
+export function flushNote(durability: string): string {
+  return durability === 'quorum'
+    ? 'In class `quorum` an answered write is in the memory of most NATS servers and is flushed later; the others flush before they answer.'
+    : `In class \`${durability}\` an answered write is flushed, as with the others.`;
+}
+
+/** A JSON answer with its headers. */
+export interface ClusterAnswer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+}
+
+/**
+ * Three NATS servers, three members and HAProxy, with the configuration `npm run cluster` gives them. Members and NATS
+ * servers share the server core, as everything that is measured does; HAProxy runs beside the load generator.
+ */
+export class GroveCluster {
+  readonly members: readonly ClusterProcess[];
+  readonly natsServers: readonly ClusterProcess[];
+  readonly balancer: ClusterProcess;
+  /** Version of the NATS servers. */
+  readonly natsVersion: string;
+  readonly #folder: string;
+  #token = '';
+
+  private constructor(processes: readonly ClusterProcess[], folder: string, natsVersion: string) {
+    const of = (type: string): ClusterProcess[] => processes.filter((each) => each.type === type);
+    this.members = of('member');
+    this.natsServers = of('nats');
+    this.balancer = of('balancer')[0] as ClusterProcess;
+    this.#folder = folder;
+    this.natsVersion = natsVersion;
+  }
+
+  /** Starts one that stores below `parent`, and waits until every member owns its share. */
+  static async start(parent: string, settings: ClusterSettings = {}): Promise<GroveCluster> {
+    const folder = mkdtempSync(join(parent, 'cluster-'));
+    const nats = process.env.NATS_SERVER_BIN ?? requiredProgram('nats-server');
+    const natsVersion = versionOf(nats, '--version');
+    const template = readFileSync(join(projectRoot, 'cluster/local/nats.conf'), 'utf8');
+    writeFileSync(join(folder, 'nats.conf'), natsConfigFor(template, natsVersion));
+    const planned = await planOnFreePorts(folder, nats, settings.durability);
+    for (const path of planned.flatMap(({ folders }) => folders)) mkdirSync(path);
+    const commands = parseProcfile(readFileSync(join(projectRoot, 'Procfile'), 'utf8'));
+    const { memberProgram = 'cluster/member/main.ts', profileDir } = settings;
+    const flags = profileDir === undefined ? [] : profileFlags(profileDir);
+    const processes = planned.map((plan) => {
+      const command = commands.get(plan.type) as string;
+      return new ClusterProcess({
+        plan,
+        folder: projectRoot,
+        core: plan.type === 'balancer' ? GENERATOR_CORE : SERVER_CORE,
+        command: command.replace('cluster/member/main.ts', [...flags, memberProgram].join(' ')),
+        isTalkative: plan.type === 'member' && settings.memberProgram !== undefined,
+      });
+    });
+    const cluster = new GroveCluster(processes, folder, natsVersion);
+    for (const some of [cluster.natsServers, cluster.members, [cluster.balancer]])
+      await Promise.all(some.map((each) => each.start(READY_MS_MAX)));
+    await cluster.#logIn();
+    await cluster.settled();
+    return cluster;
+  }
+
+  /** Takes every member for it. */
+  get token(): string {
+    return this.#token;
+  }
+
+  /** What the processes wrote last, one after the other. */
+  get log(): string {
+    return [...this.natsServers, ...this.members].map(({ log, name }) => `== ${name}\n${log}`).join('\n');
+  }
+
+  /** The durability class in force. */
+  async durability(): Promise<string> {
+    return (await this.#overview()).durability;
+  }
+
+  /** One request to a member, or through the load balancer. @throws {Error} unless it is answered with 2xx */
+  async request(
+    method: string,
+    path: string,
+    body?: unknown,
+    at: { readonly url: string } = this.balancer,
+  ): Promise<ClusterAnswer> {
+    const response = await fetch(at.url + path, {
+      method,
+      headers: {
+        'content-type': 'application/json',
+        ...(this.#token && { authorization: `Bearer ${this.#token}` }),
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
+    return { status: response.status, headers: response.headers, text };
+  }
+
+  /** As {@link request}, for what is answered in JSON. */
+  async json(method: string, path: string, body?: unknown): Promise<unknown> {
+    const { text } = await this.request(method, path, body);
+    return text === '' ? undefined : JSON.parse(text);
+  }
+
+  /** The member that owns a repository, and the others. */
+  async ownerOf(repository: string): Promise<{ owner: ClusterProcess; others: readonly ClusterProcess[] }> {
+    const partition = await this.#partitionOf(repository);
+    const { partitions } = await this.#overview();
+    const name = partitions.find((each) => each.partition === partition)?.owner;
+    const owner = this.members.find((each) => each.name === name);
+    if (owner === undefined) throw new Error(`nobody owns partition ${partition}, that of ${repository}`);
+    return { owner, others: this.members.filter((each) => each !== owner) };
+  }
+
+  /** Whose processor time a request to a repository takes, told apart. */
+  async partsFor(repository: string): Promise<Parts> {
+    const { owner, others } = await this.ownerOf(repository);
+    const pidsOf = (some: readonly ClusterProcess[]): number[] => some.map(({ pid }) => pid);
+    return { owner: [owner.pid], others: pidsOf(others), nats: pidsOf(this.natsServers) };
+  }
+
+  /** Waits until each member owns its share of the partitions, and each of these could be taken over at once. */
+  async settled(): Promise<void> {
+    await this.#until('partitions are spread evenly', async () => {
+      const { partitions } = await this.#overview();
+      const share = Math.floor(partitions.length / this.members.length);
+      const isWarm = partitions.every(
+        ({ followers, state }) => state === 'owned' && followers.every((each) => each.is_warm),
+      );
+      const owned = (name: string): number => partitions.filter(({ owner }) => owner === name).length;
+      return isWarm && this.members.every(({ name }) => owned(name) >= share);
+    });
+  }
+
+  /** Ends everything as an operator does. @throws {Error} unless the members end with 0 */
+  async stop(): Promise<void> {
+    await this.balancer.end('SIGTERM');
+    for (const member of this.members) {
+      const code = await member.end('SIGTERM');
+      if (code !== 0) throw new Error(`${member.name} ended with ${code} on SIGTERM:\n${member.log}`);
+    }
+    await Promise.all(this.natsServers.map((server) => server.end('SIGTERM')));
+  }
+
+  /** Every member hashes the password anew, so one is asked once for all. */
+  async #logIn(): Promise<void> {
+    const body = { username: 'admin', password: PASSWORD };
+    const { token } = (await this.json('POST', '/api/svc/sys/default/auth', body)) as { token: string };
+    this.#token = token;
+  }
+
+  async #overview(): Promise<Overview> {
+    return (await this.json('GET', '/api/management/cluster')) as Overview;
+  }
+
+  /** The partition of a repository, by the folders of whoever has it already. */
+  async #partitionOf(repository: string): Promise<number> {
+    let found: number | undefined;
+    await this.#until(`somebody has ${repository}`, () => {
+      found = this.#findPartition(repository);
+      return Promise.resolve(found !== undefined);
+    });
+    return found as number;
+  }
+
+  #findPartition(repository: string): number | undefined {
+    for (const { name } of this.members) {
+      const folder = join(this.#folder, name, 'partitions');
+      for (const partition of existsSync(folder) ? readdirSync(folder) : []) {
+        const tenant = join(folder, partition, 'actors/default');
+        const parts = existsSync(tenant) ? readdirSync(tenant) : [];
+        if (parts.some((part) => part.startsWith(`${repository}~`))) return Number(partition);
+      }
+    }
+    return undefined;
+  }
+
+  /** @throws {Error} with the logs when it takes too long */
+  async #until(what: string, isSo: () => Promise<boolean>): Promise<void> {
+    const endMs = performance.now() + READY_MS_MAX;
+    while (!(await isSo())) {
+      if (performance.now() > endMs) throw new Error(`not so in ${READY_MS_MAX} ms: ${what}\n${this.log}`);
+      await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+    }
+  }
+}
+
+/** The processes of `npm run cluster`, somewhere nobody listens. */
+async function planOnFreePorts(
+  folder: string,
+  nats: string,
+  durability: string | undefined,
+): Promise<readonly PlannedProcess[]> {
+  const memberConfig = join(folder, 'member.toml');
+  for (;;) {
+    const [port, natsPort] = [anyPort(), anyPort()];
+    const processes = planCluster({
+      folder,
+      host: '127.0.0.1',
+      port,
+      natsPort,
+      secrets,
+      natsPasswords: { grove: 'grove', system: 'system' },
+      adminPassword: PASSWORD,
+      programs: { nats, balancer: requiredProgram('haproxy') },
+      memberConfig,
+    });
+    const ports = processes.flatMap((each) => each.ports.map((planned) => planned.port));
+    const areFree = await Promise.all(ports.map(isPortFree));
+    if (new Set(ports).size < ports.length || areFree.includes(false)) continue;
+    const urls = natsMonitorUrls(natsPort).map((url) => JSON.stringify(url));
+    const lines = ['[cluster]', `nats_monitor_urls = [${urls.join(', ')}]`];
+    if (durability !== undefined) lines.push(`durability = ${JSON.stringify(durability)}`);
+    writeFileSync(memberConfig, `${lines.join('\n')}\n`);
+    return processes;
+  }
+}
+
+function anyPort(): number {
+  return PORT_MIN + Math.floor(Math.random() * (PORT_MAX - PORT_MIN));
+}

@@ -88,23 +88,28 @@ export interface Frame {
   readonly kind: FrameKind;
   /** Whether nothing follows it. */
   readonly isLast: boolean;
+  /** Pieces of the answer that were sent before it: fewer have come when a connection broke and lost some. */
+  readonly number: number;
   readonly body: Buffer;
 }
 
-const HEAD_BYTES = 2;
+/** Kind, whether it is the last, number. */
+const HEAD_BYTES = 6;
 
 /** Largest body of a frame in bytes: NATS takes a mebibyte at most. */
 export const FRAME_BODY_BYTES_MAX = 512 * 1024;
 
-/** Encodes a frame. */
+/** Encodes a frame. @param number see {@link Frame.number} */
 export function encodeFrame(
   kind: FrameKind,
   isLast: boolean,
+  number: number,
   body: Uint8Array = new Uint8Array(0),
 ): Uint8Array {
   const bytes = Buffer.allocUnsafe(HEAD_BYTES + body.length);
   bytes[0] = kind;
   bytes[1] = isLast ? 1 : 0;
+  bytes.writeUInt32BE(number, 2);
   bytes.set(body, HEAD_BYTES);
   return bytes;
 }
@@ -112,7 +117,12 @@ export function encodeFrame(
 /** Decodes a frame. */
 export function decodeFrame(bytes: Uint8Array): Frame {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  return { kind: buffer[0] as FrameKind, isLast: buffer[1] === 1, body: buffer.subarray(HEAD_BYTES) };
+  return {
+    kind: buffer[0] as FrameKind,
+    isLast: buffer[1] === 1,
+    number: buffer.readUInt32BE(2),
+    body: buffer.subarray(HEAD_BYTES),
+  };
 }
 
 /** The frames of an answer that is there as a whole. */
@@ -121,18 +131,20 @@ export function* answerFrames(answer: unknown): Generator<Uint8Array, void> {
   const body = Buffer.from(isText ? answer.text : encodeMessage(answer));
   const kind = isText ? FrameKind.text : FrameKind.value;
   let start = 0;
+  let number = 0;
   do {
     const end = Math.min(start + FRAME_BODY_BYTES_MAX, body.length);
-    yield encodeFrame(kind, end === body.length, body.subarray(start, end));
+    yield encodeFrame(kind, end === body.length, number++, body.subarray(start, end));
     start = end;
   } while (start < body.length);
 }
 
-/** The frame of an error. Only what a caller is meant to see travels. */
-export function errorFrame(error: unknown): Uint8Array {
+/** The frame of an error. Only what a caller is meant to see travels. @param number see {@link Frame.number} */
+export function errorFrame(error: unknown, number: number): Uint8Array {
   const shown = error instanceof ServiceError ? error : new ServiceError('INTERNAL_SERVER_ERROR');
   const { code, message, field, details } = shown;
-  return encodeFrame(FrameKind.error, true, Buffer.from(encodeMessage({ code, message, field, details })));
+  const body = Buffer.from(encodeMessage({ code, message, field, details }));
+  return encodeFrame(FrameKind.error, true, number, body);
 }
 
 /** The error of {@link errorFrame}. */

@@ -15,7 +15,8 @@ const PART_MS_MAX = 15_000;
 /** What a part begins with; a call that is whole is JSON text. */
 const PART = 1;
 
-const HEAD_BYTES = 2;
+/** What a part begins with, whether it is the last, how many came before it. */
+const HEAD_BYTES = 6;
 
 /** The messages of one call, in order: the call itself where it fits into one, else its parts. */
 export function callMessages(call: Uint8Array): readonly Uint8Array[] {
@@ -26,6 +27,7 @@ export function callMessages(call: Uint8Array): readonly Uint8Array[] {
     const message = Buffer.allocUnsafe(HEAD_BYTES + body.length);
     message[0] = PART;
     message[1] = start + PART_BODY_BYTES_MAX >= call.length ? 1 : 0;
+    message.writeUInt32BE(messages.length, 2);
     message.set(body, HEAD_BYTES);
     messages.push(message);
   }
@@ -37,11 +39,14 @@ interface Partial {
   parts: Uint8Array[];
   bytes: number;
   heardMs: number;
-  /** It is too much; what still comes of it is dropped. */
+  /** It is too much, or a part of it was lost; what still comes of it is dropped. */
   isRefused: boolean;
 }
 
-/** Puts calls together that came in parts. NATS keeps the order of what one member sends to another. */
+/**
+ * Puts calls together that came in parts. NATS keeps the order of what one member sends to another, and may lose some
+ * of it when a connection breaks: a call that lacks a part is dropped, and its caller, who hears nothing, sends it again.
+ */
 export class CallAssembly {
   readonly #partials = new Map<string, Partial>();
   #bytes = 0;
@@ -63,11 +68,17 @@ export class CallAssembly {
     if (message[0] !== PART) return message;
     this.#sweep(nowMs);
     const isLast = message[1] === 1;
+    const number = Buffer.from(message.buffer, message.byteOffset, message.byteLength).readUInt32BE(2);
     const partial = this.#partials.get(name) ?? { parts: [], bytes: 0, heardMs: nowMs, isRefused: false };
     this.#partials.set(name, partial);
     partial.heardMs = nowMs;
     if (isLast) this.#partials.delete(name);
     if (partial.isRefused) return undefined;
+    if (number !== partial.parts.length) {
+      this.#drop(partial);
+      partial.isRefused = true;
+      return undefined;
+    }
     const body = message.subarray(HEAD_BYTES);
     const isTooLarge = partial.bytes + body.length > CALL_BYTES_MAX;
     if (isTooLarge || this.#bytes + body.length > PARTIAL_BYTES_MAX) {

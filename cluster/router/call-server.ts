@@ -17,6 +17,9 @@ import { CallAssembly } from './call-parts.ts';
 /** Between two signs that a call is still being worked on, in milliseconds. */
 export const WORKING_MS = 1000;
 
+/** Times in a row the caller is said not to listen before it is gone; it may be on its way to another server. */
+const UNHEARD_MAX = 10;
+
 /** Frames of one answer that may be under way without having been taken. */
 export const WINDOW_FRAMES = 16;
 
@@ -26,7 +29,7 @@ const SETTLE_POLL_MS = 5;
 /** A call is taken back by its caller. */
 export const CANCEL = '-';
 
-/** One frame has been taken. */
+/** Begins what says how many frames have been taken: the count of all of them, so that one message may get lost. */
 export const TAKEN = '+';
 
 /** Does what a call asks; throws `NOT_OWNER` when nothing was done because the actor is elsewhere. */
@@ -47,8 +50,13 @@ class RunningCall {
   #deliveries = 1;
   readonly #controller = new AbortController();
   #timer: Timer | undefined;
-  #credit = WINDOW_FRAMES;
+  /** Frames of the answer that were sent, and of these taken, since it was asked last. */
+  #sent = 0;
+  #taken = 0;
   #wake: (() => void) | undefined;
+  /** Signs of work in a row that nobody heard, and whether the last one is known to be one of them. */
+  #unheard = 0;
+  #isUnheard = false;
 
   constructor(server: CallServer, replyTo: string, control: string) {
     this.#server = server;
@@ -74,7 +82,8 @@ class RunningCall {
     this.#replyTo = replyTo;
     this.#control = control;
     this.#deliveries += 1;
-    this.#credit = WINDOW_FRAMES;
+    this.#sent = 0;
+    this.#taken = 0;
     this.#timer?.cancel();
     this.keepSaying();
     this.#wake?.();
@@ -84,10 +93,19 @@ class RunningCall {
     return this.#controller.signal;
   }
 
-  /** What the caller says. */
+  /** Frames of the answer that were sent since it was asked last. */
+  get sent(): number {
+    return this.#sent;
+  }
+
+  /**
+   * What the caller says; or, with empty data, a server: that nobody listens at the place for the answer. The caller may
+   * just be on its way to another server, so that counts only when it is said for long.
+   */
   told(text: string): void {
-    if (text === TAKEN) this.#credit += 1;
-    else this.cancel(new ServiceError('REQUEST_CANCELLED'));
+    if (text === '') this.#isUnheard = true;
+    else if (text === CANCEL) this.cancel(new ServiceError('REQUEST_CANCELLED'));
+    else if (text.startsWith(TAKEN)) this.#taken = Math.max(this.#taken, Number(text.slice(TAKEN.length)));
     this.#wake?.();
   }
 
@@ -98,7 +116,10 @@ class RunningCall {
 
   /** Says from time to time that it is being worked on. */
   keepSaying(): void {
-    this.#server.send(this.#replyTo, encodeFrame(FrameKind.working, false), this.#control);
+    this.#unheard = this.#isUnheard ? this.#unheard + 1 : 0;
+    this.#isUnheard = false;
+    if (this.#unheard === UNHEARD_MAX) this.cancel(new ServiceError('REQUEST_CANCELLED'));
+    this.#server.send(this.#replyTo, encodeFrame(FrameKind.working, false, this.#sent), this.#control);
     this.#timer = this.#server.clock.after(WORKING_MS, () => this.keepSaying());
   }
 
@@ -109,14 +130,18 @@ class RunningCall {
    */
   async send(frame: Uint8Array): Promise<boolean> {
     const deliveries = this.#deliveries;
-    while (this.#credit <= 0 && !this.signal.aborted && this.#deliveries === deliveries) {
+    while (
+      this.#sent - this.#taken >= WINDOW_FRAMES &&
+      !this.signal.aborted &&
+      this.#deliveries === deliveries
+    ) {
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
       });
     }
     if (this.signal.aborted) throw this.signal.reason;
     if (this.#deliveries !== deliveries) return false;
-    this.#credit -= 1;
+    this.#sent += 1;
     this.#server.send(this.#replyTo, frame, this.#control);
     return true;
   }
@@ -227,7 +252,7 @@ export class CallServer {
       if (name !== undefined && this.#join(name, reply, control)) return;
       answer = this.#handle(call, this.#callerOf(call, running));
     } catch (error) {
-      this.#fail(reply, error, control);
+      this.#fail(reply, error, control, 0);
       return;
     }
     if (!(answer instanceof Promise) && !isStreamed(answer) && !isLong(answer)) {
@@ -240,10 +265,10 @@ export class CallServer {
     void this.#finish(running, name, answer);
   }
 
-  /** @returns whether the call is one that runs already: it answers to whoever asked last */
+  /** @returns whether the call is one that runs already, and was not taken back: it answers to whoever asked last */
   #join(name: string, reply: string, control: string): boolean {
     const running = this.#named.get(name);
-    if (running === undefined) return false;
+    if (running === undefined || running.signal.aborted) return false;
     this.#running.delete(running.control);
     this.#running.set(control, running);
     running.redirect(reply, control);
@@ -256,17 +281,17 @@ export class CallServer {
       if (isStreamed(answer)) await sendStream(running, answer);
       else await running.sendAll(answer);
     } catch (error) {
-      this.#fail(running.replyTo, error, running.control);
+      this.#fail(running.replyTo, error, running.control, running.sent);
     } finally {
       running.end();
       this.#running.delete(running.control);
-      if (name !== undefined) this.#named.delete(name);
+      if (name !== undefined && this.#named.get(name) === running) this.#named.delete(name);
     }
   }
 
-  #fail(reply: string, error: unknown, control: string): void {
+  #fail(reply: string, error: unknown, control: string, number: number): void {
     if (!(error instanceof ServiceError)) this.#report(error);
-    this.send(reply, failureFrame(error), control);
+    this.send(reply, failureFrame(error, number), control);
   }
 
   #callerOf(call: Call, running: RunningCall): Caller {
@@ -280,22 +305,21 @@ export class CallServer {
 
 async function sendStream(running: RunningCall, { chunks }: Streamed): Promise<void> {
   // Says at once that it is a stream: the first piece may take its time.
-  await running.send(encodeFrame(FrameKind.chunk, false));
+  await running.send(encodeFrame(FrameKind.chunk, false, running.sent));
   for await (const chunk of chunks) {
     const bytes = Buffer.from(chunk);
     for (let start = 0; start < bytes.length; start += FRAME_BODY_BYTES_MAX) {
-      await running.send(
-        encodeFrame(FrameKind.chunk, false, bytes.subarray(start, start + FRAME_BODY_BYTES_MAX)),
-      );
+      const body = bytes.subarray(start, start + FRAME_BODY_BYTES_MAX);
+      await running.send(encodeFrame(FrameKind.chunk, false, running.sent, body));
     }
   }
-  await running.send(encodeFrame(FrameKind.chunk, true));
+  await running.send(encodeFrame(FrameKind.chunk, true, running.sent));
 }
 
-function failureFrame(error: unknown): Uint8Array {
+function failureFrame(error: unknown, number: number): Uint8Array {
   if (error instanceof ServiceError && error.code === 'NOT_OWNER')
-    return encodeFrame(FrameKind.elsewhere, true);
-  return errorFrame(error);
+    return encodeFrame(FrameKind.elsewhere, true, number);
+  return errorFrame(error, number);
 }
 
 function isStreamed(answer: unknown): answer is Streamed {

@@ -34,6 +34,9 @@ class PendingCall {
   readonly #parts: Buffer[] = [];
   #stream: FrameStream | undefined;
   #control: string | undefined;
+  /** Frames of the answer that have come, and of these taken by whoever asked. */
+  #received = 0;
+  #takenCount = 0;
   heardMs: number;
 
   constructor(
@@ -59,8 +62,15 @@ class PendingCall {
   take(frame: Frame, control: string | undefined, nowMs: number): boolean {
     this.heardMs = nowMs;
     this.#control = control;
+    // A connection broke on the way: what has come is no whole answer, and never will be.
+    if (frame.number > this.#received && frame.kind !== FrameKind.error) {
+      this.lose();
+      return true;
+    }
     switch (frame.kind) {
       case FrameKind.working:
+        // What was said of it may have been lost the same way.
+        if (this.#takenCount > 0) this.#tellTaken();
         return false;
       case FrameKind.elsewhere:
         return this.#settle({ kind: 'elsewhere' });
@@ -103,6 +113,7 @@ class PendingCall {
   };
 
   #takePart({ kind, isLast, body }: Frame): boolean {
+    this.#received += 1;
     this.#parts.push(Buffer.from(body));
     if (!isLast) {
       this.#taken();
@@ -116,6 +127,7 @@ class PendingCall {
   }
 
   #takeChunk({ isLast, body }: Frame): boolean {
+    this.#received += 1;
     if (this.#stream === undefined) {
       this.#stream = new FrameStream(
         () => this.#taken(),
@@ -134,7 +146,12 @@ class PendingCall {
   }
 
   #taken(): void {
-    if (this.#control !== undefined) this.#calls.tell(this.#control, TAKEN);
+    this.#takenCount += 1;
+    this.#tellTaken();
+  }
+
+  #tellTaken(): void {
+    if (this.#control !== undefined) this.#calls.tell(this.#control, `${TAKEN}${this.#takenCount}`);
   }
 
   #cancel(): void {
@@ -295,7 +312,10 @@ export class RemoteCalls {
 
   #take(message: Msg): void {
     const pending = this.#pending.get(message.subject);
-    if (pending === undefined) return;
+    if (pending === undefined) {
+      this.#decline(message);
+      return;
+    }
     if (message.data.length === 0 && message.headers?.code === NO_RESPONDERS) {
       this.#pending.delete(message.subject);
       pending.undelivered();
@@ -303,6 +323,12 @@ export class RemoteCalls {
     }
     const isOver = pending.take(decodeFrame(message.data), message.reply, this.#clock.monotonicMs());
     if (isOver) this.#pending.delete(message.subject);
+  }
+
+  /** More is to come of an answer that nobody waits for, or of one that was asked for anew: its owner is to stop. */
+  #decline({ data, reply }: Msg): void {
+    if (reply === undefined || data.length === 0) return;
+    if (!decodeFrame(data).isLast) this.tell(reply, CANCEL);
   }
 
   #schedule(): void {

@@ -36,6 +36,18 @@ describe('a call in parts', () => {
     );
   });
 
+  it('that lacks one is dropped, whichever it is, and is whole when it is sent again', () => {
+    const call = callOf(3 * MIB);
+    const messages = callMessages(call);
+    for (const lost of messages.keys()) {
+      const assembly = new CallAssembly();
+      const rest = messages.filter((_message, index) => index !== lost);
+      for (const message of rest) expect(assembly.take('first', message, 0)).toBeUndefined();
+      const again = messages.map((message) => assembly.take('second', message, 0));
+      expect(call.equals(again.at(-1) as Uint8Array)).toBe(true);
+    }
+  });
+
   it('is refused once when it is too large, and what still comes of it is dropped', () => {
     const assembly = new CallAssembly();
     const messages = callMessages(callOf(129 * MIB));

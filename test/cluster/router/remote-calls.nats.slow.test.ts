@@ -1,7 +1,15 @@
 import { connect, type NatsConnection } from '@nats-io/transport-node';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type Call, CALL_VERSION, decodeFrame, encodeCall, FrameKind } from '#cluster/router/call-frames.ts';
-import { type CallHandler, CallServer, WINDOW_FRAMES } from '#cluster/router/call-server.ts';
+import {
+  type Call,
+  CALL_VERSION,
+  decodeFrame,
+  encodeCall,
+  encodeFrame,
+  type Frame,
+  FrameKind,
+} from '#cluster/router/call-frames.ts';
+import { type CallHandler, CallServer, TAKEN, WINDOW_FRAMES } from '#cluster/router/call-server.ts';
 import { type CallOutcome, RemoteCalls } from '#cluster/router/remote-calls.ts';
 import { systemClock } from '#runtime/base/clock.ts';
 import { JsonText } from '#runtime/content/json-text.ts';
@@ -250,6 +258,100 @@ describe('a call to the owner of a partition', () => {
     await expect(again).rejects.toMatchObject({ code: 'REQUEST_CANCELLED' });
     expect(asked).toBe(1);
   }, 20_000);
+
+  it('goes on while its caller is on its way to another server, and ends when the caller stays away', async () => {
+    const { promise, resolve } = Promise.withResolvers<string>();
+    const signals: AbortSignal[] = [];
+    handle = (_call, { signal }) => {
+      signals.push(signal as AbortSignal);
+      return promise;
+    };
+    // Signs of work every 20 ms, so that the test need not wait.
+    const quick = { ...systemClock, after: (ms: number, run: () => void) => systemClock.after(ms / 50, run) };
+    const hurried = new CallServer(owner, 'test.hurried', subjectOf(8), quick, handle, () => undefined);
+    await owner.flush();
+    const call = encodeCall(callOf('x'));
+    caller.publish(subjectOf(8), call, { reply: 'test.away.1' });
+    await expect.poll(() => signals.length).toBe(1);
+    // Its first sign of work, and what the server says to it, are behind this round trip.
+    await owner.flush();
+    const frames: Frame[] = [];
+    const back = caller.subscribe('test.away.1', {
+      callback: (_error, { data }) => void frames.push(decodeFrame(data)),
+    });
+    await caller.flush();
+    expect(signals[0]?.aborted).toBe(false);
+    resolve('done');
+    await expect.poll(() => frames.at(-1)?.kind).toBe(FrameKind.value);
+    back.unsubscribe();
+    const { promise: never } = Promise.withResolvers<string>();
+    hurried.close();
+    handle = (_call, { signal }) => {
+      signals.push(signal as AbortSignal);
+      return never;
+    };
+    const again = new CallServer(owner, 'test.again', subjectOf(9), quick, handle, () => undefined);
+    await owner.flush();
+    caller.publish(subjectOf(9), call, { reply: 'test.away.2' });
+    await expect
+      .poll(() => signals[1]?.reason, { timeout: 10_000 })
+      .toMatchObject({ code: 'REQUEST_CANCELLED' });
+    again.close();
+  }, 20_000);
+
+  it('is lost when a piece of its answer is, however much more comes: half an answer is none', async () => {
+    const pieces = (kind: FrameKind): Uint8Array[] =>
+      [0, 1, 2].map((number) => encodeFrame(kind, number === 2, number, Buffer.from('"piece"')));
+    let toSend: Uint8Array[] = [];
+    const told: string[] = [];
+    const owed = owner.subscribe(subjectOf(7), {
+      callback: (_error, { reply }) => {
+        for (const frame of toSend) owner.publish(reply as string, frame, { reply: 'test.told' });
+      },
+    });
+    const heard = owner.subscribe('test.told', {
+      callback: (_error, message) => void told.push(message.string()),
+    });
+    await owner.flush();
+    const [first, , last] = pieces(FrameKind.text) as [Uint8Array, Uint8Array, Uint8Array];
+    toSend = [first, last];
+    expect(await ask('x', { member: 7 })).toEqual({ kind: 'lost' });
+    // The owner says that it sent two, of which one has come; what comes later is declined.
+    toSend = [first, encodeFrame(FrameKind.working, false, 2), encodeFrame(FrameKind.working, false, 2)];
+    expect(await ask('x', { member: 7 })).toEqual({ kind: 'lost' });
+    await expect.poll(() => told.at(-1)).toBe('-');
+    const [begin, , end] = pieces(FrameKind.chunk) as [Uint8Array, Uint8Array, Uint8Array];
+    toSend = [begin, end];
+    const outcome = (await ask('x', { member: 7 })) as Extract<CallOutcome, { kind: 'answered' }>;
+    const read = async (): Promise<string> => {
+      let text = '';
+      for await (const chunk of (outcome.answer as { chunks: AsyncIterable<string> }).chunks) text += chunk;
+      return text;
+    };
+    await expect(read()).rejects.toMatchObject({ code: 'NOT_OWNER' });
+    owed.unsubscribe();
+    heard.unsubscribe();
+  });
+
+  it('is told on although what its caller said of some pieces was lost', async () => {
+    handle = () => new JsonText(JSON.stringify('x'.repeat(20_000_000)));
+    const frames: Frame[] = [];
+    let control = '';
+    const taking = caller.subscribe('test.taking', {
+      callback: (_error, { data, reply }) => {
+        control = reply as string;
+        const frame = decodeFrame(data);
+        if (frame.kind === FrameKind.text) frames.push(frame);
+      },
+    });
+    caller.publish(subjectOf(1), encodeCall(callOf('x')), { reply: 'test.taking' });
+    await expect.poll(() => frames.length).toBe(WINDOW_FRAMES);
+    caller.publish(control, `${TAKEN}${WINDOW_FRAMES}`);
+    await expect.poll(() => frames.length).toBe(2 * WINDOW_FRAMES);
+    caller.publish(control, `${TAKEN}${2 * WINDOW_FRAMES}`);
+    await expect.poll(() => frames.at(-1)?.isLast).toBe(true);
+    taking.unsubscribe();
+  });
 
   it('waits as long as the owner says that it works, and is lost when the owner falls silent', async () => {
     const { promise, resolve } = Promise.withResolvers<string>();

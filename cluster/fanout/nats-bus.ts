@@ -8,6 +8,7 @@ import { BusHub, type HubEnvironment } from '#runtime/bus/bus-hub.ts';
 import type { BranchSubscription, Bus, BusSubscription, SubscribeOptions } from '#runtime/bus/ports.ts';
 import { partitionOf } from '#runtime/directory/partition.ts';
 import type { Directory } from '#runtime/directory/ports.ts';
+import { isUnder } from '#runtime/log/lifecycle-entry.ts';
 import type { BranchEvent, BranchStanding, RevisionCommitted } from '#runtime/tree/branch-events.ts';
 import type { NodeChange } from '#runtime/tree/revision-store.ts';
 import {
@@ -130,7 +131,7 @@ export class NatsBus implements Bus {
 
   removed(owner: string): void {
     this.#hub.removed(owner);
-    for (const branch of this.#recent.keys()) if (branch.startsWith(`${owner}/`)) this.#recent.delete(branch);
+    for (const branch of this.#recent.keys()) if (isUnder(branch, owner)) this.#recent.delete(branch);
     this.#send(`${owner}/branch`, { kind: 'removed', owner });
   }
 

@@ -14,7 +14,7 @@ import { HybridClock } from '#runtime/commit/hybrid-clock.ts';
 import { replayLog } from '#runtime/commit/replay.ts';
 import { type ApplyLimits, ShardWriter } from '#runtime/commit/shard-writer.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
-import { lifecycleEntry } from '#runtime/log/lifecycle-entry.ts';
+import { isUnder, lifecycleEntry } from '#runtime/log/lifecycle-entry.ts';
 import type { Log } from '#runtime/log/ports.ts';
 import type { Revision } from '#runtime/content/revision.ts';
 import type { Shard, ShardPosition, ShardSnapshot, TableReader } from '#runtime/shard/shard.ts';
@@ -585,9 +585,4 @@ function isIdle({ behaviour, loop, reads }: OpenActor): boolean {
 function quiet({ behaviour }: OpenActor, reason: ServiceError): void {
   behaviour.endWaits?.(reason);
   behaviour.close?.();
-}
-
-/** Whether an actor goes with an owner: it is the owner, or its id begins with it. */
-function isUnder(actor: ActorId, owner: string): boolean {
-  return actor === owner || actor.startsWith(`${owner}/`);
 }

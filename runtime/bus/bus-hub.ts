@@ -4,6 +4,7 @@ import type { Clock } from '#runtime/base/clock.ts';
 import type { Random } from '#runtime/base/random.ts';
 import { formatRevision, parseRevision } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
+import { isUnder } from '#runtime/log/lifecycle-entry.ts';
 import type { BranchEvent, BranchStanding, RevisionCommitted } from '#runtime/tree/branch-events.ts';
 import type { NodeChange } from '#runtime/tree/revision-store.ts';
 import { BranchFeed } from './branch-feed.ts';
@@ -90,11 +91,11 @@ export class BusHub {
     for (const { feed } of this.#outlets.values()) if (isMeant(feed.branch)) feed.doubt();
   }
 
-  /** Everything whose id begins with `owner` is gone. */
+  /** The owner is gone, and everything under it. */
   removed(owner: string): void {
     for (const [branch, outlet] of this.#outlets) if (isUnder(branch, owner)) this.#end(outlet, branchGone());
     for (const [name, subscribers] of this.#owners) {
-      if (name !== owner && !isUnder(name, owner)) continue;
+      if (!isUnder(name, owner)) continue;
       for (const subscriber of subscribers) subscriber.end(new ServiceError('NOT_FOUND'));
     }
   }
@@ -228,10 +229,6 @@ export class BusHub {
   *#ownersOf(branch: ActorId): Generator<OwnerSubscriber, void> {
     for (const owner of ownersOf(branch)) yield* this.#owners.get(owner) ?? [];
   }
-}
-
-function isUnder(id: string, owner: string): boolean {
-  return owner === '' || id.startsWith(`${owner}/`);
 }
 
 /** Everything a branch is under: nothing in particular, its tenant, its repository, itself without its kind. */

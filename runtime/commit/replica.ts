@@ -1,7 +1,7 @@
 import { assert } from '#runtime/base/assert.ts';
 import type { Clock } from '#runtime/base/clock.ts';
 import type { Revision } from '#runtime/content/revision.ts';
-import { type Lifecycle, lifecycleOf } from '#runtime/log/lifecycle-entry.ts';
+import { isUnder, type Lifecycle, lifecycleOf } from '#runtime/log/lifecycle-entry.ts';
 import type { LogEntry, LogRecord } from '#runtime/log/log-entry.ts';
 import type { Shard } from '#runtime/shard/shard.ts';
 import { applyLayers } from './apply-layers.ts';
@@ -352,9 +352,4 @@ export class Replica {
       await shard.close();
     }
   }
-}
-
-/** Whether an actor goes with an owner: it is the owner, or its id begins with it. */
-function isUnder(actor: string, owner: string): boolean {
-  return actor === owner || actor.startsWith(`${owner}/`);
 }

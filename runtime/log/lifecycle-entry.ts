@@ -16,6 +16,11 @@ export type Lifecycle =
 /** The table no actor has, whose writes say what became of an actor. */
 const LIFECYCLE_TABLE = TABLE_MAX;
 
+/** Whether an actor goes when its owner is destroyed: it is the owner, or its id begins with it. */
+export function isUnder(actor: string, owner: string): boolean {
+  return actor === owner || actor.startsWith(`${owner}/`);
+}
+
 const nothing = new Uint8Array(0);
 
 /**

@@ -14,10 +14,10 @@ import { SnapshotKeeper } from '#cluster/snapshot/snapshot-keeper.ts';
 import type { SnapshotReport } from '#cluster/snapshot/snapshot-events.ts';
 import { SnapshotRequests } from '#cluster/snapshot/snapshot-requests.ts';
 import { SnapshotRestore } from '#cluster/snapshot/snapshot-restore.ts';
-import { seenLogs } from '#cluster/snapshot/snapshots-view.ts';
 import type { EngineEnvironment } from './engine.ts';
 import { PositionExchange } from './position-exchange.ts';
 import { snapshotReport } from './snapshot-observer.ts';
+import { seenLogs } from './snapshots-view.ts';
 
 /** How often making the bucket and the index is tried: members that start together make them at the same time. */
 const OPEN_RETRIES_MAX = 5;

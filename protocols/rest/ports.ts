@@ -178,7 +178,7 @@ export interface SeenLog {
     | {
         /** Newest record it is sure to have. */
         readonly sequence: number;
-        /** Time since it was taken, in milliseconds. */
+        /** Time since it was taken, in milliseconds, by the wall clocks of two members. */
         readonly ageMs: number;
         /** Of all its files. */
         readonly bytes: number;

@@ -1,32 +1,15 @@
+import type { SeenLog } from '#protocols/rest/ports.ts';
 import { type Clock, sleep } from '#runtime/base/clock.ts';
 import type { Directory } from '#runtime/directory/ports.ts';
 import type { LogStream } from '#cluster/replication/log-stream.ts';
-import { cutAtBest, isPressed } from './log-cutter.ts';
-import type { IndexEntry, SnapshotIndex } from './snapshot-index.ts';
+import { cutAtBest, isPressed } from '#cluster/snapshot/log-cutter.ts';
+import type { IndexEntry, SnapshotIndex } from '#cluster/snapshot/snapshot-index.ts';
 
 /** Time the servers have to answer a question, in milliseconds. */
 const ANSWER_MS_MAX = 700;
 
-/** A log and its newest snapshot, for whoever runs the cluster. */
-export interface LogView {
-  /** What its messages take on each server, in bytes. */
-  readonly bytes: number;
-  readonly bytesMax: number;
-  /** What keeps a log that comes near its limit from being cut; undefined where nothing does. */
-  readonly kept: string | undefined;
-  readonly snapshot:
-    | {
-        readonly sequence: number;
-        /** Time since it was taken, in milliseconds, by the wall clocks of two members. */
-        readonly ageMs: number;
-        readonly bytes: number;
-        readonly member: string;
-      }
-    | undefined;
-}
-
-/** What the view is made of. */
-export interface LogViewSources {
+/** What the logs are seen in. */
+export interface SeenLogSources {
   readonly directory: Directory;
   readonly streamOf: (partition: number) => LogStream;
   /** Up to where each member has each partition on its disk. */
@@ -38,7 +21,7 @@ export interface LogViewSources {
 }
 
 /** The logs by partition; what cannot be found out in time is left out. Never rejects. */
-export async function seenLogs(sources: LogViewSources): Promise<ReadonlyMap<number, LogView>> {
+export async function seenLogs(sources: SeenLogSources): Promise<ReadonlyMap<number, SeenLog>> {
   const { clock, index } = sources;
   const entries = await inTime(clock, index.all());
   const partitions = Array.from({ length: sources.directory.partitions }, (_, partition) => partition);
@@ -52,10 +35,10 @@ const none: IndexEntry = { records: [], version: 0 };
 
 /** @param entry undefined where nobody knows which snapshots there are */
 async function seenLog(
-  { bytesMax, clock, directory, stored, streamOf }: LogViewSources,
+  { bytesMax, clock, directory, stored, streamOf }: SeenLogSources,
   partition: number,
   entry: IndexEntry | undefined,
-): Promise<LogView | undefined> {
+): Promise<SeenLog | undefined> {
   const state = await inTime(clock, streamOf(partition).state());
   if (state === undefined) return undefined;
   const records = (entry?.records ?? []).filter(({ position }) => position.identity === state.identity);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { seenLogs } from '#cluster/snapshot/snapshots-view.ts';
+import { seenLogs } from '#cluster/member/snapshots-view.ts';
 import type { SnapshotIndex } from '#cluster/snapshot/snapshot-index.ts';
 import type { SnapshotRecord } from '#cluster/snapshot/snapshot-manifest.ts';
 import { systemClock } from '#runtime/base/clock.ts';

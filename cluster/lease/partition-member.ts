@@ -8,7 +8,7 @@ import { Replica, type ReplicaStore, type StillShards } from '#runtime/commit/re
 import { BehindFlush } from '#cluster/flush-journal/behind-flush.ts';
 import type { FlushQuorum } from '#cluster/flush-journal/flush-quorum.ts';
 import type { Standing } from '#cluster/flush-journal/standing.ts';
-import { ServiceError } from '#runtime/errors/service-error.ts';
+import { isDamage, ServiceError } from '#runtime/errors/service-error.ts';
 import type { LogBatch } from '#cluster/replication/batch-decoder.ts';
 import { isShorter, isTruncated } from '#cluster/replication/log-errors.ts';
 import type { LogEvent, LogReport } from '#cluster/replication/log-events.ts';
@@ -20,7 +20,7 @@ import type { ColdStart } from './cold-start.ts';
 import { FlushedReplica, type ReplicasEnvironment } from './flushed-replica.ts';
 import { PositionFile } from './position-file.ts';
 import { Rest } from './rest.ts';
-import { isDamage, ShardFailure, withShards } from './shard-failure.ts';
+import { ShardFailure, withShards } from './shard-failure.ts';
 
 /** Between two times a position is stored, in milliseconds: what a restart applies once more. */
 const STORE_POSITION_MS = 1000;

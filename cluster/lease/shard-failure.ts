@@ -1,5 +1,3 @@
-import { ServiceError } from '#runtime/errors/service-error.ts';
-
 /** The shards of a partition failed on this member's disk; its log is as well as it was. */
 export class ShardFailure extends Error {
   override readonly name = 'ShardFailure';
@@ -16,12 +14,4 @@ export async function withShards<Result>(work: () => Promise<Result>): Promise<R
   } catch (cause) {
     throw new ShardFailure(cause);
   }
-}
-
-/**
- * Whether what is stored cannot be trusted, so that trying again would be of no use. Errors about the log say at which
- * record it was: then nothing may be thrown away, for the shards may be all there is.
- */
-export function isDamage(cause: unknown): boolean {
-  return cause instanceof ServiceError && cause.code === 'DATA_CORRUPTED' && cause.details === undefined;
 }

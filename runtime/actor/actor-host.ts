@@ -13,7 +13,7 @@ import { crashPoint } from '#runtime/commit/crash-point.ts';
 import { HybridClock } from '#runtime/commit/hybrid-clock.ts';
 import { replayLog } from '#runtime/commit/replay.ts';
 import { type ApplyLimits, ShardWriter } from '#runtime/commit/shard-writer.ts';
-import { ServiceError } from '#runtime/errors/service-error.ts';
+import { isDamage, ServiceError } from '#runtime/errors/service-error.ts';
 import { isUnder, lifecycleEntry } from '#runtime/log/lifecycle-entry.ts';
 import type { Log } from '#runtime/log/ports.ts';
 import type { Revision } from '#runtime/content/revision.ts';
@@ -402,8 +402,7 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
 
   /** Tells of stored bytes that do not verify; a log that lost its end is another matter. @throws the error */
   #refuse(actor: ActorId, error: unknown): never {
-    const isDamage = error instanceof ServiceError && error.code === 'DATA_CORRUPTED';
-    if (isDamage && error.details === undefined) this.#environment.observer.damaged?.(actor, error);
+    if (isDamage(error)) this.#environment.observer.damaged?.(actor, error);
     throw error;
   }
 

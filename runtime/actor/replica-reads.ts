@@ -3,7 +3,7 @@ import type { ActorBehaviour, ActorContext, ActorKind, Caller } from '#runtime/c
 import type { Replica } from '#runtime/commit/replica.ts';
 import type { ReplicaView } from '#runtime/commit/replica-view.ts';
 import type { Revision } from '#runtime/content/revision.ts';
-import { ServiceError } from '#runtime/errors/service-error.ts';
+import { isDamage, ServiceError } from '#runtime/errors/service-error.ts';
 import { engineCaller } from './engine-caller.ts';
 import type { ActorId, ReplicaSource } from './ports.ts';
 import { type QueriedActor, QueryScope } from './query-scope.ts';
@@ -73,8 +73,7 @@ export class ReplicaReads implements ReplicaSource {
 
   /** @throws the error */
   #refuse(error: unknown): never {
-    const isDamage = error instanceof ServiceError && error.code === 'DATA_CORRUPTED';
-    if (isDamage && error.details === undefined) this.#environment.damaged?.(error);
+    if (isDamage(error)) this.#environment.damaged?.(error);
     throw error;
   }
 

@@ -3,7 +3,7 @@ import { BoundedQueue } from '#runtime/base/bounded-queue.ts';
 import type { Clock } from '#runtime/base/clock.ts';
 import type { Random } from '#runtime/base/random.ts';
 import type { ErrorCode } from '#runtime/errors/error-registry.ts';
-import { ServiceError } from '#runtime/errors/service-error.ts';
+import { isDamage, ServiceError } from '#runtime/errors/service-error.ts';
 import type { Log } from '#runtime/log/ports.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import type { SpaceGuard, SpaceUse } from '#runtime/space/space-gate.ts';
@@ -349,8 +349,7 @@ export class CommitLoop {
   #fail(envelope: Envelope, turn: TurnScope, error: unknown): HeldReply {
     turn.undo();
     this.#behaviour.forget?.();
-    if (error instanceof ServiceError && error.code === 'DATA_CORRUPTED')
-      this.#environment.observer.damaged?.(error);
+    if (isDamage(error)) this.#environment.observer.damaged?.(error);
     if (envelope.idempotency !== undefined && isLasting(error)) {
       try {
         remember(turn, envelope.idempotency, { error }, this.#environment.limits.idempotency);

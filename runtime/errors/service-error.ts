@@ -48,3 +48,12 @@ export function nodeNotFound(place: { readonly path: string } | { readonly id: s
   const named = 'path' in place ? `at path '${place.path}'` : `with id '${place.id}'`;
   return new ServiceError('NODE_NOT_FOUND', `Node ${named} not found`);
 }
+
+/**
+ * Whether what is stored cannot be trusted, so that trying again would be of no use: `DATA_CORRUPTED` without details.
+ * Errors about the log say in theirs at which record it was: then nothing may be thrown away, for the shards may be
+ * all there is.
+ */
+export function isDamage(error: unknown): error is ServiceError {
+  return error instanceof ServiceError && error.code === 'DATA_CORRUPTED' && error.details === undefined;
+}

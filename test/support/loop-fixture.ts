@@ -68,6 +68,7 @@ export class LoopFixture {
   /** Sizes of the batches that became durable, in commands. */
   readonly batches: number[] = [];
   readonly stopped: unknown[] = [];
+  readonly damages: unknown[] = [];
   readonly applyFailures: unknown[] = [];
   /** How often the behaviour was told to forget. */
   forgotten = 0;
@@ -112,6 +113,7 @@ export class LoopFixture {
       batchDurable: (commands: number) => void this.batches.push(commands),
       events: (events: readonly ActorEvent[]) => void this.events.push(...events),
       stopped: (cause: unknown) => void this.stopped.push(cause),
+      damaged: (cause: unknown) => void this.damages.push(cause),
     };
     const { clock, log, hybridClock } = this;
     const environment = { actor: 'a/b', log, clock, hybridClock, random: systemRandom, limits, observer };

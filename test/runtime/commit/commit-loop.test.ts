@@ -459,6 +459,21 @@ describe('a loop that is given too much', () => {
     expect(textAt(fixture.writer.shard, 'a')).toHaveLength(2000);
   });
 
+  it('tells of damage a command meets in what is stored, not of a log that lost records', async () => {
+    const fixture = new LoopFixture();
+    fixture.log.isOpen = true;
+    const damage = new ServiceError('DATA_CORRUPTED');
+    const lost = new ServiceError('DATA_CORRUPTED', 'the log ends at 3', { details: { lastSequence: 3 } });
+    for (const error of [lost, damage, new ServiceError('CONFLICT')])
+      await expect(
+        fixture.submit(() => {
+          throw error;
+        }),
+      ).rejects.toBe(error);
+    expect(fixture.damages).toEqual([damage]);
+    expect(await fixture.submit(put('a', '1'))).toBe('a=1');
+  });
+
   it('tells when everything has its answer', async () => {
     const fixture = new LoopFixture();
     await fixture.loop.drained();

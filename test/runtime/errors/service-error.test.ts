@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import { errorRegistry } from '#runtime/errors/error-registry.ts';
-import { invalid, nodeNotFound, ServiceError } from '#runtime/errors/service-error.ts';
+import { invalid, isDamage, nodeNotFound, ServiceError } from '#runtime/errors/service-error.ts';
 
 describe('ServiceError', () => {
   it('takes the message of the registry when it has none of its own', () => {
@@ -22,6 +22,13 @@ describe('ServiceError', () => {
       code: 'VALIDATION_FAILED',
       field: 'limit',
     });
+  });
+
+  it('tells damage of what is stored from a log that lost records', () => {
+    expect(isDamage(new ServiceError('DATA_CORRUPTED'))).toBe(true);
+    expect(isDamage(new ServiceError('DATA_CORRUPTED', 'lost', { details: { sequence: 3 } }))).toBe(false);
+    expect(isDamage(new ServiceError('STORAGE_FULL'))).toBe(false);
+    expect(isDamage(new Error('DATA_CORRUPTED'))).toBe(false);
   });
 
   it('describes an unreadable node with the words for a missing one', () => {

@@ -1,3 +1,4 @@
+import type { Clock } from '#runtime/base/clock.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { type CallId, CommonTable, type Turn } from './behaviour.ts';
@@ -48,11 +49,16 @@ interface Seen {
  * @see docs/decisions/0019-ownership-and-calls.md
  */
 export class CallOutcomes {
+  readonly #clock: Clock;
   /** When the last look was, on the monotonic clock. */
   #sweptMs = Number.NEGATIVE_INFINITY;
   /** Where it ended. */
   #sweptTo = PREFIX;
   readonly #seen = new Map<string, Seen>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
 
   /**
    * The outcome of an earlier delivery of the same call, or undefined when this is the first one that counts.
@@ -68,16 +74,17 @@ export class CallOutcomes {
     return { result: json === '' ? undefined : JSON.parse(json) };
   }
 
-  /** Keeps an outcome, in the turn of its effects; not over that of a later call. @param nowMs monotonic */
-  keep(turn: Turn, call: CallId, result: unknown, nowMs: number): void {
+  /** Keeps an outcome, in the turn of its effects; not over that of a later call. */
+  keep(turn: Turn, call: CallId, result: unknown): void {
     const key = keyOf(call);
     const before = turn.get(CommonTable.idempotency, key);
     if (before !== undefined && decode(before).number > call.number) return;
     turn.put(CommonTable.idempotency, key, encode(call.number, result));
-    this.#sweep(turn, nowMs);
+    this.#sweep(turn);
   }
 
-  #sweep(turn: Turn, nowMs: number): void {
+  #sweep(turn: Turn): void {
+    const nowMs = this.#clock.monotonicMs();
     if (nowMs - this.#sweptMs < SWEEP_MS) return;
     this.#sweptMs = nowMs;
     const old: string[] = [];

@@ -116,7 +116,7 @@ export class CommitLoop {
   readonly #writer: ShardWriter;
   readonly #mailbox: BoundedQueue<Envelope>;
   readonly #runningKeys = new Set<string>();
-  readonly #calls = new CallOutcomes();
+  readonly #calls: CallOutcomes;
   readonly #reader: TableReader;
   #batch: Layer | undefined;
   #busy = false;
@@ -129,6 +129,7 @@ export class CommitLoop {
     this.#environment = environment;
     this.#behaviour = behaviour;
     this.#writer = writer;
+    this.#calls = new CallOutcomes(environment.clock);
     this.#mailbox = new BoundedQueue(environment.limits.mailboxMax);
     this.view = new LayeredReader(
       () => writer.layers,
@@ -335,13 +336,11 @@ export class CommitLoop {
     if (result instanceof OwedReply) {
       const keep = (at: Turn, answer: unknown): void => {
         if (idempotency !== undefined) remember(at, idempotency, { result: answer }, limits, caller);
-        else if (call !== undefined)
-          this.#calls.keep(at, call, this.#shorten(answer), this.#environment.clock.monotonicMs());
+        else if (call !== undefined) this.#calls.keep(at, call, this.#shorten(answer));
       };
       result.bind({ keep, isKeyed: idempotency !== undefined });
     } else if (idempotency !== undefined) remember(turn, idempotency, { result }, limits);
-    else if (call !== undefined && turn.hasChanges)
-      this.#calls.keep(turn, call, this.#shorten(result), this.#environment.clock.monotonicMs());
+    else if (call !== undefined && turn.hasChanges) this.#calls.keep(turn, call, this.#shorten(result));
     for (const event of turn.events) events.push(event);
     return { envelope, result, error: undefined };
   }

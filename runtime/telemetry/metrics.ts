@@ -57,7 +57,7 @@ export class Metrics {
   readonly batchBytes: Histogram;
   /** Seconds from the arrival of a command to its durable answer. */
   readonly commitSeconds: Histogram;
-  /** Seconds of one journal flush. */
+  /** Seconds of one journal write with its flush; under `relaxed` of a flush alone. */
   readonly journalFsyncSeconds: Histogram;
 
   /** @param settings `collectDefaults` adds process and garbage collection numbers; off in tests */
@@ -83,7 +83,7 @@ export class Metrics {
     );
     this.journalFsyncSeconds = this.histogram(
       'svc_journal_fsync_seconds',
-      'Time of one journal flush.',
+      'Time of one journal write with its flush; under relaxed of a flush alone.',
       flushSecondsBounds,
     );
   }

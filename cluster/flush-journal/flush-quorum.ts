@@ -38,6 +38,8 @@ export interface FlushQuorumOptions {
 
 /** The part of a log that a quorum writes. */
 export interface StatementLog {
+  /** Why it takes nothing more; undefined while it does. */
+  readonly ended: ServiceError | undefined;
   state(statement: Uint8Array): Promise<number>;
   barrier(): Promise<number>;
 }
@@ -155,6 +157,22 @@ export class FlushQuorum implements DurabilityGate {
   async whenOpened(): Promise<void> {
     while (!this.#isClosed && this.#confirmed < this.#opened)
       await new Promise<void>((resolve) => this.#waiters.push(resolve));
+  }
+
+  /**
+   * {@link begin}s, and waits until what was opened is durable and can be shown.
+   *
+   * @returns false when the log ended meanwhile, or the opening was given up, which may have been before
+   */
+  async opens(log: StatementLog, signal: AbortSignal): Promise<boolean> {
+    const giveUp = (): void => this.close();
+    signal.addEventListener('abort', giveUp, { once: true });
+    // While the record that opened it was under way: a signal tells that once.
+    if (signal.aborted) giveUp();
+    else this.begin(log);
+    await this.whenOpened();
+    signal.removeEventListener('abort', giveUp);
+    return log.ended === undefined && !signal.aborted;
   }
 
   /** Lets go of everything. */

@@ -6,7 +6,6 @@ import type { FileSystem } from '#runtime/base/file-system.ts';
 import type { Random } from '#runtime/base/random.ts';
 import { Replica, type ReplicaStore, type StillShards } from '#runtime/commit/replica.ts';
 import { BehindFlush } from '#cluster/flush-journal/behind-flush.ts';
-import type { FlushQuorum } from '#cluster/flush-journal/flush-quorum.ts';
 import type { Standing } from '#cluster/flush-journal/standing.ts';
 import { isDamage, ServiceError } from '#runtime/errors/service-error.ts';
 import type { LogBatch } from '#cluster/replication/batch-decoder.ts';
@@ -578,6 +577,8 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
     await this.#stopFollowing();
     if (this.#role === 'quarantined') return false;
     this.#become('opening');
+    // Another candidate may have opened it, and waits for this member's disk as long as this one waits for its lease.
+    this.#flushed?.startTelling();
     const opening = new AbortController();
     this.#opening = opening;
     const replica = new Replica(store, clock, () => {});
@@ -605,7 +606,7 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
         ...(this.#flushed === undefined ? {} : { replicas: this.#flushed.survey }),
       });
       await behind?.drain();
-      if (gate !== undefined && !(await isServing(log, gate, opening.signal))) {
+      if (gate !== undefined && !(await gate.opens(log, opening.signal))) {
         // Nothing is wrong with the shards.
         const { ended } = log;
         await log.close();
@@ -617,6 +618,7 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
       // All of it is in the shards.
       for (const [actor, { last }] of log.pending()) log.released(actor, last);
       const host = await this.#environment.openHost(log);
+      this.#flushed?.stopTelling();
       this.#owned = { log, host };
       this.#owner = member;
       this.#isClosed = false;
@@ -681,18 +683,4 @@ function positionBehind({ position }: LogReader): LogPosition | undefined {
   if (position === undefined) return undefined;
   const { chain, epoch, identity, sequence } = position;
   return { identity, sequence, epoch, chain };
-}
-
-/**
- * Waits until what was opened is durable, and can be shown.
- *
- * @returns false when the log ended meanwhile, or the opening was given up
- */
-async function isServing(log: PartitionLog, gate: FlushQuorum, signal: AbortSignal): Promise<boolean> {
-  const giveUp = (): void => gate.close();
-  signal.addEventListener('abort', giveUp, { once: true });
-  gate.begin(log);
-  await gate.whenOpened();
-  signal.removeEventListener('abort', giveUp);
-  return log.ended === undefined && !signal.aborted;
 }

@@ -27,12 +27,14 @@ type Json = TestResponse['json'];
 /** Clients that take, renew and give back locks, claim units and put them back, through all members that are up. */
 export class LockLoad {
   readonly history = new LockHistory();
+  readonly #cluster: MemberCluster;
   readonly #locks: LocksClient;
   #isStopping = false;
   #answers = 0;
   #clients: Promise<void>[] = [];
 
   constructor(cluster: MemberCluster, repository: string) {
+    this.#cluster = cluster;
     const anyMember = {
       port: 0,
       request: (method: string, path: string, options: { body?: unknown; headers?: object } = {}) =>
@@ -96,7 +98,11 @@ export class LockLoad {
   }
 
   async #work(client: number): Promise<void> {
-    for (let round = 0; !this.#isStopping; round += 1) {
+    for (let round = 0; !this.#isStopping && !this.#cluster.isClosed; round += 1) {
+      if (this.#cluster.up.length === 0) {
+        await pause(POLL_MS);
+        continue;
+      }
       const key = keys[(client + round) % keys.length] as string;
       const ttlMs = round % 3 === 0 ? SHORT_TTL_MS : LONG_TTL_MS;
       const grant = await this.#acquire(key, ttlMs, client % 2 === 0 ? 50 : 0);

@@ -205,6 +205,7 @@ export class MemberCluster {
   readonly #dataDirs: readonly string[];
   #token = '';
   #turn = 0;
+  #isClosed = false;
 
   private constructor(members: readonly ClusterMember[], folder: string, dataDirs: readonly string[]) {
     this.members = members;
@@ -382,8 +383,14 @@ export class MemberCluster {
     return this.members.map(({ id, log }) => `== member ${id}\n${log}`).join('\n');
   }
 
+  /** Whether no member will ever be up any more. */
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
   /** Kills what still runs and removes the folders. */
   async close(): Promise<void> {
+    this.#isClosed = true;
     await Promise.all(this.members.map((member) => member.close()));
     rmSync(this.#folder, { recursive: true, force: true });
   }

@@ -7,6 +7,12 @@ const POLL_MS = 10;
 /** Time one keyed write is repeated for, in milliseconds. */
 const REPEAT_MS_MAX = 60_000;
 
+/**
+ * Longest time without a write acknowledged in some repository before {@link WriteLoad.progress} says so, in
+ * milliseconds: longer than any fault of any test lasts, shorter than any test may take.
+ */
+const STALLED_MS_MAX = 120_000;
+
 /** Time between two attempts of one keyed write, in milliseconds. */
 const REPEAT_MS = 50;
 
@@ -21,6 +27,9 @@ const LEAVE_POLL_MS = 250;
 
 /** Revisions asked for at once. */
 const PAGE = 200;
+
+/** Writes of each repository that are shown when it stands still: some of each client. */
+const LAST_WRITES = 6;
 
 type Json = TestResponse['json'];
 
@@ -53,16 +62,21 @@ class RepositoryLoad {
   readonly repository: string;
   readonly writes: Write[] = [];
   pauseMs = 0;
-  #lastMs = performance.now();
+  /** When a write was acknowledged last, or it began. */
+  lastMs = performance.now();
 
   constructor(repository: string) {
     this.repository = repository;
   }
 
+  get acknowledgedCount(): number {
+    return this.writes.filter(isAcknowledged).length;
+  }
+
   acknowledged(): void {
     const nowMs = performance.now();
-    this.pauseMs = Math.max(this.pauseMs, nowMs - this.#lastMs);
-    this.#lastMs = nowMs;
+    this.pauseMs = Math.max(this.pauseMs, nowMs - this.lastMs);
+    this.lastMs = nowMs;
   }
 }
 
@@ -95,15 +109,48 @@ export class WriteLoad {
   }
 
   get acknowledgedCount(): number {
-    return this.#loads.reduce((sum, { writes }) => sum + writes.filter(isAcknowledged).length, 0);
+    return this.#loads.reduce((sum, load) => sum + load.acknowledgedCount, 0);
   }
 
-  /** Waits until so many more writes were acknowledged in every repository. */
-  async progress(count: number): Promise<void> {
-    const goals = this.#loads.map((load) => load.writes.filter(isAcknowledged).length + count);
-    const isReached = (): boolean =>
-      this.#loads.every((load, at) => load.writes.filter(isAcknowledged).length >= (goals[at] as number));
-    while (!isReached()) await pause(POLL_MS);
+  /**
+   * Waits until so many more writes were acknowledged in every repository.
+   *
+   * @param patienceMs longest time one of them may stand still, in milliseconds
+   * @throws {Error} saying what each repository has, and what its clients were answered last, when one does longer
+   */
+  async progress(count: number, patienceMs = STALLED_MS_MAX): Promise<void> {
+    const sinceMs = performance.now();
+    const goals = this.#loads.map((load) => load.acknowledgedCount + count);
+    const missing = (): RepositoryLoad[] =>
+      this.#loads.filter((load, at) => load.acknowledgedCount < (goals[at] as number));
+    for (let behind = missing(); behind.length > 0; behind = missing()) {
+      const nowMs = performance.now();
+      if (behind.some(({ lastMs }) => nowMs - Math.max(lastMs, sinceMs) > patienceMs)) {
+        // Nobody will stop them any more.
+        this.#isStopping = true;
+        throw new Error(
+          `no write of some repository was acknowledged for ${patienceMs} ms:\n${this.#standing()}`,
+        );
+      }
+      await pause(POLL_MS);
+    }
+  }
+
+  /** Where each repository stands, for whoever reads why a test failed. */
+  #standing(): string {
+    const nowMs = performance.now();
+    const up = this.#cluster.up.map(({ id }) => id).join(' ');
+    const of = (load: RepositoryLoad): string => {
+      const last = load.writes
+        .slice(-LAST_WRITES)
+        .map(({ detail, name, outcome }) => `  ${name} ${outcome} ${detail}`);
+      const silentMs = Math.round(nowMs - load.lastMs);
+      return [
+        `${load.repository}: ${load.acknowledgedCount} acknowledged, the last one ${silentMs} ms ago`,
+        ...last,
+      ].join('\n');
+    };
+    return [`members that are up: ${up}`, ...this.#loads.map(of)].join('\n');
   }
 
   /** Ends the clients, each after its write. */
@@ -195,7 +242,7 @@ export class WriteLoad {
   }
 
   async #work(load: RepositoryLoad, client: number): Promise<void> {
-    for (let round = 0; !this.#isStopping; round += 1) {
+    for (let round = 0; !this.#isStopping && !this.#cluster.isClosed; round += 1) {
       const name = `${this.#label}-${client}-${round}`;
       const write: Write = {
         name,
@@ -229,7 +276,8 @@ export class WriteLoad {
       commit: { message: name, actor: 'load' },
     };
     for (;;) {
-      const member = this.#cluster.next();
+      const member = await this.#member();
+      if (member === undefined) return;
       try {
         const path = `/api/repository/${load.repository}/main/head/load/`;
         const asked = this.#cluster.adminAt(member, 'POST', path, body, headers);
@@ -253,6 +301,16 @@ export class WriteLoad {
       if (!isKeyed || performance.now() > untilMs) return;
       await pause(REPEAT_MS);
     }
+  }
+
+  /** The next one that is up, once there is one; undefined when it is to stop before. */
+  async #member(): Promise<ClusterMember | undefined> {
+    while (this.#cluster.up.length === 0) {
+      // Nobody comes any more.
+      if (this.#isStopping || this.#cluster.isClosed) return undefined;
+      await pause(REPEAT_MS);
+    }
+    return this.#cluster.next();
   }
 
   /** What was acknowledged is there for everybody at once; an answer that fails says nothing. */

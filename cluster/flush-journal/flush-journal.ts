@@ -1,4 +1,5 @@
 import { assert } from '#runtime/base/assert.ts';
+import { isOutOfSpace } from '#runtime/embedded/journal-errors.ts';
 import type { Clock } from '#runtime/base/clock.ts';
 import type { FileSystem, OpenFile } from '#runtime/base/file-system.ts';
 import type { Random } from '#runtime/base/random.ts';
@@ -20,6 +21,17 @@ import { flushJournalDamaged, type ScannedSegment, scanSegment } from './segment
 
 /** Length of a segment from which on the next one is begun, in bytes. */
 const SEGMENT_BYTES_MAX = 16 * 1024 * 1024;
+
+/**
+ * Space taken ahead in a segment, in bytes, as zeros: at first, and twice as much each time up to the most. A flush of
+ * a file that grows commits its new length in the journal of the file system, and on ext4 waits for what other files of
+ * the disk have in it as well. Measured there on a disk with other writers: 4 KiB take 0.5 to 2.7 ms growing, 0.3 ms
+ * over zeros. It begins small, because a member has many partitions of which most are idle.
+ */
+const AHEAD_BYTES_FIRST = 32 * 1024;
+const AHEAD_BYTES_MAX = 1024 * 1024;
+
+const zeros = Buffer.alloc(AHEAD_BYTES_MAX);
 
 /** What is written and flushed at once at most, in bytes. */
 const GROUP_BYTES_MAX = 4 * 1024 * 1024;
@@ -123,6 +135,9 @@ export class FlushJournal {
   /** Oldest first. */
   #segments: Segment[] = [];
   #file: OpenFile | undefined;
+  /** Where the zeros end that were taken ahead in the newest segment, and how many are taken next; 0: none. */
+  #aheadEnd = 0;
+  #aheadBytes = AHEAD_BYTES_FIRST;
   #salt = 0;
   #queue: Queued[] = [];
   #waiters: Waiter[] = [];
@@ -245,8 +260,7 @@ export class FlushJournal {
   async close(): Promise<void> {
     this.#isClosed = true;
     while (this.#pumping !== undefined) await this.#pumping;
-    await this.#file?.close();
-    this.#file = undefined;
+    await this.#endSegment();
   }
 
   #note(sequence: number, bytes: Buffer, isValid: boolean): void {
@@ -273,6 +287,7 @@ export class FlushJournal {
         this.#flushed = mark;
         this.#wake();
         this.#options.onFlush?.(mark);
+        await this.#takeAhead();
         await this.#removeOld();
       }
     } catch (error) {
@@ -317,8 +332,8 @@ export class FlushJournal {
     }
     const file = this.#file as OpenFile;
     const group = encoded.length === 1 ? (encoded[0] as Buffer) : Buffer.concat(encoded);
+    // Flushed within the write: a call of its own is another way through the thread pool.
     await file.write(group, 0, bytes, segment.bytes);
-    await file.datasync();
     segment.bytes += bytes;
     segment.endedMs = this.#options.clock.wallMs();
     this.#queue.splice(0, count);
@@ -330,15 +345,14 @@ export class FlushJournal {
   /** Makes a segment. It has its name when its facts are on the disk. */
   async #begin({ message, mark, keepers }: Queued, outdated: readonly Segment[]): Promise<void> {
     const { files, folder, clock, random } = this.#options;
-    await this.#file?.close();
-    this.#file = undefined;
+    await this.#endSegment();
     const path = `${folder}/${segmentFileName(message.sequence)}`;
     this.#salt = Buffer.from(random.bytes(4)).readUInt32LE(0);
     const createdMs = Math.floor(clock.wallMs());
     const facts = { identity: mark.identity, firstSequence: message.sequence, createdMs, salt: this.#salt };
     const continues = outdated.length === 0 && this.#segments.length > 0;
     const header = encodeSegmentFacts({ ...facts, continues, keepers });
-    const file = await files.open(`${path}.new`, 'create');
+    const file = await files.open(`${path}.new`, 'create-synced');
     this.#file = file;
     await file.write(header, 0, header.length, 0);
     await file.sync();
@@ -346,6 +360,38 @@ export class FlushJournal {
     await files.syncDirectory(folder);
     const segment = { path, first: message.sequence, bytes: header.length, endedMs: createdMs };
     this.#segments = outdated.length > 0 ? [segment] : [...this.#segments, segment];
+  }
+
+  /** Behind what was told: nobody waits for it but the next message. */
+  async #takeAhead(): Promise<void> {
+    const file = this.#file as OpenFile;
+    const { bytes } = this.#segments.at(-1) as Segment;
+    const length = Math.min(this.#aheadBytes, this.#segmentBytesMax - bytes);
+    if (bytes <= this.#aheadEnd || length <= 0) return;
+    try {
+      await file.write(zeros, 0, length, bytes);
+      this.#aheadEnd = bytes + length;
+      this.#aheadBytes = Math.min(2 * this.#aheadBytes, AHEAD_BYTES_MAX);
+    } catch (error) {
+      if (!isOutOfSpace(error)) throw error;
+      // The last free bytes are worth more to others.
+      this.#aheadBytes = 0;
+      await file.truncate(bytes);
+    }
+  }
+
+  /** What was taken ahead is cut off, as far as the file still lets us: it says nothing to whoever reads it. */
+  async #endSegment(): Promise<void> {
+    const file = this.#file;
+    if (file === undefined) return;
+    this.#file = undefined;
+    try {
+      if (this.#failure === undefined) await file.truncate((this.#segments.at(-1) as Segment).bytes);
+    } finally {
+      await file.close();
+    }
+    this.#aheadEnd = 0;
+    this.#aheadBytes ||= AHEAD_BYTES_FIRST;
   }
 
   async #removeOld(): Promise<void> {

@@ -77,8 +77,34 @@ describe('a flush journal', () => {
     const journal = await open(files, { segmentBytesMax: 1 << 20 });
     add(journal, 1, 200);
     await journal.whenFlushed(200);
-    expect(files.calls.get('datasync')).toBe(1);
     await journal.close();
+    // The beginning of the segment, the messages, and what is taken ahead.
+    expect(files.calls.get('write')).toBe(3);
+  });
+
+  it('takes space ahead, less where there is none, and leaves none of it behind', async () => {
+    const files = new FaultyFileSystem();
+    const journal = await open(files, { segmentBytesMax: 1 << 20 });
+    // The third write is the first one ahead.
+    files.fail('write', 'ENOSPC', { after: 2, partialBytes: 4096 });
+    for (let sequence = 1; sequence <= 20; sequence += 1) {
+      add(journal, sequence, sequence);
+      await journal.whenFlushed(sequence);
+    }
+    expect(files.calls.get('write')).toBe(1 + 20 + 1);
+    await journal.close();
+    const fresh = new FaultyFileSystem();
+    const ahead = await open(fresh, { segmentBytesMax: 1 << 20 });
+    for (let sequence = 1; sequence <= 20; sequence += 1) {
+      add(ahead, sequence, sequence);
+      await ahead.whenFlushed(sequence);
+    }
+    await ahead.close();
+    const sizes = [files, fresh].map((each) =>
+      Promise.all(each.paths().map(async (path) => (await each.stat(path)).size)),
+    );
+    expect(await sizes[0]).toEqual(await sizes[1]);
+    expect(await sequencesOf(await open(files), 1, 20)).toEqual(range(1, 20));
   });
 
   it.each<CrashMode>(['drop-unsynced', 'torn', 'process-kill'])(

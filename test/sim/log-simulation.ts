@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { assert } from '#runtime/base/assert.ts';
 import { sleep } from '#runtime/base/clock.ts';
 import { isTruncated, isUnavailable } from '#cluster/replication/log-errors.ts';
@@ -9,13 +8,12 @@ import { LogReader } from '#cluster/replication/log-reader.ts';
 import { openPartition, type PartitionLog } from '#cluster/replication/partition-log.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { numberedEntry, numberOf } from '#test/support/log-entries.ts';
+import { LEASE_MS, LOG_REFUSALS, PARTITION, PartitionWorld, underSeed } from './partition-world.ts';
 import { SimProcess } from './sim-process.ts';
-import { SimRandom } from './sim-random.ts';
-import { SimScheduler } from './sim-scheduler.ts';
-import { SimStream } from './sim-stream.ts';
+import type { SimRandom } from './sim-random.ts';
+import type { SimScheduler } from './sim-scheduler.ts';
+import type { SimStream } from './sim-stream.ts';
 
-const PARTITION = 3;
-const LEASE_MS = 4000;
 const MEMBERS = ['m1', 'm2', 'm3'];
 const HOUR_MS = 3_600_000;
 
@@ -30,9 +28,6 @@ const FAULTY_MS_MAX = 600_000;
 
 /** Simulated time within which everything has to work again, in milliseconds. */
 const HEALED_MS_MAX = 120_000;
-
-/** Refusals that say for certain that an entry is in no log. */
-const CERTAIN = new Set(['NOT_OWNER', 'STORAGE_FULL', 'LOG_UNAVAILABLE', 'OVERLOADED', 'SHUTTING_DOWN']);
 
 /** What a client knows of an entry. */
 interface Operation {
@@ -68,6 +63,7 @@ export interface LogSimulationResult {
 
 /** Three members that want one partition, and a follower that reads it. */
 class LogSimulation {
+  readonly #world: PartitionWorld;
   readonly #random: SimRandom;
   readonly #scheduler: SimScheduler;
   readonly #stream: SimStream;
@@ -75,7 +71,6 @@ class LogSimulation {
   readonly #positions = new Map<string, LogPosition>();
   readonly #epochOwners = new Map<number, SimProcess>();
   readonly #lives: SimProcess[] = [];
-  readonly #trace = createHash('sha256');
   /** Batches the follower was told of: sequence, then the numbers of its entries. */
   readonly #followed: (readonly number[])[] = [];
   /** Where the snapshot ends that it began with. */
@@ -85,12 +80,12 @@ class LogSimulation {
   readonly #counts = { fenced: 0, resolved: 0, reads: 0, cuts: 0, coldStarts: 0 };
   #ackedSequence = 0;
   #isEnding = false;
-  #failure: unknown;
 
   constructor(seed: number) {
-    this.#random = new SimRandom(seed);
-    this.#scheduler = new SimScheduler(this.#random);
-    this.#stream = new SimStream(this.#scheduler, this.#random);
+    this.#world = new PartitionWorld(seed);
+    this.#random = this.#world.random;
+    this.#scheduler = this.#world.scheduler;
+    this.#stream = this.#world.stream;
   }
 
   async run(): Promise<LogSimulationResult> {
@@ -98,22 +93,11 @@ class LogSimulation {
     this.#follow(undefined);
     this.#scheduleFault();
     while (this.#operations.length < ENTRIES && this.#scheduler.monotonicMs() < FAULTY_MS_MAX)
-      await this.#step();
+      await this.#world.step();
     this.#isEnding = true;
     this.#stream.heal();
     await this.#recover();
     return this.#check();
-  }
-
-  async #step(): Promise<void> {
-    assert(await this.#scheduler.step(), 'nothing will ever happen any more');
-    if (this.#failure !== undefined) throw this.#failure;
-  }
-
-  #owns(promise: Promise<void>): void {
-    promise.catch((error: unknown) => {
-      this.#failure ??= error;
-    });
   }
 
   #process(name: string): SimProcess {
@@ -124,7 +108,7 @@ class LogSimulation {
   #start(name: string): void {
     const life = this.#process(name);
     this.#lives.push(life);
-    life.soon(() => this.#owns(this.#live(life)));
+    life.soon(() => this.#world.owns(this.#live(life)));
   }
 
   async #live(life: SimProcess): Promise<void> {
@@ -134,7 +118,7 @@ class LogSimulation {
       const log = await this.#open(life);
       if (log === undefined) continue;
       await this.#own(life, log);
-      this.#note(`${name} ended ${log.ended?.code}`);
+      this.#world.note(`${name} ended ${log.ended?.code}`);
     }
   }
 
@@ -172,8 +156,8 @@ class LogSimulation {
   }
 
   #hear(life: SimProcess, event: LogEvent): void {
-    this.#note(`${life.name} ${event.kind}`);
-    if (event.kind === 'quarantined') this.#failure ??= event.cause;
+    this.#world.note(`${life.name} ${event.kind}`);
+    if (event.kind === 'quarantined') this.#world.fail(event.cause);
     if (event.kind === 'fenced') this.#counts.fenced += 1;
     if (event.kind === 'resolved') this.#counts.resolved += 1;
     if (event.kind !== 'opened' && event.kind !== 'resolved') return;
@@ -190,7 +174,7 @@ class LogSimulation {
       if (dice < 0.5) this.#append(life, log, 1 + this.#random.below(3));
       else if (dice < 0.6) this.#barrier(log);
       else if (dice < 0.8) this.#release(life, log);
-      else if (dice < 0.82) this.#owns(log.close());
+      else if (dice < 0.82) this.#world.owns(log.close());
       else if (dice < 0.84) await this.#readAll(log).catch((error) => this.#requireEnded(log, error));
       else if (dice < 0.92) this.#takeSnapshot(log);
       else await this.#cut(life, log);
@@ -219,11 +203,11 @@ class LogSimulation {
           operation.outcome = 'done';
           operation.sequence = sequence;
           this.#ackedSequence = Math.max(this.#ackedSequence, sequence);
-          this.#note(`done ${number} ${sequence}`);
+          this.#world.note(`done ${number} ${sequence}`);
         },
         (error: ServiceError) => {
-          operation.outcome = CERTAIN.has(error.code) ? 'failed' : 'unknown';
-          this.#note(`${operation.outcome} ${number} ${error.code}`);
+          operation.outcome = LOG_REFUSALS.has(error.code) ? 'failed' : 'unknown';
+          this.#world.note(`${operation.outcome} ${number} ${error.code}`);
         },
       );
     }
@@ -231,7 +215,7 @@ class LogSimulation {
 
   #barrier(log: PartitionLog): void {
     const before = this.#ackedSequence;
-    this.#owns(
+    this.#world.owns(
       log.barrier().then(
         (sequence) => {
           assert(
@@ -294,7 +278,7 @@ class LogSimulation {
         this.#counts.cuts += 1;
       })
       .catch(requireUnavailable);
-    this.#note(`${life.name} cut ${before}`);
+    this.#world.note(`${life.name} cut ${before}`);
   }
 
   #follow(from: LogPosition | undefined): void {
@@ -317,7 +301,7 @@ class LogSimulation {
     });
     const restart = new AbortController();
     if (!this.#stream.isHealed) process.after(this.#random.next() * 60_000, () => restart.abort());
-    this.#owns(
+    this.#world.owns(
       (async () => {
         for await (const news of reader.read(restart.signal)) {
           if (news.kind !== 'batch') continue;
@@ -364,7 +348,7 @@ class LogSimulation {
       life.kill();
       this.#scheduler.after(this.#random.next() * 3000, () => this.#start(life.name));
     }
-    this.#note(`fault ${dice.toFixed(3)} ${life.name}`);
+    this.#world.note(`fault ${dice.toFixed(3)} ${life.name}`);
   }
 
   /** A further member opens the partition and writes to it, and the follower has everything. */
@@ -382,9 +366,9 @@ class LogSimulation {
         return;
       }
     };
-    life.soon(() => this.#owns(write()));
+    life.soon(() => this.#world.owns(write()));
     while (!isWritten || (this.#followed.at(-1)?.[0] ?? 0) < this.#ackedSequence) {
-      await this.#step();
+      await this.#world.step();
       assert(
         this.#scheduler.monotonicMs() < untilMs,
         'nothing can be written although nothing is wrong any more',
@@ -421,7 +405,7 @@ class LogSimulation {
       epochs: decoder.fold.state.epoch,
       voids,
       ...this.#counts,
-      trace: this.#trace.digest('hex'),
+      trace: this.#world.trace(),
     };
   }
 
@@ -449,10 +433,6 @@ class LogSimulation {
       if (outcome === 'failed') assert(!found.has(number), `failed entry ${number} is in the log`);
     }
   }
-
-  #note(text: string): void {
-    this.#trace.update(`${this.#scheduler.monotonicMs().toFixed(3)} ${text}\n`);
-  }
 }
 
 function requireUnavailable(error: unknown): void {
@@ -465,8 +445,8 @@ function requireUnavailable(error: unknown): void {
  * (I5), that the log is whole and has one opening an epoch (I6), and that no read under a lease is stale; also when
  * the log is cut behind snapshots, and whoever stands before the cut begins with one.
  *
- * @throws {InvariantError} naming the broken promise
+ * @throws {Error} naming the seed and the broken promise
  */
 export function simulateLog(seed: number): Promise<LogSimulationResult> {
-  return new LogSimulation(seed).run();
+  return underSeed(seed, () => new LogSimulation(seed).run());
 }

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import type {
   LockGrant,
   LockRefused,
@@ -6,7 +5,7 @@ import type {
   LockRenewed,
   LocksCommand,
 } from '#actors/locks/messages.ts';
-import { PartitionMember } from '#cluster/lease/partition-member.ts';
+import type { PartitionMember } from '#cluster/lease/partition-member.ts';
 import { BatchDecoder } from '#cluster/replication/batch-decoder.ts';
 import type { LogEvent } from '#cluster/replication/log-events.ts';
 import { assert } from '#runtime/base/assert.ts';
@@ -26,18 +25,16 @@ import {
   LockHistory,
   type LockOperation,
 } from '#test/support/lock-history.ts';
+import { LOG_REFUSALS, PARTITION, PartitionWorld, type SimMachine, underSeed } from './partition-world.ts';
 import { LEDGER, type SimCommand } from './sim-actor.ts';
-import { ACTORS, LEDGERS, LOCKS, SimDisks, SimHost, SimStore } from './sim-host.ts';
+import { ACTORS, LEDGERS, LOCKS, SimDisks, type SimHost } from './sim-host.ts';
 import { SimProcess } from './sim-process.ts';
-import { SimRandom } from './sim-random.ts';
-import { SimScheduler } from './sim-scheduler.ts';
-import { SimStream } from './sim-stream.ts';
+import type { SimRandom } from './sim-random.ts';
+import type { SimScheduler } from './sim-scheduler.ts';
+import type { SimStream } from './sim-stream.ts';
 
-const PARTITION = 3;
-const LEASE_MS = 4000;
 const MEMBERS = ['m1', 'm2', 'm3'];
 const HOUR_MS = 3_600_000;
-const FOLDER = '/partition';
 
 /** What clients do while things go wrong. */
 const OPERATIONS = 150;
@@ -63,12 +60,8 @@ const KEYS = ['x', 'y'];
 
 /** Refusals after which nothing has happened and nothing will. */
 const CERTAIN = new Set([
+  ...LOG_REFUSALS,
   'VALIDATION_FAILED',
-  'NOT_OWNER',
-  'STORAGE_FULL',
-  'LOG_UNAVAILABLE',
-  'OVERLOADED',
-  'SHUTTING_DOWN',
   'POOL_NOT_FOUND',
   'IDEMPOTENCY_IN_PROGRESS',
   'LOCK_NOT_HELD',
@@ -85,13 +78,7 @@ interface Operation {
   revision: string | undefined;
 }
 
-/** One machine: its disks, and the process that runs on it at present. */
-interface Machine {
-  readonly name: string;
-  readonly disks: SimDisks;
-  files: FaultyFileSystem;
-  life: SimProcess;
-  member: PartitionMember<SimHost>;
+interface Machine extends SimMachine {
   /** Gives up whoever waits for the process when it dies. */
   readonly lose: Set<() => void>;
 }
@@ -120,6 +107,7 @@ export interface PartitionSimulationResult {
 
 /** Three members with all they do for one partition, and clients of a ledger and of locks. */
 class PartitionSimulation {
+  readonly #world: PartitionWorld;
   readonly #random: SimRandom;
   readonly #scheduler: SimScheduler;
   readonly #stream: SimStream;
@@ -130,8 +118,6 @@ class PartitionSimulation {
   readonly #acknowledged = new Map<string, { readonly row: string; readonly operation: string }[]>();
   /** Locks somebody was granted and does nothing with at present; many have run out. */
   readonly #held: Held[] = [];
-  readonly #trace = createHash('sha256');
-  readonly #listen: ((line: string) => void) | undefined;
   /** Claimed units that have not been put back. */
   #units = 0;
   #reads = 0;
@@ -139,13 +125,12 @@ class PartitionSimulation {
   #isEnding = false;
   /** When the faults ended. */
   #healedMs = 0;
-  #failure: unknown;
 
   constructor(seed: number, listen?: (line: string) => void) {
-    this.#listen = listen;
-    this.#random = new SimRandom(seed);
-    this.#scheduler = new SimScheduler(this.#random);
-    this.#stream = new SimStream(this.#scheduler, this.#random);
+    this.#world = new PartitionWorld(seed, listen);
+    this.#random = this.#world.random;
+    this.#scheduler = this.#world.scheduler;
+    this.#stream = this.#world.stream;
     this.#history = new LockHistory(() => this.#scheduler.monotonicMs());
     this.#machines = MEMBERS.map((name) => this.#machine(name));
   }
@@ -155,7 +140,7 @@ class PartitionSimulation {
     this.#scheduleClients();
     while (this.#operations.length < OPERATIONS && this.#scheduler.monotonicMs() < FAULTY_MS_MAX)
       await this.#step();
-    this.#note('the faults end');
+    this.#world.note('the faults end');
     this.#isEnding = true;
     this.#stream.heal();
     await this.#recover();
@@ -163,21 +148,8 @@ class PartitionSimulation {
   }
 
   async #step(): Promise<void> {
-    assert(await this.#scheduler.step(), 'nothing will ever happen any more');
-    if (this.#failure !== undefined) throw this.#failure;
+    await this.#world.step();
     for (const machine of this.#machines) this.#readUnderLease(machine);
-  }
-
-  #owns(promise: Promise<unknown>): void {
-    promise.catch((error: unknown) => {
-      this.#failure ??= error;
-    });
-  }
-
-  #note(text: string): void {
-    const line = `${this.#scheduler.monotonicMs().toFixed(3)} ${text}`;
-    this.#listen?.(line);
-    this.#trace.update(`${line}\n`);
   }
 
   // -- members ----------------------------------------------------------------------------------------------
@@ -186,8 +158,8 @@ class PartitionSimulation {
     const life = this.#process(name);
     const disks = new SimDisks();
     const files: FaultyFileSystem = new FaultyFileSystem(() => this.#disk(machine.life));
-    const member = this.#member(name, disks, files, life);
-    const machine: Machine = { name, disks, files, life, member, lose: new Set() };
+    const parts = { name, disks, files, life };
+    const machine: Machine = { ...parts, member: this.#member(parts), lose: new Set() };
     this.#begin(machine);
     return machine;
   }
@@ -202,37 +174,19 @@ class PartitionSimulation {
     return new Promise((resolve) => life.after(this.#random.next() * 3, resolve));
   }
 
-  #member(
-    name: string,
-    disks: SimDisks,
-    files: FaultyFileSystem,
-    life: SimProcess,
-  ): PartitionMember<SimHost> {
-    const store = new SimStore(disks, life);
-    return new PartitionMember<SimHost>({
-      partition: PARTITION,
-      member: name,
-      folder: FOLDER,
-      store,
-      stream: this.#stream.link(life),
-      leaseMs: LEASE_MS,
-      files,
-      clock: life,
-      random: this.#random,
-      openHost: (log) => SimHost.open(store, log, life, this.#scheduler, this.#random),
-      report: (event) => this.#hear(life, event),
-      onRole: (role) => this.#note(`${name} is ${role}`),
-    });
+  #member(machine: Omit<SimMachine, 'member'>): PartitionMember<SimHost> {
+    const { life } = machine;
+    return this.#world.memberOf(machine, { report: (event) => this.#hear(life, event) });
   }
 
   #hear(life: SimProcess, event: LogEvent): void {
-    this.#note(`${life.name} ${event.kind}`);
-    if (event.kind === 'quarantined') this.#failure ??= event.cause;
+    this.#world.note(`${life.name} ${event.kind}`);
+    if (event.kind === 'quarantined') this.#world.fail(event.cause);
   }
 
   #begin(machine: Machine): void {
     const { life } = machine;
-    life.soon(() => this.#owns(this.#live(machine, life)));
+    life.soon(() => this.#world.owns(this.#live(machine, life)));
   }
 
   /** What the directory would tell a member, by chance: to open, to hand over, to wait. */
@@ -253,7 +207,7 @@ class PartitionSimulation {
     // Whatever was not flushed is gone with some of the processes.
     machine.files = machine.files.crash('drop-unsynced');
     machine.life = life;
-    machine.member = this.#member(machine.name, machine.disks, machine.files, life);
+    machine.member = this.#member(machine);
     this.#begin(machine);
   }
 
@@ -280,7 +234,7 @@ class PartitionSimulation {
     const { life } = machine;
     if (!life.isAlive) return;
     const dice = this.#random.next();
-    this.#note(`fault ${dice.toFixed(3)} ${machine.name}`);
+    this.#world.note(`fault ${dice.toFixed(3)} ${machine.name}`);
     if (dice < 0.2) {
       const stale = this.#machines.filter(() => this.#random.chance(0.2)).map((other) => other.life);
       this.#stream.loseLeader(500 + this.#random.next() * 9000, stale);
@@ -357,7 +311,7 @@ class PartitionSimulation {
       return written.outcome === 'done' ? {} : null;
     };
     const told = this.#history.run({ ...lock, do: 'write' }, send).then(() => this.#held.push(lock));
-    this.#owns(told);
+    this.#world.owns(told);
   }
 
   #send(machine: Machine, operation: Operation): Promise<void> {
@@ -367,7 +321,7 @@ class PartitionSimulation {
     operation.outcome = 'waiting';
     const answered = this.#call(machine, (host) => host.submit(actor, command, key)).then(
       (result) => {
-        this.#note(`done ${command.operation} ${String(result)}`);
+        this.#world.note(`done ${command.operation} ${String(result)}`);
         assert(
           before.revision === undefined || before.revision === result,
           `${command.operation} happened again`,
@@ -377,7 +331,7 @@ class PartitionSimulation {
         if (before.revision === undefined) this.#acknowledge(actor, command.operation, operation.revision);
       },
       (error: { readonly code?: string }) => {
-        this.#note(`error ${command.operation} ${error.code}`);
+        this.#world.note(`error ${command.operation} ${error.code}`);
         const isCertain = CERTAIN.has(error.code ?? '');
         if (before.outcome === 'done') operation.outcome = 'done';
         // An earlier attempt of which nothing is known may still have happened.
@@ -389,7 +343,7 @@ class PartitionSimulation {
         );
       },
     );
-    this.#owns(answered);
+    this.#world.owns(answered);
     return answered;
   }
 
@@ -438,14 +392,14 @@ class PartitionSimulation {
       }
     };
     const told = this.#history.run(operation, send).then((answer) => {
-      this.#note(`${JSON.stringify(operation)} at ${machine.name}: ${JSON.stringify(answer)}`);
+      this.#world.note(`${JSON.stringify(operation)} at ${machine.name}: ${JSON.stringify(answer)}`);
       if (operation.do === 'acquire' && answer?.token !== undefined)
         this.#held.push({ key: operation.key, token: answer.token });
       if (operation.do === 'renew' || operation.do === 'release')
         this.#held.push({ key: operation.key, token: operation.token });
       if (operation.do === 'claim' && answer !== null && answer !== undefined) this.#units += operation.n;
     });
-    this.#owns(told);
+    this.#world.owns(told);
   }
 
   #acquire(machine: Machine): void {
@@ -536,7 +490,7 @@ class PartitionSimulation {
     const [first, ...others] = this.#machines as [Machine, ...Machine[]];
     for (const { member } of others) {
       member.cancelOpening();
-      this.#owns(member.follow());
+      this.#world.owns(member.follow());
     }
     for (const actor of LEDGERS) {
       let outcome: Operation['outcome'];
@@ -574,7 +528,7 @@ class PartitionSimulation {
       await work();
       isOver = true;
     };
-    life.run(() => this.#owns(run()));
+    life.run(() => this.#world.owns(run()));
     await this.#until(() => isOver, `${name} does not do what it is told`);
   }
 
@@ -607,7 +561,7 @@ class PartitionSimulation {
       claims: granted('claim'),
       guarded: granted('write'),
       reads: this.#reads,
-      trace: this.#trace.digest('hex'),
+      trace: this.#world.trace(),
     };
   }
 
@@ -686,15 +640,11 @@ function checkRevisions(entries: readonly LogEntry[], actor: string): void {
  * every member ends with the same shards (I5), revisions rise (I7), locks and pools keep their promises (I8, I9).
  *
  * @param listen told one line about everything that happens, to look into a seed
- * @throws {InvariantError} naming the broken promise
+ * @throws {Error} naming the seed and the broken promise
  */
-export async function simulatePartition(
+export function simulatePartition(
   seed: number,
   listen?: (line: string) => void,
 ): Promise<PartitionSimulationResult> {
-  try {
-    return await new PartitionSimulation(seed, listen).run();
-  } catch (cause) {
-    throw new Error(`seed ${seed}: ${(cause as Error).message}`, { cause });
-  }
+  return underSeed(seed, () => new PartitionSimulation(seed, listen).run());
 }

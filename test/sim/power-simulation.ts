@@ -1,7 +1,5 @@
-import { createHash } from 'node:crypto';
 import type { FlushChannel, FlushConfirmation } from '#cluster/flush-journal/flush-channel.ts';
 import type { Standing, StandingChannel } from '#cluster/flush-journal/standing.ts';
-import { PartitionMember } from '#cluster/lease/partition-member.ts';
 import { BatchDecoder } from '#cluster/replication/batch-decoder.ts';
 import { isShorter } from '#cluster/replication/log-errors.ts';
 import type { LogEvent } from '#cluster/replication/log-events.ts';
@@ -10,21 +8,18 @@ import { sleep } from '#runtime/base/clock.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { LogEntry } from '#runtime/log/log-entry.ts';
 import { FaultyFileSystem } from '#test/support/faulty-file-system.ts';
+import { LOG_REFUSALS, PARTITION, PartitionWorld, type SimMachine, underSeed } from './partition-world.ts';
 import { LEDGER } from './sim-actor.ts';
-import { LEDGERS, SimDisks, SimHost, SimStore } from './sim-host.ts';
+import { LEDGERS, SimDisks } from './sim-host.ts';
 import { SimProcess } from './sim-process.ts';
-import { SimRandom } from './sim-random.ts';
-import { SimScheduler } from './sim-scheduler.ts';
-import { SimStream } from './sim-stream.ts';
+import type { SimRandom } from './sim-random.ts';
+import type { SimScheduler } from './sim-scheduler.ts';
+import type { SimStream } from './sim-stream.ts';
 
-const PARTITION = 3;
-const LEASE_MS = 4000;
 const MEMBERS = ['m1', 'm2', 'm3', 'm4'];
 
 /** Of them, how many keep the partition at a time. */
 const KEEPERS = 3;
-
-const FOLDER = '/partition';
 
 /** What clients do while things go wrong. */
 const OPERATIONS = 60;
@@ -44,12 +39,7 @@ const WINDOW = { keepMs: 120_000, keepBytesMin: 4096, keepBytesMax: 1 << 30 };
 /** The durability class that is simulated. */
 export type SimulatedClass = 'replica-disk' | 'quorum';
 
-interface Machine {
-  readonly name: string;
-  readonly disks: SimDisks;
-  files: FaultyFileSystem;
-  life: SimProcess;
-  member: PartitionMember<SimHost>;
+interface Machine extends SimMachine {
   /** It lives, and only an operator can have it go on with the partition. */
   isLost: boolean;
 }
@@ -80,6 +70,7 @@ export interface PowerSimulationResult {
 /** Members of one partition whose machines, and whose servers, lose their power. */
 class PowerSimulation {
   readonly #class: SimulatedClass;
+  readonly #world: PartitionWorld;
   readonly #random: SimRandom;
   readonly #scheduler: SimScheduler;
   readonly #stream: SimStream;
@@ -87,18 +78,15 @@ class PowerSimulation {
   readonly #told = new Map<Machine, Set<(told: FlushConfirmation) => void>>();
   readonly #asked = new Map<Machine, Set<() => void>>();
   readonly #operations: Operation[] = [];
-  readonly #trace = createHash('sha256');
-  readonly #listen: ((line: string) => void) | undefined;
   readonly #counts = { cuts: 0, lostMessages: 0, reseeds: 0 };
   #isEnding = false;
-  #failure: unknown;
 
   constructor(seed: number, durability: SimulatedClass, listen?: (line: string) => void) {
     this.#class = durability;
-    this.#listen = listen;
-    this.#random = new SimRandom(seed);
-    this.#scheduler = new SimScheduler(this.#random);
-    this.#stream = new SimStream(this.#scheduler, this.#random);
+    this.#world = new PartitionWorld(seed, listen);
+    this.#random = this.#world.random;
+    this.#scheduler = this.#world.scheduler;
+    this.#stream = this.#world.stream;
     for (const name of MEMBERS) this.#machines.push(this.#machine(name));
   }
 
@@ -107,29 +95,12 @@ class PowerSimulation {
     this.#scheduleClients();
     this.#scheduleServerFlush();
     while (this.#operations.length < OPERATIONS && this.#scheduler.monotonicMs() < FAULTY_MS_MAX)
-      await this.#step();
-    this.#note('the faults end');
+      await this.#world.step();
+    this.#world.note('the faults end');
     this.#isEnding = true;
     this.#stream.heal();
     const hasRecovered = await this.#recover();
     return this.#check(hasRecovered);
-  }
-
-  async #step(): Promise<void> {
-    assert(await this.#scheduler.step(), 'nothing will ever happen any more');
-    if (this.#failure !== undefined) throw this.#failure;
-  }
-
-  #owns(promise: Promise<unknown>): void {
-    promise.catch((error: unknown) => {
-      this.#failure ??= error;
-    });
-  }
-
-  #note(text: string): void {
-    const line = `${this.#scheduler.monotonicMs().toFixed(3)} ${text}`;
-    this.#listen?.(line);
-    this.#trace.update(`${line}\n`);
   }
 
   // -- machines ---------------------------------------------------------------------------------------------
@@ -149,22 +120,11 @@ class PowerSimulation {
   }
 
   #begin(machine: Machine): void {
-    const { disks, files, life, name } = machine;
-    const store = new SimStore(disks, life);
+    const { life } = machine;
     this.#told.set(machine, new Set());
     this.#asked.set(machine, new Set());
     machine.isLost = false;
-    machine.member = new PartitionMember<SimHost>({
-      partition: PARTITION,
-      member: name,
-      folder: FOLDER,
-      store,
-      stream: this.#stream.link(life),
-      leaseMs: LEASE_MS,
-      files,
-      clock: life,
-      random: this.#random,
-      openHost: (log) => SimHost.open(store, log, life, this.#scheduler, this.#random),
+    machine.member = this.#world.memberOf(machine, {
       replicas: {
         standings: this.#standingsOf(machine),
         others: () => this.#machines.filter((each) => each !== machine && each.life.isAlive).length,
@@ -178,18 +138,17 @@ class PowerSimulation {
               },
       },
       report: (event) => this.#hear(machine, life, event),
-      onRole: (role) => this.#note(`${name} is ${role}`),
     });
-    life.soon(() => this.#owns(this.#live(machine, life)));
+    life.soon(() => this.#world.owns(this.#live(machine, life)));
   }
 
   #hear(machine: Machine, life: SimProcess, event: LogEvent): void {
     const cause = event.kind === 'quarantined' ? ` ${(event.cause as Error).message}` : '';
-    this.#note(`${machine.name} ${event.kind}${cause}`);
+    this.#world.note(`${machine.name} ${event.kind}${cause}`);
     if (event.kind === 'reseeded') this.#counts.reseeds += 1;
     if (event.kind !== 'quarantined' || machine.life !== life) return;
     const { code } = event.cause as ServiceError;
-    if (code !== 'DATA_CORRUPTED') this.#failure ??= event.cause;
+    if (code !== 'DATA_CORRUPTED') this.#world.fail(event.cause);
     if (!isShorter(event.cause) || this.#class === 'quorum') machine.isLost = true;
   }
 
@@ -310,7 +269,7 @@ class PowerSimulation {
   #fault(): void {
     const machine = this.#random.pick(this.#machines);
     const dice = this.#random.next();
-    this.#note(`fault ${dice.toFixed(3)} ${machine.name}`);
+    this.#world.note(`fault ${dice.toFixed(3)} ${machine.name}`);
     if (dice < 0.15) machine.life.pause(this.#random.next() * 15_000);
     else if (dice < 0.3) this.#stream.cutOff(machine.life, this.#random.next() * 10_000);
     else if (dice < 0.4) this.#stream.loseLeader(500 + this.#random.next() * 9000, []);
@@ -323,7 +282,7 @@ class PowerSimulation {
   /** @param isAlone whether the machines of the members keep their power */
   #cutServers(isAlone: boolean): void {
     const lost = this.#stream.cutPower(500 + this.#random.next() * 8000);
-    this.#note(`the servers lose ${lost} messages and end at ${this.#stream.messages.length}`);
+    this.#world.note(`the servers lose ${lost} messages and end at ${this.#stream.messages.length}`);
     if (lost > 0) this.#counts.cuts += 1;
     this.#counts.lostMessages += lost;
     if (isAlone) return;
@@ -358,11 +317,11 @@ class PowerSimulation {
           // An answer of a process that died was never sent.
           if (!life.isAlive) return;
           operation.outcome = 'done';
-          this.#note(`done ${operation.name}`);
+          this.#world.note(`done ${operation.name}`);
         },
         ({ code }: ServiceError) => {
-          operation.outcome = refusals.has(code) ? 'failed' : 'unknown';
-          this.#note(`${operation.outcome} ${operation.name} ${code}`);
+          operation.outcome = LOG_REFUSALS.has(code) ? 'failed' : 'unknown';
+          this.#world.note(`${operation.outcome} ${operation.name} ${code}`);
         },
       );
     });
@@ -386,13 +345,13 @@ class PowerSimulation {
         await sleep(life, 500 + this.#random.next() * 1000);
       }
     };
-    while (this.#machines.some(({ life }) => !life.isAlive)) await this.#step();
-    for (const machine of this.#machines) machine.life.soon(() => this.#owns(takeTurns(machine)));
+    while (this.#machines.some(({ life }) => !life.isAlive)) await this.#world.step();
+    for (const machine of this.#machines) machine.life.soon(() => this.#world.owns(takeTurns(machine)));
     let nextMs = 0;
     while (last?.outcome !== 'done') {
       // Everybody waits for an operator.
       if (!(await this.#scheduler.step())) return false;
-      if (this.#failure !== undefined) throw this.#failure;
+      this.#world.check();
       const nowMs = this.#scheduler.monotonicMs();
       if (nowMs > untilMs) return false;
       if (last?.outcome === 'waiting' || nowMs < nextMs) continue;
@@ -439,7 +398,7 @@ class PowerSimulation {
       quarantined,
       missing: missing.length,
       hasRecovered,
-      trace: this.#trace.digest('hex'),
+      trace: this.#world.trace(),
     };
   }
 }
@@ -448,15 +407,6 @@ class PowerSimulation {
 function isRefused(error: unknown): boolean {
   return error instanceof ServiceError && error.code === 'DATA_CORRUPTED';
 }
-
-/** Refusals after which nothing has happened and nothing will. */
-const refusals: ReadonlySet<string> = new Set([
-  'NOT_OWNER',
-  'STORAGE_FULL',
-  'LOG_UNAVAILABLE',
-  'OVERLOADED',
-  'SHUTTING_DOWN',
-]);
 
 function added<Item>(to: Set<Item>, item: Item): () => void {
   to.add(item);
@@ -480,14 +430,10 @@ function operationsOf(entries: readonly LogEntry[]): string[] {
  * @param listen told one line about everything that happens, to look into a seed
  * @throws {Error} naming the seed and the broken promise
  */
-export async function simulatePower(
+export function simulatePower(
   seed: number,
   durability: SimulatedClass,
   listen?: (line: string) => void,
 ): Promise<PowerSimulationResult> {
-  try {
-    return await new PowerSimulation(seed, durability, listen).run();
-  } catch (cause) {
-    throw new Error(`seed ${seed}: ${(cause as Error).message}`, { cause });
-  }
+  return underSeed(seed, () => new PowerSimulation(seed, durability, listen).run());
 }

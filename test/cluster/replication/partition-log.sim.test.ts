@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type LogSimulationResult, simulateLog } from '#test/sim/log-simulation.ts';
+import { simulateLog } from '#test/sim/log-simulation.ts';
 
 const SEEDS = 300;
 
@@ -18,7 +18,7 @@ describe('a partition log that several members contend for, simulated', () => {
       coldStarts: 0,
     };
     for (let seed = 1; seed <= SEEDS; seed += 1) {
-      const result = await run(seed);
+      const result = await simulateLog(seed);
       for (const name of Object.keys(sum) as (keyof typeof sum)[]) sum[name] += result[name];
     }
     // Every kind of thing happened often enough to mean something.
@@ -35,14 +35,6 @@ describe('a partition log that several members contend for, simulated', () => {
   });
 
   it('goes the same way for the same seed', async () => {
-    expect(await run(7)).toEqual(await run(7));
+    expect(await simulateLog(7)).toEqual(await simulateLog(7));
   });
 });
-
-async function run(seed: number): Promise<LogSimulationResult> {
-  try {
-    return await simulateLog(seed);
-  } catch (cause) {
-    throw new Error(`seed ${seed}: ${(cause as Error).message}`, { cause });
-  }
-}

@@ -143,6 +143,8 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
   #storeTimer: Timer | undefined;
   #storing: Promise<void> = Promise.resolve();
   #turns: Promise<void> = Promise.resolve();
+  /** A start anew that is asked for and not done. */
+  #startingOver: Promise<void> | undefined;
 
   constructor(environment: PartitionEnvironment<Host>) {
     this.#environment = environment;
@@ -277,7 +279,11 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
    * the log. Nothing is lost: a shard has nothing the log has not.
    */
   startOver(cause: unknown): Promise<void> {
-    return this.#inTurn(() => this.#startOver(cause));
+    // Every read that meets the same damage asks for it; once it is done, nothing of what they read is there any more.
+    this.#startingOver ??= this.#inTurn(() => this.#startOver(cause)).finally(() => {
+      this.#startingOver = undefined;
+    });
+    return this.#startingOver;
   }
 
   /** Gives an opening up that is under way. */
@@ -319,10 +325,16 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
     this.#flushed?.stopOwning();
     await this.#stopFollowing();
     if (!isDamaged) return;
-    await this.#positionFile.remove();
-    this.#position = undefined;
-    await store.clear();
-    await this.#startFollowing();
+    try {
+      await this.#positionFile.remove();
+      this.#position = undefined;
+      await store.clear();
+      await this.#startFollowing();
+    } catch (failure) {
+      // Nobody waits for this: a disk that does not even let go of what is damaged is left alone for a while.
+      report({ kind: 'shards-failed', isDamaged: false, cause: failure });
+      this.#rest.begin();
+    }
   }
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {

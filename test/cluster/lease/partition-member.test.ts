@@ -27,6 +27,7 @@ let sides: Side[];
 /** One member's side of the partition. */
 class Side {
   readonly link: MemoryLink;
+  readonly store: ActorStore;
   readonly member: PartitionMember;
   readonly roles: PartitionRole[] = [];
   readonly events: LogEvent[] = [];
@@ -34,12 +35,13 @@ class Side {
   constructor(name: string) {
     this.link = stream.link();
     const folder = join(root, name, 'actors');
+    this.store = new ActorStore(folder, [noteActor], systemClock);
     this.member = new PartitionMember({
       partition: 3,
       member: name,
       folder: join(root, name),
       stream: this.link,
-      store: new ActorStore(folder, [noteActor], systemClock),
+      store: this.store,
       leaseMs,
       files: realFileSystem,
       clock: systemClock,
@@ -191,6 +193,32 @@ describe('a partition on several members', () => {
     expect(await a.member.own()).toBe(true);
     expect(await a.notes()).toEqual({ k: 'acknowledged', l: 'later' });
     expect(a.events).toContainEqual(expect.objectContaining({ kind: 'shards-failed', isDamaged: true }));
+  });
+
+  it('throws damaged shards away once, however many reads met the damage', async () => {
+    const a = new Side('a');
+    await a.member.own();
+    await a.member.owned?.host.create(actor);
+    await a.write('k', 'acknowledged');
+    const damage = new ServiceError('DATA_CORRUPTED');
+    await Promise.all([a.member.startOver(damage), a.member.startOver(damage), a.member.startOver(damage)]);
+    expect(a.events.filter(({ kind }) => kind === 'shards-failed')).toHaveLength(1);
+    await a.caughtUp();
+    await a.member.startOver(damage);
+    expect(a.events.filter(({ kind }) => kind === 'shards-failed')).toHaveLength(2);
+    await a.caughtUp();
+    expect(await a.member.own()).toBe(true);
+    expect(await a.notes()).toEqual({ k: 'acknowledged' });
+  });
+
+  it('rests when damaged shards cannot be thrown away', async () => {
+    const a = new Side('a');
+    await a.member.own();
+    const cause = Object.assign(new Error('i/o error'), { code: 'EIO' });
+    a.store.clear = () => Promise.reject(cause);
+    await a.member.startOver(new ServiceError('DATA_CORRUPTED'));
+    expect([a.member.role, a.member.isResting]).toEqual(['idle', true]);
+    expect(a.events).toContainEqual({ kind: 'shards-failed', isDamaged: false, cause });
   });
 
   it('throws nothing away when the log and not the shard is in doubt', async () => {

@@ -1,5 +1,4 @@
-import type { FlushChannel, FlushConfirmation } from '#cluster/flush-journal/flush-channel.ts';
-import type { Standing, StandingChannel } from '#cluster/flush-journal/standing.ts';
+import type { Standing } from '#cluster/flush-journal/standing.ts';
 import { BatchDecoder } from '#cluster/replication/batch-decoder.ts';
 import { isShorter } from '#cluster/replication/log-errors.ts';
 import type { LogEvent } from '#cluster/replication/log-events.ts';
@@ -11,6 +10,7 @@ import { FaultyFileSystem } from '#test/support/faulty-file-system.ts';
 import { LOG_REFUSALS, PARTITION, PartitionWorld, type SimMachine, underSeed } from './partition-world.ts';
 import { LEDGER } from './sim-actor.ts';
 import { LEDGERS, SimDisks } from './sim-host.ts';
+import { SimNetwork, type SimPeer } from './sim-network.ts';
 import { SimProcess } from './sim-process.ts';
 import type { SimRandom } from './sim-random.ts';
 import type { SimScheduler } from './sim-scheduler.ts';
@@ -39,7 +39,8 @@ const WINDOW = { keepMs: 120_000, keepBytesMin: 4096, keepBytesMax: 1 << 30 };
 /** The durability class that is simulated. */
 export type SimulatedClass = 'replica-disk' | 'quorum';
 
-interface Machine extends SimMachine {
+interface Machine extends SimMachine, SimPeer {
+  life: SimProcess;
   /** It lives, and only an operator can have it go on with the partition. */
   isLost: boolean;
 }
@@ -75,8 +76,7 @@ class PowerSimulation {
   readonly #scheduler: SimScheduler;
   readonly #stream: SimStream;
   readonly #machines: Machine[] = [];
-  readonly #told = new Map<Machine, Set<(told: FlushConfirmation) => void>>();
-  readonly #asked = new Map<Machine, Set<() => void>>();
+  readonly #network: SimNetwork;
   readonly #operations: Operation[] = [];
   readonly #counts = { cuts: 0, lostMessages: 0, reseeds: 0 };
   #isEnding = false;
@@ -87,6 +87,13 @@ class PowerSimulation {
     this.#random = this.#world.random;
     this.#scheduler = this.#world.scheduler;
     this.#stream = this.#world.stream;
+    this.#network = new SimNetwork({
+      scheduler: this.#scheduler,
+      random: this.#random,
+      peers: () => this.#machines,
+      happens: (probability) => this.#happens(probability),
+      isCut: (life) => this.#stream.isCut(life),
+    });
     for (const name of MEMBERS) this.#machines.push(this.#machine(name));
   }
 
@@ -110,7 +117,15 @@ class PowerSimulation {
     const files = new FaultyFileSystem(
       () => new Promise((resolve) => machine.life.after(this.#random.next() * 3, resolve)),
     );
-    const machine = { name, disks: new SimDisks(), files, life, isLost: false } as unknown as Machine;
+    const standing = (): Promise<Standing | undefined> => machine.member.standing();
+    const machine = {
+      name,
+      disks: new SimDisks(),
+      files,
+      life,
+      isLost: false,
+      standing,
+    } as unknown as Machine;
     this.#begin(machine);
     return machine;
   }
@@ -121,18 +136,17 @@ class PowerSimulation {
 
   #begin(machine: Machine): void {
     const { life } = machine;
-    this.#told.set(machine, new Set());
-    this.#asked.set(machine, new Set());
+    this.#network.restart(machine);
     machine.isLost = false;
     machine.member = this.#world.memberOf(machine, {
       replicas: {
-        standings: this.#standingsOf(machine),
+        standings: this.#network.standingsOf(machine),
         others: () => this.#machines.filter((each) => each !== machine && each.life.isAlive).length,
         flush:
           this.#class === 'quorum'
             ? undefined
             : {
-                channel: this.#channelOf(machine),
+                channel: this.#network.channelOf(machine),
                 keepersWanted: () => this.#keepersWanted(machine),
                 window: WINDOW,
               },
@@ -184,65 +198,6 @@ class PowerSimulation {
       machine.files = machine.files.crash(mode, () => this.#random.next());
       this.#begin(machine);
     });
-  }
-
-  // -- what members tell each other -------------------------------------------------------------------------
-
-  #channelOf(machine: Machine): FlushChannel {
-    return {
-      tell: (_, confirmation) =>
-        this.#send(machine, (other) => {
-          for (const listener of this.#told.get(other) ?? []) listener(confirmation);
-        }),
-      ask: () =>
-        this.#send(machine, (other) => {
-          for (const listener of this.#asked.get(other) ?? []) listener();
-        }),
-      onTold: (_, listener) => added(this.#told.get(machine) as Set<typeof listener>, listener),
-      onAsked: (_, listener) => added(this.#asked.get(machine) as Set<typeof listener>, listener),
-    };
-  }
-
-  /** To every machine: lost, twice, and much later, in another epoch. */
-  #send(from: Machine, deliver: (to: Machine) => void): void {
-    if (this.#stream.isCut(from.life)) return;
-    for (const to of this.#machines) {
-      const copies = this.#happens(0.05) ? 2 : this.#happens(0.05) ? 0 : 1;
-      for (let copy = 0; copy < copies; copy += 1) {
-        const delayMs = this.#random.next() * (this.#happens(0.05) ? 30_000 : 5);
-        this.#scheduler.after(delayMs, () => {
-          if (!this.#stream.isCut(to.life)) to.life.run(() => deliver(to));
-        });
-      }
-    }
-  }
-
-  #standingsOf(machine: Machine): StandingChannel {
-    return {
-      ask: async (_, hear, maxMs) => {
-        const { life } = machine;
-        const enough = Promise.withResolvers<void>();
-        let isOver = false;
-        const answer = (standing: Standing): void => {
-          this.#scheduler.after(this.#random.next() * 5, () => {
-            if (this.#happens(0.05) || this.#stream.isCut(life)) return;
-            life.run(() => {
-              if (!isOver && hear(standing)) enough.resolve();
-            });
-          });
-        };
-        this.#send(machine, (other) => {
-          const { member } = other;
-          if (other !== machine)
-            member.standing().then(
-              (standing) => standing !== undefined && answer(standing),
-              () => undefined,
-            );
-        });
-        await Promise.race([enough.promise, sleep(life, maxMs)]);
-        isOver = true;
-      },
-    };
   }
 
   #happens(probability: number): boolean {
@@ -406,11 +361,6 @@ class PowerSimulation {
 /** Whether a log is one that stops whoever reads it. */
 function isRefused(error: unknown): boolean {
   return error instanceof ServiceError && error.code === 'DATA_CORRUPTED';
-}
-
-function added<Item>(to: Set<Item>, item: Item): () => void {
-  to.add(item);
-  return () => to.delete(item);
 }
 
 function operationsOf(entries: readonly LogEntry[]): string[] {

@@ -18,6 +18,9 @@ const STRAGGLE_MS_MAX = 30_000;
 /** How late an append arrives over a slow connection at most, in milliseconds: longer than it is waited for. */
 const SLOW_MS_MAX = 4000;
 
+/** Between two looks of who follows, in milliseconds, unless it is said. */
+const FOLLOW_MS = 20;
+
 /**
  * A stream on servers that lose leaders, answers and requests, deliver late and twice, and sometimes answer with
  * what they knew some time ago. It never breaks a promise of {@link LogStream}.
@@ -25,6 +28,8 @@ const SLOW_MS_MAX = 4000;
 export class SimStream {
   /** All of them, also those that were cut off. */
   readonly messages: StoredMessage[] = [];
+  /** Between two looks of who follows, in milliseconds. */
+  readonly followMs: number;
   #firstSequence = 1;
   readonly #scheduler: SimScheduler;
   readonly #random: SimRandom;
@@ -41,9 +46,11 @@ export class SimStream {
   /** Rises when the servers lose their power: what was on the way is gone, and so is who followed. */
   #generation = 0;
 
-  constructor(scheduler: SimScheduler, random: SimRandom) {
+  /** @param followMs how long news take to those who follow at most, in milliseconds; each look takes time of the test */
+  constructor(scheduler: SimScheduler, random: SimRandom, followMs = FOLLOW_MS) {
     this.#scheduler = scheduler;
     this.#random = random;
+    this.followMs = followMs;
   }
 
   /** Whether nothing goes wrong any more. */
@@ -264,7 +271,7 @@ class SimLink implements LogStream {
       sequence = Math.max(sequence, this.#stream.firstSequence);
       const message = await this.#ask(() => ({ found: this.#stream.present(sequence) }));
       if (message.found === undefined) {
-        await new Promise<void>((resolve) => void this.#process.after(20, resolve));
+        await new Promise<void>((resolve) => void this.#process.after(this.#stream.followMs, resolve));
         continue;
       }
       yield message.found;

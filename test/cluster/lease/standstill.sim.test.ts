@@ -1,0 +1,23 @@
+import { describe, expect, it } from 'vitest';
+import { simulateStandstill } from '#test/sim/standstill-simulation.ts';
+
+const SEEDS = 12;
+
+describe('members of which one stands still and a second one for a while, simulated', () => {
+  it(`take writes again as soon as two are there, under ${SEEDS} seeds`, async () => {
+    let done = 0;
+    let epochs = 0;
+    for (let seed = 1; seed <= SEEDS; seed += 1) {
+      const result = await simulateStandstill(seed);
+      done += result.done;
+      epochs += result.epochs;
+    }
+    // Enough was written, and enough changed hands, to mean something.
+    expect(done).toBeGreaterThan(SEEDS * 500);
+    expect(epochs).toBeGreaterThan(SEEDS * 4);
+  });
+
+  it('goes the same way for the same seed', async () => {
+    expect(await simulateStandstill(7)).toEqual(await simulateStandstill(7));
+  });
+});

@@ -95,6 +95,11 @@ export class CallAssembly {
     return call;
   }
 
+  /** Whether a call has begun to come and may still become whole. */
+  isComing(name: string): boolean {
+    return this.#partials.get(name)?.isRefused === false;
+  }
+
   #drop(partial: Partial): void {
     this.#bytes -= partial.bytes;
     partial.parts = [];

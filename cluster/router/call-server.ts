@@ -246,7 +246,12 @@ export class CallServer {
     let name: string | undefined;
     try {
       const bytes = this.#assembly.take(reply, message.data, this.clock.monotonicMs());
-      if (bytes === undefined) return;
+      if (bytes === undefined) {
+        // All of it may take longer than its caller bears to hear nothing.
+        if (this.#assembly.isComing(reply))
+          this.send(reply, encodeFrame(FrameKind.working, false, 0), control);
+        return;
+      }
       const call = decodeCall(bytes);
       name = call.id === undefined ? undefined : `${call.id.session} ${call.id.number}`;
       if (name !== undefined && this.#join(name, reply, control)) return;

@@ -43,6 +43,7 @@ describe('a call in parts', () => {
       const assembly = new CallAssembly();
       const rest = messages.filter((_message, index) => index !== lost);
       for (const message of rest) expect(assembly.take('first', message, 0)).toBeUndefined();
+      expect(assembly.isComing('first')).toBe(lost === messages.length - 1);
       const again = messages.map((message) => assembly.take('second', message, 0));
       expect(call.equals(again.at(-1) as Uint8Array)).toBe(true);
     }

@@ -9,6 +9,7 @@ import {
   type Frame,
   FrameKind,
 } from '#cluster/router/call-frames.ts';
+import { callMessages } from '#cluster/router/call-parts.ts';
 import { type CallHandler, CallServer, TAKEN, WINDOW_FRAMES } from '#cluster/router/call-server.ts';
 import { type CallOutcome, RemoteCalls } from '#cluster/router/remote-calls.ts';
 import { systemClock } from '#runtime/base/clock.ts';
@@ -351,6 +352,27 @@ describe('a call to the owner of a partition', () => {
     caller.publish(control, `${TAKEN}${2 * WINDOW_FRAMES}`);
     await expect.poll(() => frames.at(-1)?.isLast).toBe(true);
     taking.unsubscribe();
+  });
+
+  it('in parts is heard of before all of it has come, until a part is missing', async () => {
+    const [first, second, , last] = callMessages(encodeCall(callOf('x'.repeat(1_800_000)))) as Uint8Array[];
+    const kinds: FrameKind[] = [];
+    const inbox = caller.subscribe('test.parts', {
+      callback: (_error, { data }) => void kinds.push(decodeFrame(data).kind),
+    });
+    const send = async (part: Uint8Array | undefined): Promise<void> => {
+      caller.publish(subjectOf(1), part as Uint8Array, { reply: 'test.parts' });
+      await caller.flush();
+    };
+    await send(first);
+    await expect.poll(() => kinds).toEqual([FrameKind.working]);
+    await send(second);
+    await expect.poll(() => kinds).toHaveLength(2);
+    await send(last);
+    handle = (call) => call.message;
+    expect(await answerTo('another')).toBe('another');
+    expect(kinds).toHaveLength(2);
+    inbox.unsubscribe();
   });
 
   it('waits as long as the owner says that it works, and is lost when the owner falls silent', async () => {

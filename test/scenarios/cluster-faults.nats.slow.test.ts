@@ -26,7 +26,7 @@ let cluster: MemberCluster;
 showLogsOfFailures(() => cluster);
 
 /** A repository of each member, by index. */
-const repositories: string[] = [];
+let repositories: readonly string[] = [];
 
 beforeAll(async () => {
   nats = await startNatsCluster(3);
@@ -35,15 +35,7 @@ beforeAll(async () => {
     partitions: PARTITIONS,
   });
   await cluster.settled();
-  for (let made = 0; made < 40 && repositories.filter(Boolean).length < 3; made += 1) {
-    const name = `repo-${made}`;
-    expectStatus(await cluster.admin('POST', '/api/repositories', { repo_id: name }), 201);
-    const index = cluster.members.indexOf(await cluster.ownerOf(name));
-    if (repositories[index] !== undefined) continue;
-    const open = { allowed_node_types: [], allowed_root_node_types: [] };
-    expectStatus(await cluster.admin('PUT', `/api/workspaces/${name}/load`, open), 204);
-    repositories[index] = name;
-  }
+  repositories = await cluster.repositoryOfEach();
 }, 180_000);
 
 afterAll(async () => {

@@ -40,7 +40,7 @@ let cluster: MemberCluster;
 showLogsOfFailures(() => cluster);
 
 /** A repository of each member, by index. */
-const repositories: string[] = [];
+let repositories: readonly string[] = [];
 
 beforeAll(async () => {
   volumes = Array.from({ length: 4 }, () => new SmallVolume(VOLUME_BYTES));
@@ -52,15 +52,7 @@ beforeAll(async () => {
     dataDir: (index) => (index === 0 ? join(volumes[0]?.path as string, 'm1') : undefined),
   });
   await cluster.settled();
-  for (let made = 0; made < 40 && repositories.filter(Boolean).length < 3; made += 1) {
-    const name = `repo-${made}`;
-    expectStatus(await cluster.admin('POST', '/api/repositories', { repo_id: name }), 201);
-    const index = cluster.members.indexOf(await cluster.ownerOf(name));
-    if (repositories[index] !== undefined) continue;
-    const open = { allowed_node_types: [], allowed_root_node_types: [] };
-    expectStatus(await cluster.admin('PUT', `/api/workspaces/${name}/load`, open), 204);
-    repositories[index] = name;
-  }
+  repositories = await cluster.repositoryOfEach();
 }, 180_000);
 
 afterAll(async () => {

@@ -1,14 +1,10 @@
-import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { commonTableNames } from '#runtime/commit/behaviour.ts';
-import { branchTableNames } from '#runtime/shard/key-layout.ts';
-import { LmdbShard } from '#runtime/shard/lmdb-shard.ts';
-import { findDamage } from '#test/support/branch-checker.ts';
 import { expectStatus, revisionOf } from '#test/support/content-client.ts';
 import { checkLockHistory } from '#test/support/lock-history.ts';
 import { LockLoad } from '#test/support/lock-load.ts';
 import { MemberCluster, showLogsOfFailures } from '#test/support/member-cluster.ts';
 import { sharedNatsCluster } from '#test/support/nats-cluster.ts';
+import { expectSameRows } from '#test/support/same-rows.ts';
 import { tellReport, WriteLoad } from '#test/support/write-load.ts';
 
 /** So that every member owns some, and a take-over has to do with several. */
@@ -19,8 +15,6 @@ const WRITES = 15;
 
 /** Names of repositories; enough for every member to own one most likely. */
 const repositories = ['red', 'green', 'blue', 'white'] as const;
-
-const everything = { start: '', end: '\u00ff' };
 
 const nats = sharedNatsCluster(3);
 let cluster: MemberCluster;
@@ -216,28 +210,6 @@ describe('under load', () => {
 describe('after all of that', () => {
   it('every member has the same rows, and every index is whole', async () => {
     await cluster.settled();
-    // The last one has nobody to hand over to.
-    for (const member of cluster.members) expect(await member.drain()).toBe(0);
-    for (const repository of repositories) {
-      const folders = cluster.branchFolders(repository);
-      expect(folders).toHaveLength(3);
-      const rows: string[][] = [];
-      for (const folder of folders) {
-        const shard = new LmdbShard(folder, [...commonTableNames, ...branchTableNames]);
-        expect(findDamage(shard)).toEqual([]);
-        rows.push([...allRows(shard)]);
-        await shard.close();
-      }
-      expect(rows[0]?.length).toBeGreaterThan(100);
-      expect(rows[1]).toEqual(rows[0]);
-      expect(rows[2]).toEqual(rows[0]);
-    }
+    await expectSameRows(cluster, repositories, 100);
   });
 });
-
-function* allRows(shard: LmdbShard): Generator<string, void> {
-  const tables = commonTableNames.length + branchTableNames.length;
-  for (let table = 0; table < tables; table++)
-    for (const { key, value } of shard.range(table, everything))
-      yield `${table} ${Buffer.from(key, 'latin1').toString('hex')} ${createHash('sha256').update(value).digest('hex')}`;
-}

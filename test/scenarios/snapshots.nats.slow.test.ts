@@ -1,16 +1,12 @@
 import { rmSync } from 'node:fs';
-import { createHash } from 'node:crypto';
 import { jetstreamManager } from '@nats-io/jetstream';
 import { connect, type NatsConnection } from '@nats-io/transport-node';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { commonTableNames } from '#runtime/commit/behaviour.ts';
-import { branchTableNames } from '#runtime/shard/key-layout.ts';
-import { LmdbShard } from '#runtime/shard/lmdb-shard.ts';
 import { Subjects } from '#cluster/nats/subjects.ts';
-import { findDamage } from '#test/support/branch-checker.ts';
 import { expectStatus } from '#test/support/content-client.ts';
 import { type ClusterMember, MemberCluster, showLogsOfFailures } from '#test/support/member-cluster.ts';
 import { sharedNatsCluster } from '#test/support/nats-cluster.ts';
+import { expectSameRows } from '#test/support/same-rows.ts';
 
 const REPOSITORIES = ['red', 'green', 'blue'];
 
@@ -204,27 +200,6 @@ describe('a member that was away for longer than the logs reach back', () => {
 describe('after all of that', () => {
   it('every member has the same rows, every index is whole, and no copy was left lying', async () => {
     await cluster.settled();
-    for (const member of cluster.members) expect(await member.drain()).toBe(0);
-    for (const repository of REPOSITORIES) {
-      const folders = cluster.branchFolders(repository);
-      expect(folders).toHaveLength(3);
-      const rows: string[][] = [];
-      for (const folder of folders) {
-        const shard = new LmdbShard(folder, [...commonTableNames, ...branchTableNames]);
-        expect(findDamage(shard)).toEqual([]);
-        rows.push([...allRows(shard)]);
-        await shard.close();
-      }
-      expect(rows[0]?.length).toBeGreaterThan(written);
-      expect(rows[1]).toEqual(rows[0]);
-      expect(rows[2]).toEqual(rows[0]);
-    }
+    await expectSameRows(cluster, REPOSITORIES, written);
   });
 });
-
-function* allRows(shard: LmdbShard): Generator<string, void> {
-  const tables = commonTableNames.length + branchTableNames.length;
-  for (let table = 0; table < tables; table++)
-    for (const { key, value } of shard.range(table, { start: '', end: '\u00ff' }))
-      yield `${table} ${Buffer.from(key, 'latin1').toString('hex')} ${createHash('sha256').update(value).digest('hex')}`;
-}

@@ -7,6 +7,7 @@ import { jetstreamManager } from '@nats-io/jetstream';
 import { connectToNats } from '#cluster/nats/connection.ts';
 import { Subjects } from '#cluster/nats/subjects.ts';
 import { systemClock } from '#runtime/base/clock.ts';
+import { expectStatus } from './content-client.ts';
 import type { TestRequest, TestResponse } from './http-client.ts';
 import type { NatsCluster } from './nats-cluster.ts';
 import { type ServerProcess, type ServerProcessOptions, startServerProcess } from './server-process.ts';
@@ -16,6 +17,9 @@ const SETTLE_MS_MAX = 60_000;
 
 /** Between two looks, in milliseconds. */
 const POLL_MS = 50;
+
+/** Repositories that are made at most for every member to own one. */
+const REPOSITORIES_MAX = 40;
 
 /** Log lines of one member that are shown with a failing test. */
 const LOG_LINES_MAX = 60;
@@ -321,6 +325,26 @@ export class MemberCluster {
     const found = this.members.find(({ id }) => id === owner);
     if (found === undefined) throw new Error(`nobody owns ${repository} in partition ${partition}`);
     return found;
+  }
+
+  /**
+   * Makes repositories until every member owns one, each of those with an open workspace `load`.
+   *
+   * @returns their names, by the index of their owner
+   */
+  async repositoryOfEach(): Promise<readonly string[]> {
+    const names: string[] = [];
+    const open = { allowed_node_types: [], allowed_root_node_types: [] };
+    for (let made = 0; names.filter(Boolean).length < this.members.length; made += 1) {
+      if (made === REPOSITORIES_MAX) throw new Error(`some member owns none of ${made} repositories`);
+      const name = `repo-${made}`;
+      expectStatus(await this.admin('POST', '/api/repositories', { repo_id: name }), 201);
+      const index = this.members.indexOf(await this.ownerOf(name));
+      if (names[index] !== undefined) continue;
+      expectStatus(await this.admin('PUT', `/api/workspaces/${name}/load`, open), 204);
+      names[index] = name;
+    }
+    return names;
   }
 
   /** The NATS server that leads the log of a repository. */

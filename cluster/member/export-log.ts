@@ -3,15 +3,19 @@
  *
  * Run: npm run export-log -- --help
  */
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { systemClock } from '#runtime/base/clock.ts';
 import { realFileSystem } from '#runtime/base/file-system.ts';
 import { systemRandom } from '#runtime/base/random.ts';
-import { exportSides } from '#cluster/flush-journal/export-sides.ts';
+import { acquireDataDirectory } from '#runtime/embedded/data-directory-lock.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import { type ExportedSides, exportSides } from '#cluster/flush-journal/export-sides.ts';
 import { FlushJournal } from '#cluster/flush-journal/flush-journal.ts';
 import { connectToNats } from '#cluster/nats/connection.ts';
 import { Subjects } from '#cluster/nats/subjects.ts';
+import { OperatorError } from '#cluster/operator/operator-error.ts';
 import { AppendChannel } from '#cluster/replication/append-channel.ts';
 import { JetStreamLogStream } from '#cluster/replication/jetstream-log-stream.ts';
 
@@ -23,6 +27,8 @@ member first. Nothing is changed but what the journal itself cuts off: a write t
 
   --nats <addresses>   of NATS, separated by commas; default: SVC_NATS_URL
   --name <name>        [cluster] name, default grove`;
+
+const FAILED_EXIT_CODE = 1;
 
 /** It could not be asked for. */
 const USAGE_EXIT_CODE = 2;
@@ -40,30 +46,48 @@ async function main(): Promise<void> {
   });
   const urls = values.nats ?? process.env.SVC_NATS_URL;
   const { partition, to, 'data-dir': dataDir } = values;
-  if (values.help === true || !partition || !to || !dataDir || !urls) {
+  const isNumber = partition !== undefined && /^\d{1,3}$/.test(partition);
+  if (values.help === true || !isNumber || !to || !dataDir || !urls) {
     console.log(usage);
     process.exitCode = values.help === true ? 0 : USAGE_EXIT_CODE;
     return;
   }
-  const subjects = new Subjects(values.name);
-  const number = Number(partition);
+  const folder = join(dataDir, 'partitions', partition.padStart(3, '0'), 'flush-journal');
+  // Opening one that is not there would make it, and say that the member has nothing.
+  if (!existsSync(folder))
+    throw new OperatorError(`There is no ${folder}: this member keeps no such journal.`);
+  const lock = await acquireDataDirectory(dataDir);
+  try {
+    const counts = await exportTo(to, folder, Number(partition), urls.split(','), new Subjects(values.name));
+    console.log(`${counts.stream} messages of the stream and ${counts.journal} of the journal are in ${to}`);
+  } finally {
+    lock.release();
+  }
+}
+
+async function exportTo(
+  to: string,
+  folder: string,
+  partition: number,
+  urls: readonly string[],
+  subjects: Subjects,
+): Promise<ExportedSides> {
   const journal = await FlushJournal.open({
     files: realFileSystem,
-    folder: join(dataDir, 'partitions', partition.padStart(3, '0'), 'flush-journal'),
+    folder,
     clock: systemClock,
     random: systemRandom,
   });
-  const connection = await connectToNats({ urls: urls.split(','), name: 'export', clock: systemClock });
+  const connection = await connectToNats({ urls, name: 'export', clock: systemClock });
   const channel = new AppendChannel(connection, systemClock);
   try {
     const stream = new JetStreamLogStream(
       connection,
       channel,
-      subjects.logStream(number),
-      subjects.log(number),
+      subjects.logStream(partition),
+      subjects.log(partition),
     );
-    const counts = await exportSides(stream, journal, to);
-    console.log(`${counts.stream} messages of the stream and ${counts.journal} of the journal are in ${to}`);
+    return await exportSides(stream, journal, to);
   } finally {
     channel.close();
     await connection.close();
@@ -71,4 +95,8 @@ async function main(): Promise<void> {
   }
 }
 
-await main();
+main().catch((error: unknown) => {
+  const isTold = error instanceof OperatorError || error instanceof ServiceError;
+  process.stderr.write(`${isTold ? error.message : String((error as Error).stack ?? error)}\n`);
+  process.exitCode = FAILED_EXIT_CODE;
+});

@@ -1,0 +1,53 @@
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { acquireDataDirectory } from '#runtime/embedded/data-directory-lock.ts';
+
+const program = join(import.meta.dirname, '../../../cluster/member/export-log.ts');
+
+let dataDir: string;
+
+beforeEach(() => {
+  dataDir = mkdtempSync(join(tmpdir(), 'export-'));
+});
+
+afterEach(() => rmSync(dataDir, { recursive: true }));
+
+function run(partition: string) {
+  const options = ['--partition', partition, '--data-dir', dataDir, '--to', join(dataDir, 'to')];
+  const { status, stderr } = spawnSync(
+    process.execPath,
+    [program, ...options, '--nats', 'nats://127.0.0.1:1'],
+    {
+      encoding: 'utf8',
+    },
+  );
+  return { status, stderr };
+}
+
+describe('npm run export-log', () => {
+  it('leaves the journal of a member alone that runs', async () => {
+    const journal = join(dataDir, 'partitions/007/flush-journal');
+    mkdirSync(journal, { recursive: true });
+    writeFileSync(join(journal, 'note'), '');
+    const lock = await acquireDataDirectory(dataDir);
+    try {
+      const { status, stderr } = run('7');
+      expect(stderr).toContain(`is in use by process ${process.pid}. Stop that one`);
+      expect(status).toBe(1);
+      expect(readdirSync(journal)).toEqual(['note']);
+    } finally {
+      lock.release();
+    }
+  });
+
+  it('makes no journal where there is none, and says so', () => {
+    const { status, stderr } = run('7');
+    expect(stderr).toContain('partitions/007/flush-journal: this member keeps no such journal');
+    expect(status).toBe(1);
+    expect(readdirSync(dataDir)).toEqual([]);
+    expect(run('seven').status).toBe(2);
+  });
+});

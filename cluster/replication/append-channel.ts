@@ -51,6 +51,7 @@ export class AppendChannel {
   readonly #inbox = createInbox();
   readonly #answers: Subscription;
   readonly #waiting = new Map<string, Waiting>();
+  readonly #lostListeners = new Set<() => void>();
   #next = 0;
   #timer: Timer | undefined;
   #isConnected = true;
@@ -74,6 +75,16 @@ export class AppendChannel {
   /** Whether the client is connected to a server. */
   get isConnected(): boolean {
     return this.#isConnected && !this.#connection.isClosed();
+  }
+
+  /**
+   * Calls back when the connection is lost: what servers had on its way then never arrives.
+   *
+   * @returns stops listening
+   */
+  onLost(listener: () => void): () => void {
+    this.#lostListeners.add(listener);
+    return () => this.#lostListeners.delete(listener);
   }
 
   /**
@@ -112,6 +123,7 @@ export class AppendChannel {
         this.#isConnected = false;
         // Their answers go to a connection that is no more.
         this.#giveUp('the connection was lost');
+        for (const listener of this.#lostListeners) listener();
       }
       if (type === 'reconnect') this.#isConnected = true;
     }

@@ -133,6 +133,11 @@ export class JetStreamLogStream implements LogStream {
 
   async *follow(first: number, signal: AbortSignal): AsyncGenerator<StoredMessage, void, void> {
     if (signal.aborted) return;
+    // The client would go on with the same consumer, which has been given what was on its way; only the next message,
+    // which may never come, would show that it is missing.
+    const lost = new AbortController();
+    const forget = this.#channel.onLost(() => lost.abort());
+    const over = AbortSignal.any([signal, lost.signal]);
     try {
       const consumer = await this.#jetStream.consumers.get(this.#name, {
         deliver_policy: DeliverPolicy.StartSequence,
@@ -145,9 +150,9 @@ export class JetStreamLogStream implements LogStream {
         abort_on_missing_resource: true,
       });
       const stop = (): void => messages.stop();
-      signal.addEventListener('abort', stop, { once: true });
+      over.addEventListener('abort', stop, { once: true });
       // While the consumer was made: nobody would stop it any more, and an idle log tells nothing.
-      if (signal.aborted) stop();
+      if (over.aborted) stop();
       void (async () => {
         // The client would begin anew by itself, out of sight; here it is begun anew behind what was taken.
         for await (const { type } of messages.status())
@@ -160,12 +165,14 @@ export class JetStreamLogStream implements LogStream {
           yield { sequence: message.seq, bytes, storedMs: Math.floor(message.info.timestampNanos / 1e6) };
         }
       } finally {
-        signal.removeEventListener('abort', stop);
+        over.removeEventListener('abort', stop);
         messages.stop();
         void consumer.delete().catch(() => undefined);
       }
     } catch (error) {
       throw logUnavailable('the stream cannot be followed', error);
+    } finally {
+      forget();
     }
   }
 

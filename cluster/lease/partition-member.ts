@@ -145,15 +145,15 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
   #turns: Promise<void> = Promise.resolve();
   /** A start anew that is asked for and not done. */
   #startingOver: Promise<void> | undefined;
+  /** Times it is to let go and has not begun to. Nothing is opened before: nobody may be left to confirm it. */
+  #leaving = 0;
 
   constructor(environment: PartitionEnvironment<Host>) {
     this.#environment = environment;
     this.#rest = new Rest(environment.clock);
     this.#positionFile = new PositionFile(environment.files, environment.folder);
     const { replicas } = environment;
-    const onDiskFailure = (cause: unknown): void => {
-      void this.startOver(cause);
-    };
+    const onDiskFailure = (cause: unknown): void => void this.startOver(cause);
     this.#flushed = replicas && new FlushedReplica({ ...environment, ...replicas, onDiskFailure });
   }
 
@@ -274,9 +274,9 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
   }
 
   /**
-   * Lets go of the partition because its shards or its flush journal failed here, so that another member takes over
-   * what is owned. What cannot be written is left to the others for a while, see {@link Rest}; what is damaged is thrown away, and comes back from
-   * the log. Nothing is lost: a shard has nothing the log has not.
+   * Lets go of the partition because its shards or its flush journal failed here: another member takes over what is
+   * owned. What cannot be written is left to the others for a while, see {@link Rest}; what is damaged is thrown away.
+   * Nothing is lost: a shard has nothing the log has not.
    */
   startOver(cause: unknown): Promise<void> {
     // Every read that meets the same damage asks for it; once it is done, nothing of what they read is there any more.
@@ -301,7 +301,9 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
   leave(): Promise<void> {
     this.cancelOpening();
     this.#mending?.abort();
+    this.#leaving += 1;
     return this.#inTurn(async () => {
+      this.#leaving -= 1;
       await this.#giveUp();
       await this.#stopFollowing();
       await this.#flushed?.close();
@@ -587,7 +589,7 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
     if (this.#following === undefined) await this.#startFollowing();
     if (this.#following === undefined) return false;
     await this.#stopFollowing();
-    if (this.#role === 'quarantined') return false;
+    if (this.#role === 'quarantined' || this.#leaving > 0) return false;
     this.#become('opening');
     // Another candidate may have opened it, and waits for this member's disk as long as this one waits for its lease.
     this.#flushed?.startTelling();

@@ -177,6 +177,17 @@ describe('a partition on several members', () => {
     expect([a.member.role, await a.member.own()]).toEqual(['idle', false]);
   });
 
+  it('is not opened any more by a member that was told to let go of it', async () => {
+    const a = new Side('a');
+    await a.member.follow();
+    a.link.isConnected = false;
+    const owning = a.member.own();
+    await a.member.leave();
+    expect([await owning, a.member.role]).toEqual([false, 'idle']);
+    a.link.isConnected = true;
+    expect(await a.member.own()).toBe(true);
+  });
+
   it('throws damaged shards away and has everything from the log again', async () => {
     const [a, b] = [new Side('a'), new Side('b')];
     await a.member.own();

@@ -1,5 +1,5 @@
 import { assert } from '#runtime/base/assert.ts';
-import { type Clock, sleep } from '#runtime/base/clock.ts';
+import type { Clock } from '#runtime/base/clock.ts';
 import type { Random } from '#runtime/base/random.ts';
 import type {
   ActorBehaviour,
@@ -26,13 +26,8 @@ import { BackupBehaviour } from './backup-behaviour.ts';
 import { shardChunks, type ShardCopy } from './copy-shard.ts';
 import { engineCaller } from './engine-caller.ts';
 import { QueryScope } from './query-scope.ts';
+import { READS_MS_MAX, readsEnded } from './reads-ended.ts';
 import type { ActorId, ActorLifecycle, Delivery, ReplicaSource, Router } from './ports.ts';
-
-/** Time long answers have to end when the host is closed, in milliseconds: writers of the partition wait as long. */
-const READS_MS_MAX = 400;
-
-/** Between two looks whether they have, in milliseconds. */
-const READS_POLL_MS = 10;
 
 /** Bounds of the host. */
 export interface HostLimits {
@@ -321,18 +316,9 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
    */
   async close(readsMs: number = READS_MS_MAX, signal?: AbortSignal): Promise<void> {
     await this.drain();
-    await this.#readsEnded(readsMs, signal);
+    await readsEnded(this.#environment.clock, () => this.#open.values(), readsMs, signal);
     this.#state = 'closed';
     await Promise.all([...this.#open.values()].map((open) => this.#settleAndClose(open)));
-  }
-
-  /** Long answers under way are cut off where their shard is closed; most of them are over soon. */
-  async #readsEnded(readsMs: number, signal: AbortSignal | undefined): Promise<void> {
-    const { clock } = this.#environment;
-    const endMs = clock.monotonicMs() + readsMs;
-    const areReading = (): boolean => [...this.#open.values()].some(({ reads }) => reads > 0);
-    while (areReading() && clock.monotonicMs() < endMs && signal?.aborted !== true)
-      await sleep(clock, READS_POLL_MS);
   }
 
   /** A copy for whoever asked: it is made at once, of what there is now, and removed when it has been told. */

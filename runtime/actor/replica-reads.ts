@@ -1,4 +1,4 @@
-import { type Clock, sleep } from '#runtime/base/clock.ts';
+import type { Clock } from '#runtime/base/clock.ts';
 import type { ActorBehaviour, ActorContext, ActorKind, Caller } from '#runtime/commit/behaviour.ts';
 import type { Replica } from '#runtime/commit/replica.ts';
 import type { ReplicaView } from '#runtime/commit/replica-view.ts';
@@ -7,15 +7,10 @@ import { isDamage, ServiceError } from '#runtime/errors/service-error.ts';
 import { engineCaller } from './engine-caller.ts';
 import type { ActorId, ReplicaSource } from './ports.ts';
 import { type QueriedActor, QueryScope } from './query-scope.ts';
+import { READS_MS_MAX, readsEnded } from './reads-ended.ts';
 
 /** Actors whose behaviours are kept, with what they have decoded. */
 const KEPT_MAX = 256;
-
-/** Time long answers have to end before their shards are closed, in milliseconds: a new owner waits as long. */
-const READS_MS_MAX = 400;
-
-/** Between two looks whether they have, in milliseconds. */
-const READS_POLL_MS = 10;
 
 /** What the reads work with. */
 export interface ReplicaReadsEnvironment {
@@ -87,10 +82,7 @@ export class ReplicaReads implements ReplicaSource {
    */
   async close(): Promise<void> {
     this.#isClosed = true;
-    const { clock } = this.#environment;
-    const endMs = clock.monotonicMs() + READS_MS_MAX;
-    const areReading = (): boolean => [...this.#kept.values()].some(({ reads }) => reads > 0);
-    while (areReading() && clock.monotonicMs() < endMs) await sleep(clock, READS_POLL_MS);
+    await readsEnded(this.#environment.clock, () => this.#kept.values(), READS_MS_MAX);
     for (const { behaviour } of this.#kept.values()) behaviour.close?.();
     this.#kept.clear();
   }

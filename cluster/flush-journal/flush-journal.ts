@@ -230,6 +230,14 @@ export class FlushJournal {
     return new Promise((resolve, reject) => this.#waiters.push({ sequence, resolve, reject }));
   }
 
+  /**
+   * The log went on while nobody kept it: its keepers may be others by now, and it begins anew with what comes next.
+   */
+  forgetKeepers(): void {
+    this.#keepers = undefined;
+    this.#keepersSequence = 0;
+  }
+
   /** The shards have everything up to a message on the disk. */
   release(sequence: number): void {
     this.#released = Math.max(this.#released, sequence);
@@ -261,6 +269,14 @@ export class FlushJournal {
     this.#isClosed = true;
     while (this.#pumping !== undefined) await this.#pumping;
     await this.#endSegment();
+  }
+
+  /** Lets go of the files and removes them, the oldest first: what a crash leaves is still the newest. */
+  async remove(): Promise<void> {
+    await this.close();
+    const { files, folder } = this.#options;
+    for (const { path } of this.#segments.splice(0)) await files.unlink(path);
+    await files.syncDirectory(folder);
   }
 
   #note(sequence: number, bytes: Buffer, isValid: boolean): void {

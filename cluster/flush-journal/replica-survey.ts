@@ -18,11 +18,13 @@ export interface ReplicaSurveyOptions {
   readonly standings: StandingChannel;
   /** How many other members are heard of. */
   readonly others: () => number;
+  /** The keepers as this member's journal knows them. */
+  readonly keepers: () => Keepers | undefined;
   /**
-   * Of class `replica-disk`: the keepers as this member's journal knows them. It is asked until a majority of them has
-   * answered. Undefined: in another class whoever answers in time does.
+   * Of class `replica-disk`: it is asked until a majority of the keepers has answered. In another class whoever
+   * answers in time does.
    */
-  readonly keepers: (() => Keepers | undefined) | undefined;
+  readonly needsMajority: boolean;
   readonly clock: Clock;
 }
 
@@ -65,8 +67,7 @@ export class ReplicaSurvey implements ReplicaCheck {
     for (;;) {
       if (signal?.aborted === true) throw new ServiceError('REQUEST_CANCELLED');
       const { isEnough, told } = await this.once(position);
-      if (isEnough || this.#options.keepers === undefined)
-        return told.filter(({ identity }) => identity !== '');
+      if (isEnough || !this.#options.needsMajority) return told.filter(({ identity }) => identity !== '');
     }
   }
 
@@ -97,7 +98,7 @@ export class ReplicaSurvey implements ReplicaCheck {
     answers: ReadonlyMap<string, Standing>,
   ): SurveyResult {
     const told = [...answers.values()];
-    const keepers = this.#options.keepers?.() ?? newestKeepers(told, position);
+    const keepers = this.#options.keepers() ?? newestKeepers(told, position);
     const known = told.filter(({ identity }) => identity !== '').map((each) => each.member);
     const isEnough =
       keepers === undefined || keepers.new.length === 0

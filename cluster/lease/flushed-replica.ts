@@ -2,21 +2,31 @@ import { type Clock, sleep } from '#runtime/base/clock.ts';
 import type { FileSystem } from '#runtime/base/file-system.ts';
 import type { Random } from '#runtime/base/random.ts';
 import type { FlushChannel } from '#cluster/flush-journal/flush-channel.ts';
-import { FlushJournal, type FlushMark, type FlushWindow } from '#cluster/flush-journal/flush-journal.ts';
-import { FlushQuorum } from '#cluster/flush-journal/flush-quorum.ts';
+import {
+  FlushJournal,
+  type FlushMark,
+  type FlushWindow,
+  flushWindow,
+} from '#cluster/flush-journal/flush-journal.ts';
+import { FlushQuorum, type StatementLog } from '#cluster/flush-journal/flush-quorum.ts';
+import { encodeKeepers, noKeepers } from '#cluster/flush-journal/keepers.ts';
 import { ReplicaSurvey } from '#cluster/flush-journal/replica-survey.ts';
 import { reseed } from '#cluster/flush-journal/reseed.ts';
 import { noStanding, type Standing, type StandingChannel } from '#cluster/flush-journal/standing.ts';
-import { isUnavailable, logRegressed, logUnavailable } from '#cluster/replication/log-errors.ts';
+import { isTruncated, isUnavailable, logRegressed, logUnavailable } from '#cluster/replication/log-errors.ts';
 import type { LogReport } from '#cluster/replication/log-events.ts';
-import type { LogPosition } from '#cluster/replication/log-position.ts';
+import { type LogPosition, stateAt } from '#cluster/replication/log-position.ts';
 import type { LogStream } from '#cluster/replication/log-stream.ts';
 import type { FoldState } from '#cluster/replication/log-fold.ts';
 import type { StoredMessage } from '#cluster/replication/log-stream.ts';
 import { stateReaching } from '#cluster/replication/stream-checks.ts';
+import { ShardReach } from './shard-reach.ts';
 
 /** Time before the servers are asked again, in milliseconds. */
 const RETRY_MS = 200;
+
+/** Folder of the flush journal, in that of the partition. */
+const JOURNAL = 'flush-journal';
 
 /** How long a stream is mended only with all keepers, in milliseconds: they may be starting. */
 const ALL_KEEPERS_MS = 10_000;
@@ -54,16 +64,23 @@ export interface FlushedReplicaOptions extends ReplicasEnvironment {
 }
 
 /**
- * One member's side of a partition as the other replicas see it: what it tells them, what it asks them, and in class
- * `replica-disk` what it has of the log on its disk besides the shards.
+ * One member's side of a partition as the other replicas see it: what it tells them, what it asks them, and what it
+ * has of the log on its disk besides the shards. In class `replica-disk` that is a flush journal. In the others it is
+ * how far the shards may reach, and a journal that class left behind: what was acknowledged by it has to be in the
+ * stream all the same. It is removed when the stream may not lose that any more.
  *
  * @see Reliability: Durability classes, R5, R9
  */
 export class FlushedReplica {
   readonly #options: FlushedReplicaOptions;
   readonly survey: ReplicaSurvey;
+  readonly #reach: ShardReach;
   #journal: FlushJournal | undefined;
-  #opening: Promise<FlushJournal> | undefined;
+  /** Of class `replica-disk`, in another one. */
+  #left: FlushJournal | undefined;
+  /** Since when the stream is known to have what {@link #left} has. */
+  #leftBehindMs: number | undefined;
+  #opening: Promise<void> | undefined;
   /** What is known to be on the disk although the journal failed. */
   #trustedUpTo: number | undefined;
   #quorum: FlushQuorum | undefined;
@@ -72,14 +89,16 @@ export class FlushedReplica {
 
   constructor(options: FlushedReplicaOptions) {
     this.#options = options;
-    const { clock, flush, member, others, partition, standings } = options;
+    const { clock, files, flush, folder, member, others, partition, standings } = options;
+    this.#reach = new ShardReach(files, folder);
     this.survey = new ReplicaSurvey({
       partition,
       member,
       standings,
       others,
       clock,
-      keepers: flush === undefined ? undefined : () => this.#journal?.keepers,
+      keepers: () => this.#kept?.keepers,
+      needsMajority: flush !== undefined,
     });
   }
 
@@ -98,17 +117,29 @@ export class FlushedReplica {
     return this.#quorum?.waitedMs ?? 0;
   }
 
-  /** Opens the journal, anew after a disk failed. @throws {ServiceError} `DATA_CORRUPTED` */
-  async open(): Promise<void> {
-    if (this.#options.flush === undefined) return;
+  /** What there is of a journal, in whatever class. */
+  get #kept(): FlushJournal | undefined {
+    return this.#journal ?? this.#left;
+  }
+
+  /**
+   * Opens what is on the disk besides the shards, anew after a disk failed.
+   *
+   * @param position of the shards
+   * @throws {ServiceError} `DATA_CORRUPTED`
+   */
+  async open(position: LogPosition | undefined): Promise<void> {
     if (this.#journal?.failure !== undefined) await this.#letGo();
-    this.#opening ??= this.#openJournal();
+    this.#opening ??= this.#openFiles();
     try {
-      this.#journal = await this.#opening;
+      await this.#opening;
     } catch (error) {
       this.#opening = undefined;
       throw error;
     }
+    // In this class shards have nothing the journal has not: they went on in another class, or with a snapshot.
+    const journal = this.#journal;
+    if (journal !== undefined && isBehind(journal.newest, position)) journal.forgetKeepers();
   }
 
   /**
@@ -121,13 +152,10 @@ export class FlushedReplica {
     const { clock, partition, stream } = this.#options;
     while (!signal.aborted) {
       try {
-        const mark = this.#journal?.flushed;
         if (position !== undefined) await stateReaching(stream, partition, position, clock);
-        if (mark === undefined) return;
-        const { firstSequence } = await stateReaching(stream, partition, mark, clock);
-        if (firstSequence > mark.sequence) return;
-        // What is read again is not given to the journal again: it has to be the same.
-        await this.#requireSame(Math.max(firstSequence, position?.sequence ?? 1), mark.sequence);
+        await this.#requireReach(position);
+        await this.#requireKept(position);
+        this.#leftBehindMs ??= clock.monotonicMs();
         return;
       } catch (error) {
         if (!isUnavailable(error)) throw error;
@@ -171,20 +199,46 @@ export class FlushedReplica {
     this.#quorum = undefined;
   }
 
+  /**
+   * To be called before shards are given anything of a record, see {@link ShardReach}. With a journal they get only
+   * what is in that.
+   */
+  async beforeShards(sequence: number, newest: () => LogPosition): Promise<void> {
+    if (!this.isKept) await this.#reach.cover(sequence, newest);
+  }
+
+  /** To be called when the shards were thrown away. */
+  forgetShards(): Promise<void> {
+    return this.#reach.remove();
+  }
+
   /** To be called before a position is stored: no position may be ahead of the journal on the disk. */
-  async beforePosition({ sequence }: LogPosition): Promise<void> {
+  async beforePosition(position: LogPosition): Promise<void> {
+    const { sequence } = position;
     const journal = this.#journal;
     if (journal !== undefined) await journal.whenFlushed(Math.min(sequence, journal.newest?.sequence ?? 0));
+    else await this.#removeLeft(position);
+  }
+
+  /**
+   * To be called when the partition was opened. In a class without journals nobody keeps it: who comes back in class
+   * `replica-disk` must not wait for those who did once, of whom some may be gone for good.
+   */
+  releaseKeepers(log: StatementLog): void {
+    const keepers = this.#left?.keepers ?? this.survey.learned;
+    if (this.isKept || keepers === undefined || keepers.new.length === 0) return;
+    // Without it the next opening says so.
+    log.state(encodeKeepers(noKeepers)).catch(() => undefined);
   }
 
   /** What this member says of itself. @param position of its shards */
   async standing(position: LogPosition | undefined): Promise<Standing> {
     const { member } = this.#options;
     // A failed one is opened anew by whoever goes on with it.
-    if (this.#journal === undefined) await this.open();
-    const mark = this.#journal?.flushed;
-    const keepers = this.#journal?.keepers;
-    const best = mark !== undefined && mark.sequence >= (position?.sequence ?? 0) ? mark : position;
+    if (this.#journal?.failure === undefined) await this.open(position);
+    const keepers = this.#kept?.keepers;
+    let best: LogPosition | undefined = this.#kept?.flushed;
+    for (const other of [this.#reach.position, position]) if (isBehind(best, other)) best = other;
     if (best === undefined) return { ...noStanding(member), keepers };
     const { chain, epoch, identity, sequence } = best;
     return { member, identity, epoch, sequence, chain: chain.toString('hex'), keepers };
@@ -200,9 +254,10 @@ export class FlushedReplica {
   async mend(position: LogPosition | undefined): Promise<string | undefined> {
     const { clock, member, partition, report, stream } = this.#options;
     this.#mendingSinceMs ??= clock.monotonicMs();
-    await this.open();
-    const journal = this.#journal;
-    const reached = Math.max(position?.sequence ?? 0, journal?.flushed?.sequence ?? 0);
+    await this.open(position);
+    const journal = this.#kept;
+    const known = [position, this.#reach.position, journal?.flushed];
+    const reached = Math.max(0, ...known.map((each) => each?.sequence ?? 0));
     try {
       const state = await stream.state();
       if (state.lastSequence >= reached) {
@@ -232,19 +287,46 @@ export class FlushedReplica {
 
   async #letGo(): Promise<void> {
     const journal = this.#journal;
+    const left = this.#left;
     this.#journal = undefined;
+    this.#left = undefined;
+    this.#leftBehindMs = undefined;
     this.#opening = undefined;
+    await left?.close();
     if (journal === undefined) return;
     if (journal.failure !== undefined) this.#trustedUpTo = journal.flushed?.sequence ?? 0;
     // The failure that led here was told.
     await journal.close().catch(() => undefined);
   }
 
+  async #openFiles(): Promise<void> {
+    const { clock, files, flush, folder, random } = this.#options;
+    await this.#reach.read();
+    if (flush !== undefined) {
+      this.#journal = await this.#openJournal();
+      return;
+    }
+    if (!(await this.#hasJournal())) return;
+    const left = await FlushJournal.open({ files, folder: `${folder}/${JOURNAL}`, clock, random });
+    if (left.newest === undefined) await left.close();
+    else this.#left = left;
+  }
+
+  async #hasJournal(): Promise<boolean> {
+    const { files, folder } = this.#options;
+    try {
+      return (await files.readdir(`${folder}/${JOURNAL}`)).length > 0;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+      return false;
+    }
+  }
+
   #openJournal(): Promise<FlushJournal> {
     const { clock, files, flush, folder, random } = this.#options;
     return FlushJournal.open({
       files,
-      folder: `${folder}/flush-journal`,
+      folder: `${folder}/${JOURNAL}`,
       clock,
       random,
       onFlush: (mark) => this.#onFlush(mark),
@@ -255,6 +337,17 @@ export class FlushedReplica {
       ...(this.#trustedUpTo === undefined ? {} : { trustedUpTo: this.#trustedUpTo }),
       ...(flush?.window === undefined ? {} : { window: flush.window }),
     });
+  }
+
+  /** Once the servers have flushed what it has, and the shards have it, nobody needs it any more. */
+  async #removeLeft(position: LogPosition): Promise<void> {
+    const left = this.#left;
+    const sinceMs = this.#leftBehindMs;
+    if (left === undefined || sinceMs === undefined || isBehind(position, left.flushed)) return;
+    if (this.#options.clock.monotonicMs() - sinceMs < flushWindow.keepMs) return;
+    this.#left = undefined;
+    // What is still there is found at the next start.
+    await left.remove().catch(() => undefined);
   }
 
   #onFlush(mark: FlushMark): void {
@@ -270,10 +363,33 @@ export class FlushedReplica {
     flush?.channel.tell(partition, { member, epoch, sequence, chain });
   }
 
+  /** The stream has to have the newest record shards may have something of, unless it was cut behind it. */
+  async #requireReach(position: LogPosition | undefined): Promise<void> {
+    const { clock, partition, stream } = this.#options;
+    const reach = this.#reach.position;
+    if (reach === undefined || !isBehind(position, reach)) return;
+    try {
+      await stateAt(stream, partition, reach, clock);
+    } catch (error) {
+      if (!isTruncated(error)) throw error;
+    }
+  }
+
+  /** The stream has to have what a journal has that the shards need not have. */
+  async #requireKept(position: LogPosition | undefined): Promise<void> {
+    const { clock, partition, stream } = this.#options;
+    const mark = this.#kept?.flushed;
+    if (mark === undefined || isBehind(mark, position)) return;
+    const { firstSequence } = await stateReaching(stream, partition, mark, clock);
+    if (firstSequence > mark.sequence) return;
+    // What is read again is not given to the journal again: it has to be the same.
+    await this.#requireSame(Math.max(firstSequence, position?.sequence ?? 1), mark.sequence);
+  }
+
   /** Compares messages of the stream with those of the journal, as far back as it goes. */
   async #requireSame(from: number, last: number): Promise<void> {
     const { partition, stream } = this.#options;
-    const journal = this.#journal as FlushJournal;
+    const journal = this.#kept as FlushJournal;
     const first = Math.max(journal.first, Math.min(from, last));
     const own = journal.read(first, last);
     let next = first;
@@ -289,4 +405,12 @@ export class FlushedReplica {
     }
     if (next <= last) throw logUnavailable(`record ${next} is not there at present`);
   }
+}
+
+/** Whether a place in the log is before another; nothing is before everything. */
+function isBehind(
+  place: Pick<LogPosition, 'sequence'> | undefined,
+  other: Pick<LogPosition, 'sequence'> | undefined,
+): boolean {
+  return (place?.sequence ?? 0) < (other?.sequence ?? 0);
 }

@@ -4,7 +4,7 @@ import type { ReplicaReads } from '#runtime/actor/replica-reads.ts';
 import { type Clock, sleep, type Timer } from '#runtime/base/clock.ts';
 import type { FileSystem } from '#runtime/base/file-system.ts';
 import type { Random } from '#runtime/base/random.ts';
-import { Replica, type ReplicaStore, type StillShards } from '#runtime/commit/replica.ts';
+import { Replica, type StillShards } from '#runtime/commit/replica.ts';
 import { BehindFlush } from '#cluster/flush-journal/behind-flush.ts';
 import type { Standing } from '#cluster/flush-journal/standing.ts';
 import { isDamage, ServiceError } from '#runtime/errors/service-error.ts';
@@ -12,11 +12,17 @@ import type { LogBatch } from '#cluster/replication/batch-decoder.ts';
 import { isShorter, isTruncated } from '#cluster/replication/log-errors.ts';
 import type { LogEvent, LogReport } from '#cluster/replication/log-events.ts';
 import type { LogPosition } from '#cluster/replication/log-position.ts';
-import { type LogNews, LogReader, type LogReaderOptions } from '#cluster/replication/log-reader.ts';
+import {
+  type LogNews,
+  LogReader,
+  type LogReaderOptions,
+  positionBehind,
+} from '#cluster/replication/log-reader.ts';
 import type { LogStream } from '#cluster/replication/log-stream.ts';
 import { openPartition, type PartitionLog } from '#cluster/replication/partition-log.ts';
 import type { ColdStart } from './cold-start.ts';
 import { FlushedReplica, type ReplicasEnvironment } from './flushed-replica.ts';
+import type { PartitionHost, PartitionStore } from './partition-host.ts';
 import { PositionFile } from './position-file.ts';
 import { Rest } from './rest.ts';
 import { ShardFailure, withShards } from './shard-failure.ts';
@@ -35,26 +41,6 @@ const RETRY_MS = 1000;
 
 /** What a member is for one partition. */
 export type PartitionRole = 'idle' | 'following' | 'opening' | 'owning' | 'quarantined';
-
-/** The actors of a partition on the disk of a member. */
-export interface PartitionStore extends ReplicaStore {
-  /** Removes what interrupted work left. To be called while nothing else uses the store. */
-  sweep(): Promise<void>;
-  /** Removes every actor, for good. To be called while nothing else uses the store. */
-  clear(): Promise<void>;
-}
-
-/** What serves the actors of a partition. */
-export interface PartitionHost {
-  /** Answers or refuses what waits; takes nothing more that writes. */
-  drain(): Promise<void>;
-  /**
-   * Applies what is durable and closes the shards.
-   *
-   * @param readsMs time answers under way have to be told to their end, in milliseconds; `signal` cuts them short
-   */
-  close(readsMs?: number, signal?: AbortSignal): Promise<void>;
-}
 
 /** What a partition is kept with. @typeParam Host what serves its actors while this member owns it */
 export interface PartitionEnvironment<Host extends PartitionHost = ActorHost> {
@@ -101,8 +87,10 @@ interface Following {
   readonly replica: Replica;
   readonly controller: AbortController;
   readonly done: Promise<void>;
-  /** Behind everything the replica was given; it may have been given more by now. */
+  /** Behind everything the replica has taken; it may have been given more by now. */
   taken: LogPosition | undefined;
+  /** Behind everything the replica was given. */
+  given: LogPosition | undefined;
   /** Holds back what is not in the flush journal on the disk; undefined without one. */
   behind: BehindFlush<TakenNews> | undefined;
 }
@@ -331,6 +319,7 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
       await this.#positionFile.remove();
       this.#position = undefined;
       await store.clear();
+      await this.#flushed?.forgetShards();
       await this.#startFollowing();
     } catch (failure) {
       // Nobody waits for this: a disk that does not even let go of what is damaged is left alone for a while.
@@ -366,7 +355,7 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
     const stored: LogReaderOptions['stored'] = (identity, message, state) =>
       flushed?.stored(identity, message, state);
     const reader = new LogReader({ stream, partition, position: this.#position, clock, report, stored });
-    const replica = new Replica(store, clock, () => {});
+    const replica = this.#replica(() => following.given);
     this.#reads = this.#environment.openReads?.(replica);
     const controller = new AbortController();
     const following: Following = {
@@ -374,6 +363,7 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
       replica,
       controller,
       taken: this.#position,
+      given: this.#position,
       behind: this.#behindFlush((taken) => this.#apply(following, taken)),
       done: Promise.resolve().then(() => this.#followOn(following)),
     };
@@ -386,7 +376,7 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
   /** @returns false when it cannot be gone on without: who trusted what this member flushed must not be let down */
   async #openJournal(): Promise<boolean> {
     try {
-      await this.#flushed?.open();
+      await this.#flushed?.open(this.#position);
       return true;
     } catch (cause) {
       if (isDamage(cause)) {
@@ -408,8 +398,17 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
   }
 
   async #apply(following: Following, { news, position }: TakenNews): Promise<void> {
+    following.given = position;
     if (news.kind === 'batch') await withShards(() => following.replica.take(news.batch));
     following.taken = position;
+  }
+
+  /** @param newest behind everything it was given */
+  #replica(newest: () => LogPosition | undefined): Replica {
+    const { clock, store } = this.#environment;
+    const beforeDisk = async (sequence: number): Promise<void> =>
+      this.#flushed?.beforeShards(sequence, () => newest() as LogPosition);
+    return new Replica(store, clock, () => {}, beforeDisk);
   }
 
   /** Takes a snapshot where the log alone does not do. @returns false when that was given up */
@@ -543,7 +542,7 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
 
   /** Brings what was read to the shards, then the position behind it. */
   async #settle(following: Following): Promise<void> {
-    const position = following.behind === undefined ? following.reader.position : following.taken;
+    const position = following.taken;
     await following.replica.settle();
     if (position !== undefined) await this.#storePosition(position);
   }
@@ -585,7 +584,7 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
   }
 
   async #open(): Promise<boolean> {
-    const { store, stream, partition, member, leaseMs, clock, random } = this.#environment;
+    const { stream, partition, member, leaseMs, clock, random } = this.#environment;
     if (this.#following === undefined) await this.#startFollowing();
     if (this.#following === undefined) return false;
     await this.#stopFollowing();
@@ -595,7 +594,8 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
     this.#flushed?.startTelling();
     const opening = new AbortController();
     this.#opening = opening;
-    const replica = new Replica(store, clock, () => {});
+    let given: LogPosition | undefined;
+    const replica = this.#replica(() => given);
     this.#reads = this.#environment.openReads?.(replica);
     const take = (batch: LogBatch): Promise<void> => replica.take(batch);
     const behind = this.#behindFlush(take);
@@ -615,7 +615,11 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
         random,
         report: (event) => this.#onLogEvent(event),
         signal: opening.signal,
-        take: behind === undefined ? take : (batch) => behind.take(batch),
+        take: (batch, position) => {
+          given = position;
+          return behind === undefined ? take(batch) : behind.take(batch);
+        },
+        beforeShards: async (sequence, newest) => this.#flushed?.beforeShards(sequence, newest),
         ...(gate === undefined ? {} : { gate }),
         ...(this.#flushed === undefined ? {} : { replicas: this.#flushed.survey }),
       });
@@ -638,6 +642,7 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
       this.#isClosed = false;
       this.#trouble = undefined;
       this.#scheduleStore();
+      this.#flushed?.releaseKeepers(log);
       this.#become('owning');
       return true;
     } catch (cause) {
@@ -690,11 +695,4 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
     assert(this.#following === undefined, 'what is owned is not followed');
     await this.#startFollowing();
   }
-}
-
-/** Where a reader stands, as it is kept. */
-function positionBehind({ position }: LogReader): LogPosition | undefined {
-  if (position === undefined) return undefined;
-  const { chain, epoch, identity, sequence } = position;
-  return { identity, sequence, epoch, chain };
 }

@@ -14,18 +14,23 @@ interface StoredPosition {
 const FORMAT = 1;
 
 /**
- * Where a member's shards of one partition stand in the log, on its disk. It may lag behind what they have, because
- * an effect that is applied twice gives the same bytes; it is never ahead of it.
+ * Where a member's shards of one partition stand in the log, on its disk. `position.json` may lag behind what they
+ * have, because an effect that is applied twice gives the same bytes; it is never ahead of it.
  */
 export class PositionFile {
   readonly #files: FileSystem;
   readonly #folder: string;
+  readonly #name: string;
   #stored: LogPosition | undefined;
 
-  /** @param folder of the partition; made when it is missing */
-  constructor(files: FileSystem, folder: string) {
+  /**
+   * @param folder of the partition; made when it is missing
+   * @param name of the file, of another place in the log than the one up to which the shards have everything
+   */
+  constructor(files: FileSystem, folder: string, name = 'position.json') {
     this.#files = files;
     this.#folder = folder;
+    this.#name = name;
   }
 
   /**
@@ -34,12 +39,13 @@ export class PositionFile {
    */
   async read(): Promise<LogPosition | undefined> {
     await this.#files.makeDirectory(this.#folder);
-    if (!(await this.#files.readdir(this.#folder)).includes(NAME)) return undefined;
-    const file = await this.#files.open(`${this.#folder}/${NAME}`, 'read');
+    if (!(await this.#files.readdir(this.#folder)).includes(this.#name)) return undefined;
+    const path = `${this.#folder}/${this.#name}`;
+    const file = await this.#files.open(path, 'read');
     try {
       const bytes = Buffer.alloc(await file.size());
       await file.read(bytes, 0, bytes.length, 0);
-      this.#stored = parse(bytes.toString(), this.#folder);
+      this.#stored = parse(bytes.toString(), path, this.#folder);
       return this.#stored;
     } finally {
       await file.close();
@@ -49,8 +55,8 @@ export class PositionFile {
   /** Forgets the position: the member has nothing. On disk when it resolves. */
   async remove(): Promise<void> {
     this.#stored = undefined;
-    if (!(await this.#files.readdir(this.#folder)).includes(NAME)) return;
-    await this.#files.unlink(`${this.#folder}/${NAME}`);
+    if (!(await this.#files.readdir(this.#folder)).includes(this.#name)) return;
+    await this.#files.unlink(`${this.#folder}/${this.#name}`);
     await this.#files.syncDirectory(this.#folder);
   }
 
@@ -66,7 +72,8 @@ export class PositionFile {
       chain: chain.toString('hex'),
     };
     const bytes = Buffer.from(JSON.stringify(stored));
-    const unfinished = `${this.#folder}/${NAME}.new`;
+    const path = `${this.#folder}/${this.#name}`;
+    const unfinished = `${path}.new`;
     const file = await this.#files.open(unfinished, 'create');
     try {
       await file.write(bytes, 0, bytes.length, 0);
@@ -74,15 +81,13 @@ export class PositionFile {
     } finally {
       await file.close();
     }
-    await this.#files.rename(unfinished, `${this.#folder}/${NAME}`);
+    await this.#files.rename(unfinished, path);
     await this.#files.syncDirectory(this.#folder);
     this.#stored = position;
   }
 }
 
-const NAME = 'position.json';
-
-function parse(text: string, folder: string): LogPosition {
+function parse(text: string, path: string, folder: string): LogPosition {
   try {
     const { format, identity, sequence, epoch, chain } = JSON.parse(text) as StoredPosition;
     if (format === FORMAT && Number.isSafeInteger(sequence) && Number.isSafeInteger(epoch))
@@ -92,6 +97,6 @@ function parse(text: string, folder: string): LogPosition {
   }
   throw new ServiceError(
     'DATA_CORRUPTED',
-    `${folder}/${NAME} is damaged; remove the folder ${folder}, and this member takes the partition from the others again`,
+    `${path} is damaged; remove the folder ${folder}, and this member takes the partition from the others again`,
   );
 }

@@ -124,3 +124,10 @@ export class LogReader {
     if (step.kind === 'batch' || step.kind === 'opened' || step.kind === 'closed') yield step;
   }
 }
+
+/** Where a reader stands, as a member keeps it. */
+export function positionBehind({ position }: LogReader): LogPosition | undefined {
+  if (position === undefined) return undefined;
+  const { chain, epoch, identity, sequence } = position;
+  return { identity, sequence, epoch, chain };
+}

@@ -131,6 +131,8 @@ export class PartitionLog implements Log {
   /** Oldest first. */
   #unconfirmed: Unconfirmed[] = [];
   #unconfirmedBytes = 0;
+  /** Where what the stream has and the gate had not let pass began, when the log ended. */
+  #unshownFrom: number | undefined;
   #lastSequence: number;
   /** Number of the next record; the opening was 0. */
   #nextBatch = 1;
@@ -212,7 +214,8 @@ export class PartitionLog implements Log {
    */
   get releasedPosition(): LogPosition {
     const { state } = this.#fold;
-    const kept = this.#pending.first ?? this.#unconfirmed[0]?.firstSequence ?? state.firstChunk;
+    const unshown = this.#unconfirmed[0]?.firstSequence ?? this.#unshownFrom;
+    const kept = this.#pending.first ?? unshown ?? state.firstChunk;
     const released = kept === undefined ? state : this.#marks.before(kept - 1);
     this.#marks.restart(released);
     return positionOf(this.#opened.identity, released);
@@ -308,9 +311,12 @@ export class PartitionLog implements Log {
     return this.lease.isValid() ? undefined : this.barrier().then(() => undefined);
   }
 
-  /** Everything acknowledged is as durable as the servers' class makes it. */
-  flush(): Promise<number> {
-    return Promise.resolve(this.#lastSequence);
+  /** Everything acknowledged is as durable as the servers' class makes it; this member may have to note it first. */
+  async flush(): Promise<number> {
+    const sequence = this.#lastSequence;
+    const newest = (): LogPosition => positionOf(this.#opened.identity, this.#fold.state);
+    await this.#options.beforeShards?.(sequence, newest);
+    return sequence;
   }
 
   /**
@@ -593,6 +599,8 @@ export class PartitionLog implements Log {
       'It is not known whether the write is kept: its log ended before a second member had it on its disk.',
       { cause: error },
     );
+    // They count all the same, and no shard here has them: whoever goes on from here has to read them.
+    this.#unshownFrom ??= this.#unconfirmed[0]?.firstSequence;
     for (const { batch } of this.#unconfirmed.splice(0)) batch.reject(unknown);
     this.#wakeIfQuiet();
   }

@@ -8,7 +8,7 @@ import { isUnavailable, logRegressed, ownedBy } from './log-errors.ts';
 import type { LogReport } from './log-events.ts';
 import type { LogFold } from './log-fold.ts';
 import { LogMarks } from './log-marks.ts';
-import { type LogPosition, stateAt } from './log-position.ts';
+import { type LogPosition, positionOf, stateAt } from './log-position.ts';
 import type { AppendOutcome, LogStream } from './log-stream.ts';
 import { PendingActors } from './pending-actors.ts';
 import type { Moment } from './read-lease.ts';
@@ -41,8 +41,14 @@ export interface OpeningOptions {
   readonly bodyBytesMax?: number;
   /** Gives the opening up. */
   readonly signal?: AbortSignal;
-  /** Takes every batch behind the position, in order, before the partition is opened. */
-  readonly take?: (batch: LogBatch) => Promise<void> | void;
+  /** Takes every batch behind the position, in order, before the partition is opened. `reached` is behind it. */
+  readonly take?: (batch: LogBatch, reached: LogPosition) => Promise<void> | void;
+  /**
+   * Waited for before shards are given anything of a record.
+   *
+   * @param newest the newest record the stream is known to hold
+   */
+  readonly beforeShards?: (sequence: number, newest: () => LogPosition) => Promise<void>;
   /** What a write waits for besides the stream. */
   readonly gate?: DurabilityGate;
   /** Asks the other replicas whether one of them has more than the log. */
@@ -119,8 +125,12 @@ export class PartitionOpening {
       }
       // Asked last: what was acknowledged since, and lost, only the newest answers tell.
       if (!(await this.#waitedOut()) || (await this.#isBehind(await this.#askReplicas()))) continue;
+      await this.#untilReachable(() => this.#requireSameEnd());
       const outcome = await this.#append();
-      if (outcome.kind === 'stored') return this.#opened();
+      if (outcome.kind === 'stored') {
+        await this.#untilReachable(() => this.#requireSameEnd(state));
+        return this.#opened();
+      }
       if (outcome.kind === 'full')
         throw new ServiceError('STORAGE_FULL', `The log has no space: ${outcome.reason}`);
       if (outcome.kind === 'unknown') await this.#pause();
@@ -157,7 +167,7 @@ export class PartitionOpening {
       this.#lastSequence = batch.sequence;
       const actors = new Set(batch.entries.map(({ actor }) => actor));
       this.#pending.add(actors, batch.firstSequence, batch.sequence);
-      await this.#options.take?.(batch);
+      await this.#options.take?.(batch, positionOf(this.#identity, this.#decoder.fold.state));
       this.#requireWanted();
     }
   }
@@ -244,6 +254,19 @@ export class PartitionOpening {
       );
     await sleep(clock, REGRESSION_POLL_MS);
     return true;
+  }
+
+  /**
+   * The append says behind which sequence it goes, not behind which record: servers that lost their end while this
+   * member waited may have grown to where they were. Looked at before it goes out, so that it spoils nobody's log, and
+   * afterwards, when nothing can come in between any more.
+   *
+   * @param state before the append
+   * @throws {ServiceError} `DATA_CORRUPTED`, `LOG_UNAVAILABLE`
+   */
+  async #requireSameEnd(state = this.#decoder.fold.state): Promise<void> {
+    const { clock, partition, stream } = this.#options;
+    if (state.validSequence > 0) await stateAt(stream, partition, positionOf(this.#identity, state), clock);
   }
 
   #opened(): OpenedPartition {

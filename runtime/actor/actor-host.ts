@@ -179,7 +179,9 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
     const { log } = this.#environment;
     // Who follows the log makes the actor at this place.
     const sequence = await log.append(lifecycleEntry(actor, { kind: 'create' }, this.#hybridClock.last));
-    this.#store.folders.create(actor);
+    // Else a power cut could leave a folder of which the log knows nothing; and see below, of one that is gone.
+    await log.flush();
+    if (!this.#isDestroying(actor)) this.#store.folders.create(actor);
     log.released(actor, sequence);
   }
 
@@ -353,6 +355,8 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
     await Promise.all(owned.map((open) => this.#abandon(open)));
     const { log } = this.#environment;
     const sequence = await log.append(lifecycleEntry(owner, { kind: 'destroy' }, this.#hybridClock.last));
+    // A disk that takes nothing more needs the space.
+    await log.flush().catch(() => undefined);
     await this.#store.folders.remove(owner);
     log.released(owner, sequence);
     for (const actor of log.pending().keys()) if (isOwned(actor)) log.released(actor, log.lastSequence);

@@ -75,6 +75,7 @@ export class Replica {
   readonly #store: ReplicaStore;
   readonly #clock: Clock;
   readonly #released: (actor: string, sequence: number) => void;
+  readonly #beforeDisk: ((sequence: number) => Promise<void>) | undefined;
   readonly #gathered = new Map<string, Gathered>();
   /** Least recently used first. */
   readonly #shards = new Map<string, Shard>();
@@ -89,11 +90,20 @@ export class Replica {
   #gatheredBytes = 0;
   #turns: Promise<void> = Promise.resolve();
 
-  /** @param released told of every actor and the sequence its shard has on disk */
-  constructor(store: ReplicaStore, clock: Clock, released: (actor: string, sequence: number) => void) {
+  /**
+   * @param released told of every actor and the sequence its shard has on disk
+   * @param beforeDisk waited for before anything of the record of a sequence is brought to the disk
+   */
+  constructor(
+    store: ReplicaStore,
+    clock: Clock,
+    released: (actor: string, sequence: number) => void,
+    beforeDisk?: (sequence: number) => Promise<void>,
+  ) {
     this.#store = store;
     this.#clock = clock;
     this.#released = released;
+    this.#beforeDisk = beforeDisk;
   }
 
   /** Bytes of effects that are not in the shards yet. */
@@ -282,6 +292,7 @@ export class Replica {
     if (gathered === undefined) return;
     crashPoint('in-recovery');
     const { layers, sequence, clock } = gathered;
+    await this.#beforeDisk?.(sequence);
     // Nothing is taken meanwhile, so what readers see over the shard stays as it is.
     await this.#holding(actor, (shard) => applyLayers(shard, layers, { sequence, clock }, this.#clock));
     this.#drop(actor);
@@ -301,6 +312,7 @@ export class Replica {
   }
 
   async #change(actor: string, lifecycle: Lifecycle, sequence: number): Promise<void> {
+    await this.#beforeDisk?.(sequence);
     switch (lifecycle.kind) {
       case 'create':
         if (!this.#store.exists(actor)) this.#store.create(actor);

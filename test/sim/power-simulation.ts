@@ -9,7 +9,7 @@ import type { LogEntry } from '#runtime/log/log-entry.ts';
 import { FaultyFileSystem } from '#test/support/faulty-file-system.ts';
 import { LOG_REFUSALS, PARTITION, PartitionWorld, type SimMachine, underSeed } from './partition-world.ts';
 import { LEDGER } from './sim-actor.ts';
-import { LEDGERS, SimDisks } from './sim-host.ts';
+import { LEDGERS, SimDisks, SimStore } from './sim-host.ts';
 import { SimNetwork, type SimPeer } from './sim-network.ts';
 import { SimProcess } from './sim-process.ts';
 import type { SimRandom } from './sim-random.ts';
@@ -30,14 +30,20 @@ const FAULTY_MS_MAX = 400_000;
 /** Simulated time within which everything has to work again, in milliseconds. */
 const HEALED_MS_MAX = 240_000;
 
+/** Simulated time within which a member knows whether the log went back, in milliseconds. */
+const NOTICE_MS = 30_000;
+
 /** Between two flushes of the servers, in milliseconds, at most. */
 const SERVER_FLUSH_MS = 60_000;
 
 /** Small, so that journals have several segments and drop the oldest. */
 const WINDOW = { keepMs: 120_000, keepBytesMin: 4096, keepBytesMax: 1 << 30 };
 
-/** The durability class that is simulated. */
-export type SimulatedClass = 'replica-disk' | 'quorum';
+/**
+ * The durability class that is simulated. `changing`: `replica-disk`, then `quorum` after two of the members are gone
+ * for good, then `replica-disk` again; with an even seed the servers keep their power.
+ */
+export type SimulatedClass = 'replica-disk' | 'quorum' | 'changing';
 
 interface Machine extends SimMachine, SimPeer {
   life: SimProcess;
@@ -48,6 +54,8 @@ interface Machine extends SimMachine, SimPeer {
 interface Operation {
   readonly name: string;
   outcome: 'waiting' | 'done' | 'failed' | 'unknown';
+  /** Whether the loss of power must not undo it. */
+  readonly isSafe: boolean;
 }
 
 /** How a run went; the same for the same seed. */
@@ -71,6 +79,10 @@ export interface PowerSimulationResult {
 /** Members of one partition whose machines, and whose servers, lose their power. */
 class PowerSimulation {
   readonly #class: SimulatedClass;
+  /** Cuts that take something from the servers. */
+  readonly #cutsMax: number;
+  /** The class in force. */
+  #current: 'replica-disk' | 'quorum';
   readonly #world: PartitionWorld;
   readonly #random: SimRandom;
   readonly #scheduler: SimScheduler;
@@ -83,6 +95,10 @@ class PowerSimulation {
 
   constructor(seed: number, durability: SimulatedClass, listen?: (line: string) => void) {
     this.#class = durability;
+    this.#cutsMax = durability === 'replica-disk' ? Number.POSITIVE_INFINITY : 1;
+    // Where nothing is lost nobody has a reason to wait for an operator.
+    if (durability === 'changing' && seed % 2 === 0) this.#cutsMax = 0;
+    this.#current = durability === 'quorum' ? 'quorum' : 'replica-disk';
     this.#world = new PartitionWorld(seed, listen);
     this.#random = this.#world.random;
     this.#scheduler = this.#world.scheduler;
@@ -101,8 +117,14 @@ class PowerSimulation {
     this.#scheduleFault();
     this.#scheduleClients();
     this.#scheduleServerFlush();
-    while (this.#operations.length < OPERATIONS && this.#scheduler.monotonicMs() < FAULTY_MS_MAX)
-      await this.#world.step();
+    const stages = this.#class === 'changing' ? 3 : 1;
+    for (let stage = 1; stage <= stages; stage += 1) {
+      const isOver = (): boolean =>
+        this.#operations.length >= (OPERATIONS * stage) / stages ||
+        this.#scheduler.monotonicMs() >= (FAULTY_MS_MAX * stage) / stages;
+      while (!isOver()) await this.#world.step();
+      if (stage < stages) this.#changeClass();
+    }
     this.#world.note('the faults end');
     this.#isEnding = true;
     this.#stream.heal();
@@ -143,7 +165,7 @@ class PowerSimulation {
         standings: this.#network.standingsOf(machine),
         others: () => this.#machines.filter((each) => each !== machine && each.life.isAlive).length,
         flush:
-          this.#class === 'quorum'
+          this.#current === 'quorum'
             ? undefined
             : {
                 channel: this.#network.channelOf(machine),
@@ -163,13 +185,15 @@ class PowerSimulation {
     if (event.kind !== 'quarantined' || machine.life !== life) return;
     const { code } = event.cause as ServiceError;
     if (code !== 'DATA_CORRUPTED') this.#world.fail(event.cause);
-    if (!isShorter(event.cause) || this.#class === 'quorum') machine.isLost = true;
+    if (!isShorter(event.cause) || this.#current === 'quorum') machine.isLost = true;
   }
 
   /** Those that live, from the owner on; a change of keepers whenever another one does. */
   #keepersWanted(owner: Machine): string[] {
     const first = this.#machines.indexOf(owner);
-    const ring = this.#machines.map((_, at) => this.#machines[(first + at) % MEMBERS.length] as Machine);
+    const ring = this.#machines.map(
+      (_, at) => this.#machines[(first + at) % this.#machines.length] as Machine,
+    );
     return ring
       .filter(({ life }) => life.isAlive)
       .slice(0, KEEPERS)
@@ -193,11 +217,33 @@ class PowerSimulation {
     machine.life.kill();
     machine.disks.crash();
     this.#scheduler.after(downMs, () => {
+      if (!this.#machines.includes(machine)) return;
       machine.life = this.#process(machine.name);
       const mode = this.#random.chance(0.5) ? 'drop-unsynced' : 'torn';
       machine.files = machine.files.crash(mode, () => this.#random.next());
       this.#begin(machine);
     });
+  }
+
+  /** All members are ended and started again; the first time some do not come back. */
+  #changeClass(): void {
+    this.#current = this.#current === 'quorum' ? 'replica-disk' : 'quorum';
+    if (this.#current === 'quorum')
+      for (let count = 0; count < 2; count += 1) {
+        const [gone] = this.#machines.splice(this.#random.below(this.#machines.length), 1);
+        if (gone?.life.isAlive === true) gone.life.kill();
+      }
+    const names = this.#machines.map(({ name }) => name).join(' and ');
+    this.#world.note(`${names} go on with ${this.#current}`);
+    for (const machine of this.#machines) {
+      if (!machine.life.isAlive) continue;
+      machine.life.kill();
+      machine.life = this.#process(machine.name);
+      // Nothing is lost but what the processes had in mind.
+      machine.files = machine.files.crash('process-kill', () => this.#random.next());
+      machine.disks.crash();
+      this.#begin(machine);
+    }
   }
 
   #happens(probability: number): boolean {
@@ -228,9 +274,9 @@ class PowerSimulation {
     if (dice < 0.15) machine.life.pause(this.#random.next() * 15_000);
     else if (dice < 0.3) this.#stream.cutOff(machine.life, this.#random.next() * 10_000);
     else if (dice < 0.4) this.#stream.loseLeader(500 + this.#random.next() * 9000, []);
-    // Without a journal a shard can be a second ahead of what a machine that lost its power knows of itself.
-    else if (this.#class === 'quorum') this.#cutServers(true);
-    else if (dice < 0.6) this.#cutPowerOf(machine, this.#random.next() * 15_000);
+    // After a loss members wait for an operator: a second one would leave nobody who could go on wrongly.
+    else if (dice < 0.6 || this.#counts.cuts >= this.#cutsMax)
+      this.#cutPowerOf(machine, this.#random.next() * 15_000);
     else this.#cutServers(dice < 0.75);
   }
 
@@ -257,7 +303,8 @@ class PowerSimulation {
     const owners = this.#machines.filter(({ life, member }) => life.isAlive && member.owned !== undefined);
     if (owners.length === 0) return undefined;
     const { life, member } = this.#random.pick(owners);
-    const operation: Operation = { name: `op${this.#operations.length}`, outcome: 'waiting' };
+    const name = `op${this.#operations.length}`;
+    const operation: Operation = { name, outcome: 'waiting', isSafe: this.#current === 'replica-disk' };
     this.#operations.push(operation);
     const command = { kind: 'put', operation: operation.name, key: `k${this.#random.below(6)}` } as const;
     const actor = this.#random.pick(LEDGERS);
@@ -289,10 +336,11 @@ class PowerSimulation {
   async #recover(): Promise<boolean> {
     const untilMs = this.#scheduler.monotonicMs() + HEALED_MS_MAX;
     let last: Operation | undefined;
+    const isTaken = (): boolean => last?.outcome === 'done';
     const takeTurns = async (machine: Machine): Promise<void> => {
       const { life, member } = machine;
       while (life.isAlive && this.#scheduler.monotonicMs() < untilMs) {
-        if (last?.outcome === 'done') return;
+        if (isTaken()) return;
         // As placement has it, one tries at a time, and the others follow.
         const first = this.#machines.find((each) => each.member.role !== 'quarantined');
         if (first !== machine) member.cancelOpening();
@@ -303,49 +351,78 @@ class PowerSimulation {
     while (this.#machines.some(({ life }) => !life.isAlive)) await this.#world.step();
     for (const machine of this.#machines) machine.life.soon(() => this.#world.owns(takeTurns(machine)));
     let nextMs = 0;
-    while (last?.outcome !== 'done') {
+    while (!isTaken()) {
       // Everybody waits for an operator.
       if (!(await this.#scheduler.step())) return false;
       this.#world.check();
       const nowMs = this.#scheduler.monotonicMs();
       if (nowMs > untilMs) return false;
-      if (last?.outcome === 'waiting' || nowMs < nextMs) continue;
+      if (isTaken() || last?.outcome === 'waiting' || nowMs < nextMs) continue;
       nextMs = nowMs + 200;
       last = this.#write();
     }
+    await this.#untilNoticed();
     return true;
   }
 
+  /** Members that have just started look at the stream, and at nothing else, until they know what it is. */
+  async #untilNoticed(): Promise<void> {
+    const untilMs = this.#scheduler.monotonicMs() + NOTICE_MS;
+    while (this.#scheduler.monotonicMs() < untilMs && (await this.#scheduler.step())) this.#world.check();
+  }
+
   /** The operations of the log, as far as anybody can read it. @param hasRecovered whether somebody owns it */
-  #logged(hasRecovered: boolean): string[] {
-    const operations: string[] = [];
+  #logged(hasRecovered: boolean): LoggedOperation[] {
+    const operations: LoggedOperation[] = [];
     const decoder = new BatchDecoder(PARTITION);
     try {
       for (const message of this.#stream.messages) {
         const step = decoder.take(message);
-        if (step.kind === 'batch') operations.push(...operationsOf(step.batch.entries));
+        if (step.kind !== 'batch') continue;
+        const { entries, sequence } = step.batch;
+        operations.push(...operationsOf(entries).map((operation) => ({ ...operation, sequence })));
       }
     } catch (error) {
       // Two owners wrote over what was lost, or what one of them sent before arrived behind it: everybody notices, and
       // nobody goes on.
-      if (!isRefused(error) || (this.#class !== 'quorum' && hasRecovered)) throw error;
+      if (!isRefused(error) || (this.#class === 'replica-disk' && hasRecovered)) throw error;
     }
     return operations;
   }
 
+  /** Shards of who goes on have what the log has up to where they are, and nothing else: no fork (I5). */
+  #checkShards({ disks, life, name }: Machine, logged: readonly LoggedOperation[]): void {
+    const store = new SimStore(disks, life);
+    for (const actor of LEDGERS) {
+      const shard = store.open(actor);
+      const rows = [...shard.range(LEDGER, { start: '', end: '\uffff' })];
+      const has = new Set(rows.map(({ value }) => Buffer.from(value).toString()));
+      const own = logged.filter((each) => each.actor === actor && each.sequence <= shard.position.sequence);
+      const holes = own.filter((each) => !has.has(each.name)).map((each) => each.name);
+      assert(holes.length === 0, `${name} lacks ${holes.join(' ')}, which the log has`);
+      const strange = [...has].filter((each) => !logged.some((one) => one.name === each));
+      assert(strange.length === 0, `${name} has ${strange.join(' ')}, which the log does not have`);
+    }
+  }
+
   #check(hasRecovered: boolean): PowerSimulationResult {
     const found = new Map<string, number>();
-    for (const operation of this.#logged(hasRecovered)) found.set(operation, (found.get(operation) ?? 0) + 1);
+    const logged = this.#logged(hasRecovered);
+    for (const { name } of logged) found.set(name, (found.get(name) ?? 0) + 1);
     for (const [operation, times] of found) assert(times === 1, `${operation} took effect ${times} times`);
     const done = this.#operations.filter(({ outcome }) => outcome === 'done');
     const missing = done.filter(({ name }) => !found.has(name)).map(({ name }) => name);
-    const quarantined = this.#machines.filter(({ isLost }) => isLost).length;
+    const lost = this.#machines.filter(({ isLost, member }) => isLost && member.role === 'quarantined');
+    const quarantined = lost.length;
     for (const { name, outcome } of this.#operations)
       assert(outcome !== 'failed' || !found.has(name), `${name} was refused and is there`);
     if (this.#class === 'replica-disk' && hasRecovered)
       assert(missing.length === 0, `acknowledged and lost: ${missing.join(' ')}`);
-    // What is lost is known to be: who had it says so.
-    if (missing.length > 0 && hasRecovered) assert(quarantined > 0, `lost unseen: ${missing.join(' ')}`);
+    // What must not be lost is known to be: who had it says so.
+    const undone = done.filter(({ isSafe, name }) => isSafe && !found.has(name)).map(({ name }) => name);
+    if (undone.length > 0 && hasRecovered) assert(quarantined > 0, `lost unseen: ${undone.join(' ')}`);
+    if (hasRecovered)
+      for (const machine of this.#machines) if (!lost.includes(machine)) this.#checkShards(machine, logged);
     return {
       done: done.length,
       unknown: this.#operations.filter(({ outcome }) => outcome === 'unknown').length,
@@ -358,15 +435,22 @@ class PowerSimulation {
   }
 }
 
+/** An operation as it stands in the log. */
+interface LoggedOperation {
+  readonly actor: string;
+  readonly name: string;
+  readonly sequence: number;
+}
+
 /** Whether a log is one that stops whoever reads it. */
 function isRefused(error: unknown): boolean {
   return error instanceof ServiceError && error.code === 'DATA_CORRUPTED';
 }
 
-function operationsOf(entries: readonly LogEntry[]): string[] {
-  return entries.flatMap(({ writes }) =>
+function operationsOf(entries: readonly LogEntry[]): Pick<LoggedOperation, 'actor' | 'name'>[] {
+  return entries.flatMap(({ actor, writes }) =>
     writes.flatMap(({ table, value }) =>
-      table === LEDGER && value !== null ? [Buffer.from(value).toString()] : [],
+      table === LEDGER && value !== null ? [{ actor, name: Buffer.from(value).toString() }] : [],
     ),
   );
 }
@@ -375,7 +459,8 @@ function operationsOf(entries: readonly LogEntry[]): string[] {
  * Simulates the members of a partition while servers lose what they had not flushed, machines lose what they had not
  * flushed, and what members tell each other is late, lost, doubled and of old epochs. It checks that nothing happens
  * twice (I3), that nothing refused is there (I2), that the log is whole (I6), and of class `replica-disk` that nothing
- * acknowledged is lost (I1); of class `quorum` that a loss is noticed by whoever has what is missing, never a fork.
+ * acknowledged is lost (I1). In every class the shards of everybody who goes on are what the log says (I5): what was
+ * lost is never a fork.
  *
  * @param listen told one line about everything that happens, to look into a seed
  * @throws {Error} naming the seed and the broken promise

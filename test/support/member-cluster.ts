@@ -92,15 +92,22 @@ export class ClusterMember {
   async start(): Promise<void> {
     const server = await this.#start();
     let missing = '';
-    await until(
-      async () => {
-        const { status, text } = await server.request('GET', '/ready');
-        missing = text;
-        return status === 200;
-      },
-      `${this.id} is ready`,
-      () => `${this.log}\n${server.stdout}\n${missing}`,
-    );
+    try {
+      await until(
+        async () => {
+          const { status, text } = await server.request('GET', '/ready');
+          missing = text;
+          return status === 200;
+        },
+        `${this.id} is ready`,
+        () => `${this.log}\n${server.stdout}\n${missing}`,
+      );
+    } catch (error) {
+      // Nobody knows of it yet who could end it.
+      this.#earlier.push(server.stdout);
+      await server.close();
+      throw error;
+    }
     this.#process = server;
   }
 
@@ -248,7 +255,9 @@ export class MemberCluster {
     });
     const cluster = new MemberCluster(members, folder, dataDirs);
     try {
-      await Promise.all(members.map((member) => member.start()));
+      // All of them: one that still starts when another one has failed would be left behind.
+      const started = await Promise.allSettled(members.map((member) => member.start()));
+      for (const each of started) if (each.status === 'rejected') throw each.reason;
       cluster.#token = await cluster.member(0).process.logIn();
     } catch (error) {
       await cluster.close();

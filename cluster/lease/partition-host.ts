@@ -1,0 +1,21 @@
+import type { ReplicaStore } from '#runtime/commit/replica.ts';
+
+/** The actors of a partition on the disk of a member. */
+export interface PartitionStore extends ReplicaStore {
+  /** Removes what interrupted work left. To be called while nothing else uses the store. */
+  sweep(): Promise<void>;
+  /** Removes every actor, for good. To be called while nothing else uses the store. */
+  clear(): Promise<void>;
+}
+
+/** What serves the actors of a partition. */
+export interface PartitionHost {
+  /** Answers or refuses what waits; takes nothing more that writes. */
+  drain(): Promise<void>;
+  /**
+   * Applies what is durable and closes the shards.
+   *
+   * @param readsMs time answers under way have to be told to their end, in milliseconds; `signal` cuts them short
+   */
+  close(readsMs?: number, signal?: AbortSignal): Promise<void>;
+}

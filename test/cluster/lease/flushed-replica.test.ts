@@ -1,0 +1,142 @@
+import { beforeEach, expect, it } from 'vitest';
+import { FlushJournal, flushWindow } from '#cluster/flush-journal/flush-journal.ts';
+import { encodeKeepers } from '#cluster/flush-journal/keepers.ts';
+import type { Standing } from '#cluster/flush-journal/standing.ts';
+import { FlushedReplica } from '#cluster/lease/flushed-replica.ts';
+import { BatchDecoder } from '#cluster/replication/batch-decoder.ts';
+import { positionOf } from '#cluster/replication/log-position.ts';
+import { openPartition, type PartitionLog } from '#cluster/replication/partition-log.ts';
+import { systemClock } from '#runtime/base/clock.ts';
+import { systemRandom } from '#runtime/base/random.ts';
+import { FaultyFileSystem } from '#test/support/faulty-file-system.ts';
+import { MemoryStream } from '#test/support/memory-stream.ts';
+import { TestClock } from '#test/support/test-clock.ts';
+
+const PARTITION = 1;
+const FOLDER = '/partition';
+const KEEPERS = { old: ['m1', 'm2', 'm3'], new: ['m1', 'm2', 'm3'] };
+
+let files: FaultyFileSystem;
+let stream: MemoryStream;
+let log: PartitionLog;
+let clock: TestClock;
+
+/** Keeps what the stream has in the flush journal of class `replica-disk`. */
+async function keep(): Promise<void> {
+  const folder = `${FOLDER}/flush-journal`;
+  const journal = await FlushJournal.open({ files, folder, clock: systemClock, random: systemRandom });
+  const decoder = new BatchDecoder(PARTITION);
+  for (const message of stream.messages) {
+    decoder.take(message);
+    journal.add('memory', message, decoder.fold.state);
+  }
+  await journal.close();
+}
+
+function replica(others: readonly Standing[] = [], durability = 'quorum'): FlushedReplica {
+  return new FlushedReplica({
+    partition: PARTITION,
+    member: 'm1',
+    folder: FOLDER,
+    stream: stream.link(),
+    files,
+    clock,
+    random: systemRandom,
+    report: () => {},
+    onDiskFailure: () => {},
+    standings: {
+      ask: async (_, hear) => {
+        for (const standing of others) hear(standing);
+      },
+    },
+    others: () => others.length,
+    flush:
+      durability === 'quorum'
+        ? undefined
+        : {
+            channel: { tell: () => {}, ask: () => {}, onTold: () => () => {}, onAsked: () => () => {} },
+            keepersWanted: () => ['m1'],
+          },
+  });
+}
+
+function end() {
+  const decoder = new BatchDecoder(PARTITION);
+  for (const message of stream.messages) decoder.take(message);
+  return positionOf('memory', decoder.fold.state);
+}
+
+beforeEach(async () => {
+  files = new FaultyFileSystem();
+  stream = new MemoryStream();
+  clock = new TestClock();
+  const opening = { position: undefined, leaseMs: 1, clock: systemClock, random: systemRandom };
+  const link = { stream: stream.link(), partition: PARTITION, member: 'm1', report: () => {} };
+  log = await openPartition({ ...opening, ...link });
+  await log.state(encodeKeepers(KEEPERS));
+  await log.barrier();
+});
+
+it('keeps the flush journal of another class until the servers have flushed what it has, then removes it', async () => {
+  await keep();
+  const folder = `${FOLDER}/flush-journal`;
+  const side = replica();
+  await side.open(undefined);
+  await side.requireStream(undefined, new AbortController().signal);
+  const position = end();
+  await side.beforePosition(position);
+  clock.advance(flushWindow.keepMs - 1);
+  await side.beforePosition(position);
+  expect(await files.readdir(folder)).toHaveLength(1);
+  clock.advance(1);
+  await side.beforePosition({ ...position, sequence: position.sequence - 1 });
+  expect(await files.readdir(folder)).toHaveLength(1);
+  await side.beforePosition(position);
+  expect(await files.readdir(folder)).toEqual([]);
+  await side.close();
+});
+
+it('tells the others of what the journal of another class has, and gives a stream its end back', async () => {
+  await keep();
+  const mark = end();
+  stream.messages.pop();
+  const behind = { member: 'm2', identity: 'memory', epoch: 1, sequence: 1, chain: '', keepers: undefined };
+  const side = replica([behind, { ...behind, member: 'm3' }]);
+  const position = { ...mark, sequence: 1 };
+  expect(await side.standing(position)).toMatchObject({ sequence: mark.sequence, keepers: KEEPERS });
+  expect(await side.mend(position)).toBeUndefined();
+  expect(end()).toEqual(mark);
+  await side.close();
+  expect(await replica([]).mend(position)).toBeUndefined();
+});
+
+it('believes nothing of keepers that its journal knows when the log went on without it', async () => {
+  await keep();
+  const before = end();
+  for (const keepers of [before, undefined]) {
+    const side = replica([], 'replica-disk');
+    expect((await side.standing(keepers)).keepers).toEqual(KEEPERS);
+    await side.close();
+  }
+  await log.barrier();
+  const side = replica([], 'replica-disk');
+  const standing = await side.standing(end());
+  expect([standing.sequence, standing.keepers]).toEqual([before.sequence + 1, undefined]);
+  await side.requireStream(end(), new AbortController().signal);
+  await side.close();
+});
+
+it('names nobody as keepers in a class without journals, where some are known', async () => {
+  await keep();
+  const side = replica();
+  await side.open(undefined);
+  const before = stream.messages.length;
+  side.releaseKeepers(log);
+  await log.barrier();
+  expect(stream.messages.length).toBeGreaterThan(before);
+  await keep();
+  await side.close();
+  const after = replica([], 'replica-disk');
+  expect((await after.standing(undefined)).keepers).toEqual({ old: [], new: [] });
+  await after.close();
+});

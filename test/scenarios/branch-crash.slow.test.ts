@@ -1,26 +1,27 @@
-import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { ContentClient, expectStatus, Space } from '#test/support/content-client.ts';
 import { requestUntilCrash, strikes } from '#test/support/crashing-request.ts';
+import { preparedFolder } from '#test/support/prepared-folder.ts';
 import { startServer, type TestServer } from '#test/support/server.ts';
 
 const repository = 'blog';
 
+/** Heads of the branches at the beginning. */
+const heads = { main: '', old: '' };
+
 /** A data folder with a repository, content on `main`, and a fork named `old`; so that points count from there. */
-async function prepared(): Promise<string> {
-  const dataDir = mkdtempSync(join(tmpdir(), 'grove-test-'));
-  const server = await startServer({ dataDir });
+const prepared = preparedFolder(async (server) => {
   await server.createRepository(repository);
   const client = new ContentClient(server, repository);
   const space = await client.workspace();
   await space.addAll('/a', '/a/b', '/c');
   await client.branch('old', { upstream_branch: 'main' });
   await space.on('old').add('/', 'on-old');
-  await server.close();
-  return dataDir;
-}
+  heads.main = await client.headOf('main');
+  heads.old = await client.headOf('old');
+});
 
 /** Folders of the branches of the repository. */
 function branchFolders(dataDir: string): string[] {
@@ -50,7 +51,7 @@ async function reopened(
 it.each([...strikes, 'mid-fork:1', 'before-fork-rewind:1', 'before-branch-register:1'])(
   'a fork is there whole or not at all, cut at %s [DUR-001]',
   async (point) => {
-    const dataDir = await prepared();
+    const dataDir = prepared();
     const body = { name: 'cut', upstream_branch: 'main' };
     const status = await requestUntilCrash(dataDir, repository, point, 'POST', '/branches', body);
     await reopened(dataDir, async (client) => {
@@ -71,7 +72,7 @@ it.each([...strikes, 'mid-fork:1', 'before-fork-rewind:1', 'before-branch-regist
 it.each(['before-shard-create:1', 'before-branch-register:1', 'before-append:2', 'after-durable:2'])(
   'an empty branch is there or not, cut at %s [DUR-001]',
   async (point) => {
-    const dataDir = await prepared();
+    const dataDir = prepared();
     const status = await requestUntilCrash(dataDir, repository, point, 'POST', '/branches', { name: 'cut' });
     await reopened(dataDir, async (client) => {
       const found = await client.managed('GET', '/branches/cut');
@@ -85,7 +86,7 @@ it.each(['before-shard-create:1', 'before-branch-register:1', 'before-append:2',
 it.each([...strikes, 'before-branch-removal:1'])(
   'a branch is gone whole or still there, its deletion cut at %s [DUR-001]',
   async (point) => {
-    const dataDir = await prepared();
+    const dataDir = prepared();
     const status = await requestUntilCrash(dataDir, repository, point, 'DELETE', '/branches/old');
     await reopened(dataDir, async (client) => {
       const found = await client.managed('GET', '/branches/old');
@@ -99,10 +100,8 @@ it.each([...strikes, 'before-branch-removal:1'])(
 );
 
 it.each(strikes)('a tag is there or not, its making cut at %s [DUR-001]', async (point) => {
-  const dataDir = await prepared();
-  const before = await startServer({ dataDir });
-  const revision = await new ContentClient(before, repository).headOf('old');
-  await before.close();
+  const dataDir = prepared();
+  const revision = heads.old;
   const status = await requestUntilCrash(dataDir, repository, point, 'POST', '/tags', {
     name: 'v1',
     revision,
@@ -118,13 +117,8 @@ it.each(strikes)('a tag is there or not, its making cut at %s [DUR-001]', async 
 });
 
 it.each(strikes)('the head stands before or after its move, cut at %s [DUR-001]', async (point) => {
-  const dataDir = await prepared();
-  const before = await startServer({ dataDir });
-  const [from, to] = await Promise.all([
-    new ContentClient(before, repository).headOf('old'),
-    new ContentClient(before, repository).headOf('main'),
-  ]);
-  await before.close();
+  const dataDir = prepared();
+  const { old: from, main: to } = heads;
   const status = await requestUntilCrash(dataDir, repository, point, 'PUT', '/branches/old/head', {
     revision: to,
   });

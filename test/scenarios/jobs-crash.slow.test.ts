@@ -1,10 +1,10 @@
-import { cpSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { ContentClient, expectStatus, revisionOf, Space } from '#test/support/content-client.ts';
 import { newJob } from '#test/support/job-fixtures.ts';
 import { JobsClient } from '#test/support/jobs-client.ts';
+import { preparedFolder } from '#test/support/prepared-folder.ts';
 import { startServer } from '#test/support/server.ts';
 import { startServerProcess } from '#test/support/server-process.ts';
 
@@ -14,12 +14,9 @@ const jobType = `RevisionHistoryCopy(${repository}/cut)`;
 /** More than one commit of the job removes the leftovers of. */
 const LATER_REVISIONS = 700;
 
-let prepared: string;
 let start: string;
 
-beforeAll(async () => {
-  prepared = mkdtempSync(join(tmpdir(), 'grove-test-'));
-  const server = await startServer({ dataDir: prepared });
+const prepared = preparedFolder(async (server) => {
   await server.createRepository(repository);
   const space = await new ContentClient(server, repository).workspace();
   const folder = { node_type: 'svc:Folder', properties: {} };
@@ -29,16 +26,12 @@ beforeAll(async () => {
     const some = updates.slice(from, from + 50);
     await Promise.all(some.map((n) => space.put('/kept', { properties: { title: `${n}` } })));
   }
-  await server.close();
 });
-
-afterAll(() => rmSync(prepared, { recursive: true, force: true }));
 
 it.each(['before-job-relay:1', 'after-job-relay:1', 'mid-job:1', 'mid-job:2', 'before-job-complete:1'])(
   'the job of a fork completes although the process is killed at %s [JOB-010, JOB-005]',
   async (point) => {
-    const dataDir = mkdtempSync(join(tmpdir(), 'grove-test-'));
-    cpSync(prepared, dataDir, { recursive: true });
+    const dataDir = prepared();
     try {
       const doomed = await startServerProcess({ dataDir, env: { SVC_CRASH_POINT: point } });
       const token = await doomed.logIn();

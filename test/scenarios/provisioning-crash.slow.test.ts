@@ -1,18 +1,14 @@
-import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { preparedFolder } from '#test/support/prepared-folder.ts';
 import { ADMIN_PASSWORD, startServer, type TestServer } from '#test/support/server.ts';
 import { startServerProcess } from '#test/support/server-process.ts';
 
-/** A fresh data folder with tenant, admin and one repository, so that crash points count from the request on. */
-async function prepared(): Promise<string> {
-  const dataDir = mkdtempSync(join(tmpdir(), 'grove-test-'));
-  const server = await startServer({ dataDir });
+/** A data folder with tenant, admin and one repository, so that crash points count from the request on. */
+const prepared = preparedFolder(async (server) => {
   await server.createRepository('old');
-  await server.close();
-  return dataDir;
-}
+});
 
 /** Sends one request to a process that dies at a crash point. @returns the status, 0 when it died first */
 async function request(
@@ -65,7 +61,7 @@ const points = [
 it('a repository is there whole or not at all, wherever its creation is cut [DUR-001, DUR-016]', async () => {
   for (const point of points) {
     for (const hit of [1, 2, 3, 4]) {
-      const dataDir = await prepared();
+      const dataDir = prepared();
       const status = await request(dataDir, `${point}:${hit}`, 'POST', '/api/repositories', {
         repo_id: 'cut',
       });
@@ -87,7 +83,7 @@ it('a repository is there whole or not at all, wherever its creation is cut [DUR
 it('a repository is gone whole or still there, wherever its deletion is cut [DUR-001]', async () => {
   for (const point of [...points, 'before-branch-removal']) {
     for (const hit of point === 'before-branch-removal' ? [1] : [1, 2]) {
-      const dataDir = await prepared();
+      const dataDir = prepared();
       const status = await request(dataDir, `${point}:${hit}`, 'DELETE', '/api/repositories/old');
       await reopened(dataDir, async (server) => {
         const found = await server.admin('GET', '/api/repositories/old');
@@ -107,7 +103,7 @@ it('a registered tenant is finished by the next start, with the password it was 
     ['before-reply', [2, 3, 4]],
   ] as const) {
     for (const hit of hits) {
-      const dataDir = await prepared();
+      const dataDir = prepared();
       const status = await request(dataDir, `${point}:${hit}`, 'POST', '/api/management/registry/tenants', {
         tenant_id: 'cut',
         admin: { password: ADMIN_PASSWORD },

@@ -1,16 +1,16 @@
 import fc from 'fast-check';
-import { expect, it } from 'vitest';
+import { it } from 'vitest';
 import { BranchFamily } from '#test/support/branch-family.ts';
 import { runWorkload } from './branch-run.ts';
 import { workloads } from './workload-step.ts';
 
-/** How long workloads are tried, in milliseconds. */
-const TRIED_MS = 60_000;
+/** Workloads that are tried. */
+const RUNS = 80;
 
 /** Runs in one data folder: branches pile up there. */
 const RUNS_PER_FAMILY = 40;
 
-it('several branches do as the model does, for a minute of random workloads', async () => {
+it(`several branches do as the model does, in ${RUNS} random workloads`, async () => {
   const seed = Math.floor(Math.random() * 2 ** 31);
   process.stdout.write(`branch workloads of seed ${seed}\n`);
   let family = await BranchFamily.open();
@@ -25,12 +25,9 @@ it('several branches do as the model does, for a minute of random workloads', as
         }
         await runWorkload(family, `r${runs}`, steps);
       }),
-      // A failure is made smaller for as long again.
-      { seed, numRuns: 100_000, interruptAfterTimeLimit: TRIED_MS, markInterruptAsFailure: false },
+      { seed, numRuns: RUNS },
     );
   } finally {
     await family.close();
   }
-  process.stdout.write(`${runs} workloads\n`);
-  expect(runs).toBeGreaterThan(RUNS_PER_FAMILY);
 });

@@ -1,4 +1,5 @@
 import type { ReadRepository, RepositoryState } from '#actors/repository/messages.ts';
+import type { Caller } from '#runtime/commit/behaviour.ts';
 import { translationConfigJson } from '#runtime/content/translation-config.ts';
 import type { FoundRepository } from './repository-directory.ts';
 import { readerOf, type RestContext, type RestRequest } from './rest-context.ts';
@@ -19,14 +20,20 @@ export interface RepositoryInfo {
   };
 }
 
-/** Asks a repository for its settings and branches. @throws {ServiceError} `UNAUTHORIZED`, `FORBIDDEN` */
+/**
+ * Asks a repository for its settings and branches.
+ *
+ * @param caller who asks, where that is not as the request says
+ * @throws {ServiceError} `UNAUTHORIZED`, `FORBIDDEN`
+ */
 export async function readRepositoryState(
   { router }: RestContext,
   request: RestRequest,
   repository: FoundRepository,
+  caller: Caller = readerOf(request),
 ): Promise<RepositoryState> {
   const query: ReadRepository = { type: 'ReadRepository' };
-  return (await router.query(repository.actor, query, readerOf(request))) as RepositoryState;
+  return (await router.query(repository.actor, query, caller)) as RepositoryState;
 }
 
 /** What the answers of the repository routes are made of. */

@@ -138,12 +138,17 @@ async function findRevision(
   const repository = await repositoryOf(context, request);
   const asked = callerOf(request);
   const { consistency, ...atOwner } = asked;
-  const names = await candidates(context, request, repository);
   // Whoever names a revision has seen it: a replica that does not know it has not got so far.
   const callers: readonly Caller[] = consistency?.kind === 'local' ? [asked, atOwner] : [asked];
+  const asksBranch = askedBranch(request) !== undefined;
   for (const caller of callers) {
-    for (const name of names) {
-      const branch = await context.directory.branchOf(repository, name, 'read', caller.consistency);
+    for (const name of await candidates(context, request, repository, caller)) {
+      const branch = await branchOr404(context, repository, name, caller);
+      // One that was listed and is gone has nothing to say; one that was asked for may be new to a replica.
+      if (branch instanceof ServiceError) {
+        if (asksBranch && caller === callers.at(-1)) throw branch;
+        continue;
+      }
       const found = await askOne(context, branch, query, caller);
       if (found !== undefined) return found;
     }
@@ -155,11 +160,27 @@ async function candidates(
   context: RestContext,
   request: RestRequest,
   repository: FoundRepository,
+  caller: Caller,
 ): Promise<readonly string[]> {
   const asked = askedBranch(request);
   if (asked !== undefined) return [asked];
-  const { branches, defaultBranch } = await readRepositoryState(context, request, repository);
+  const { branches, defaultBranch } = await readRepositoryState(context, request, repository, caller);
   return [defaultBranch, ...branches.filter((name) => name !== defaultBranch)];
+}
+
+/** @returns `BRANCH_NOT_FOUND` where there is none */
+async function branchOr404(
+  { directory }: RestContext,
+  repository: FoundRepository,
+  name: string,
+  { consistency }: Caller,
+): Promise<FoundBranch | ServiceError> {
+  try {
+    return await directory.branchOf(repository, name, 'read', consistency);
+  } catch (error) {
+    if (error instanceof ServiceError && error.code === 'BRANCH_NOT_FOUND') return error;
+    throw error;
+  }
 }
 
 /** @returns undefined when this branch does not have the revision */

@@ -181,6 +181,26 @@ describe('reads of a cluster', () => {
     }
   });
 
+  it('local: a revision somebody has seen is found wherever it is asked for, on a branch that was just made too', async () => {
+    const managed = `/api/management/repositories/default/${REPOSITORY}`;
+    const owner = await cluster.ownerOf(REPOSITORY);
+    for (let round = 0; round < 6; round++) {
+      const name = `just-${round}`;
+      const branch = { name, upstream_branch: 'main' };
+      expectStatus(await cluster.adminAt(owner, 'POST', `${managed}/branches`, branch), 201);
+      const path = `/api/repository/${REPOSITORY}/${name}/head/content/`;
+      const written = await cluster.adminAt(owner, 'POST', path, { name, node_type: 'svc:Folder' });
+      const revision = revisionOf(expectStatus(written, 201));
+      for (const member of othersThan(owner)) {
+        for (const where of ['', `?branch=${name}`]) {
+          const found = `${managed}/revisions/${revision}${where}`;
+          const answer = await cluster.adminAt(member, 'GET', found, undefined, local);
+          expect(expectStatus(answer, 200).json.revision).toBe(revision);
+        }
+      }
+    }
+  });
+
   it('local goes on while the owner stands still, and a strict read through it afterwards is not of old state', async () => {
     const owner = await cluster.ownerOf(REPOSITORY);
     const [other, third] = othersThan(owner) as [ClusterMember, ClusterMember];

@@ -146,22 +146,26 @@ export class FlushedReplica {
    * Waits until the stream has what this member has, as long as the servers cannot be reached.
    *
    * @param position of the shards
+   * @returns in class `replica-disk` false when it had not, or could not be reached, at first: it may have lost what was
+   *   acknowledged
    * @throws {ServiceError} `DATA_CORRUPTED` when it lastingly has not
    */
-  async requireStream(position: LogPosition | undefined, signal: AbortSignal): Promise<void> {
+  async requireStream(position: LogPosition | undefined, signal: AbortSignal): Promise<boolean> {
     const { clock, partition, stream } = this.#options;
-    while (!signal.aborted) {
+    for (let isFirst = true; !signal.aborted; isFirst = false) {
       try {
-        if (position !== undefined) await stateReaching(stream, partition, position, clock);
+        const reached =
+          position === undefined ? undefined : await stateReaching(stream, partition, position, clock);
         await this.#requireReach(position);
-        await this.#requireKept(position);
+        const isKeptAtOnce = await this.#requireKept(position);
         this.#leftBehindMs ??= clock.monotonicMs();
-        return;
+        return !this.isKept || (isFirst && reached?.isAtOnce !== false && isKeptAtOnce);
       } catch (error) {
         if (!isUnavailable(error)) throw error;
       }
       await sleep(clock, RETRY_MS);
     }
+    return false;
   }
 
   /** Takes what a follower reads. */
@@ -375,15 +379,20 @@ export class FlushedReplica {
     }
   }
 
-  /** The stream has to have what a journal has that the shards need not have. */
-  async #requireKept(position: LogPosition | undefined): Promise<void> {
+  /**
+   * The stream has to have what a journal has that the shards need not have.
+   *
+   * @returns whether the first look saw it so
+   */
+  async #requireKept(position: LogPosition | undefined): Promise<boolean> {
     const { clock, partition, stream } = this.#options;
     const mark = this.#kept?.flushed;
-    if (mark === undefined || isBehind(mark, position)) return;
-    const { firstSequence } = await stateReaching(stream, partition, mark, clock);
-    if (firstSequence > mark.sequence) return;
+    if (mark === undefined || isBehind(mark, position)) return true;
+    const { firstSequence, isAtOnce } = await stateReaching(stream, partition, mark, clock);
     // What is read again is not given to the journal again: it has to be the same.
-    await this.#requireSame(Math.max(firstSequence, position?.sequence ?? 1), mark.sequence);
+    if (firstSequence <= mark.sequence)
+      await this.#requireSame(Math.max(firstSequence, position?.sequence ?? 1), mark.sequence);
+    return isAtOnce;
   }
 
   /** Compares messages of the stream with those of the journal, as far back as it goes. */

@@ -1,7 +1,7 @@
 import { assert } from '#runtime/base/assert.ts';
 import type { ActorHost } from '#runtime/actor/actor-host.ts';
 import type { ReplicaReads } from '#runtime/actor/replica-reads.ts';
-import { type Clock, sleep, type Timer } from '#runtime/base/clock.ts';
+import { type Clock, sleep } from '#runtime/base/clock.ts';
 import type { FileSystem } from '#runtime/base/file-system.ts';
 import type { Random } from '#runtime/base/random.ts';
 import { Replica, type StillShards } from '#runtime/commit/replica.ts';
@@ -11,24 +11,16 @@ import { isDamage, ServiceError } from '#runtime/errors/service-error.ts';
 import type { LogBatch } from '#cluster/replication/batch-decoder.ts';
 import { isShorter, isTruncated } from '#cluster/replication/log-errors.ts';
 import type { LogEvent, LogReport } from '#cluster/replication/log-events.ts';
-import type { LogPosition } from '#cluster/replication/log-position.ts';
-import {
-  type LogNews,
-  LogReader,
-  type LogReaderOptions,
-  positionBehind,
-} from '#cluster/replication/log-reader.ts';
+import { keptOf, type LogPosition } from '#cluster/replication/log-position.ts';
+import { type LogNews, LogReader, type LogReaderOptions } from '#cluster/replication/log-reader.ts';
 import type { LogStream } from '#cluster/replication/log-stream.ts';
 import { openPartition, type PartitionLog } from '#cluster/replication/partition-log.ts';
 import type { ColdStart } from './cold-start.ts';
 import { FlushedReplica, type ReplicasEnvironment } from './flushed-replica.ts';
 import type { PartitionHost, PartitionStore } from './partition-host.ts';
-import { PositionFile } from './position-file.ts';
+import { PositionKeeper } from './position-keeper.ts';
 import { Rest } from './rest.ts';
 import { ShardFailure, withShards } from './shard-failure.ts';
-
-/** Between two times a position is stored, in milliseconds: what a restart applies once more. */
-const STORE_POSITION_MS = 1000;
 
 /**
  * Time answers that were begun before a hand-over have to be told to their end, in milliseconds. The heir serves
@@ -78,7 +70,7 @@ export interface OwnedPartition<Host extends PartitionHost = ActorHost> {
 interface TakenNews {
   readonly sequence: number;
   readonly news: LogNews;
-  /** Behind it. */
+  /** Behind it; undefined behind a part of a batch. */
   readonly position: LogPosition | undefined;
 }
 
@@ -108,10 +100,9 @@ interface Following {
  */
 export class PartitionMember<Host extends PartitionHost = ActorHost> {
   readonly #environment: PartitionEnvironment<Host>;
-  readonly #positionFile: PositionFile;
+  readonly #positions: PositionKeeper;
   readonly #flushed: FlushedReplica | undefined;
   #role: PartitionRole = 'idle';
-  #position: LogPosition | undefined;
   #following: Following | undefined;
   /** Answers queries while it is not owned. */
   #reads: ReplicaReads | undefined;
@@ -128,8 +119,6 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
   #trouble: string | undefined;
   /** Tries to have a stream that lost its end go on. */
   #mending: AbortController | undefined;
-  #storeTimer: Timer | undefined;
-  #storing: Promise<void> = Promise.resolve();
   #turns: Promise<void> = Promise.resolve();
   /** A start anew that is asked for and not done. */
   #startingOver: Promise<void> | undefined;
@@ -139,10 +128,10 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
   constructor(environment: PartitionEnvironment<Host>) {
     this.#environment = environment;
     this.#rest = new Rest(environment.clock);
-    this.#positionFile = new PositionFile(environment.files, environment.folder);
     const { replicas } = environment;
     const onDiskFailure = (cause: unknown): void => void this.startOver(cause);
     this.#flushed = replicas && new FlushedReplica({ ...environment, ...replicas, onDiskFailure });
+    this.#positions = new PositionKeeper({ ...environment, flushed: this.#flushed });
   }
 
   get role(): PartitionRole {
@@ -175,7 +164,9 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
 
   /** The newest epoch this member knows of. */
   get epoch(): number {
-    return this.#owned?.log.epoch ?? this.#following?.reader.position?.epoch ?? this.#position?.epoch ?? 0;
+    return (
+      this.#owned?.log.epoch ?? this.#following?.reader.position?.epoch ?? this.#positions.current?.epoch ?? 0
+    );
   }
 
   /** Whether its last owner gave it up, so that nobody's lease has to be waited for. */
@@ -185,12 +176,17 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
 
   /** Newest message of the log this member has read. */
   get sequence(): number {
-    return this.#owned?.log.lastSequence ?? this.#following?.reader.sequence ?? this.#position?.sequence ?? 0;
+    return (
+      this.#owned?.log.lastSequence ??
+      this.#following?.reader.sequence ??
+      this.#positions.current?.sequence ??
+      0
+    );
   }
 
   /** Newest record whose effects, and those of all before it, are on this member's disk; 0 without any. */
   get storedSequence(): number {
-    return this.#position?.sequence ?? 0;
+    return this.#positions.current?.sequence ?? 0;
   }
 
   /**
@@ -211,7 +207,7 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
     const position = await new Promise<LogPosition | undefined>((resolve) =>
       this.#environment.clock.soon(() => {
         const { behind, reader, taken } = following;
-        resolve((behind === undefined ? positionBehind(reader) : taken) ?? this.#position);
+        resolve((behind === undefined ? keptOf(reader.position) : taken) ?? this.#positions.current);
       }),
     );
     if (this.#following !== following || position === undefined) return undefined;
@@ -232,7 +228,7 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
     const isKept = this.#flushed?.isKept === true;
     const known = this.#owned?.log.storedPosition ?? this.#following?.reader.position;
     // What is not on the disk yet does not count where there is a journal for it.
-    const position = (isKept ? undefined : known) ?? this.#position ?? (await this.#positionFile.read());
+    const position = (isKept ? undefined : known) ?? (await this.#positions.look());
     return this.#flushed?.standing(position);
   }
 
@@ -307,7 +303,7 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
     if (!isDamaged) this.#rest.begin();
     const owned = this.#owned;
     this.#owned = undefined;
-    await this.#stopStoring();
+    await this.#positions.end();
     // What fails now is read from the log again, from the last position that was stored.
     await owned?.host.close().catch(() => undefined);
     this.#become('idle');
@@ -316,8 +312,7 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
     await this.#stopFollowing();
     if (!isDamaged) return;
     try {
-      await this.#positionFile.remove();
-      this.#position = undefined;
+      await this.#positions.remove();
       await store.clear();
       await this.#flushed?.forgetShards();
       await this.#startFollowing();
@@ -346,15 +341,19 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
   /** @param isCut whether the log is known to begin behind the position; else its reader finds out */
   async #startFollowing(isCut = false): Promise<void> {
     const { coldStart, store, stream, partition, clock, report } = this.#environment;
-    this.#position ??= await this.#positionFile.read();
+    await this.#positions.load();
+    // What servers lost while it was not followed nobody can tell: in the class that makes up for it time counts anew.
+    const isForgetful = this.#flushed?.isKept === true;
+    if (isForgetful) this.#positions.forgetReceived();
     await store.sweep();
     await coldStart?.done();
-    if ((isCut || this.#position === undefined) && !(await this.#startCold())) return;
+    if ((isCut || this.#positions.current === undefined) && !(await this.#startCold())) return;
     if (!(await this.#openJournal())) return;
     const flushed = this.#flushed;
     const stored: LogReaderOptions['stored'] = (identity, message, state) =>
       flushed?.stored(identity, message, state);
-    const reader = new LogReader({ stream, partition, position: this.#position, clock, report, stored });
+    const position = this.#positions.current;
+    const reader = new LogReader({ stream, partition, position, clock, report, stored, isForgetful });
     const replica = this.#replica(() => following.given);
     this.#reads = this.#environment.openReads?.(replica);
     const controller = new AbortController();
@@ -362,21 +361,21 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
       reader,
       replica,
       controller,
-      taken: this.#position,
-      given: this.#position,
+      taken: position,
+      given: position,
       behind: this.#behindFlush((taken) => this.#apply(following, taken)),
       done: Promise.resolve().then(() => this.#followOn(following)),
     };
     this.#following = following;
     this.#flushed?.startTelling();
-    this.#scheduleStore();
+    this.#positions.begin(() => this.#storeNow());
     this.#become('following');
   }
 
   /** @returns false when it cannot be gone on without: who trusted what this member flushed must not be let down */
   async #openJournal(): Promise<boolean> {
     try {
-      await this.#flushed?.open(this.#position);
+      await this.#flushed?.open(this.#positions.current);
       return true;
     } catch (cause) {
       if (isDamage(cause)) {
@@ -398,9 +397,9 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
   }
 
   async #apply(following: Following, { news, position }: TakenNews): Promise<void> {
-    following.given = position;
+    following.given = position ?? following.given;
     if (news.kind === 'batch') await withShards(() => following.replica.take(news.batch));
-    following.taken = position;
+    following.taken = position ?? following.taken;
   }
 
   /** @param newest behind everything it was given */
@@ -418,10 +417,9 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
     const controller = new AbortController();
     this.#coldStart = controller;
     try {
-      const reached = await coldStart.run(this.#position, controller.signal);
+      const reached = await coldStart.run(this.#positions.current, controller.signal);
       if (reached === undefined) return true;
-      await this.#positionFile.write(reached);
-      this.#position = reached;
+      await this.#positions.replace(reached);
       await coldStart.done();
       return true;
     } catch (error) {
@@ -437,7 +435,7 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
     const { behind, controller, reader } = following;
     const { signal } = controller;
     try {
-      await this.#flushed?.requireStream(this.#position, signal);
+      await this.#flushed?.requireStream(this.#positions.current, signal);
       for await (const news of reader.read(signal)) {
         if (news.kind === 'opened') {
           this.#owner = news.opening.member;
@@ -445,7 +443,7 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
           this.#trouble = undefined;
         } else if (news.kind === 'closed') this.#isClosed = true;
         const sequence = news.kind === 'batch' ? news.batch.sequence : news.sequence;
-        const taken = { sequence, news, position: positionBehind(reader) };
+        const taken = { sequence, news, position: keptOf(reader.position) };
         await (behind === undefined ? this.#apply(following, taken) : behind.take(taken));
       }
     } catch (cause) {
@@ -483,7 +481,7 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
       await sleep(clock, RETRY_MS);
       if (signal.aborted) return;
       try {
-        this.#trouble = await flushed.mend(this.#following?.taken ?? this.#position);
+        this.#trouble = await flushed.mend(this.#following?.taken ?? this.#positions.current);
       } catch (cause) {
         if (!signal.aborted) this.#quarantine(cause);
         return;
@@ -520,7 +518,7 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
     following.controller.abort();
     await following.done;
     this.#flushed?.stopTelling();
-    await this.#stopStoring();
+    await this.#positions.end();
     // What a failed journal did not let pass is read again.
     await following.behind?.drain().catch(() => undefined);
     try {
@@ -542,39 +540,18 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
 
   /** Brings what was read to the shards, then the position behind it. */
   async #settle(following: Following): Promise<void> {
-    const position = following.taken;
-    await following.replica.settle();
-    if (position !== undefined) await this.#storePosition(position);
-  }
-
-  async #storePosition(position: LogPosition): Promise<void> {
-    await this.#flushed?.beforePosition(position);
-    await this.#positionFile.write(position);
-    this.#position = position;
-    this.#flushed?.journal?.release(position.sequence);
-  }
-
-  #scheduleStore(): void {
-    const timer = this.#environment.clock.after(STORE_POSITION_MS, () => {
-      this.#storing = this.#storeNow().finally(() => {
-        // Unless it was stopped meanwhile.
-        if (this.#storeTimer === timer) this.#scheduleStore();
-      });
-    });
-    this.#storeTimer = timer;
-  }
-
-  /** No position is stored any more when it resolves, until {@link PartitionMember.#scheduleStore}. */
-  #stopStoring(): Promise<void> {
-    this.#storeTimer?.cancel();
-    this.#storeTimer = undefined;
-    return this.#storing;
+    const { reader, replica, taken } = following;
+    // When everything is taken the reader knows besides when it came, and an heir has waited since then.
+    const isAllTaken = taken?.sequence === reader.position?.sequence;
+    const position = isAllTaken ? reader.position : taken;
+    await replica.settle();
+    if (position !== undefined) await this.#positions.store(position);
   }
 
   async #storeNow(): Promise<void> {
     try {
       if (this.#following !== undefined) await this.#settle(this.#following);
-      else if (this.#owned !== undefined) await this.#storePosition(this.#owned.log.releasedPosition);
+      else if (this.#owned !== undefined) await this.#positions.store(this.#owned.log.releasedPosition);
     } catch (cause) {
       // A replica that failed once is of no use any more. Of an owner only the position is missing: a restart has
       // more to do, and its shards have their own say.
@@ -602,14 +579,15 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
     let isStreamWhole = false;
     let log: PartitionLog | undefined;
     try {
-      await this.#flushed?.requireStream(this.#position, opening.signal);
+      const isUnbroken = await this.#flushed?.requireStream(this.#positions.current, opening.signal);
+      if (isUnbroken === false) this.#positions.forgetReceived();
       isStreamWhole = true;
       const gate = this.#flushed?.beginOwning(leaseMs);
       log = await openPartition({
         stream,
         partition,
         member,
-        position: this.#position,
+        position: this.#positions.current,
         leaseMs,
         clock,
         random,
@@ -641,7 +619,7 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
       this.#owner = member;
       this.#isClosed = false;
       this.#trouble = undefined;
-      this.#scheduleStore();
+      this.#positions.begin(() => this.#storeNow());
       this.#flushed?.releaseKeepers(log);
       this.#become('owning');
       return true;
@@ -679,7 +657,7 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
   async #giveUp(): Promise<void> {
     const owned = this.#owned;
     if (owned === undefined) return;
-    await this.#stopStoring();
+    await this.#positions.end();
     // Commands that wait are answered or refused by the log.
     await owned.host.drain();
     this.#owned = undefined;
@@ -691,7 +669,7 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
     this.#longReads = undefined;
     this.#flushed?.stopOwning();
     // Without it there is more to read again.
-    await this.#storePosition(owned.log.releasedPosition).catch(() => undefined);
+    await this.#positions.store(owned.log.releasedPosition).catch(() => undefined);
     assert(this.#following === undefined, 'what is owned is not followed');
     await this.#startFollowing();
   }

@@ -22,10 +22,27 @@ export interface LogPosition {
   readonly chain: Buffer;
 }
 
+/** A {@link LogPosition} of which this process may know how long nothing has come behind it. */
+export interface ReceivedPosition extends LogPosition {
+  /**
+   * When this process received that record, by the monotonic clock: a follower that opens the partition need not wait
+   * again for what it has waited already. Absent where that says nothing of what others may have been told since.
+   */
+  readonly receivedMs?: number;
+}
+
+/** Of a position what outlives the process, and breaks of following. */
+export function keptOf(position: ReceivedPosition | undefined): LogPosition | undefined {
+  if (position === undefined) return undefined;
+  const { chain, epoch, identity, sequence } = position;
+  return { identity, sequence, epoch, chain };
+}
+
 /**
  * The state to read on from behind a position, after a look whether the stream still has that very record.
  *
  * @param position undefined: from the beginning
+ * @returns `isAtOnce` as {@link stateReaching} tells it
  * @throws {ServiceError} `DATA_CORRUPTED` when the stream is another or shorter than it was, or its record differs;
  *   `NOT_FOUND` when the log begins behind the position; `LOG_UNAVAILABLE`
  */
@@ -34,12 +51,12 @@ export async function stateAt(
   partition: number,
   position: LogPosition | undefined,
   clock: Clock,
-): Promise<{ readonly fold: FoldState; readonly identity: string }> {
+): Promise<{ readonly fold: FoldState; readonly identity: string; readonly isAtOnce: boolean }> {
   const known = position ?? { identity: '', sequence: 0 };
-  const { identity, firstSequence } = await stateReaching(stream, partition, known, clock);
+  const { identity, isAtOnce, firstSequence } = await stateReaching(stream, partition, known, clock);
   if (position === undefined || position.sequence === 0) {
     if (firstSequence > 1) throw logTruncated(partition, 1, firstSequence);
-    return { fold: foldStart, identity };
+    return { fold: foldStart, identity, isAtOnce };
   }
   // The record itself stays behind a truncation: without it nobody could tell one chain from another.
   if (position.sequence < firstSequence) throw logTruncated(partition, position.sequence, firstSequence);
@@ -66,7 +83,7 @@ export async function stateAt(
     isClosed: record.kind === RecordKind.close,
     firstChunk: undefined,
   };
-  return { fold, identity };
+  return { fold, identity, isAtOnce };
 }
 
 /** The position a state between two batches stands for. */

@@ -3,25 +3,28 @@ import { BatchDecoder, type LogStep } from './batch-decoder.ts';
 import { isUnavailable } from './log-errors.ts';
 import type { LogReport } from './log-events.ts';
 import type { FoldState } from './log-fold.ts';
-import { type LogPosition, positionOf, stateAt } from './log-position.ts';
+import { positionOf, type ReceivedPosition, stateAt } from './log-position.ts';
 import type { LogStream, StoredMessage } from './log-stream.ts';
 import { messagesUpTo, stateReaching } from './stream-checks.ts';
 
 /** Time before following is begun again, in milliseconds. */
 const RETRY_MS = 200;
 
-/** Something that counts and that a follower acts on. */
-export type LogNews = Extract<LogStep, { kind: 'batch' | 'opened' | 'closed' }>;
+/** Something that counts; of kind `other` there is nothing to act on, but it has been read. */
+export type LogNews = Exclude<LogStep, { kind: 'void' }>;
 
 /** How a log is followed. */
 export interface LogReaderOptions {
   readonly stream: LogStream;
   readonly partition: number;
+  /** What the reader has already; undefined: nothing. */
+  readonly position: ReceivedPosition | undefined;
   /**
-   * What the reader has already; undefined: nothing. With `receivedMs`, when this process received that record, by
-   * the monotonic clock.
+   * Whether the servers may lose the end of the stream with their power. Then nobody knows what was stored, and
+   * acknowledged, while the stream was not followed, so from `receivedMs` on it has been followed without a break.
+   * Default false.
    */
-  readonly position: (LogPosition & { readonly receivedMs?: number }) | undefined;
+  readonly isForgetful?: boolean;
   readonly clock: Clock;
   readonly report: LogReport;
   /** Told of every message, before what it means is told. @param state of the log up to and including it */
@@ -38,7 +41,8 @@ export class LogReader {
   readonly #options: LogReaderOptions;
   #decoder: BatchDecoder;
   #identity = '';
-  #receivedMs = 0;
+  /** Undefined while that is not known. */
+  #receivedMs: number | undefined;
 
   constructor(options: LogReaderOptions) {
     this.#options = options;
@@ -46,13 +50,14 @@ export class LogReader {
   }
 
   /**
-   * Everything told so far, with when its newest message was received, by the monotonic clock: to open the partition
-   * from. Undefined before the first message, and in the middle of a batch.
+   * Everything told so far, with when its newest message was received: to open the partition from. Undefined before
+   * the first message, and in the middle of a batch.
    */
-  get position(): (LogPosition & { readonly receivedMs: number }) | undefined {
+  get position(): ReceivedPosition | undefined {
     const { state } = this.#decoder.fold;
     if (state.validSequence === 0 || state.firstChunk !== undefined) return undefined;
-    return { ...positionOf(this.#identity, state), receivedMs: this.#receivedMs };
+    const position = positionOf(this.#identity, state);
+    return this.#receivedMs === undefined ? position : { ...position, receivedMs: this.#receivedMs };
   }
 
   /** Newest message read, whether it counts or not: what the lag is measured by. */
@@ -67,7 +72,7 @@ export class LogReader {
    *   wanted: begin with a snapshot
    */
   async *read(signal: AbortSignal): AsyncGenerator<LogNews, void, void> {
-    const { stream, partition, position, clock } = this.#options;
+    const { stream, partition, position, clock, isForgetful = false } = this.#options;
     let isBegun = false;
     while (!signal.aborted) {
       try {
@@ -75,15 +80,16 @@ export class LogReader {
           const { fold, identity } = await stateAt(stream, partition, position, clock);
           this.#decoder = new BatchDecoder(partition, fold);
           this.#identity = identity;
-          // When somebody else may have received the record says nothing: whoever appended it may have a lease.
-          this.#receivedMs = position?.receivedMs ?? clock.monotonicMs();
+          this.#receivedMs = position?.receivedMs;
           isBegun = true;
         }
         yield* this.#follow(signal);
       } catch (error) {
         if (!isUnavailable(error)) throw error;
       }
-      if (!signal.aborted) await sleep(clock, RETRY_MS);
+      if (signal.aborted) return;
+      if (isForgetful) this.#receivedMs = undefined;
+      await sleep(clock, RETRY_MS);
     }
   }
 
@@ -92,6 +98,8 @@ export class LogReader {
     const { sequence } = this.#decoder.fold.state;
     // Another stream of this name may have the sequences this one had.
     await stateReaching(stream, partition, { identity: this.#identity, sequence }, clock);
+    // When somebody else may have received the record says nothing: whoever appended it may have a lease.
+    this.#receivedMs ??= clock.monotonicMs();
     for await (const message of stream.follow(sequence + 1, signal)) {
       if (signal.aborted) return;
       const next = this.#decoder.fold.state.sequence + 1;
@@ -121,13 +129,6 @@ export class LogReader {
     const step = this.#decoder.take(message);
     this.#options.stored?.(this.#identity, message, this.#decoder.fold.state);
     if (step.kind === 'void') this.#options.report({ ...step, kind: 'void-record' });
-    if (step.kind === 'batch' || step.kind === 'opened' || step.kind === 'closed') yield step;
+    else yield step;
   }
-}
-
-/** Where a reader stands, as a member keeps it. */
-export function positionBehind({ position }: LogReader): LogPosition | undefined {
-  if (position === undefined) return undefined;
-  const { chain, epoch, identity, sequence } = position;
-  return { identity, sequence, epoch, chain };
 }

@@ -8,7 +8,7 @@ import { isUnavailable, logRegressed, ownedBy } from './log-errors.ts';
 import type { LogReport } from './log-events.ts';
 import type { LogFold } from './log-fold.ts';
 import { LogMarks } from './log-marks.ts';
-import { type LogPosition, positionOf, stateAt } from './log-position.ts';
+import { type LogPosition, positionOf, type ReceivedPosition, stateAt } from './log-position.ts';
 import type { AppendOutcome, LogStream } from './log-stream.ts';
 import { PendingActors } from './pending-actors.ts';
 import type { Moment } from './read-lease.ts';
@@ -27,11 +27,8 @@ export interface OpeningOptions {
   readonly partition: number;
   /** Name of this member. */
   readonly member: string;
-  /**
-   * What this member has in its shards; undefined: nothing. With `receivedMs`, the monotonic time at which this
-   * process received that record, a follower does not wait again for what it has waited already.
-   */
-  readonly position: (LogPosition & { readonly receivedMs?: number }) | undefined;
+  /** What this member has in its shards; undefined: nothing. */
+  readonly position: ReceivedPosition | undefined;
   /** `[cluster] lease_ms`, the same on all members. */
   readonly leaseMs: number;
   readonly clock: Clock;
@@ -91,6 +88,8 @@ export class PartitionOpening {
   #waitedMs = 0;
   /** Up to when time was looked at for the lease wait, so that none of it counts twice. */
   #lookedMs = 0;
+  /** How often what was waited before came to say nothing, see {@link PartitionOpening.#waitAnew}. */
+  #breaks = 0;
   /** Epoch at the first look: one that rises from it is somebody who is alive. */
   #firstEpoch: number | undefined;
   /** A replica that has more than the log, and since when that is so. */
@@ -113,6 +112,7 @@ export class PartitionOpening {
   async run(): Promise<OpenedPartition> {
     await this.#untilReachable(() => this.#begin());
     for (;;) {
+      this.#requireWanted();
       await this.#untilReachable(() => this.#catchUp());
       const { state } = this.#decoder.fold;
       this.#firstEpoch ??= state.epoch;
@@ -123,9 +123,11 @@ export class PartitionOpening {
         if (owner.nonce.equals(this.#opening.nonce)) return this.#opened();
         throw ownedBy(owner.member, state.epoch);
       }
+      const breaks = this.#breaks;
       // Asked last: what was acknowledged since, and lost, only the newest answers tell.
       if (!(await this.#waitedOut()) || (await this.#isBehind(await this.#askReplicas()))) continue;
       await this.#untilReachable(() => this.#requireSameEnd());
+      if (this.#breaks > breaks) continue;
       const outcome = await this.#append();
       if (outcome.kind === 'stored') {
         await this.#untilReachable(() => this.#requireSameEnd(state));
@@ -139,19 +141,21 @@ export class PartitionOpening {
 
   async #begin(): Promise<void> {
     const { stream, partition, position, clock } = this.#options;
-    const { fold, identity } = await stateAt(stream, partition, position, clock);
+    const { fold, identity, isAtOnce } = await stateAt(stream, partition, position, clock);
     this.#decoder = new BatchDecoder(partition, fold);
     this.#marks = new LogMarks(fold);
     this.#identity = identity;
     this.#lastSequence = position?.sequence ?? 0;
-    this.#lookedMs = position?.receivedMs ?? clock.monotonicMs();
+    if (!isAtOnce) this.#waitAnew();
+    if (this.#breaks === 0) this.#lookedMs = position?.receivedMs ?? clock.monotonicMs();
   }
 
   /** Reads to the end of the stream. */
   async #catchUp(): Promise<void> {
     const { stream, partition, clock } = this.#options;
     const from = { identity: this.#identity, sequence: this.#decoder.fold.state.sequence };
-    const { lastSequence, leader } = await stateReaching(stream, partition, from, clock);
+    const { isAtOnce, lastSequence, leader } = await stateReaching(stream, partition, from, clock);
+    if (!isAtOnce) this.#waitAnew();
     this.#leader = leader;
     const known = { identity: this.#identity, sequence: lastSequence };
     for await (const message of messagesUpTo(stream, partition, from.sequence + 1, known, clock)) {
@@ -266,7 +270,9 @@ export class PartitionOpening {
    */
   async #requireSameEnd(state = this.#decoder.fold.state): Promise<void> {
     const { clock, partition, stream } = this.#options;
-    if (state.validSequence > 0) await stateAt(stream, partition, positionOf(this.#identity, state), clock);
+    if (state.validSequence === 0) return;
+    const { isAtOnce } = await stateAt(stream, partition, positionOf(this.#identity, state), clock);
+    if (!isAtOnce) this.#waitAnew();
   }
 
   #opened(): OpenedPartition {
@@ -284,17 +290,29 @@ export class PartitionOpening {
     };
   }
 
-  /** Repeats what fails for want of a leader. */
+  /** Repeats what fails for want of a leader. What is given up is tried once: it may be what came of an append. */
   async #untilReachable(step: () => Promise<void>): Promise<void> {
     for (;;) {
-      this.#requireWanted();
       try {
         return await step();
       } catch (error) {
         if (!isUnavailable(error)) throw error;
       }
       await this.#pause();
+      this.#waitAnew();
     }
+  }
+
+  /**
+   * The stream could not be reached, or was shorter than it had been. Where a gate makes up for what servers lose it
+   * may be back without a record that was acknowledged, and that renewed a lease: time counts from now on.
+   */
+  #waitAnew(): void {
+    const { clock, gate } = this.#options;
+    if (gate === undefined) return;
+    this.#breaks += 1;
+    this.#waitedMs = 0;
+    this.#lookedMs = clock.monotonicMs();
   }
 
   async #pause(): Promise<void> {

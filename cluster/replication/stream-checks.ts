@@ -12,6 +12,12 @@ export const REGRESSION_CONFIRM_MS = 12_000;
 /** Time between two looks, in milliseconds. */
 export const REGRESSION_POLL_MS = 250;
 
+/** A stream that has at least what it should. */
+export interface ReachedState extends StreamState {
+  /** Whether the first look saw it so. */
+  readonly isAtOnce: boolean;
+}
+
 /**
  * Where the stream stands, once it has at least what is known to be in it.
  *
@@ -24,12 +30,12 @@ export async function stateReaching(
   partition: number,
   known: { readonly identity: string; readonly sequence: number },
   clock: Clock,
-): Promise<StreamState> {
+): Promise<ReachedState> {
   const startedMs = clock.monotonicMs();
-  for (;;) {
+  for (let isAtOnce = true; ; isAtOnce = false) {
     const state = await stream.state();
     const isSame = state.identity !== '' && (known.identity === '' || known.identity === state.identity);
-    if (isSame && state.lastSequence >= known.sequence) return state;
+    if (isSame && state.lastSequence >= known.sequence) return { ...state, isAtOnce };
     if (clock.monotonicMs() - startedMs >= REGRESSION_CONFIRM_MS) {
       throw logRegressed(
         partition,

@@ -35,8 +35,9 @@ export interface SimMachine {
   member: PartitionMember<SimHost>;
 }
 
-/** What is told of a member, and what it has besides what all have. */
-export type MemberParts = Pick<PartitionEnvironment<SimHost>, 'report' | 'replicas'>;
+/** What is told of a member, and what it has besides what all have. Roles are noted by default. */
+export type MemberParts = Pick<PartitionEnvironment<SimHost>, 'report' | 'replicas'> &
+  Partial<Pick<PartitionEnvironment<SimHost>, 'onRole'>>;
 
 /** What a simulation of one partition is in: chance, time, the servers, and the trace that says how a run went. */
 export class PartitionWorld {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { logUnavailable } from '#cluster/replication/log-errors.ts';
 import { LogReader, type LogReaderOptions } from '#cluster/replication/log-reader.ts';
 import { openPartition, type PartitionLog } from '#cluster/replication/partition-log.ts';
 import { systemRandom } from '#runtime/base/random.ts';
@@ -61,6 +62,27 @@ class DamagedCopy extends MemoryLink {
   }
 }
 
+/** A stream whose consumer can be lost. */
+class LostConsumer extends MemoryLink {
+  #lost = Promise.withResolvers<undefined>();
+
+  lose(): void {
+    this.#lost.resolve(undefined);
+    this.#lost = Promise.withResolvers();
+  }
+
+  override async *follow(first: number, signal: AbortSignal): AsyncGenerator<StoredMessage> {
+    const { promise } = this.#lost;
+    const messages = super.follow(first, signal);
+    for (;;) {
+      const next = await Promise.race([messages.next(), promise]);
+      if (next === undefined) throw logUnavailable('the consumer is gone');
+      if (next.done === true) return;
+      yield next.value;
+    }
+  }
+}
+
 describe('a record that does not verify where it is followed', () => {
   it('is taken from the leader, and everything is told once', async () => {
     const clock = new TestClock();
@@ -115,5 +137,41 @@ describe('when a reader received what it stands at', () => {
     const receivedMs = clock.monotonicMs();
     clock.advance(5000);
     expect((await readAll(stream, clock, told))?.receivedMs).toBe(receivedMs);
+  });
+
+  it('is when it is followed again, where servers may have lost what came before', async () => {
+    const clock = new TestClock();
+    const stream = new MemoryStream();
+    const log = await opened(stream, clock);
+    await log.append(numberedEntry('t/r/main/branch', 1));
+    const receivedMs = new Map<boolean, (number | undefined)[]>();
+    for (const isForgetful of [false, true]) {
+      const link = new LostConsumer(stream);
+      const options = { stream: link, partition: PARTITION, position: undefined, clock, isForgetful };
+      const reader = new LogReader({ ...options, report: () => {} });
+      const controller = new AbortController();
+      const reading = (async () => {
+        for await (const news of reader.read(controller.signal)) expect(news.kind).toBeDefined();
+      })();
+      await settle();
+      const startedMs = clock.monotonicMs();
+      const seen = (): number | undefined => {
+        const at = reader.position?.receivedMs;
+        return at === undefined ? undefined : at - startedMs;
+      };
+      const all = [seen()];
+      clock.advance(5000);
+      link.lose();
+      await settle();
+      all.push(seen());
+      clock.advance(1000);
+      await settle();
+      all.push(seen());
+      receivedMs.set(isForgetful, all);
+      controller.abort();
+      await reading;
+    }
+    expect(receivedMs.get(false)).toEqual([0, 0, 0]);
+    expect(receivedMs.get(true)).toEqual([0, undefined, 6000]);
   });
 });

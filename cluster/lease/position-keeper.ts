@@ -1,0 +1,96 @@
+import type { Clock, Timer } from '#runtime/base/clock.ts';
+import type { FileSystem } from '#runtime/base/file-system.ts';
+import { keptOf, type LogPosition, type ReceivedPosition } from '#cluster/replication/log-position.ts';
+import type { FlushedReplica } from './flushed-replica.ts';
+import { PositionFile } from './position-file.ts';
+
+/** Between two times a position is stored, in milliseconds: what a restart applies once more. */
+const STORE_POSITION_MS = 1000;
+
+/** What positions are kept with. */
+export interface PositionKeeperOptions {
+  readonly files: FileSystem;
+  /** Of the partition. */
+  readonly folder: string;
+  readonly clock: Clock;
+  /** Has the journal no position may be ahead of. */
+  readonly flushed: FlushedReplica | undefined;
+}
+
+/**
+ * Where a member stands in a partition: what it has in its shards for certain, in memory as on the disk. Stored every
+ * second while the partition is followed or owned.
+ *
+ * @see Reliability: R2
+ */
+export class PositionKeeper {
+  readonly #clock: Clock;
+  readonly #flushed: FlushedReplica | undefined;
+  readonly #file: PositionFile;
+  #current: ReceivedPosition | undefined;
+  #timer: Timer | undefined;
+  #storing: Promise<void> = Promise.resolve();
+
+  constructor({ clock, files, flushed, folder }: PositionKeeperOptions) {
+    this.#clock = clock;
+    this.#flushed = flushed;
+    this.#file = new PositionFile(files, folder);
+  }
+
+  /** The newest that is known; undefined before it was read, and when the member has nothing. */
+  get current(): ReceivedPosition | undefined {
+    return this.#current;
+  }
+
+  /** The same, read from the disk where nothing is known. @throws {ServiceError} `DATA_CORRUPTED` */
+  async look(): Promise<ReceivedPosition | undefined> {
+    return this.#current ?? (await this.#file.read());
+  }
+
+  /** Knows the position from now on. @throws as {@link look} */
+  async load(): Promise<void> {
+    this.#current = await this.look();
+  }
+
+  /** When it was received says nothing any more. */
+  forgetReceived(): void {
+    this.#current = keptOf(this.#current);
+  }
+
+  /** Stores a position everything before which is in the shards. One call at a time. */
+  async store(position: ReceivedPosition): Promise<void> {
+    await this.#flushed?.beforePosition(position);
+    await this.replace(position);
+    this.#flushed?.journal?.release(position.sequence);
+  }
+
+  /** Stores the position of what was put in the place of the shards. */
+  async replace(position: LogPosition): Promise<void> {
+    await this.#file.write(position);
+    this.#current = position;
+  }
+
+  /** The member has nothing any more. On disk when it resolves. */
+  async remove(): Promise<void> {
+    await this.#file.remove();
+    this.#current = undefined;
+  }
+
+  /** @param store stores what there is, every second until {@link end}; never rejects */
+  begin(store: () => Promise<void>): void {
+    const timer = this.#clock.after(STORE_POSITION_MS, () => {
+      this.#storing = store().finally(() => {
+        // Unless it was stopped meanwhile.
+        if (this.#timer === timer) this.begin(store);
+      });
+    });
+    this.#timer = timer;
+  }
+
+  /** Nothing is stored by itself any more when it resolves, until {@link begin}. */
+  end(): Promise<void> {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    return this.#storing;
+  }
+}

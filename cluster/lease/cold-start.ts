@@ -1,4 +1,5 @@
 import type { LogPosition } from '#cluster/replication/log-position.ts';
+import type { PositionKeeper } from './position-keeper.ts';
 
 /**
  * Brings a partition to a member that cannot read its log from where it stands, because it begins behind that, or
@@ -19,4 +20,51 @@ export interface ColdStart {
   run(position: LogPosition | undefined, signal: AbortSignal): Promise<LogPosition | undefined>;
   /** Removes what it worked with, once the new position is on the disk. */
   done(): Promise<void>;
+}
+
+/** Begins with a snapshot where the log alone does not do. */
+export class ColdStarter {
+  readonly #coldStart: ColdStart | undefined;
+  readonly #positions: PositionKeeper;
+  #controller: AbortController | undefined;
+
+  /** @param coldStart undefined where there are no snapshots */
+  constructor(coldStart: ColdStart | undefined, positions: PositionKeeper) {
+    this.#coldStart = coldStart;
+    this.#positions = positions;
+  }
+
+  /** Whether there are snapshots. */
+  get isPossible(): boolean {
+    return this.#coldStart !== undefined;
+  }
+
+  /** Removes what an earlier one left. */
+  async tidy(): Promise<void> {
+    await this.#coldStart?.done();
+  }
+
+  /** @returns false when it was given up */
+  async run(): Promise<boolean> {
+    if (this.#coldStart === undefined) return true;
+    const controller = new AbortController();
+    this.#controller = controller;
+    try {
+      const reached = await this.#coldStart.run(this.#positions.current, controller.signal);
+      if (reached === undefined) return true;
+      await this.#positions.replace(reached);
+      await this.#coldStart.done();
+      return true;
+    } catch (error) {
+      if (controller.signal.aborted) return false;
+      throw error;
+    } finally {
+      this.#controller = undefined;
+    }
+  }
+
+  /** Gives it up. */
+  cancel(): void {
+    this.#controller?.abort();
+  }
 }

@@ -1,6 +1,7 @@
 import { type Clock, sleep } from '#runtime/base/clock.ts';
 import type { FileSystem } from '#runtime/base/file-system.ts';
 import type { Random } from '#runtime/base/random.ts';
+import { BehindFlush } from '#cluster/flush-journal/behind-flush.ts';
 import type { FlushChannel } from '#cluster/flush-journal/flush-channel.ts';
 import {
   FlushJournal,
@@ -166,6 +167,13 @@ export class FlushedReplica {
       await sleep(clock, RETRY_MS);
     }
     return false;
+  }
+
+  /** What lets pass only what is in the journal on the disk; undefined without one. */
+  holdBack<Item extends { readonly sequence: number }>(
+    apply: (item: Item) => Promise<void>,
+  ): BehindFlush<Item> | undefined {
+    return this.#journal && new BehindFlush(this.#journal, apply);
   }
 
   /** Takes what a follower reads. */

@@ -6,7 +6,8 @@ import type { MemberRegistry } from '#cluster/directory/member-registry.ts';
 import type { Standing } from '#cluster/flush-journal/standing.ts';
 import type { LogEvent } from '#cluster/replication/log-events.ts';
 import type { LogStream } from '#cluster/replication/log-stream.ts';
-import type { OwnedPartition, PartitionMember, PartitionRole } from './partition-member.ts';
+import type { OwnedPartition, PartitionRole } from './partition-environment.ts';
+import type { PartitionMember } from './partition-member.ts';
 
 /** Between two looks at what this member should have, in milliseconds; news are acted on at once. */
 const LOOK_MS = 200;

@@ -1,26 +1,25 @@
 import { assert } from '#runtime/base/assert.ts';
 import type { ActorHost } from '#runtime/actor/actor-host.ts';
 import type { ReplicaReads } from '#runtime/actor/replica-reads.ts';
-import { type Clock, sleep } from '#runtime/base/clock.ts';
-import type { FileSystem } from '#runtime/base/file-system.ts';
-import type { Random } from '#runtime/base/random.ts';
+import { sleep } from '#runtime/base/clock.ts';
 import { Replica, type StillShards } from '#runtime/commit/replica.ts';
-import { BehindFlush } from '#cluster/flush-journal/behind-flush.ts';
 import type { Standing } from '#cluster/flush-journal/standing.ts';
 import { isDamage, ServiceError } from '#runtime/errors/service-error.ts';
 import type { LogBatch } from '#cluster/replication/batch-decoder.ts';
 import { isShorter, isTruncated } from '#cluster/replication/log-errors.ts';
-import type { LogEvent, LogReport } from '#cluster/replication/log-events.ts';
-import { keptOf, type LogPosition } from '#cluster/replication/log-position.ts';
-import { type LogNews, LogReader, type LogReaderOptions } from '#cluster/replication/log-reader.ts';
-import type { LogStream } from '#cluster/replication/log-stream.ts';
+import type { LogEvent } from '#cluster/replication/log-events.ts';
+import type { LogPosition } from '#cluster/replication/log-position.ts';
+import type { LogNews } from '#cluster/replication/log-reader.ts';
 import { openPartition, type PartitionLog } from '#cluster/replication/partition-log.ts';
-import type { ColdStart } from './cold-start.ts';
-import { FlushedReplica, type ReplicasEnvironment } from './flushed-replica.ts';
-import type { PartitionHost, PartitionStore } from './partition-host.ts';
+import { ColdStarter } from './cold-start.ts';
+import { FlushedReplica } from './flushed-replica.ts';
+import type { OwnedPartition, PartitionEnvironment, PartitionRole } from './partition-environment.ts';
+import { PartitionFollowing } from './partition-following.ts';
+import type { PartitionHost } from './partition-host.ts';
 import { PositionKeeper } from './position-keeper.ts';
 import { Rest } from './rest.ts';
-import { ShardFailure, withShards } from './shard-failure.ts';
+import { ShardFailure } from './shard-failure.ts';
+import { StreamMending } from './stream-mending.ts';
 
 /**
  * Time answers that were begun before a hand-over have to be told to their end, in milliseconds. The heir serves
@@ -28,64 +27,8 @@ import { ShardFailure, withShards } from './shard-failure.ts';
  */
 const READS_MS_MAX = 10_000;
 
-/** Time before following is begun again after an error of a shard, in milliseconds. */
+/** Time before a position is stored again after an error, in milliseconds. */
 const RETRY_MS = 1000;
-
-/** What a member is for one partition. */
-export type PartitionRole = 'idle' | 'following' | 'opening' | 'owning' | 'quarantined';
-
-/** What a partition is kept with. @typeParam Host what serves its actors while this member owns it */
-export interface PartitionEnvironment<Host extends PartitionHost = ActorHost> {
-  readonly partition: number;
-  /** Name of this member. */
-  readonly member: string;
-  /** Holds the position of the partition. */
-  readonly folder: string;
-  readonly store: PartitionStore;
-  readonly stream: LogStream;
-  readonly leaseMs: number;
-  readonly files: FileSystem;
-  readonly clock: Clock;
-  readonly random: Random;
-  /** Makes what serves the actors of the store over the log. */
-  readonly openHost: (log: PartitionLog) => Promise<Host>;
-  /** Where there are no snapshots a log that was cut puts the partition into quarantine. */
-  readonly coldStart?: ColdStart;
-  /** Makes what answers queries from a replica; absent where nobody asks. */
-  readonly openReads?: (replica: Replica) => ReplicaReads;
-  /** How the replicas know of each other; without it this one believes the stream. */
-  readonly replicas?: ReplicasEnvironment;
-  readonly report: LogReport;
-  /** Told of every change of the role, after it. */
-  readonly onRole: (role: PartitionRole) => void;
-}
-
-/** The partition while this member owns it. */
-export interface OwnedPartition<Host extends PartitionHost = ActorHost> {
-  readonly log: PartitionLog;
-  readonly host: Host;
-}
-
-/** What a follower has read, on its way to the replica. */
-interface TakenNews {
-  readonly sequence: number;
-  readonly news: LogNews;
-  /** Behind it; undefined behind a part of a batch. */
-  readonly position: LogPosition | undefined;
-}
-
-interface Following {
-  readonly reader: LogReader;
-  readonly replica: Replica;
-  readonly controller: AbortController;
-  readonly done: Promise<void>;
-  /** Behind everything the replica has taken; it may have been given more by now. */
-  taken: LogPosition | undefined;
-  /** Behind everything the replica was given. */
-  given: LogPosition | undefined;
-  /** Holds back what is not in the flush journal on the disk; undefined without one. */
-  behind: BehindFlush<TakenNews> | undefined;
-}
 
 /**
  * One partition on one member: follows its log, opens it, owns it, hands it over. Changes of the role happen one
@@ -103,22 +46,21 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
   readonly #positions: PositionKeeper;
   readonly #flushed: FlushedReplica | undefined;
   #role: PartitionRole = 'idle';
-  #following: Following | undefined;
+  #following: PartitionFollowing | undefined;
   /** Answers queries while it is not owned. */
   #reads: ReplicaReads | undefined;
   #owned: OwnedPartition<Host> | undefined;
   #opening: AbortController | undefined;
   /** Cuts the answers short that are still being told of what was handed over. */
   #longReads: AbortController | undefined;
-  #coldStart: AbortController | undefined;
+  readonly #coldStart: ColdStarter;
   /** Who opened it last, of those this member has read. */
   #owner: string | undefined;
   #isClosed = false;
   readonly #rest: Rest;
   /** Why it is in quarantine, or could not be opened. */
   #trouble: string | undefined;
-  /** Tries to have a stream that lost its end go on. */
-  #mending: AbortController | undefined;
+  readonly #mending: StreamMending | undefined;
   #turns: Promise<void> = Promise.resolve();
   /** A start anew that is asked for and not done. */
   #startingOver: Promise<void> | undefined;
@@ -127,11 +69,25 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
 
   constructor(environment: PartitionEnvironment<Host>) {
     this.#environment = environment;
-    this.#rest = new Rest(environment.clock);
-    const { replicas } = environment;
+    const { clock, replicas } = environment;
+    this.#rest = new Rest(clock);
     const onDiskFailure = (cause: unknown): void => void this.startOver(cause);
-    this.#flushed = replicas && new FlushedReplica({ ...environment, ...replicas, onDiskFailure });
-    this.#positions = new PositionKeeper({ ...environment, flushed: this.#flushed });
+    const flushed = replicas && new FlushedReplica({ ...environment, ...replicas, onDiskFailure });
+    this.#flushed = flushed;
+    this.#positions = new PositionKeeper({ ...environment, flushed });
+    this.#coldStart = new ColdStarter(environment.coldStart, this.#positions);
+    this.#mending =
+      flushed &&
+      new StreamMending({
+        flushed,
+        clock,
+        position: () => this.#following?.taken ?? this.#positions.current,
+        hear: (trouble) => {
+          this.#trouble = trouble;
+        },
+        onWhole: (signal) => void this.#inTurn(() => this.#followMended(signal)),
+        onFailure: (cause) => this.#quarantine(cause),
+      });
   }
 
   get role(): PartitionRole {
@@ -164,9 +120,7 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
 
   /** The newest epoch this member knows of. */
   get epoch(): number {
-    return (
-      this.#owned?.log.epoch ?? this.#following?.reader.position?.epoch ?? this.#positions.current?.epoch ?? 0
-    );
+    return this.#owned?.log.epoch ?? this.#following?.position?.epoch ?? this.#positions.current?.epoch ?? 0;
   }
 
   /** Whether its last owner gave it up, so that nobody's lease has to be waited for. */
@@ -177,10 +131,7 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
   /** Newest message of the log this member has read. */
   get sequence(): number {
     return (
-      this.#owned?.log.lastSequence ??
-      this.#following?.reader.sequence ??
-      this.#positions.current?.sequence ??
-      0
+      this.#owned?.log.lastSequence ?? this.#following?.sequence ?? this.#positions.current?.sequence ?? 0
     );
   }
 
@@ -201,17 +152,11 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
     work: (shards: StillShards, position: LogPosition, signal: AbortSignal) => Promise<Result>,
   ): Promise<Result | undefined> {
     const following = this.#following;
-    if (following === undefined) return undefined;
-    // In a turn of its own, when the replica was given all the reader stands behind; what comes in between is applied
-    // once more by whoever begins there.
-    const position = await new Promise<LogPosition | undefined>((resolve) =>
-      this.#environment.clock.soon(() => {
-        const { behind, reader, taken } = following;
-        resolve((behind === undefined ? keptOf(reader.position) : taken) ?? this.#positions.current);
-      }),
+    return following?.still(
+      () => this.#positions.current,
+      () => this.#following === following,
+      work,
     );
-    if (this.#following !== following || position === undefined) return undefined;
-    return following.replica.still((shards) => work(shards, position, following.controller.signal));
   }
 
   /** What keeps the partition from being written to, for people; undefined while nothing does. */
@@ -226,7 +171,7 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
   /** What this member says of itself when others ask, whether it follows the partition or only has it on its disk. */
   async standing(): Promise<Standing | undefined> {
     const isKept = this.#flushed?.isKept === true;
-    const known = this.#owned?.log.storedPosition ?? this.#following?.reader.position;
+    const known = this.#owned?.log.storedPosition ?? this.#following?.position;
     // What is not on the disk yet does not count where there is a journal for it.
     const position = (isKept ? undefined : known) ?? (await this.#positions.look());
     return this.#flushed?.standing(position);
@@ -273,7 +218,7 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
   /** Gives an opening up that is under way. */
   cancelOpening(): void {
     this.#opening?.abort();
-    this.#coldStart?.abort();
+    this.#coldStart.cancel();
   }
 
   /** Leaves an opening that is under way to another member, and follows. */
@@ -284,7 +229,7 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
   /** Lets go of everything; what is owned is handed over. */
   leave(): Promise<void> {
     this.cancelOpening();
-    this.#mending?.abort();
+    this.#mending?.stop();
     this.#leaving += 1;
     return this.#inTurn(async () => {
       this.#leaving -= 1;
@@ -340,34 +285,25 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
 
   /** @param isCut whether the log is known to begin behind the position; else its reader finds out */
   async #startFollowing(isCut = false): Promise<void> {
-    const { coldStart, store, stream, partition, clock, report } = this.#environment;
+    const flushed = this.#flushed;
     await this.#positions.load();
     // What servers lost while it was not followed nobody can tell: in the class that makes up for it time counts anew.
-    const isForgetful = this.#flushed?.isKept === true;
-    if (isForgetful) this.#positions.forgetReceived();
-    await store.sweep();
-    await coldStart?.done();
-    if ((isCut || this.#positions.current === undefined) && !(await this.#startCold())) return;
+    if (flushed?.isKept === true) this.#positions.forgetReceived();
+    await this.#environment.store.sweep();
+    await this.#coldStart.tidy();
+    if ((isCut || this.#positions.current === undefined) && !(await this.#coldStart.run())) return;
     if (!(await this.#openJournal())) return;
-    const flushed = this.#flushed;
-    const stored: LogReaderOptions['stored'] = (identity, message, state) =>
-      flushed?.stored(identity, message, state);
-    const position = this.#positions.current;
-    const reader = new LogReader({ stream, partition, position, clock, report, stored, isForgetful });
-    const replica = this.#replica(() => following.given);
-    this.#reads = this.#environment.openReads?.(replica);
-    const controller = new AbortController();
-    const following: Following = {
-      reader,
-      replica,
-      controller,
-      taken: position,
-      given: position,
-      behind: this.#behindFlush((taken) => this.#apply(following, taken)),
-      done: Promise.resolve().then(() => this.#followOn(following)),
-    };
+    const following = new PartitionFollowing({
+      ...this.#environment,
+      position: this.#positions.current,
+      flushed,
+      makeReplica: (newest) => this.#replica(newest),
+      hear: (news) => this.#hear(news),
+      onFailure: (failed, cause) => this.#onFollowingFailure(failed, cause),
+    });
+    this.#reads = this.#environment.openReads?.(following.replica);
     this.#following = following;
-    this.#flushed?.startTelling();
+    flushed?.startTelling();
     this.#positions.begin(() => this.#storeNow());
     this.#become('following');
   }
@@ -389,19 +325,6 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
     }
   }
 
-  #behindFlush<Item extends { readonly sequence: number }>(
-    apply: (item: Item) => Promise<void>,
-  ): BehindFlush<Item> | undefined {
-    const journal = this.#flushed?.journal;
-    return journal && new BehindFlush(journal, apply);
-  }
-
-  async #apply(following: Following, { news, position }: TakenNews): Promise<void> {
-    following.given = position ?? following.given;
-    if (news.kind === 'batch') await withShards(() => following.replica.take(news.batch));
-    following.taken = position ?? following.taken;
-  }
-
   /** @param newest behind everything it was given */
   #replica(newest: () => LogPosition | undefined): Replica {
     const { clock, store } = this.#environment;
@@ -410,55 +333,21 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
     return new Replica(store, clock, () => {}, beforeDisk);
   }
 
-  /** Takes a snapshot where the log alone does not do. @returns false when that was given up */
-  async #startCold(): Promise<boolean> {
-    const { coldStart } = this.#environment;
-    if (coldStart === undefined) return true;
-    const controller = new AbortController();
-    this.#coldStart = controller;
-    try {
-      const reached = await coldStart.run(this.#positions.current, controller.signal);
-      if (reached === undefined) return true;
-      await this.#positions.replace(reached);
-      await coldStart.done();
-      return true;
-    } catch (error) {
-      if (controller.signal.aborted) return false;
-      throw error;
-    } finally {
-      this.#coldStart = undefined;
-    }
+  #hear(news: LogNews): void {
+    if (news.kind === 'opened') {
+      this.#owner = news.opening.member;
+      this.#isClosed = false;
+      this.#trouble = undefined;
+    } else if (news.kind === 'closed') this.#isClosed = true;
   }
 
-  /** Never rejects: what cannot be gone on with puts the partition into quarantine. */
-  async #followOn(following: Following): Promise<void> {
-    const { behind, controller, reader } = following;
-    const { signal } = controller;
-    try {
-      await this.#flushed?.requireStream(this.#positions.current, signal);
-      for await (const news of reader.read(signal)) {
-        if (news.kind === 'opened') {
-          this.#owner = news.opening.member;
-          this.#isClosed = false;
-          this.#trouble = undefined;
-        } else if (news.kind === 'closed') this.#isClosed = true;
-        const sequence = news.kind === 'batch' ? news.batch.sequence : news.sequence;
-        const taken = { sequence, news, position: keptOf(reader.position) };
-        await (behind === undefined ? this.#apply(following, taken) : behind.take(taken));
-      }
-    } catch (cause) {
-      if (signal.aborted) return;
-      const failure = cause instanceof ShardFailure ? cause.cause : this.#flushed?.journal?.failure;
-      if (failure !== undefined) {
-        void this.startOver(failure);
-        return;
-      }
-      if (isTruncated(cause) && this.#environment.coldStart !== undefined) {
-        void this.#inTurn(() => this.#followAnew(following));
-        return;
-      }
-      this.#quarantine(cause);
-    }
+  /** What cannot be gone on with puts the partition into quarantine. */
+  #onFollowingFailure(following: PartitionFollowing, cause: unknown): void {
+    const failure = cause instanceof ShardFailure ? cause.cause : this.#flushed?.journal?.failure;
+    if (failure !== undefined) void this.startOver(failure);
+    else if (isTruncated(cause) && this.#coldStart.isPossible)
+      void this.#inTurn(() => this.#followAnew(following));
+    else this.#quarantine(cause);
   }
 
   /** Nothing more is done with the partition, but what may bring back a stream that lost its end. */
@@ -467,40 +356,22 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
     this.#trouble = cause instanceof Error ? cause.message : String(cause);
     this.#flushed?.stopTelling();
     this.#become('quarantined');
-    if (this.#flushed === undefined || !isShorter(cause)) return;
-    const mending = new AbortController();
-    this.#mending?.abort();
-    this.#mending = mending;
-    void this.#mend(this.#flushed, mending.signal);
+    if (isShorter(cause)) this.#mending?.begin();
   }
 
-  /** Never rejects. */
-  async #mend(flushed: FlushedReplica, signal: AbortSignal): Promise<void> {
-    const { clock } = this.#environment;
-    for (;;) {
-      await sleep(clock, RETRY_MS);
-      if (signal.aborted) return;
-      try {
-        this.#trouble = await flushed.mend(this.#following?.taken ?? this.#positions.current);
-      } catch (cause) {
-        if (!signal.aborted) this.#quarantine(cause);
-        return;
-      }
-      if (this.#trouble === undefined) break;
+  /** The stream has what it had lost. */
+  async #followMended(signal: AbortSignal): Promise<void> {
+    if (signal.aborted || this.#role !== 'quarantined') return;
+    try {
+      await this.#stopFollowing();
+      await this.#startFollowing();
+    } catch (cause) {
+      this.#quarantine(cause);
     }
-    await this.#inTurn(async () => {
-      if (signal.aborted || this.#role !== 'quarantined') return;
-      try {
-        await this.#stopFollowing();
-        await this.#startFollowing();
-      } catch (cause) {
-        this.#quarantine(cause);
-      }
-    });
   }
 
   /** The log was cut before this member had read it. */
-  async #followAnew(following: Following): Promise<void> {
+  async #followAnew(following: PartitionFollowing): Promise<void> {
     if (this.#following !== following) return;
     try {
       await this.#stopFollowing();
@@ -515,12 +386,10 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
     const following = this.#following;
     if (following === undefined) return;
     this.#following = undefined;
-    following.controller.abort();
-    await following.done;
+    await following.stop();
     this.#flushed?.stopTelling();
     await this.#positions.end();
-    // What a failed journal did not let pass is read again.
-    await following.behind?.drain().catch(() => undefined);
+    await following.drain();
     try {
       await this.#settle(following);
     } catch (cause) {
@@ -539,12 +408,8 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
   }
 
   /** Brings what was read to the shards, then the position behind it. */
-  async #settle(following: Following): Promise<void> {
-    const { reader, replica, taken } = following;
-    // When everything is taken the reader knows besides when it came, and an heir has waited since then.
-    const isAllTaken = taken?.sequence === reader.position?.sequence;
-    const position = isAllTaken ? reader.position : taken;
-    await replica.settle();
+  async #settle(following: PartitionFollowing): Promise<void> {
+    const position = await following.settle();
     if (position !== undefined) await this.#positions.store(position);
   }
 
@@ -575,7 +440,7 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
     const replica = this.#replica(() => given);
     this.#reads = this.#environment.openReads?.(replica);
     const take = (batch: LogBatch): Promise<void> => replica.take(batch);
-    const behind = this.#behindFlush(take);
+    const behind = this.#flushed?.holdBack(take);
     let isStreamWhole = false;
     let log: PartitionLog | undefined;
     try {

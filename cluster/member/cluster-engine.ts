@@ -16,7 +16,8 @@ import { MemberRegistry } from '#cluster/directory/member-registry.ts';
 import { NatsHeartbeats } from '#cluster/directory/nats-heartbeats.ts';
 import { NatsBus } from '#cluster/fanout/nats-bus.ts';
 import { PartitionManager } from '#cluster/lease/partition-manager.ts';
-import { PartitionMember, type PartitionRole } from '#cluster/lease/partition-member.ts';
+import type { PartitionRole } from '#cluster/lease/partition-environment.ts';
+import { PartitionMember } from '#cluster/lease/partition-member.ts';
 import { connectToNats } from '#cluster/nats/connection.ts';
 import { NatsFlushChannel } from '#cluster/flush-journal/nats-flush-channel.ts';
 import { NatsStandings } from '#cluster/flush-journal/nats-standings.ts';
@@ -169,8 +170,6 @@ class ClusterEngine implements MemberEngine {
   readonly tickets: NatsTickets;
   readonly logins: NatsLogins;
   readonly lifecycle: ActorLifecycle;
-  /** Why partitions are in quarantine. */
-  readonly #reasons = new Map<number, string>();
   #address: () => string = () => '';
   #started: Started | undefined;
 
@@ -267,7 +266,7 @@ class ClusterEngine implements MemberEngine {
         ...(await started.exchange.ask(started.directory.members().length)),
         quarantine: (partition) =>
           memberOf(partition)?.role === 'quarantined'
-            ? (memberOf(partition)?.trouble ?? this.#reasons.get(partition) ?? QUARANTINED)
+            ? (memberOf(partition)?.trouble ?? QUARANTINED)
             : undefined,
       }),
       nats: () => this.#natsServers.read(),
@@ -479,8 +478,6 @@ class ClusterEngine implements MemberEngine {
     return (event) => {
       tell(event);
       this.#partitionMetrics.event(event);
-      if (event.kind === 'quarantined' && event.cause instanceof ServiceError)
-        this.#reasons.set(partition, event.cause.message);
       hear(event);
     };
   }

@@ -1,4 +1,4 @@
-import type { PartitionRole } from '#cluster/lease/partition-member.ts';
+import type { PartitionRole } from '#cluster/lease/partition-environment.ts';
 import type { AppendOutcome } from '#cluster/replication/log-stream.ts';
 import type { LogEvent } from '#cluster/replication/log-events.ts';
 import { type Counter, flushSecondsBounds, type Histogram } from '#runtime/telemetry/instruments.ts';

@@ -5,7 +5,8 @@ import type { ActorStore } from '#runtime/actor/actor-store.ts';
 import type { Clock } from '#runtime/base/clock.ts';
 import { crashPoint } from '#runtime/commit/crash-point.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
-import type { OwnedPartition, PartitionMember } from '#cluster/lease/partition-member.ts';
+import type { OwnedPartition } from '#cluster/lease/partition-environment.ts';
+import type { PartitionMember } from '#cluster/lease/partition-member.ts';
 import type { LogPosition } from '#cluster/replication/log-position.ts';
 
 /** Looks for what is still to be copied of an owner, at most: actors come and go meanwhile. */

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { PartitionMember, type PartitionEnvironment } from '#cluster/lease/partition-member.ts';
+import type { PartitionEnvironment } from '#cluster/lease/partition-environment.ts';
+import { PartitionMember } from '#cluster/lease/partition-member.ts';
 import { assert } from '#runtime/base/assert.ts';
 import type { FaultyFileSystem } from '#test/support/faulty-file-system.ts';
 import { type SimDisks, SimHost, SimStore } from './sim-host.ts';

@@ -2,7 +2,8 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { PartitionMember, type PartitionRole } from '#cluster/lease/partition-member.ts';
+import type { PartitionRole } from '#cluster/lease/partition-environment.ts';
+import { PartitionMember } from '#cluster/lease/partition-member.ts';
 import type { LogEvent } from '#cluster/replication/log-events.ts';
 import { RECORD_FORMAT } from '#cluster/replication/record-format.ts';
 import { ActorHost } from '#runtime/actor/actor-host.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { PartitionRole } from '#cluster/lease/partition-member.ts';
+import type { PartitionRole } from '#cluster/lease/partition-environment.ts';
 import { PartitionMetrics } from '#cluster/member/partition-metrics.ts';
 import { Metrics } from '#runtime/telemetry/metrics.ts';
 

@@ -4,15 +4,14 @@ import type { ReplicaReads } from '#runtime/actor/replica-reads.ts';
 import { sleep } from '#runtime/base/clock.ts';
 import { Replica, type StillShards } from '#runtime/commit/replica.ts';
 import type { Standing } from '#cluster/flush-journal/standing.ts';
-import { isDamage, ServiceError } from '#runtime/errors/service-error.ts';
-import type { LogBatch } from '#cluster/replication/batch-decoder.ts';
+import { isDamage } from '#runtime/errors/service-error.ts';
 import { isShorter, isTruncated } from '#cluster/replication/log-errors.ts';
 import type { LogEvent } from '#cluster/replication/log-events.ts';
 import type { LogPosition } from '#cluster/replication/log-position.ts';
 import type { LogNews } from '#cluster/replication/log-reader.ts';
-import { openPartition, type PartitionLog } from '#cluster/replication/partition-log.ts';
 import { ColdStarter } from './cold-start.ts';
 import { FlushedReplica } from './flushed-replica.ts';
+import { type CandidateOutcome, PartitionCandidate } from './partition-candidate.ts';
 import type { OwnedPartition, PartitionEnvironment, PartitionRole } from './partition-environment.ts';
 import { PartitionFollowing } from './partition-following.ts';
 import type { PartitionHost } from './partition-host.ts';
@@ -426,7 +425,6 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
   }
 
   async #open(): Promise<boolean> {
-    const { stream, partition, member, leaseMs, clock, random } = this.#environment;
     if (this.#following === undefined) await this.#startFollowing();
     if (this.#following === undefined) return false;
     await this.#stopFollowing();
@@ -436,74 +434,45 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
     this.#flushed?.startTelling();
     const opening = new AbortController();
     this.#opening = opening;
-    let given: LogPosition | undefined;
-    const replica = this.#replica(() => given);
-    this.#reads = this.#environment.openReads?.(replica);
-    const take = (batch: LogBatch): Promise<void> => replica.take(batch);
-    const behind = this.#flushed?.holdBack(take);
-    let isStreamWhole = false;
-    let log: PartitionLog | undefined;
+    const candidate = new PartitionCandidate({
+      environment: this.#environment,
+      positions: this.#positions,
+      flushed: this.#flushed,
+      makeReplica: (newest) => this.#replica(newest),
+      abandon: (replica) => this.#abandon(replica),
+      report: (event) => this.#onLogEvent(event),
+      signal: opening.signal,
+    });
+    this.#reads = this.#environment.openReads?.(candidate.replica);
     try {
-      const isUnbroken = await this.#flushed?.requireStream(this.#positions.current, opening.signal);
-      if (isUnbroken === false) this.#positions.forgetReceived();
-      isStreamWhole = true;
-      const gate = this.#flushed?.beginOwning(leaseMs);
-      log = await openPartition({
-        stream,
-        partition,
-        member,
-        position: this.#positions.current,
-        leaseMs,
-        clock,
-        random,
-        report: (event) => this.#onLogEvent(event),
-        signal: opening.signal,
-        take: (batch, position) => {
-          given = position;
-          return behind === undefined ? take(batch) : behind.take(batch);
-        },
-        beforeShards: async (sequence, newest) => this.#flushed?.beforeShards(sequence, newest),
-        ...(gate === undefined ? {} : { gate }),
-        ...(this.#flushed === undefined ? {} : { replicas: this.#flushed.survey }),
-      });
-      await behind?.drain();
-      if (gate !== undefined && !(await gate.opens(log, opening.signal))) {
-        // Nothing is wrong with the shards.
-        const { ended } = log;
-        await log.close();
-        log = undefined;
-        throw ended ?? new ServiceError('REQUEST_CANCELLED');
-      }
-      await replica.settle();
-      await this.#abandon(replica);
-      // All of it is in the shards.
-      for (const [actor, { last }] of log.pending()) log.released(actor, last);
-      const host = await this.#environment.openHost(log);
-      this.#flushed?.stopTelling();
-      this.#owned = { log, host };
-      this.#owner = member;
-      this.#isClosed = false;
-      this.#trouble = undefined;
-      this.#positions.begin(() => this.#storeNow());
-      this.#flushed?.releaseKeepers(log);
-      this.#become('owning');
-      return true;
-    } catch (cause) {
-      // Whoever can serve it need not wait for a lease.
-      await log?.close();
-      this.#flushed?.stopOwning();
-      await this.#abandon(replica);
-      if (!isStreamWhole) {
-        this.#quarantine(cause);
-        return false;
-      }
-      this.#trouble = isShorter(cause) ? (cause as Error).message : undefined;
-      await this.#startFollowing(isTruncated(cause));
-      if (log !== undefined) void this.startOver(cause);
-      return false;
+      return await this.#settleOpening(await candidate.run());
     } finally {
       this.#opening = undefined;
     }
+  }
+
+  /** @returns whether the partition is this member's */
+  async #settleOpening(outcome: CandidateOutcome<Host>): Promise<boolean> {
+    if (outcome.kind === 'owned') {
+      this.#flushed?.stopTelling();
+      this.#owned = outcome.owned;
+      this.#owner = this.#environment.member;
+      this.#isClosed = false;
+      this.#trouble = undefined;
+      this.#positions.begin(() => this.#storeNow());
+      this.#flushed?.releaseKeepers(outcome.owned.log);
+      this.#become('owning');
+      return true;
+    }
+    const { cause, kind } = outcome;
+    if (kind === 'regressed') {
+      this.#quarantine(cause);
+      return false;
+    }
+    this.#trouble = isShorter(cause) ? (cause as Error).message : undefined;
+    await this.#startFollowing(isTruncated(cause));
+    if (kind === 'failed') void this.startOver(cause);
+    return false;
   }
 
   #onLogEvent(event: LogEvent): void {

@@ -1,0 +1,115 @@
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import type { Replica } from '#runtime/commit/replica.ts';
+import type { BehindFlush } from '#cluster/flush-journal/behind-flush.ts';
+import type { LogBatch } from '#cluster/replication/batch-decoder.ts';
+import type { LogReport } from '#cluster/replication/log-events.ts';
+import type { LogPosition } from '#cluster/replication/log-position.ts';
+import { openPartition, type PartitionLog } from '#cluster/replication/partition-log.ts';
+import type { FlushedReplica } from './flushed-replica.ts';
+import type { OwnedPartition, PartitionEnvironment } from './partition-environment.ts';
+import type { PartitionHost } from './partition-host.ts';
+import type { PositionKeeper } from './position-keeper.ts';
+
+/** What a partition is opened with. */
+export interface CandidateOptions<Host extends PartitionHost> {
+  readonly environment: PartitionEnvironment<Host>;
+  readonly positions: PositionKeeper;
+  readonly flushed: FlushedReplica | undefined;
+  /** @param newest behind everything it was given */
+  readonly makeReplica: (newest: () => LogPosition | undefined) => Replica;
+  /** Lets go of the replica and of what reads from it. */
+  readonly abandon: (replica: Replica) => Promise<void>;
+  /** Told what the log tells, as long as it is open. */
+  readonly report: LogReport;
+  /** Gives the opening up. */
+  readonly signal: AbortSignal;
+}
+
+/** How an attempt to own a partition ended. */
+export type CandidateOutcome<Host extends PartitionHost> =
+  | { readonly kind: 'owned'; readonly owned: OwnedPartition<Host> }
+  /** The stream has less than this member, or something else. */
+  | { readonly kind: 'regressed'; readonly cause: unknown }
+  /** It was not opened, or is another's. */
+  | { readonly kind: 'refused'; readonly cause: unknown }
+  /** It was opened, and its shards or its journal failed here. */
+  | { readonly kind: 'failed'; readonly cause: unknown };
+
+/**
+ * One attempt to own a partition that nothing else uses here: brings a replica to the end of the log, opens the log,
+ * waits until that is durable in the class, and makes what serves.
+ *
+ * @see Reliability: R5
+ */
+export class PartitionCandidate<Host extends PartitionHost> {
+  /** Answers queries meanwhile. */
+  readonly replica: Replica;
+  readonly #options: CandidateOptions<Host>;
+  /** Holds back what is not in the flush journal on the disk; undefined without one. */
+  readonly #behind: BehindFlush<LogBatch> | undefined;
+  /** Behind everything the replica was given. */
+  #given: LogPosition | undefined;
+
+  constructor(options: CandidateOptions<Host>) {
+    this.#options = options;
+    this.replica = options.makeReplica(() => this.#given);
+    this.#behind = options.flushed?.holdBack((batch) => this.replica.take(batch));
+  }
+
+  /** To be called once. The replica is of no use any more when it resolves. */
+  async run(): Promise<CandidateOutcome<Host>> {
+    const { abandon, environment, flushed, positions, signal } = this.#options;
+    let isStreamWhole = false;
+    let log: PartitionLog | undefined;
+    try {
+      const isUnbroken = await flushed?.requireStream(positions.current, signal);
+      if (isUnbroken === false) positions.forgetReceived();
+      isStreamWhole = true;
+      const gate = flushed?.beginOwning(environment.leaseMs);
+      log = await this.#openLog(gate);
+      await this.#behind?.drain();
+      if (gate !== undefined && !(await gate.opens(log, signal))) {
+        // Nothing is wrong with the shards.
+        const { ended } = log;
+        await log.close();
+        log = undefined;
+        throw ended ?? new ServiceError('REQUEST_CANCELLED');
+      }
+      await this.replica.settle();
+      await abandon(this.replica);
+      // All of it is in the shards.
+      for (const [actor, { last }] of log.pending()) log.released(actor, last);
+      return { kind: 'owned', owned: { log, host: await environment.openHost(log) } };
+    } catch (cause) {
+      // Whoever can serve it need not wait for a lease.
+      await log?.close();
+      flushed?.stopOwning();
+      await abandon(this.replica);
+      if (!isStreamWhole) return { kind: 'regressed', cause };
+      return { kind: log === undefined ? 'refused' : 'failed', cause };
+    }
+  }
+
+  #openLog(gate: ReturnType<FlushedReplica['beginOwning']>): Promise<PartitionLog> {
+    const { environment, flushed, positions, report, signal } = this.#options;
+    const { stream, partition, member, leaseMs, clock, random } = environment;
+    return openPartition({
+      stream,
+      partition,
+      member,
+      position: positions.current,
+      leaseMs,
+      clock,
+      random,
+      report,
+      signal,
+      take: (batch, position) => {
+        this.#given = position;
+        return this.#behind === undefined ? this.replica.take(batch) : this.#behind.take(batch);
+      },
+      beforeShards: async (sequence, newest) => flushed?.beforeShards(sequence, newest),
+      ...(gate === undefined ? {} : { gate }),
+      ...(flushed === undefined ? {} : { replicas: flushed.survey }),
+    });
+  }
+}

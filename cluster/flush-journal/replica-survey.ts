@@ -49,6 +49,7 @@ export interface SurveyResult {
 export class ReplicaSurvey implements ReplicaCheck {
   readonly #options: ReplicaSurveyOptions;
   #learned: Keepers | undefined;
+  #lack: string | undefined;
 
   constructor(options: ReplicaSurveyOptions) {
     this.#options = options;
@@ -57,6 +58,11 @@ export class ReplicaSurvey implements ReplicaCheck {
   /** The keepers as the others told them last. */
   get learned(): Keepers | undefined {
     return this.#learned;
+  }
+
+  /** Who did not answer the last question, for people; undefined when as many did as the class asks for. */
+  get lack(): string | undefined {
+    return this.#lack;
   }
 
   /** @throws {ServiceError} `REQUEST_CANCELLED` when it was given up */
@@ -90,6 +96,7 @@ export class ReplicaSurvey implements ReplicaCheck {
     await Promise.race([asked, wait.promise.then(() => sleep(clock, GRACE_MS))]);
     const result = this.#judge(position, told);
     this.#learned = result.keepers ?? this.#learned;
+    this.#lack = result.isEnough || !this.#options.needsMajority ? undefined : lackOf(result);
     return result;
   }
 
@@ -106,6 +113,13 @@ export class ReplicaSurvey implements ReplicaCheck {
         : isMajority(keepers, new Set([...known, this.#options.member]));
     return { told, isEnough, keepers };
   }
+}
+
+function lackOf({ keepers, told }: SurveyResult): string {
+  if (keepers === undefined || keepers.new.length === 0) return 'no other member answers';
+  const names = [...new Set([...keepers.old, ...keepers.new])].join(', ');
+  const answered = told.map(({ member }) => member).join(', ') || 'none';
+  return `most of the members that keep it have to answer (${names}), and of the others there are: ${answered}`;
 }
 
 function newestKeepers(

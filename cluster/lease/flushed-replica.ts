@@ -118,6 +118,12 @@ export class FlushedReplica {
     return this.#quorum?.waitedMs ?? 0;
   }
 
+  /** Who is missing to open the partition in class `replica-disk`, for people; undefined while nobody is. */
+  get lack(): string | undefined {
+    const { lack } = this.survey;
+    return lack === undefined ? undefined : `durability replica-disk needs other members to open it: ${lack}`;
+  }
+
   /** What there is of a journal, in whatever class. */
   get #kept(): FlushJournal | undefined {
     return this.#journal ?? this.#left;

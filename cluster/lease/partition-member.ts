@@ -161,6 +161,7 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
   /** What keeps the partition from being written to, for people; undefined while nothing does. */
   get trouble(): string | undefined {
     const { leaseMs } = this.#environment;
+    if (this.#role === 'opening') return this.#trouble ?? this.#flushed?.lack;
     if (this.owned === undefined) return this.#trouble;
     const waitedMs = this.#flushed?.waitedMs ?? 0;
     if (waitedMs <= leaseMs) return undefined;

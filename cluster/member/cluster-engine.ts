@@ -303,7 +303,15 @@ class ClusterEngine implements MemberEngine {
       Array.from({ length: options.cluster.partitions }, (_, partition) => partition).filter(
         (partition) => directory.ownerOf(partition) === undefined,
       );
-    while (unowned().length > 0 && clock.monotonicMs() < untilMs) await sleep(clock, OWNERS_POLL_MS);
+    const told = new Set<string>();
+    while (unowned().length > 0 && clock.monotonicMs() < untilMs) {
+      await sleep(clock, OWNERS_POLL_MS);
+      for (const [partition, { trouble }] of this.#started.manager.members) {
+        if (trouble === undefined || told.has(trouble)) continue;
+        told.add(trouble);
+        log.warn('a partition cannot be opened', { partition, trouble });
+      }
+    }
     if (unowned().length > 0) log.warn('partitions without an owner', { partitions: unowned() });
   }
 
@@ -457,7 +465,11 @@ class ClusterEngine implements MemberEngine {
     this.#logWatch.start();
     const known: KnownPartitions = { directory, members: () => manager.members, streamOf };
     this.#snapshots.start(known, folderOf);
-    const readiness = new Readiness({ directory, isConnected: () => this.#link.isUp });
+    const readiness = new Readiness({
+      directory,
+      isConnected: () => this.#link.isUp,
+      troubleOf: (partition) => manager.members.get(partition)?.trouble,
+    });
     const exchange = new PositionExchange({
       connection: this.#connection,
       subject: this.#subjects.positions,

@@ -6,6 +6,8 @@ export interface ReadinessSources {
   readonly directory: Directory;
   /** Whether there is a connection to NATS. */
   readonly isConnected: () => boolean;
+  /** Why this member cannot open a partition, for people; undefined: nothing keeps it from that. */
+  readonly troubleOf: (partition: number) => string | undefined;
 }
 
 /**
@@ -32,7 +34,7 @@ export class Readiness {
       missing.push({ part: 'nats', message: 'There is no connection to NATS', partitions: [] });
     const unknown = this.#knewOwners ? [] : this.#partitionsWithoutOwner();
     if (unknown.length === 0) this.#knewOwners = true;
-    else missing.push({ part: 'owners', message: 'The owners are not known yet', partitions: unknown });
+    else missing.push({ part: 'owners', message: this.#whyUnknown(unknown), partitions: unknown });
     // Who should follow what is known only once it is known who is there.
     if (!this.#knewOwners) return missing;
     const cold = this.#hadCaughtUp ? [] : this.#coldPartitions();
@@ -45,6 +47,15 @@ export class Readiness {
   #partitionsWithoutOwner(): number[] {
     const { directory } = this.#sources;
     return allOf(directory).filter((partition) => directory.ownerOf(partition) === undefined);
+  }
+
+  #whyUnknown(partitions: readonly number[]): string {
+    const what = 'The owners are not known yet';
+    for (const partition of partitions) {
+      const trouble = this.#sources.troubleOf(partition);
+      if (trouble !== undefined) return `${what}; partition ${partition}: ${trouble}`;
+    }
+    return what;
   }
 
   /** Partitions this member should follow and does not follow closely yet. */

@@ -37,10 +37,13 @@ export function decideDurability(
   facts: ServersFacts,
   replicas: number,
 ): DurabilityDecision {
-  if (replicas < REPLICAS_MIN)
+  if (replicas < REPLICAS_MIN) {
+    const wanted = configured === undefined ? '' : `[cluster] durability is ${configured}, but `;
     throw new OptionError([
-      `[cluster] replicas is ${replicas}: no durability class holds with fewer than ${REPLICAS_MIN}`,
+      `${wanted}[cluster] replicas is ${replicas}: no durability class holds with fewer than ${REPLICAS_MIN}; set it ` +
+        `to ${REPLICAS_MIN}, or leave durability out to try things out without a promise`,
     ]);
+  }
   if (configured === 'quorum') return { durability: 'quorum', reason: 'configured' };
   if (configured === 'replica-disk') return { durability: 'replica-disk', reason: 'configured' };
   const missing = missingForQuorumDisk(facts);

@@ -126,6 +126,28 @@ it('believes nothing of keepers that its journal knows when the log went on with
   await side.close();
 });
 
+it('says whom class replica-disk lacks, and nothing in another class or when enough answer', async () => {
+  const position = { epoch: 0, sequence: 0 };
+  const alone = replica([], 'replica-disk');
+  expect(alone.lack).toBeUndefined();
+  await alone.survey.once(position);
+  expect(alone.lack).toMatch(/durability replica-disk .* no other member answers$/);
+  const weak = replica([]);
+  await weak.survey.once(position);
+  expect(weak.lack).toBeUndefined();
+  await keep();
+  const other = { member: 'm4', identity: 'memory', epoch: 1, sequence: 1, chain: '', keepers: undefined };
+  const many = replica([other], 'replica-disk');
+  await many.open(undefined);
+  await many.survey.once(position);
+  expect(many.lack).toMatch(/\(m1, m2, m3\), and of the others there are: m4$/);
+  const enough = replica([other, { ...other, member: 'm2' }], 'replica-disk');
+  await enough.open(undefined);
+  await enough.survey.once(position);
+  expect(enough.lack).toBeUndefined();
+  for (const each of [many, enough]) await each.close();
+});
+
 it('names nobody as keepers in a class without journals, where some are known', async () => {
   await keep();
   const side = replica();

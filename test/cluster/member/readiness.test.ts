@@ -8,9 +8,16 @@ function twoMembers() {
   members.pass(5);
   for (const partition of [0, 1, 2]) members.registry('a').claim(partition, 1);
   let isConnected = true;
-  const readiness = new Readiness({ directory: members.directory('b'), isConnected: () => isConnected });
+  const troubles = new Map<number, string>();
+  const readiness = new Readiness({
+    directory: members.directory('b'),
+    isConnected: () => isConnected,
+    troubleOf: (partition) => troubles.get(partition),
+  });
   return {
     members,
+    troubles,
+    messages: () => readiness.missing().map(({ message }) => message),
     parts: () => readiness.missing().map(({ part, partitions }) => [part, ...partitions]),
     connect: (value: boolean) => {
       isConnected = value;
@@ -28,6 +35,13 @@ describe('the readiness of a member', () => {
     expect(parts()).toEqual([['followers', 1]]);
     members.registry('b').setWarm([0, 1, 2]);
     expect(parts()).toEqual([]);
+  });
+
+  it('says why nobody owns a partition where that is known', () => {
+    const { messages, troubles } = twoMembers();
+    expect(messages()).toEqual(['The owners are not known yet']);
+    troubles.set(1, 'too few members');
+    expect(messages()).toEqual(['The owners are not known yet; partition 1: too few members']);
   });
 
   it('does not wait for the log of a partition it owns', () => {

@@ -49,6 +49,10 @@ describe('the durability class of a cluster', () => {
 
   it.each([1, 2])('refuses logs with %d replicas', (replicas) => {
     expect(() => decideDurability(undefined, proven, replicas)).toThrow(/replicas/);
+    for (const configured of ['quorum', 'quorum-disk', 'replica-disk'] as const)
+      expect(() => decideDurability(configured, proven, replicas)).toThrow(
+        `durability is ${configured}, but [cluster] replicas is ${replicas}`,
+      );
   });
 });
 

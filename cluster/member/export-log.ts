@@ -3,10 +3,10 @@
  *
  * Run: npm run export-log -- --help
  */
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { systemClock } from '#runtime/base/clock.ts';
+import { sleep, systemClock } from '#runtime/base/clock.ts';
 import { realFileSystem } from '#runtime/base/file-system.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { acquireDataDirectory } from '#runtime/embedded/data-directory-lock.ts';
@@ -17,6 +17,7 @@ import { connectToNats } from '#cluster/nats/connection.ts';
 import { Subjects } from '#cluster/nats/subjects.ts';
 import { OperatorError } from '#cluster/operator/operator-error.ts';
 import { AppendChannel } from '#cluster/replication/append-channel.ts';
+import { isUnavailable } from '#cluster/replication/log-errors.ts';
 import { JetStreamLogStream } from '#cluster/replication/jetstream-log-stream.ts';
 
 const usage = `npm run export-log -- --partition <number> --data-dir <folder> --to <folder> [option …]
@@ -26,7 +27,15 @@ on its disk) into a folder: a line of JSON for each message, with its sequence, 
 member first. Nothing is changed but what the journal itself cuts off: a write that was never finished.
 
   --nats <addresses>   of NATS, separated by commas; default: SVC_NATS_URL
-  --name <name>        [cluster] name, default grove`;
+  --name <name>        [cluster] name, default grove
+
+A credentials file for NATS is named by SVC_NATS_CREDS.`;
+
+/** Time servers have to elect who leads the stream, in milliseconds. */
+const LEADER_MS_MAX = 30_000;
+
+/** Time before they are asked again, in milliseconds. */
+const RETRY_MS = 250;
 
 const FAILED_EXIT_CODE = 1;
 
@@ -78,7 +87,13 @@ async function exportTo(
     clock: systemClock,
     random: systemRandom,
   });
-  const connection = await connectToNats({ urls, name: 'export', clock: systemClock });
+  const { SVC_NATS_CREDS: file } = process.env;
+  const connection = await connectToNats({
+    urls,
+    name: 'export',
+    clock: systemClock,
+    ...(file === undefined ? {} : { credentials: readFileSync(file, 'utf8') }),
+  });
   const channel = new AppendChannel(connection, systemClock);
   try {
     const stream = new JetStreamLogStream(
@@ -87,11 +102,26 @@ async function exportTo(
       subjects.logStream(partition),
       subjects.log(partition),
     );
+    await leaderOf(stream);
     return await exportSides(stream, journal, to);
   } finally {
     channel.close();
     await connection.close();
     await journal.close();
+  }
+}
+
+/** Waits until the stream has a leader: servers that have just been started elect one. @throws {ServiceError} */
+async function leaderOf(stream: JetStreamLogStream): Promise<void> {
+  const untilMs = systemClock.monotonicMs() + LEADER_MS_MAX;
+  for (;;) {
+    try {
+      await stream.state();
+      return;
+    } catch (error) {
+      if (!isUnavailable(error) || systemClock.monotonicMs() > untilMs) throw error;
+    }
+    await sleep(systemClock, RETRY_MS);
   }
 }
 

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Subjects } from '#cluster/nats/subjects.ts';
+import { leadLog } from '#test/support/nats-streams.ts';
 import { expectStatus } from '#test/support/content-client.ts';
 import type { TestResponse } from '#test/support/http-client.ts';
 import { type ClusterMember, MemberCluster, showLogsOfFailures } from '#test/support/member-cluster.ts';
@@ -183,38 +184,77 @@ describe('a follower that is slow', () => {
 });
 
 describe('the files of a NATS server', () => {
-  it('that does not lead and has flipped bits: nobody is held up, and a member without files gets everything right', async () => {
-    const repository = repositories[0] as string;
-    const partition = cluster.partitionOf(repository);
-    const leader = await cluster.logLeaderOf(repository, nats);
-    const server = nats.servers.find(({ name }) => name !== leader) as NatsServer;
-    const load = new WriteLoad(cluster, [repository], 'nats-damage').start();
-    await load.progress(10 * WRITES);
-    await server.stop();
-    const blocks = join(server.store, 'jetstream/GROVE/streams', new Subjects().logStream(partition), 'msgs');
+  /** Flips bits in the middle of each block of a log, or cuts the last third of it off. */
+  function damage(server: NatsServer, repository: string, kind: 'flipped' | 'cut'): void {
+    const stream = new Subjects().logStream(cluster.partitionOf(repository));
+    const blocks = join(server.store, 'jetstream/GROVE/streams', stream, 'msgs');
     const names = readdirSync(blocks).filter((name) => name.endsWith('.blk'));
-    let flipped = 0;
+    let damaged = 0;
     for (const name of names) {
       const bytes = readFileSync(join(blocks, name));
-      for (let at = Math.floor(bytes.length / 3); at < (bytes.length * 2) / 3; at += 4096) {
-        bytes[at] = (bytes[at] as number) ^ 0x10;
-        flipped += 1;
-      }
-      writeFileSync(join(blocks, name), bytes);
+      const [from, to] = [Math.floor(bytes.length / 3), Math.floor((bytes.length * 2) / 3)];
+      if (kind === 'cut') damaged += bytes.length - to;
+      else
+        for (let at = from; at < to; at += 4096) {
+          bytes[at] = (bytes[at] as number) ^ 0x10;
+          damaged += 1;
+        }
+      writeFileSync(join(blocks, name), kind === 'cut' ? bytes.subarray(0, to) : bytes);
     }
-    expect(flipped).toBeGreaterThan(0);
-    await load.progress(WRITES);
-    server.start();
-    await nats.ready();
-    await load.progress(WRITES);
+    expect(damaged).toBeGreaterThan(0);
+  }
+
+  /** A server that does not lead the log of a repository. */
+  async function follower(repository: string): Promise<NatsServer> {
+    const leader = await cluster.logLeaderOf(repository, nats);
+    return nats.servers.find(({ name }) => name !== leader) as NatsServer;
+  }
+
+  /** A member that does not own a repository, begun anew without files. */
+  async function beginAnew(repository: string): Promise<ClusterMember> {
     const owner = await cluster.ownerOf(repository);
     const fresh = cluster.members.find((member) => member !== owner) as ClusterMember;
     expect(await fresh.drain()).toBe(0);
     rmSync(join(cluster.dataDirOf(fresh), 'partitions'), { recursive: true });
     await fresh.start();
+    return fresh;
+  }
+
+  it('that comes to lead, with blocks that lost their end and others with flipped bits: nothing wrong is served', async () => {
+    const [cut, flipped] = repositories as [string, string];
+    const server = await follower(cut);
+    const load = new WriteLoad(cluster, [cut, flipped], 'leads').start();
+    await load.progress(10 * WRITES);
+    await server.stop();
+    damage(server, cut, 'cut');
+    damage(server, flipped, 'flipped');
+    await load.progress(WRITES);
+    server.start();
+    await nats.ready();
+    for (const repository of [cut, flipped]) await leadLog(nats, cluster.partitionOf(repository), server);
+    await load.progress(WRITES);
+    await beginAnew(cut);
     await load.progress(WRITES);
     const report = await load.stop();
-    tellReport('damaged files of a NATS server', report);
+    tellReport('damaged blocks of the NATS server that leads', report);
+    expect(await load.check()).toEqual([]);
+  });
+});
+
+describe('NATS servers that come and go', () => {
+  it('while there are writes: nothing is lost', async () => {
+    const repository = repositories[0] as string;
+    const load = new WriteLoad(cluster, repositories, 'peers').start();
+    await load.progress(WRITES);
+    await nats.add();
+    await load.progress(WRITES);
+    const gone = nats.server(await cluster.logLeaderOf(repository, nats));
+    await nats.remove(gone);
+    await load.progress(WRITES);
+    await nats.ready();
+    await load.progress(WRITES);
+    const report = await load.stop();
+    tellReport('a NATS server added and one removed', report);
     expect(await load.check()).toEqual([]);
   });
 });

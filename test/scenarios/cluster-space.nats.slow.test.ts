@@ -32,6 +32,9 @@ const PATIENCE_MS = 30_000;
 /** How long a NATS server stays full at most, in milliseconds. */
 const FULL_MS = 12_000;
 
+/** How long two are, in milliseconds: after some writes nothing more is taken. */
+const TWO_FULL_MS = 5_000;
+
 type Json = TestResponse['json'];
 
 let volumes: SmallVolume[] = [];
@@ -127,6 +130,32 @@ describe('a volume that fills up', () => {
     tellReport('a full disk of the NATS server that leads a log', report);
     expect(await load.check()).toEqual([]);
   });
+});
+
+describe('the volumes of two of three NATS servers', () => {
+  it('full at the same time: nothing acknowledged is lost, and all is written again when there is room', async () => {
+    const load = new WriteLoad(cluster, repositories, 'two-disks').start();
+    await load.progress(WRITES);
+    const full = nats.servers.slice(0, 2);
+    const theirs = full.map((server) => someVolume(nats.servers.indexOf(server) + 1));
+    for (const volume of theirs) volume.fill(100);
+    // Servers of 2.9 acknowledge from memory for a while before they notice, or never do.
+    await Promise.race([
+      load.progress(8 * WRITES),
+      new Promise((resolve) => setTimeout(resolve, TWO_FULL_MS)),
+    ]);
+    for (const volume of theirs) {
+      expect(volume.usedPercent).toBeGreaterThan(99.9);
+      volume.free();
+    }
+    // Whoever noticed has JetStream switched off until it is started again, and may never end when it is asked to.
+    for (const server of full) await server.restart();
+    await nats.ready();
+    await load.progress(WRITES);
+    const report = await load.stop();
+    tellReport('full disks of two NATS servers', report);
+    expect(await load.check()).toEqual([]);
+  }, 90_000);
 });
 
 describe('a log that fills up', () => {

@@ -151,11 +151,12 @@ describe('npm run cluster', () => {
       .map(({ text }) => text)
       .join('\n')
       .replaceAll('http://127.0.0.1:8080', `http://127.0.0.1:${port}`)
-      .replaceAll('http://127.0.0.1:8081', `http://127.0.0.1:${port + 1}`);
+      .replaceAll('http://127.0.0.1:8081', `http://127.0.0.1:${port + 1}`)
+      .replaceAll("GROVE_PASSWORD='…'", `GROVE_PASSWORD='${password}'`);
     const run = spawnSync('bash', ['-eu', '-o', 'pipefail', '-c', script], {
       cwd: projectRoot,
       encoding: 'utf8',
-      env: { ...environment(), GROVE_PASSWORD: password },
+      env: environment(),
       timeout: 60_000,
     });
     expect([run.status, run.stderr]).toEqual([0, '']);

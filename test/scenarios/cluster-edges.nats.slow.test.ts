@@ -32,31 +32,36 @@ async function tokenOf(server: TestServer): Promise<string> {
   return expectStatus(answer, 200).json.token as string;
 }
 
+/** How often a member is started whose first moments are to be seen: a machine may be too quick, or too slow, for once. */
+const STARTS_MAX = 8;
+
 it('a cluster that starts for the first time refuses with 503 what it cannot answer yet, the right password too', async () => {
-  const port = await freePorts([0]);
-  const starting = startOne('first', 'a', port);
-  const client = new HttpClient(port);
-  const ask = (method: string, path: string, body?: object): Promise<TestResponse | undefined> =>
-    client.request(method, path, body === undefined ? {} : { body }).catch(() => undefined);
   const waits: (string | undefined)[] = [];
-  const statuses: number[] = [];
-  // It listens before it is ready: the others have to know where.
-  while (statuses.at(-1) !== 200) {
-    const ready = await ask('GET', '/ready');
-    if (ready?.status === 503) waits.push(ready.headers['retry-after']);
-    const answers = await Promise.all([1, 2].map(() => ask('POST', '/api/svc/sys/default/auth', login)));
-    for (const answer of answers) {
-      if (answer === undefined) continue;
-      statuses.push(answer.status);
-      if (answer.status === 503) expect(answer.headers['retry-after']).toBe('1');
+  for (let start = 0; waits.length === 0; start += 1) {
+    expect(start).toBeLessThan(STARTS_MAX);
+    const port = await freePorts([0]);
+    const starting = startOne(`first-${start}`, 'a', port);
+    const client = new HttpClient(port);
+    const ask = (method: string, path: string, body?: object): Promise<TestResponse | undefined> =>
+      client.request(method, path, body === undefined ? {} : { body }).catch(() => undefined);
+    const statuses: number[] = [];
+    // It listens before it is ready: the others have to know where.
+    while (statuses.at(-1) !== 200) {
+      const ready = await ask('GET', '/ready');
+      if (ready?.status === 503) waits.push(ready.headers['retry-after']);
+      const answers = await Promise.all([1, 2].map(() => ask('POST', '/api/svc/sys/default/auth', login)));
+      for (const answer of answers) {
+        if (answer === undefined) continue;
+        statuses.push(answer.status);
+        if (answer.status === 503) expect(answer.headers['retry-after']).toBe('1');
+      }
+      await new Promise<void>((resolve) => systemClock.after(1, resolve));
     }
-    await new Promise<void>((resolve) => systemClock.after(1, resolve));
+    expect(statuses.filter((status) => status !== 200 && status !== 503)).toEqual([]);
+    client.close();
+    await (await starting).close();
   }
-  expect(statuses.filter((status) => status !== 200 && status !== 503)).toEqual([]);
-  expect(waits.length).toBeGreaterThan(0);
   expect(new Set(waits)).toEqual(new Set(['1']));
-  client.close();
-  await (await starting).close();
 });
 
 it('a member that joins answers from its first connection on as the others do: it waits until it knows whom to ask', async () => {
@@ -64,24 +69,26 @@ it('a member that joins answers from its first connection on as the others do: i
   const token = await tokenOf(one);
   const shop = { repo_id: 'shop' };
   expectStatus(await one.request('POST', '/api/repositories', { token, body: shop }), 201);
-  const port = await freePorts([0]);
-  const joining = startOne('joined', 'b', port);
-  const client = new HttpClient(port);
-  const locks = new LocksClient({ port, request: (...given) => client.request(...given) }, token, 'shop');
-  let isReady = false;
   let early = 0;
-  for (let count = 0; !isReady; count += 1) {
-    const read = await client.request('GET', '/api/repositories/shop', { token }).catch(() => undefined);
-    if (read === undefined) continue;
-    expectStatus(read, 200);
-    expectStatus(await locks.acquire(`early-${count}`), 200);
-    expect((await client.request('GET', '/api/repositories/shed', { token })).status).toBe(404);
-    isReady = (await client.request('GET', '/ready')).status === 200;
-    if (!isReady) early += 1;
+  for (let start = 0; early === 0; start += 1) {
+    expect(start).toBeLessThan(STARTS_MAX);
+    const port = await freePorts([0]);
+    const joining = startOne('joined', `b${start}`, port);
+    const client = new HttpClient(port);
+    const locks = new LocksClient({ port, request: (...given) => client.request(...given) }, token, 'shop');
+    let isReady = false;
+    for (let count = 0; !isReady; count += 1) {
+      const read = await client.request('GET', '/api/repositories/shop', { token }).catch(() => undefined);
+      if (read === undefined) continue;
+      expectStatus(read, 200);
+      expectStatus(await locks.acquire(`early-${start}-${count}`), 200);
+      expect((await client.request('GET', '/api/repositories/shed', { token })).status).toBe(404);
+      isReady = (await client.request('GET', '/ready')).status === 200;
+      if (!isReady) early += 1;
+    }
+    client.close();
+    await (await joining).close();
   }
-  expect(early).toBeGreaterThan(0);
-  client.close();
-  await (await joining).close();
   await one.close();
 });
 

@@ -150,12 +150,14 @@ export async function ensureStream(
   const untilMs = startedMs + CREATE_MS_MAX;
   for (;;) {
     try {
-      const problems = differences(wanted, await findOrMake(manager, wanted));
+      const problems = differences(wanted, await findOrMake(manager, wanted, makerOf(connection)));
       if (problems.length > 0) throw new OptionError(problems);
       return;
     } catch (error) {
       if (error instanceof OptionError) throw error;
-      const mayBeMade = isTaken(error) && clock.monotonicMs() < startedMs + RACE_MS_MAX;
+      // That another one makes it is told before it can be found.
+      const isBeingMade = error instanceof JetStreamApiError && error.code === NAME_IN_USE;
+      const mayBeMade = isBeingMade || (isTaken(error) && clock.monotonicMs() < startedMs + RACE_MS_MAX);
       const isLasting = error instanceof JetStreamApiError && !isPassing(error) && !mayBeMade;
       if (isLasting || clock.monotonicMs() >= untilMs)
         throw new OptionError([
@@ -166,12 +168,26 @@ export async function ensureStream(
   }
 }
 
-async function findOrMake(manager: JetStreamManager, wanted: StreamConfig): Promise<StreamConfig> {
+/** Tells a connection from every other one there ever was. */
+function makerOf({ info }: NatsConnection): string {
+  return `made by ${info?.server_id}/${info?.client_id}`;
+}
+
+/**
+ * @param maker stands in the description. Of several equal requests at once servers grant each, and remember different
+ *   ones as the moment the stream was made: which is told changes when a server is started again, and that moment is
+ *   what a log is known by. Of requests that differ one is granted.
+ */
+async function findOrMake(
+  manager: JetStreamManager,
+  wanted: StreamConfig,
+  maker: string,
+): Promise<StreamConfig> {
   try {
     return (await manager.streams.info(wanted.name)).config;
   } catch (error) {
     if (!(error instanceof JetStreamApiError) || error.code !== JetStreamApiCodes.StreamNotFound) throw error;
-    return (await manager.streams.add(wanted)).config;
+    return (await manager.streams.add({ ...wanted, description: maker })).config;
   }
 }
 

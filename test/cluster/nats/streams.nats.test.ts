@@ -59,6 +59,33 @@ describe('the stream of a partition', () => {
     await expect(manager.streams.deleteMessage(config.name, 1)).rejects.toThrow();
   });
 
+  it('is asked for by each member in its own words, so that servers grant one of several requests', async () => {
+    const other = await connectToNats({ urls: cluster().urls, name: 'm2', clock: systemClock });
+    try {
+      const manager = await jetstreamManager(connection);
+      const describedBy = async (by: NatsConnection): Promise<string | undefined> => {
+        partition += 1;
+        await ensureCommitStream(by, subjects, partition, settings, systemClock);
+        return (await manager.streams.info(subjects.logStream(partition))).config.description;
+      };
+      const described = [
+        await describedBy(connection),
+        await describedBy(connection),
+        await describedBy(other),
+      ];
+      expect(described[0]).toMatch(/^made by \w+\/\d+$/);
+      expect(described[1]).toBe(described[0]);
+      expect(described[2]).not.toBe(described[0]);
+      partition += 1;
+      const race = [connection, other, connection].map((by) =>
+        ensureCommitStream(by, subjects, partition, settings, systemClock),
+      );
+      await Promise.all(race);
+    } finally {
+      await other.close();
+    }
+  });
+
   it('is found by the next member, and may have become larger', async () => {
     partition += 1;
     await Promise.all([ensure(), ensure(), ensure()]);

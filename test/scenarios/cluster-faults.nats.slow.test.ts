@@ -183,6 +183,25 @@ describe('a follower that is slow', () => {
   });
 });
 
+describe('NATS servers that come and go', () => {
+  it('while there are writes: nothing is lost', async () => {
+    const repository = repositories[0] as string;
+    const load = new WriteLoad(cluster, repositories, 'peers').start();
+    await load.progress(WRITES);
+    await nats.add();
+    await load.progress(WRITES);
+    const gone = nats.server(await cluster.logLeaderOf(repository, nats));
+    await nats.remove(gone);
+    await load.progress(WRITES);
+    await nats.ready();
+    await load.progress(WRITES);
+    const report = await load.stop();
+    tellReport('a NATS server added and one removed', report);
+    expect(await load.check()).toEqual([]);
+  });
+});
+
+// Last: a partition may be in quarantine on a member then.
 describe('the files of a NATS server', () => {
   /** Flips bits in the middle of each block of a log, or cuts the last third of it off. */
   function damage(server: NatsServer, repository: string, kind: 'flipped' | 'cut'): void {
@@ -210,16 +229,6 @@ describe('the files of a NATS server', () => {
     return nats.servers.find(({ name }) => name !== leader) as NatsServer;
   }
 
-  /** A member that does not own a repository, begun anew without files. */
-  async function beginAnew(repository: string): Promise<ClusterMember> {
-    const owner = await cluster.ownerOf(repository);
-    const fresh = cluster.members.find((member) => member !== owner) as ClusterMember;
-    expect(await fresh.drain()).toBe(0);
-    rmSync(join(cluster.dataDirOf(fresh), 'partitions'), { recursive: true });
-    await fresh.start();
-    return fresh;
-  }
-
   it('that comes to lead, with blocks that lost their end and others with flipped bits: nothing wrong is served', async () => {
     const [cut, flipped] = repositories as [string, string];
     const server = await follower(cut);
@@ -233,28 +242,15 @@ describe('the files of a NATS server', () => {
     await nats.ready();
     for (const repository of [cut, flipped]) await leadLog(nats, cluster.partitionOf(repository), server);
     await load.progress(WRITES);
-    await beginAnew(cut);
+    const owner = await cluster.ownerOf(cut);
+    const fresh = cluster.members.find((member) => member !== owner) as ClusterMember;
+    expect(await fresh.drain()).toBe(0);
+    rmSync(join(cluster.dataDirOf(fresh), 'partitions'), { recursive: true });
+    // Servers of 2.9 may restore what was damaged, or lead without it. Then whoever needs it stops, and says so.
+    await fresh.start((log) => /record \d+: it is missing in the stream/.test(log));
     await load.progress(WRITES);
     const report = await load.stop();
     tellReport('damaged blocks of the NATS server that leads', report);
-    expect(await load.check()).toEqual([]);
-  });
-});
-
-describe('NATS servers that come and go', () => {
-  it('while there are writes: nothing is lost', async () => {
-    const repository = repositories[0] as string;
-    const load = new WriteLoad(cluster, repositories, 'peers').start();
-    await load.progress(WRITES);
-    await nats.add();
-    await load.progress(WRITES);
-    const gone = nats.server(await cluster.logLeaderOf(repository, nats));
-    await nats.remove(gone);
-    await load.progress(WRITES);
-    await nats.ready();
-    await load.progress(WRITES);
-    const report = await load.stop();
-    tellReport('a NATS server added and one removed', report);
     expect(await load.check()).toEqual([]);
   });
 });

@@ -42,3 +42,34 @@ export async function leadLog(nats: NatsCluster, partition: number, server: Nats
     await connection.close();
   }
 }
+
+/** Time within which new replicas have to be up to date, in milliseconds. */
+const CURRENT_MS_MAX = 40_000;
+
+/** Waits until every stream has three replicas that are up to date. @throws {Error} naming those that have not */
+export async function allReplicated(nats: NatsCluster): Promise<void> {
+  const connection = await connectToNats({ urls: nats.urls, name: 'test', clock: systemClock });
+  const untilMs = performance.now() + CURRENT_MS_MAX;
+  try {
+    const manager = await jetstreamManager(connection, { checkAPI: false });
+    for (;;) {
+      const found = await manager.streams
+        .list()
+        .next()
+        .catch(() => undefined);
+      const lacking = found?.filter(({ cluster }) => {
+        const { leader, replicas = [] } = (cluster ?? {}) as Replicas;
+        const isCurrent = replicas.every(({ current, offline }) => current && offline !== true);
+        return leader === undefined || replicas.length !== 2 || !isCurrent;
+      });
+      if (lacking?.length === 0) return;
+      if (performance.now() > untilMs) {
+        const told = lacking?.map(({ cluster, config }) => `${config.name} ${JSON.stringify(cluster)}`);
+        throw new Error(`not replicated: ${told?.join('\n') ?? 'no answer'}`);
+      }
+      await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+    }
+  } finally {
+    await connection.close();
+  }
+}

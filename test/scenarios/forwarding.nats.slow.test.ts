@@ -3,7 +3,7 @@ import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectStatus } from '#test/support/content-client.ts';
 import { checkLockHistory } from '#test/support/lock-history.ts';
-import type { TestResponse } from '#test/support/http-client.ts';
+import { HttpClient, type TestResponse } from '#test/support/http-client.ts';
 import { LockLoad } from '#test/support/lock-load.ts';
 import { LocksClient } from '#test/support/locks-client.ts';
 import { type ClusterMember, MemberCluster, showLogsOfFailures } from '#test/support/member-cluster.ts';
@@ -215,6 +215,25 @@ function openings(member: ClusterMember): { readonly partition: number; readonly
   return member.linesOf('partition: opened') as never;
 }
 
+/**
+ * Makes a node at a member that stands still: over a connection of its own, for one that was idle may be closed when
+ * the member goes on; and again as long as the member says that nothing was done, for it may have to connect first.
+ */
+async function createLate(member: ClusterMember, name: string): Promise<TestResponse> {
+  const client = new HttpClient(member.process.port);
+  const body = { name, node_type: 'svc:Folder', commit: { message: name, actor: 'test' } };
+  const path = `/api/repository/${REPOSITORY}/main/head/load/`;
+  try {
+    for (;;) {
+      const answer = await client.request('POST', path, { token: cluster.token, body });
+      if (answer.status !== 503) return answer;
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  } finally {
+    client.close();
+  }
+}
+
 describe('owners that stand still', () => {
   it('one for 30 s and one, meanwhile, whose event loop is blocked for 15 s: nothing is lost or answered from old state', async () => {
     const { owner } = await ownerAndOther();
@@ -230,7 +249,7 @@ describe('owners that stand still', () => {
     tellReport('SIGSTOP and a blocked event loop at the same time', await load.stop());
     await blocked;
     // It takes these when it goes on, and before it knows that others own what it had.
-    const late = Array.from({ length: REQUESTS }, (_, number) => create(owner, `late-${number}`));
+    const late = Array.from({ length: REQUESTS }, (_, number) => createLate(owner, `late-${number}`));
     await new Promise((resolve) => setTimeout(resolve, Math.max(0, 30_000 - (performance.now() - pausedMs))));
     const after = new WriteLoad(cluster, repositories, 'after').start(2);
     owner.resume();

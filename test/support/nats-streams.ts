@@ -44,7 +44,7 @@ export async function leadLog(nats: NatsCluster, partition: number, server: Nats
 }
 
 /** Time within which new replicas have to be up to date, in milliseconds. */
-const CURRENT_MS_MAX = 40_000;
+const CURRENT_MS_MAX = 120_000;
 
 /** Waits until every stream has three replicas that are up to date. @throws {Error} naming those that have not */
 export async function allReplicated(nats: NatsCluster): Promise<void> {

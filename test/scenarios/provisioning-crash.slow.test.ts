@@ -60,7 +60,8 @@ const points = [
 
 it('a repository is there whole or not at all, wherever its creation is cut [DUR-001, DUR-016]', async () => {
   for (const point of points) {
-    for (const hit of [1, 2, 3, 4]) {
+    // The first pass of the writing points is that of logging in.
+    for (const hit of [2, 3, 4]) {
       const dataDir = prepared();
       const status = await request(dataDir, `${point}:${hit}`, 'POST', '/api/repositories', {
         repo_id: 'cut',

@@ -1,14 +1,14 @@
 import type { CrashPointName } from '#runtime/commit/crash-point.ts';
 import { startServerProcess } from './server-process.ts';
 
-/** Which passes a point is struck at: logging in takes the first ones of the writing points. */
+/** Which passes a point is struck at: logging in takes the first of the writing points. */
 const passes: Partial<Record<CrashPointName, readonly number[]>> = {
-  'before-append': [1, 2, 3],
-  'after-append-sent': [1, 2, 3],
-  'after-durable': [1, 2, 3],
+  'before-append': [2, 3],
+  'after-append-sent': [2, 3],
+  'after-durable': [2, 3],
   'before-apply': [1, 2],
   'mid-apply': [1, 2],
-  'before-reply': [1, 2, 3],
+  'before-reply': [2, 3],
 };
 
 /** Where one write over HTTP may be cut, as `name:hit`. */

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { simulatePower } from '#test/sim/power-simulation.ts';
 
 const FIRST_SEED = 1_000;
-const SEEDS = 400;
+const SEEDS = 250;
 
 describe('members whose servers and machines lose their power, simulated at length', () => {
   it(`lose nothing acknowledged in class replica-disk, under ${SEEDS} seeds`, async () => {

@@ -3,7 +3,7 @@ import { simulateLog } from '#test/sim/log-simulation.ts';
 
 /** Behind those of the fast run. */
 const FIRST_SEED = 301;
-const SEEDS = 1000;
+const SEEDS = 700;
 
 describe('a partition log that several members contend for, simulated at length', () => {
   it(`keeps every promise under ${SEEDS} further seeds`, async () => {

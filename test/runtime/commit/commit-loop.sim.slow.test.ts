@@ -1,12 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { simulate } from '#test/sim/engine-simulation.ts';
 
+// With the fast ones a thousand.
 const FIRST_SEED = 1001;
-const SEEDS = 1000;
+const SEEDS = 700;
 const ACTIONS = 250;
 
 describe('the engine over years of crashes and faults', () => {
-  it('keeps every promise under a thousand longer seeds', async () => {
+  it(`keeps every promise under ${SEEDS} longer seeds`, async () => {
     let done = 0;
     for (let seed = FIRST_SEED; seed < FIRST_SEED + SEEDS; seed += 1)
       done += (await simulate(seed, ACTIONS)).done;

@@ -90,12 +90,8 @@ export class ClusterMember {
     return lines.slice(-LOG_LINES_MAX).join('\n');
   }
 
-  /**
-   * Starts it, again over the same folder; resolves when it says that it is ready to serve.
-   *
-   * @param isEnough whether what it has logged will do as well, where it may never be ready
-   */
-  async start(isEnough: (log: string) => boolean = () => false): Promise<void> {
+  /** Starts it, again over the same folder; resolves when it says that it is ready to serve. */
+  async start(): Promise<void> {
     const server = await this.#start();
     let missing = '';
     try {
@@ -103,7 +99,7 @@ export class ClusterMember {
         async () => {
           const { status, text } = await server.request('GET', '/ready');
           missing = text;
-          return status === 200 || isEnough(server.stdout);
+          return status === 200;
         },
         `${this.id} is ready`,
         () => `${this.log}\n${server.stdout}\n${missing}`,

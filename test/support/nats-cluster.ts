@@ -3,7 +3,6 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createConnection, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { connect } from '@nats-io/transport-node';
 import { afterAll, afterEach, beforeAll } from 'vitest';
 import { requiredProgram } from './required-program.ts';
 
@@ -185,53 +184,12 @@ export class NatsServer {
 
 /** One nats-server, or a cluster of three, with JetStream in folders of its own. */
 export class NatsCluster {
-  readonly #servers: NatsServer[];
+  readonly servers: readonly NatsServer[];
   readonly #folder: string;
-  readonly #options: NatsClusterOptions;
-  readonly #routes: readonly string[];
 
-  /** @param routes of the servers to each other; none for one that is alone */
-  constructor(
-    servers: readonly NatsServer[],
-    folder: string,
-    routes: readonly string[],
-    options: NatsClusterOptions,
-  ) {
-    this.#servers = [...servers];
+  constructor(servers: readonly NatsServer[], folder: string) {
+    this.servers = servers;
     this.#folder = folder;
-    this.#routes = routes;
-    this.#options = options;
-  }
-
-  /** Those that belong to it at present. */
-  get servers(): readonly NatsServer[] {
-    return this.#servers;
-  }
-
-  /** Starts one more server, and waits until it is one of them. @throws {Error} as {@link ready} */
-  async add(): Promise<NatsServer> {
-    const [ports] = await freePorts(1);
-    const name = `n${this.#servers.length + 1}`;
-    const server = serverOf(name, ports as Ports, this.#routes, this.#folder, undefined, this.#options);
-    this.#servers.push(server);
-    server.start();
-    await this.ready();
-    return server;
-  }
-
-  /** Takes a server out of the cluster for good, as an operator does, and stops it. */
-  async remove(server: NatsServer): Promise<void> {
-    const { pass, user } = natsUsers.system;
-    const connection = await connect({ servers: this.urls, user, pass });
-    try {
-      const answer = await connection.request('$JS.API.SERVER.REMOVE', JSON.stringify({ peer: server.name }));
-      const { error } = answer.json<{ readonly error?: { readonly description: string } }>();
-      if (error !== undefined) throw new Error(`${server.name} cannot be removed: ${error.description}`);
-    } finally {
-      await connection.close();
-    }
-    this.#servers.splice(this.#servers.indexOf(server), 1);
-    await server.stop();
   }
 
   /** Addresses of all servers, for a client that may connect to any. */
@@ -318,11 +276,15 @@ export async function startNatsCluster(count: 1 | 3, options: NatsClusterOptions
   const folder = mkdtempSync(join(tmpdir(), 'grove-nats-'));
   const ports = await freePorts(count);
   const routes = ports.map(({ route }) => `nats-route://127.0.0.1:${route}`);
-  const known = count === 1 ? [] : routes;
-  const servers = ports.map((own, index) =>
-    serverOf(`n${index + 1}`, own, known, folder, options.store?.(index), options),
-  );
-  const cluster = new NatsCluster(servers, folder, known, options);
+  const servers = ports.map((own, index) => {
+    const name = `n${index + 1}`;
+    const file = join(folder, `${name}.conf`);
+    const store = options.store?.(index) ?? join(folder, name);
+    mkdirSync(store, { recursive: true });
+    writeFileSync(file, configurationOf(name, own, count === 1 ? [] : routes, store, options));
+    return new NatsServer(name, own, file, store);
+  });
+  const cluster = new NatsCluster(servers, folder);
   for (const server of servers) server.start();
   try {
     await cluster.ready();
@@ -354,22 +316,6 @@ export function sharedNatsCluster(count: 1 | 3, options: NatsClusterOptions = {}
     if (cluster === undefined) throw new Error('the cluster is started before the first test, not earlier');
     return cluster;
   };
-}
-
-/** A server that does not run yet. @param store its folder; default: one beside its configuration */
-function serverOf(
-  name: string,
-  ports: Ports,
-  routes: readonly string[],
-  folder: string,
-  store: string | undefined,
-  options: NatsClusterOptions,
-): NatsServer {
-  const file = join(folder, `${name}.conf`);
-  const own = store ?? join(folder, name);
-  mkdirSync(own, { recursive: true });
-  writeFileSync(file, configurationOf(name, ports, routes, own, options));
-  return new NatsServer(name, ports, file, own);
 }
 
 function configurationOf(

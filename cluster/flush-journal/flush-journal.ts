@@ -1,8 +1,8 @@
 import { assert } from '#runtime/base/assert.ts';
-import { isOutOfSpace } from '#runtime/embedded/journal-errors.ts';
 import type { Clock } from '#runtime/base/clock.ts';
 import type { FileSystem, OpenFile } from '#runtime/base/file-system.ts';
 import type { Random } from '#runtime/base/random.ts';
+import { SpaceAhead } from '#runtime/base/space-ahead.ts';
 import type { FoldState } from '#cluster/replication/log-fold.ts';
 import type { StoredMessage } from '#cluster/replication/log-stream.ts';
 import {
@@ -22,16 +22,8 @@ import { flushJournalDamaged, type ScannedSegment, scanSegment } from './segment
 /** Length of a segment from which on the next one is begun, in bytes. */
 const SEGMENT_BYTES_MAX = 16 * 1024 * 1024;
 
-/**
- * Space taken ahead in a segment, in bytes, as zeros: at first, and twice as much each time up to the most. A flush of
- * a file that grows commits its new length in the journal of the file system, and on ext4 waits for what other files of
- * the disk have in it as well. Measured there on a disk with other writers: 4 KiB take 0.5 to 2.7 ms growing, 0.3 ms
- * over zeros. It begins small, because a member has many partitions of which most are idle.
- */
+/** Space taken ahead in a segment at first, in bytes: a member has many partitions, of which most are idle. */
 const AHEAD_BYTES_FIRST = 32 * 1024;
-const AHEAD_BYTES_MAX = 1024 * 1024;
-
-const zeros = Buffer.alloc(AHEAD_BYTES_MAX);
 
 /** What is written and flushed at once at most, in bytes. */
 const GROUP_BYTES_MAX = 4 * 1024 * 1024;
@@ -135,9 +127,8 @@ export class FlushJournal {
   /** Oldest first. */
   #segments: Segment[] = [];
   #file: OpenFile | undefined;
-  /** Where the zeros end that were taken ahead in the newest segment, and how many are taken next; 0: none. */
-  #aheadEnd = 0;
-  #aheadBytes = AHEAD_BYTES_FIRST;
+  /** Of the open file. */
+  #ahead: SpaceAhead | undefined;
   #salt = 0;
   #queue: Queued[] = [];
   #waiters: Waiter[] = [];
@@ -303,7 +294,8 @@ export class FlushJournal {
         this.#flushed = mark;
         this.#wake();
         this.#options.onFlush?.(mark);
-        await this.#takeAhead();
+        // Behind what was told: nobody waits for it but the next message.
+        await this.#ahead?.takeBehind((this.#segments.at(-1) as Segment).bytes);
         await this.#removeOld();
       }
     } catch (error) {
@@ -370,30 +362,13 @@ export class FlushJournal {
     const header = encodeSegmentFacts({ ...facts, continues, keepers });
     const file = await files.open(`${path}.new`, 'create-synced');
     this.#file = file;
+    this.#ahead = new SpaceAhead(file, this.#segmentBytesMax, AHEAD_BYTES_FIRST);
     await file.write(header, 0, header.length, 0);
     await file.sync();
     await files.rename(`${path}.new`, path);
     await files.syncDirectory(folder);
     const segment = { path, first: message.sequence, bytes: header.length, endedMs: createdMs };
     this.#segments = outdated.length > 0 ? [segment] : [...this.#segments, segment];
-  }
-
-  /** Behind what was told: nobody waits for it but the next message. */
-  async #takeAhead(): Promise<void> {
-    const file = this.#file as OpenFile;
-    const { bytes } = this.#segments.at(-1) as Segment;
-    const length = Math.min(this.#aheadBytes, this.#segmentBytesMax - bytes);
-    if (bytes <= this.#aheadEnd || length <= 0) return;
-    try {
-      await file.write(zeros, 0, length, bytes);
-      this.#aheadEnd = bytes + length;
-      this.#aheadBytes = Math.min(2 * this.#aheadBytes, AHEAD_BYTES_MAX);
-    } catch (error) {
-      if (!isOutOfSpace(error)) throw error;
-      // The last free bytes are worth more to others.
-      this.#aheadBytes = 0;
-      await file.truncate(bytes);
-    }
   }
 
   /** What was taken ahead is cut off, as far as the file still lets us: it says nothing to whoever reads it. */
@@ -406,8 +381,6 @@ export class FlushJournal {
     } finally {
       await file.close();
     }
-    this.#aheadEnd = 0;
-    this.#aheadBytes ||= AHEAD_BYTES_FIRST;
   }
 
   async #removeOld(): Promise<void> {

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import type { ActorCopies } from '#runtime/actor/actor-copies.ts';
 import type { ActorId } from '#runtime/actor/ports.ts';
 import type { Clock } from '#runtime/base/clock.ts';
-import type { FileSystem } from '#runtime/base/file-system.ts';
+import { type FileSystem, isOutOfSpace } from '#runtime/base/file-system.ts';
 import { crashPoint } from '#runtime/commit/crash-point.ts';
 import { formatRevision } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
@@ -155,7 +155,7 @@ function requireWanted(signal: AbortSignal): void {
 function storageError(cause: unknown, what: string): unknown {
   const { code, message } = cause as NodeJS.ErrnoException;
   if (cause instanceof ServiceError || code === undefined) return cause;
-  const isFull = code === 'ENOSPC' || code === 'EDQUOT';
+  const isFull = isOutOfSpace(cause);
   const text = isFull ? `the disk is full: ${what}` : `${what}: ${message}`;
   return new ServiceError(isFull ? 'STORAGE_FULL' : 'CONFLICT', text, { cause });
 }

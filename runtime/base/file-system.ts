@@ -65,6 +65,12 @@ export interface FileSystem {
   statfs(path: string): Promise<VolumeSpace>;
 }
 
+/** Whether a file operation failed for want of space: then nothing is broken. */
+export function isOutOfSpace(error: unknown): boolean {
+  const code = (error as NodeJS.ErrnoException | null)?.code;
+  return code === 'ENOSPC' || code === 'EDQUOT';
+}
+
 const { O_CREAT, O_DSYNC, O_RDWR, O_TRUNC } = fs.constants;
 
 /**

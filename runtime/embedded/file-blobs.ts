@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import type { Clock } from '#runtime/base/clock.ts';
-import type { FileFacts, FileSystem, OpenFile } from '#runtime/base/file-system.ts';
+import { type FileFacts, type FileSystem, isOutOfSpace, type OpenFile } from '#runtime/base/file-system.ts';
 import { type Random, uuidV7 } from '#runtime/base/random.ts';
 import {
   BLOB_HASH,
@@ -222,7 +222,5 @@ function isMissing(error: unknown): boolean {
 }
 
 function spaceError(error: unknown): unknown {
-  const { code } = error as NodeJS.ErrnoException;
-  const isFull = code === 'ENOSPC' || code === 'EDQUOT';
-  return isFull ? new ServiceError('STORAGE_FULL', undefined, { cause: error }) : error;
+  return isOutOfSpace(error) ? new ServiceError('STORAGE_FULL', undefined, { cause: error }) : error;
 }

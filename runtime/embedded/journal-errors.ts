@@ -27,12 +27,6 @@ export function journalCorrupted(damage: JournalDamage, cause?: unknown): Servic
   );
 }
 
-/** Whether a file operation failed for want of space: then nothing is broken. */
-export function isOutOfSpace(error: unknown): boolean {
-  const code = (error as NodeJS.ErrnoException | null)?.code;
-  return code === 'ENOSPC' || code === 'EDQUOT';
-}
-
 /** @returns `STORAGE_FULL` */
 export function journalFull(cause: unknown): ServiceError {
   return new ServiceError('STORAGE_FULL', undefined, { cause });

@@ -5,7 +5,7 @@ import type { NatsConnection } from '@nats-io/transport-node';
 import { queueDefaults } from '#actors/jobs/actor-queue.ts';
 import { ActorHost } from '#runtime/actor/actor-host.ts';
 import { ActorStore } from '#runtime/actor/actor-store.ts';
-import type { ActorLifecycle } from '#runtime/actor/ports.ts';
+import type { ActorLifecycle, NearbyReads } from '#runtime/actor/ports.ts';
 import { ReplicaReads } from '#runtime/actor/replica-reads.ts';
 import { sleep } from '#runtime/base/clock.ts';
 import { OptionError } from '#runtime/config/option.ts';
@@ -166,6 +166,7 @@ class ClusterEngine implements MemberEngine {
   readonly #logWatch: LogWatch;
   readonly #snapshots: PartitionSnapshots;
   readonly router: ClusterRouter;
+  readonly nearby: NearbyReads;
   readonly bus: NatsBus;
   readonly tickets: NatsTickets;
   readonly logins: NatsLogins;
@@ -226,6 +227,7 @@ class ClusterEngine implements MemberEngine {
       clock,
       random,
     });
+    this.nearby = this.router;
     this.bus = new NatsBus({
       connection,
       subjects,

@@ -4,7 +4,7 @@ import type { LoginNews } from '#runtime/access/login-throttle.ts';
 import type { ActorKind } from '#runtime/commit/behaviour.ts';
 import type { HostObserver } from '#runtime/actor/actor-host.ts';
 import type { ActorCopies } from '#runtime/actor/actor-copies.ts';
-import type { ActorId, ActorLifecycle, Router } from '#runtime/actor/ports.ts';
+import type { ActorId, ActorLifecycle, NearbyReads, Router } from '#runtime/actor/ports.ts';
 import type { Clock } from '#runtime/base/clock.ts';
 import type { FileSystem } from '#runtime/base/file-system.ts';
 import type { Random } from '#runtime/base/random.ts';
@@ -47,6 +47,8 @@ export interface MemberEngine {
   readonly durability: string;
   readonly router: Router;
   readonly lifecycle: ActorLifecycle;
+  /** What this member has of actors of others; undefined where there are no others. */
+  readonly nearby?: NearbyReads;
   /** Copies actors for backups; undefined where they live on several members, whose owners are asked then. */
   readonly copies?: ActorCopies;
   /** Tells what is committed. Removing actors through {@link MemberEngine.lifecycle} ends what is told of them. */

@@ -173,7 +173,7 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
   const tokens = new AdminTokens(secrets.jwtSecret.reveal(), clock, random);
   const routes = memberRoutes({
     router,
-    directory: new RepositoryDirectory(router, upgrades),
+    directory: new RepositoryDirectory(router, upgrades, engine.nearby),
     clock,
     provisioning,
     branches: new MemberBranches(router, lifecycle, random, background),

@@ -1,5 +1,12 @@
 import type { ActorHost } from '#runtime/actor/actor-host.ts';
-import type { ActorId, ActorLifecycle, Delivery, ReplicaSource, Router } from '#runtime/actor/ports.ts';
+import type {
+  ActorId,
+  ActorLifecycle,
+  Delivery,
+  NearbyReads,
+  ReplicaSource,
+  Router,
+} from '#runtime/actor/ports.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
 import { backoffMs } from '#runtime/base/backoff.ts';
 import { type Clock, sleep } from '#runtime/base/clock.ts';
@@ -67,7 +74,7 @@ type Here = (local: LocalPartition, repeated: CallId | undefined) => unknown;
  * @see Reliability: G4, G5, R7, R11
  * @see docs/decisions/0019-ownership-and-calls.md, for what cannot be repeated
  */
-export class ClusterRouter implements Router, ActorLifecycle {
+export class ClusterRouter implements Router, ActorLifecycle, NearbyReads {
   readonly #options: ClusterRouterOptions;
   readonly #reads: ConsistentReads;
   readonly #ids: CallIds;
@@ -122,6 +129,10 @@ export class ClusterRouter implements Router, ActorLifecycle {
       }
     }
     return this.#askAgain(actor, query, caller);
+  }
+
+  atHand(actor: ActorId, query: unknown, caller: Caller): unknown {
+    return this.#reads.atHand(partitionOf(actor, this.#options.partitions), actor, query, caller);
   }
 
   async exists(actor: ActorId): Promise<boolean> {

@@ -92,6 +92,20 @@ export class ConsistentReads {
     });
   }
 
+  /** What this member has and can tell within this turn; undefined where that is nothing. Throws nothing. */
+  atHand(partition: number, actor: ActorId, query: unknown, caller: Caller): unknown {
+    const replica = this.#options.replica(partition);
+    if (replica === undefined || replica === 'changing') return undefined;
+    try {
+      const answer = replica.query(actor, query, caller);
+      if (!(answer instanceof Promise)) return answer;
+      answer.catch(() => {});
+    } catch {
+      // Whoever asks goes on to the owner, who has the answer or the error.
+    }
+    return undefined;
+  }
+
   #attempt(partition: number, actor: ActorId, query: unknown, caller: Caller): Attempt {
     const replica = this.#options.replica(partition);
     if (replica === undefined) return 'never';

@@ -2,12 +2,12 @@ import type { BranchEntry, TagEntry } from '#actors/repository/messages.ts';
 import type { RepositoryEntry } from '#actors/tenant/messages.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
-import type { ActorId, Router } from '#runtime/actor/ports.ts';
+import type { ActorId, NearbyReads, Router } from '#runtime/actor/ports.ts';
 import type { ReadConsistency } from '#runtime/commit/behaviour.ts';
 import { parseRevision, type Revision } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { BranchUse, BuiltInUpgrades } from './ports.ts';
-import { afterwards, type Soon } from './soon.ts';
+import { afterwards, recovering, type Soon } from './soon.ts';
 
 /** A repository that was looked up by name. */
 export interface FoundRepository {
@@ -37,12 +37,19 @@ export interface FoundBranch {
  * Finds the actors behind the names in an address. Names are looked up in the actors that own them, at every
  * request: they keep them decoded in memory, and what was deleted is gone at once.
  *
+ * In a cluster the registry of the tenant, which is part of every address, is looked at where this member has it: its
+ * owner would have to answer for every request of the tenant. What it says is a guess that the owner of the repository
+ * confirms, because ids of actors are never used again; where that has no such actor, the registry's owner is asked.
+ *
  * A repository or branch that is used for the first time after an upgrade of the server receives the built-ins
  * of the new version before it is handed out, unless it is read as this member has it (`local`).
+ *
+ * @see docs/decisions/0029-names-of-repositories-are-guessed.md
  */
 export class RepositoryDirectory {
   readonly #router: Router;
   readonly #upgrades: BuiltInUpgrades;
+  readonly #nearby: NearbyReads | undefined;
   /** The actors hand out the same entry object until something changes, so it stands for what was made of it. */
   readonly #repositories = new WeakMap<RepositoryEntry, FoundRepository>();
   readonly #branches = new WeakMap<BranchEntry | TagEntry, FoundBranch>();
@@ -50,9 +57,11 @@ export class RepositoryDirectory {
   /** The tenant that was asked for last; most requests are of one. */
   #lastTenant = { name: '', actor: '' as ActorId };
 
-  constructor(router: Router, upgrades: BuiltInUpgrades) {
+  /** @param nearby what this process has of the registries of tenants, where others may own them */
+  constructor(router: Router, upgrades: BuiltInUpgrades, nearby?: NearbyReads) {
     this.#router = router;
     this.#upgrades = upgrades;
+    this.#nearby = nearby;
   }
 
   /** @throws {ServiceError} `REPOSITORY_NOT_FOUND`, also for an unknown tenant */
@@ -83,7 +92,7 @@ export class RepositoryDirectory {
     use: BranchUse,
     consistency?: ReadConsistency,
   ): Soon<FoundBranch> {
-    return afterwards(this.repository(tenant, repositoryName, consistency), (repository) =>
+    return this.#inRepository(tenant, repositoryName, consistency, (repository) =>
       this.branchOf(repository, name, use, consistency),
     );
   }
@@ -116,10 +125,41 @@ export class RepositoryDirectory {
     name: string,
     consistency?: ReadConsistency,
   ): Soon<FoundBranch> {
-    const repository = this.repository(tenant, repositoryName, consistency);
-    return repository instanceof Promise
-      ? repository.then((found) => this.#besideContentOf(found, name, consistency))
-      : this.#besideContentOf(repository, name, consistency);
+    return this.#inRepository(tenant, repositoryName, consistency, (repository) =>
+      this.#besideContentOf(repository, name, consistency),
+    );
+  }
+
+  /**
+   * Looks something up in a repository, in the one this member knows by that name if that is enough.
+   *
+   * @param lookUp throws `BRANCH_NOT_FOUND` also where there is no such repository any more
+   */
+  #inRepository<Found>(
+    tenant: string,
+    name: string,
+    consistency: ReadConsistency | undefined,
+    lookUp: (repository: FoundRepository) => Soon<Found>,
+  ): Soon<Found> {
+    const guess = consistency === undefined ? this.#guess(tenant, name) : undefined;
+    if (guess === undefined) return afterwards(this.repository(tenant, name, consistency), lookUp);
+    return recovering(
+      () => lookUp(guess),
+      (error) => {
+        if (!(error instanceof ServiceError) || error.code !== 'BRANCH_NOT_FOUND') throw error;
+        return afterwards(this.repository(tenant, name), (known) => {
+          if (known.actor === guess.actor) throw error;
+          return lookUp(known);
+        });
+      },
+    );
+  }
+
+  /** The repository this member knows by a name; it may be gone, or another one by now. */
+  #guess(tenant: string, name: string): FoundRepository | undefined {
+    const query = { type: 'FindRepository', repositoryId: name };
+    const entry = this.#nearby?.atHand(this.#tenantActor(tenant), query, this.#engine);
+    return entry === undefined ? undefined : this.#foundRepository(tenant, entry as RepositoryEntry);
   }
 
   #besideContentOf(

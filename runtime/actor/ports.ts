@@ -28,6 +28,16 @@ export interface Router {
   query(actor: ActorId, query: unknown, caller: Caller): unknown;
 }
 
+/** What a process knows of actors without asking anybody, wherever their owner is. */
+export interface NearbyReads {
+  /**
+   * An answer within this turn, which may be of an earlier state. It throws nothing.
+   *
+   * @returns undefined where this process has nothing to say, or would have to wait
+   */
+  atHand(actor: ActorId, query: unknown, caller: Caller): unknown;
+}
+
 /** What answers queries from actors as this process has them, without asking whether that is the newest state. */
 export interface ReplicaSource {
   /**

@@ -49,6 +49,15 @@ export function callerAs(principal: Principal): Caller {
   return { principal, policy: policyFor(principal, 'default') };
 }
 
+/** The kinds of the product. */
+export const productKinds: readonly ActorKind[] = [
+  tenantActor,
+  repositoryActor,
+  branchActor({ commitNodesMax: defaultLimits.commitNodesMax }),
+  locksActor,
+  jobsActor(jobsLimits(defaultLimits)),
+];
+
 /** A real journal and a real host with the kinds of the product, in a folder of their own. */
 export class HostFixture {
   readonly folder = mkdtempSync(join(tmpdir(), 'grove-test-'));
@@ -71,13 +80,7 @@ export class HostFixture {
    * @param logOver what the actors append to, made of the journal; default: the journal itself
    */
   static async open(
-    kinds: readonly ActorKind[] = [
-      tenantActor,
-      repositoryActor,
-      branchActor({ commitNodesMax: defaultLimits.commitNodesMax }),
-      locksActor,
-      jobsActor(jobsLimits(defaultLimits)),
-    ],
+    kinds: readonly ActorKind[] = productKinds,
     logOver: (journal: Log) => Log = (journal) => journal,
     clock: Clock = systemClock,
   ): Promise<HostFixture> {

@@ -13,6 +13,8 @@ const shared = {
   maxWorkers: Math.max(2, availableParallelism() - 1),
   testTimeout: 30_000,
   hookTimeout: 60_000,
+  // A process for each file costs a quarter of the processor's time: they load the same code. Crash loops keep theirs.
+  isolate: false,
   // CommonJS packages are imported as Node does it, or a test would run other code than the product.
   deps: { interopDefault: false },
 } as const;
@@ -33,6 +35,7 @@ export default defineConfig({
           ...shared,
           name: 'slow',
           include: ['test/**/*.slow.test.ts'],
+          isolate: true,
           testTimeout: 300_000,
           hookTimeout: 120_000,
         },

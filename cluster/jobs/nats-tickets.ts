@@ -18,6 +18,7 @@ import type { JobScope } from '#runtime/jobs/ports.ts';
 import type { JobTicket, JobTickets } from '#runtime/jobs/tickets.ts';
 import { ensureStream } from '#cluster/nats/streams.ts';
 import type { Subjects } from '#cluster/nats/subjects.ts';
+import { ensureTicketConsumer } from './ticket-consumer.ts';
 import { decodeTicket, encodeTicket } from './ticket-format.ts';
 
 /** How the tickets of a cluster are kept. */
@@ -125,9 +126,9 @@ export class NatsTickets implements JobTickets {
    */
   static async open(environment: TicketEnvironment): Promise<NatsTickets> {
     const { clock, connection, settings, subjects } = environment;
-    await ensureStream(connection, ticketStream(subjects, settings), clock);
+    const isMaker = await ensureStream(connection, ticketStream(subjects, settings), clock);
     const manager = await jetstreamManager(connection, { timeout: REQUEST_MS_MAX, checkAPI: false });
-    await manager.consumers.add(subjects.jobStream, {
+    const wanted = {
       durable_name: CONSUMER,
       ack_policy: AckPolicy.Explicit,
       ack_wait: settings.leaseMs * NS_PER_MS,
@@ -136,7 +137,8 @@ export class NatsTickets implements JobTickets {
       max_deliver: -1,
       // Those that wait to be looked at again count as handed out; new ones must not wait behind them.
       max_ack_pending: -1,
-    });
+    };
+    await ensureTicketConsumer(manager, subjects.jobStream, wanted, isMaker, clock);
     return new NatsTickets(environment);
   }
 

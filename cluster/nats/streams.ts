@@ -138,21 +138,24 @@ export async function ensureCommitStream(
 /**
  * Makes a stream, or finds it, and verifies that it is what it has to be.
  *
+ * @returns whether this connection made it; of several that ask at once one did
  * @throws {OptionError} when it has other settings, or cannot be made in time
  */
 export async function ensureStream(
   connection: NatsConnection,
   wanted: StreamConfig,
   clock: Clock,
-): Promise<void> {
+): Promise<boolean> {
   const manager = await jetstreamManager(connection, { timeout: REQUEST_MS_MAX, checkAPI: false });
   const startedMs = clock.monotonicMs();
   const untilMs = startedMs + CREATE_MS_MAX;
   for (;;) {
     try {
-      const problems = differences(wanted, await findOrMake(manager, wanted, makerOf(connection)));
+      const maker = makerOf(connection);
+      const found = await findOrMake(manager, wanted, maker);
+      const problems = differences(wanted, found);
       if (problems.length > 0) throw new OptionError(problems);
-      return;
+      return found.description === maker;
     } catch (error) {
       if (error instanceof OptionError) throw error;
       // That another one makes it is told before it can be found.

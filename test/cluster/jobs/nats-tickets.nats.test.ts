@@ -1,4 +1,5 @@
 import { jetstream, jetstreamManager } from '@nats-io/jetstream';
+import type { NatsConnection } from '@nats-io/transport-node';
 import { afterEach, describe, expect, it } from 'vitest';
 import { encodeTicket } from '#cluster/jobs/ticket-format.ts';
 import { NatsTickets } from '#cluster/jobs/nats-tickets.ts';
@@ -64,6 +65,34 @@ async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
 }
 
 describe('tickets in JetStream', () => {
+  it('have their consumer asked for once, however many members begin at the same time', async () => {
+    made += 1;
+    const subjects = new Subjects(`tickets-${made}`);
+    const connections = await Promise.all(
+      Array.from({ length: 4 }, () =>
+        connectToNats({ urls: nats().urls, name: 'tickets', clock: systemClock }),
+      ),
+    );
+    closers.push(...connections.map((connection) => () => connection.close()));
+    const [observer, ...members] = connections as [NatsConnection, ...NatsConnection[]];
+    const asked: string[] = [];
+    for (const verb of ['CREATE', 'DURABLE.CREATE'])
+      observer.subscribe(`$JS.API.CONSUMER.${verb}.>`, {
+        callback: (_, { subject }) => void (subject.includes(subjects.jobStream) && asked.push(subject)),
+      });
+    await observer.flush();
+    const opened = async (connection: NatsConnection): Promise<void> => {
+      const settings = { replicas: 1, leaseMs: LEASE_MS };
+      const environment = { connection, subjects, settings, clock: systemClock, report: () => {} };
+      const tickets = await NatsTickets.open(environment);
+      closers.push(async () => tickets.close());
+    };
+    await Promise.all(members.map(opened));
+    await opened(observer);
+    await observer.flush();
+    expect(asked).toHaveLength(1);
+  });
+
   it('hands each out once, to whoever waits on any member, and keeps none that is used up', async () => {
     const { left, tickets } = await open(3);
     const waiting = tickets.map((each) => take(each));

@@ -216,14 +216,21 @@ export class MemberCluster {
   readonly members: readonly ClusterMember[];
   readonly #folder: string;
   readonly #dataDirs: readonly string[];
+  readonly #configure: (settings: readonly string[]) => void;
   #token = '';
   #turn = 0;
   #isClosed = false;
 
-  private constructor(members: readonly ClusterMember[], folder: string, dataDirs: readonly string[]) {
+  private constructor(
+    members: readonly ClusterMember[],
+    folder: string,
+    dataDirs: readonly string[],
+    configure: (settings: readonly string[]) => void,
+  ) {
     this.members = members;
     this.#folder = folder;
     this.#dataDirs = dataDirs;
+    this.#configure = configure;
   }
 
   /** Starts all members at once and waits until each partition has an owner and all are ready. */
@@ -231,8 +238,11 @@ export class MemberCluster {
     const folder = mkdtempSync(join(tmpdir(), 'grove-members-'));
     const config = join(folder, 'svc.toml');
     const { logBytesMax = 268_435_456, partitions, preload = [], settings = [] } = options;
-    const lines = [`partitions = ${partitions}`, `log_bytes_max = ${logBytesMax}`, ...settings];
-    writeFileSync(config, `[cluster]\n${lines.join('\n')}\n`);
+    const configure = (more: readonly string[]): void => {
+      const lines = [`partitions = ${partitions}`, `log_bytes_max = ${logBytesMax}`, ...more];
+      writeFileSync(config, `[cluster]\n${lines.join('\n')}\n`);
+    };
+    configure(settings);
     const imports = [armingFile, ...preload].map((file) => `--import=${file}`).join(' ');
     const dataDirs = Array.from(
       { length: options.members },
@@ -245,17 +255,21 @@ export class MemberCluster {
       const env = {
         ...secrets,
         SVC_MEMBER_ID: id,
-        SVC_NATS_URL: nats.urls.join(','),
         SVC_CONFIG: config,
         NODE_OPTIONS: imports,
         GROVE_TEST_POINT_FILE: armFile,
         ...options.env?.(index),
       };
       return new ClusterMember(id, armFile, (more) =>
-        startServerProcess({ dataDir, ...more, env: { ...env, ...more?.env } }),
+        // Servers may have come and gone since the last start.
+        startServerProcess({
+          dataDir,
+          ...more,
+          env: { SVC_NATS_URL: nats.urls.join(','), ...env, ...more?.env },
+        }),
       );
     });
-    const cluster = new MemberCluster(members, folder, dataDirs);
+    const cluster = new MemberCluster(members, folder, dataDirs, configure);
     try {
       // All of them: one that still starts when another one has failed would be left behind.
       const started = await Promise.allSettled(
@@ -268,6 +282,11 @@ export class MemberCluster {
       throw error;
     }
     return cluster;
+  }
+
+  /** Gives members other lines for section `[cluster]` of the configuration, from their next start on. */
+  configure(settings: readonly string[]): void {
+    this.#configure(settings);
   }
 
   /** Folder of a member; its shards can be opened while it does not run. */

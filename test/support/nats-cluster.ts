@@ -3,6 +3,7 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createConnection, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { connect, type NatsConnection } from '@nats-io/transport-node';
 import { afterAll, afterEach, beforeAll } from 'vitest';
 import { requiredProgram } from './required-program.ts';
 
@@ -52,6 +53,12 @@ interface JetStreamPage {
     readonly cluster_size?: number;
     readonly replicas?: readonly { readonly current?: boolean; readonly offline?: boolean }[];
   };
+}
+
+/** What a server tells the others of itself now and then; only what tests look at. */
+interface StatusMessage {
+  readonly server: { readonly name: string };
+  readonly statsz: { readonly jetstream?: { readonly stats?: unknown } };
 }
 
 /** One real nats-server; it keeps its name, ports and store over restarts. */
@@ -184,12 +191,83 @@ export class NatsServer {
 
 /** One nats-server, or a cluster of three, with JetStream in folders of its own. */
 export class NatsCluster {
-  readonly servers: readonly NatsServer[];
+  readonly #servers: NatsServer[];
+  /** How many servers it ever had: no name is given twice. */
+  #named: number;
   readonly #folder: string;
+  readonly #options: NatsClusterOptions;
+  readonly #routes: readonly string[];
 
-  constructor(servers: readonly NatsServer[], folder: string) {
-    this.servers = servers;
+  /** @param routes of the servers to each other; none for one that is alone */
+  constructor(
+    servers: readonly NatsServer[],
+    folder: string,
+    routes: readonly string[],
+    options: NatsClusterOptions,
+  ) {
+    this.#servers = [...servers];
+    this.#named = servers.length;
     this.#folder = folder;
+    this.#routes = routes;
+    this.#options = options;
+  }
+
+  /** Those that belong to it at present. */
+  get servers(): readonly NatsServer[] {
+    return this.#servers;
+  }
+
+  /**
+   * Starts one more server, and waits until it is one of them and can be given replicas: the one that leads JetStream
+   * gives them only to servers it has heard the size of.
+   *
+   * @throws {Error} as {@link ready}
+   */
+  async add(): Promise<NatsServer> {
+    const [ports] = await freePorts(1);
+    this.#named += 1;
+    const name = `n${this.#named}`;
+    const server = serverOf(name, ports as Ports, this.#routes, this.#folder, undefined, this.#options);
+    await this.#asSystem([await this.leader()], async (connection) => {
+      const told = connection.subscribe('$SYS.SERVER.*.STATSZ');
+      this.#servers.push(server);
+      server.start();
+      await this.ready();
+      for await (const message of told) {
+        const { server: from, statsz } = message.json<StatusMessage>();
+        if (from.name === name && statsz.jetstream?.stats !== undefined) break;
+      }
+    });
+    return server;
+  }
+
+  /** The server that leads JetStream. @throws {Error} when none does */
+  async leader(): Promise<NatsServer> {
+    for (const server of this.#servers) {
+      const page = (await server.page('/jsz')) as JetStreamPage | undefined;
+      if (page?.meta_cluster?.leader !== undefined) return this.server(page.meta_cluster.leader);
+    }
+    throw new Error('no server leads JetStream');
+  }
+
+  /**
+   * Takes a server that was stopped out of the cluster for good, as an operator does: when the others have somebody who
+   * leads. Waits until they are a cluster without it.
+   *
+   * @throws {Error} when it runs: servers of 2.9 then may leave logs with too few replicas, or go on counting it; as
+   *   {@link ready}
+   */
+  async remove(server: NatsServer): Promise<void> {
+    if (server.isRunning) throw new Error(`${server.name} has to be stopped before it is removed`);
+    await this.ready();
+    const others = this.#servers.filter(({ isRunning }) => isRunning);
+    await this.#asSystem(others, async (connection) => {
+      const answer = await connection.request('$JS.API.SERVER.REMOVE', JSON.stringify({ peer: server.name }));
+      const { error } = answer.json<{ readonly error?: { readonly description: string } }>();
+      if (error !== undefined) throw new Error(`${server.name} cannot be removed: ${error.description}`);
+    });
+    this.#servers.splice(this.#servers.indexOf(server), 1);
+    await this.ready();
   }
 
   /** Addresses of all servers, for a client that may connect to any. */
@@ -250,6 +328,20 @@ export class NatsCluster {
     rmSync(this.#folder, { recursive: true, force: true });
   }
 
+  /** Does something with a connection to the system account, at one of some servers. */
+  async #asSystem(
+    servers: readonly NatsServer[],
+    work: (connection: NatsConnection) => Promise<void>,
+  ): Promise<void> {
+    const { pass, user } = natsUsers.system;
+    const connection = await connect({ servers: servers.map(({ url }) => url), user, pass });
+    try {
+      await work(connection);
+    } finally {
+      await connection.close();
+    }
+  }
+
   async #isReady(): Promise<boolean> {
     const running = this.servers.filter(({ isRunning }) => isRunning);
     const pages = await Promise.all(running.map((server) => server.page('/jsz')));
@@ -276,15 +368,11 @@ export async function startNatsCluster(count: 1 | 3, options: NatsClusterOptions
   const folder = mkdtempSync(join(tmpdir(), 'grove-nats-'));
   const ports = await freePorts(count);
   const routes = ports.map(({ route }) => `nats-route://127.0.0.1:${route}`);
-  const servers = ports.map((own, index) => {
-    const name = `n${index + 1}`;
-    const file = join(folder, `${name}.conf`);
-    const store = options.store?.(index) ?? join(folder, name);
-    mkdirSync(store, { recursive: true });
-    writeFileSync(file, configurationOf(name, own, count === 1 ? [] : routes, store, options));
-    return new NatsServer(name, own, file, store);
-  });
-  const cluster = new NatsCluster(servers, folder);
+  const known = count === 1 ? [] : routes;
+  const servers = ports.map((own, index) =>
+    serverOf(`n${index + 1}`, own, known, folder, options.store?.(index), options),
+  );
+  const cluster = new NatsCluster(servers, folder, known, options);
   for (const server of servers) server.start();
   try {
     await cluster.ready();
@@ -316,6 +404,22 @@ export function sharedNatsCluster(count: 1 | 3, options: NatsClusterOptions = {}
     if (cluster === undefined) throw new Error('the cluster is started before the first test, not earlier');
     return cluster;
   };
+}
+
+/** A server that does not run yet. @param store its folder; default: one beside its configuration */
+function serverOf(
+  name: string,
+  ports: Ports,
+  routes: readonly string[],
+  folder: string,
+  store: string | undefined,
+  options: NatsClusterOptions,
+): NatsServer {
+  const file = join(folder, `${name}.conf`);
+  const own = store ?? join(folder, name);
+  mkdirSync(own, { recursive: true });
+  writeFileSync(file, configurationOf(name, ports, routes, own, options));
+  return new NatsServer(name, ports, file, own);
 }
 
 function configurationOf(

@@ -73,7 +73,8 @@ export async function reseed(options: ReseedOptions): Promise<ReseedOutcome> {
     return { kind: 'waiting', reason: `not all replicas have answered yet: ${missing.join(', ')}` };
   await requirePrefix(options, state);
   const last = await appendMissing(options, state, mark);
-  options.report({ kind: 'reseeded', first: state.lastSequence + 1, last });
+  // Others do it at the same time, and may have been first everywhere.
+  if (last > state.lastSequence) options.report({ kind: 'reseeded', first: state.lastSequence + 1, last });
   return last >= mark.sequence ? { kind: 'whole' } : { kind: 'waiting', reason: `it has reached ${last}` };
 }
 

@@ -274,15 +274,15 @@ export class FlushedReplica {
     this.#mendingSinceMs ??= clock.monotonicMs();
     await this.open(position);
     const journal = this.#kept;
-    const known = [position, this.#reach.position, journal?.flushed];
-    const reached = Math.max(0, ...known.map((each) => each?.sequence ?? 0));
+    const reached = this.#reached(position);
     try {
       const state = await stream.state();
       if (state.lastSequence >= reached) {
         this.#mendingSinceMs = undefined;
         return undefined;
       }
-      if (journal === undefined) return 'in this durability class nothing can bring back what it lost';
+      if (journal === undefined)
+        return 'in this durability class only the servers can bring back what it lost';
       if (reached > (journal.flushed?.sequence ?? 0)) return 'the shards have more than the flush journal';
       const waitsForAll = clock.monotonicMs() - this.#mendingSinceMs < ALL_KEEPERS_MS;
       const { survey } = this;
@@ -296,11 +296,35 @@ export class FlushedReplica {
     }
   }
 
+  /**
+   * Has another server lead the stream when the one that does lacks what this member has: its own copy may be damaged,
+   * and those of the others whole.
+   *
+   * @param position of the shards
+   */
+  async doubtLeader(position: LogPosition | undefined): Promise<void> {
+    const { report, stream } = this.#options;
+    try {
+      const { lastSequence, leader } = await stream.state();
+      if (lastSequence >= this.#reached(position)) return;
+      report({ kind: 'leader-doubted', leader, lastSequence });
+      await stream.stepDown();
+    } catch (error) {
+      if (!isUnavailable(error)) throw error;
+    }
+  }
+
   /** Lets go of the files. */
   async close(): Promise<void> {
     this.stopTelling();
     this.stopOwning();
     await this.#letGo();
+  }
+
+  /** The newest record this member has, or may have something of. @param position of the shards */
+  #reached(position: LogPosition | undefined): number {
+    const known = [position, this.#reach.position, this.#kept?.flushed];
+    return Math.max(0, ...known.map((each) => each?.sequence ?? 0));
   }
 
   async #letGo(): Promise<void> {

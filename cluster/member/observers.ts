@@ -188,6 +188,12 @@ export function partitionReport(log: Log, partition: number): (event: LogEvent) 
       case 'reseeded':
         log.warn('partition: its stream had lost its end and was given it back', { partition, ...facts });
         break;
+      case 'leader-doubted':
+        log.warn('partition: the server that leads its stream lacks its end; another one is asked to lead', {
+          partition,
+          ...facts,
+        });
+        break;
       case 'quarantined':
         log.error('partition: it does nothing more until an operator decides', {
           partition,

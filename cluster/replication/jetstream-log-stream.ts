@@ -46,8 +46,8 @@ interface MessageAnswer {
   readonly message?: { readonly seq: number; readonly data?: string; readonly time: string };
 }
 
-/** What the API says of a purge. */
-interface PurgeAnswer {
+/** What the API says of something done. */
+interface PlainAnswer {
   readonly error?: ApiError;
 }
 
@@ -178,8 +178,14 @@ export class JetStreamLogStream implements LogStream {
 
   async truncate(before: number): Promise<void> {
     const query = JSON.stringify({ seq: before });
-    const { error } = await this.#ask<PurgeAnswer>(`$JS.API.STREAM.PURGE.${this.#name}`, query);
+    const { error } = await this.#ask<PlainAnswer>(`$JS.API.STREAM.PURGE.${this.#name}`, query);
     if (error !== undefined) throw logUnavailable(error.description ?? 'the stream was not cut');
+  }
+
+  async stepDown(): Promise<void> {
+    const subject = `$JS.API.STREAM.LEADER.STEPDOWN.${this.#name}`;
+    const { error } = await this.#ask<PlainAnswer>(subject, '');
+    if (error !== undefined) throw logUnavailable(error.description ?? 'the leader stays');
   }
 
   async #ask<T extends object>(subject: string, query: string): Promise<T> {

@@ -50,11 +50,17 @@ export function logRegressed(partition: number, regression: Regression, what: st
 
 /** Whether the stream is only shorter than it was, so that what is missing can be brought back. */
 export function isShorter(error: unknown): boolean {
-  return (
-    error instanceof ServiceError &&
-    error.code === 'DATA_CORRUPTED' &&
-    (error.details as { regression?: Regression } | undefined)?.regression === 'shorter'
-  );
+  return regressionOf(error) === 'shorter';
+}
+
+/** Whether the stream holds something else than it did. */
+export function isOtherRecord(error: unknown): boolean {
+  return regressionOf(error) === 'other-record';
+}
+
+function regressionOf(error: unknown): Regression | undefined {
+  if (!(error instanceof ServiceError) || error.code !== 'DATA_CORRUPTED') return undefined;
+  return (error.details as { regression?: Regression } | undefined)?.regression;
 }
 
 /**

@@ -20,6 +20,8 @@ export type LogEvent =
   | { readonly kind: 'shards-failed'; readonly isDamaged: boolean; readonly cause: unknown }
   /** The stream had lost its end, and has it again: this member appended the messages from `first` to `last`. */
   | { readonly kind: 'reseeded'; readonly first: number; readonly last: number }
+  /** The stream ends at `lastSequence` on the server that leads it, and this member has more: another one is to lead. */
+  | { readonly kind: 'leader-doubted'; readonly leader: string; readonly lastSequence: number }
   /** The log cannot be trusted; the partition does nothing more. */
   | { readonly kind: 'quarantined'; readonly cause: unknown };
 

@@ -1,9 +1,9 @@
-import type { Clock } from '#runtime/base/clock.ts';
+import { type Clock, sleep } from '#runtime/base/clock.ts';
 import { logCorrupted, logRegressed, logTooNew, logTruncated } from './log-errors.ts';
 import { type FoldState, foldStart } from './log-fold.ts';
-import type { LogStream } from './log-stream.ts';
+import type { LogStream, StoredMessage } from './log-stream.ts';
 import { decodeOpening, decodeRecord, RecordKind } from './record-format.ts';
-import { stateReaching } from './stream-checks.ts';
+import { REGRESSION_CONFIRM_MS, REGRESSION_POLL_MS, stateReaching } from './stream-checks.ts';
 
 /**
  * How much of a log a member has in its shards: what it keeps on its disk, to go on there and to notice when the
@@ -52,16 +52,13 @@ export async function stateAt(
   position: LogPosition | undefined,
   clock: Clock,
 ): Promise<{ readonly fold: FoldState; readonly identity: string; readonly isAtOnce: boolean }> {
-  const known = position ?? { identity: '', sequence: 0 };
-  const { identity, isAtOnce, firstSequence } = await stateReaching(stream, partition, known, clock);
   if (position === undefined || position.sequence === 0) {
+    const known = position ?? { identity: '', sequence: 0 };
+    const { firstSequence, ...reached } = await stateReaching(stream, partition, known, clock);
     if (firstSequence > 1) throw logTruncated(partition, 1, firstSequence);
-    return { fold: foldStart, identity, isAtOnce };
+    return { fold: foldStart, identity: reached.identity, isAtOnce: reached.isAtOnce };
   }
-  // The record itself stays behind a truncation: without it nobody could tell one chain from another.
-  if (position.sequence < firstSequence) throw logTruncated(partition, position.sequence, firstSequence);
-  const message = await stream.fetch(position.sequence);
-  if (message === undefined) throw logCorrupted(partition, position.sequence, 'it is missing in the stream');
+  const { identity, isAtOnce, message } = await messageAt(stream, partition, position, clock);
   const record = decodeRecord(message.bytes);
   if ('fault' in record)
     throw record.isNewer === true
@@ -84,6 +81,30 @@ export async function stateAt(
     firstChunk: undefined,
   };
   return { fold, identity, isAtOnce };
+}
+
+/**
+ * The message at a position. One that is not there is looked for again: the state may have been told by a server that
+ * leads no more, and the one that leads has less. When that lasts the state says so.
+ */
+async function messageAt(
+  stream: LogStream,
+  partition: number,
+  position: LogPosition,
+  clock: Clock,
+): Promise<{ readonly identity: string; readonly isAtOnce: boolean; readonly message: StoredMessage }> {
+  const { sequence } = position;
+  const startedMs = clock.monotonicMs();
+  for (let isFirst = true; ; isFirst = false) {
+    const { identity, isAtOnce, firstSequence } = await stateReaching(stream, partition, position, clock);
+    // The record itself stays behind a truncation: without it nobody could tell one chain from another.
+    if (sequence < firstSequence) throw logTruncated(partition, sequence, firstSequence);
+    const message = await stream.fetch(sequence);
+    if (message !== undefined) return { identity, isAtOnce: isFirst && isAtOnce, message };
+    if (clock.monotonicMs() - startedMs >= REGRESSION_CONFIRM_MS)
+      throw logCorrupted(partition, sequence, 'it is missing in the stream');
+    await sleep(clock, REGRESSION_POLL_MS);
+  }
 }
 
 /** The position a state between two batches stands for. */

@@ -84,4 +84,11 @@ export interface LogStream {
    * @throws {ServiceError} `LOG_UNAVAILABLE`; it may have happened, and doing it again does no harm
    */
   truncate(before: number): Promise<void>;
+  /**
+   * Has the server that leads the stream leave that to another one, whose copy may be whole where its own is not.
+   * Nothing is changed but who answers.
+   *
+   * @throws {ServiceError} `LOG_UNAVAILABLE`, also where there is no other server; it may have happened
+   */
+  stepDown(): Promise<void>;
 }

@@ -36,6 +36,9 @@ const NOTICE_MS = 30_000;
 /** Between two flushes of the servers, in milliseconds, at most. */
 const SERVER_FLUSH_MS = 60_000;
 
+/** How long a damaged server leads, in milliseconds, at most. */
+const DAMAGED_MS_MAX = 60_000;
+
 /** Small, so that journals have several segments and drop the oldest. */
 const WINDOW = { keepMs: 120_000, keepBytesMin: 4096, keepBytesMax: 1 << 30 };
 
@@ -44,6 +47,11 @@ const WINDOW = { keepMs: 120_000, keepBytesMin: 4096, keepBytesMax: 1 << 30 };
  * for good, then `replica-disk` again; with an even seed the servers keep their power.
  */
 export type SimulatedClass = 'replica-disk' | 'quorum' | 'changing';
+
+/**
+ * What goes wrong with the servers: they lose their power, or one whose copy of the stream lost its end comes to lead.
+ */
+export type SimulatedLoss = 'power' | 'damage';
 
 interface Machine extends SimMachine, SimPeer {
   life: SimProcess;
@@ -62,11 +70,13 @@ interface Operation {
 export interface PowerSimulationResult {
   readonly done: number;
   readonly unknown: number;
-  /** Cuts that took messages from the servers, and those messages. */
+  /** Times messages were missing in the stream, and those messages. */
   readonly cuts: number;
   readonly lostMessages: number;
   /** Times a member gave a stream its end back. */
   readonly reseeds: number;
+  /** Times a member had another server lead. */
+  readonly doubts: number;
   /** Members that ended in quarantine for good. */
   readonly quarantined: number;
   /** Acknowledged operations that are not in the log in the end. */
@@ -79,6 +89,7 @@ export interface PowerSimulationResult {
 /** Members of one partition whose machines, and whose servers, lose their power. */
 class PowerSimulation {
   readonly #class: SimulatedClass;
+  readonly #loss: SimulatedLoss;
   /** Cuts that take something from the servers. */
   readonly #cutsMax: number;
   /** The class in force. */
@@ -90,11 +101,17 @@ class PowerSimulation {
   readonly #machines: Machine[] = [];
   readonly #network: SimNetwork;
   readonly #operations: Operation[] = [];
-  readonly #counts = { cuts: 0, lostMessages: 0, reseeds: 0 };
+  readonly #counts = { cuts: 0, lostMessages: 0, reseeds: 0, doubts: 0 };
   #isEnding = false;
 
-  constructor(seed: number, durability: SimulatedClass, listen?: (line: string) => void) {
+  constructor(
+    seed: number,
+    durability: SimulatedClass,
+    loss: SimulatedLoss,
+    listen?: (line: string) => void,
+  ) {
     this.#class = durability;
+    this.#loss = loss;
     this.#cutsMax = durability === 'replica-disk' ? Number.POSITIVE_INFINITY : 1;
     // Where nothing is lost nobody has a reason to wait for an operator.
     if (durability === 'changing' && seed % 2 === 0) this.#cutsMax = 0;
@@ -170,7 +187,7 @@ class PowerSimulation {
             : {
                 channel: this.#network.channelOf(machine),
                 keepersWanted: () => this.#keepersWanted(machine),
-                window: WINDOW,
+                ...(this.#loss === 'power' ? { window: WINDOW } : {}),
               },
       },
       report: (event) => this.#hear(machine, life, event),
@@ -186,6 +203,7 @@ class PowerSimulation {
     const cause = event.kind === 'quarantined' ? ` ${(event.cause as Error).message}` : '';
     this.#world.note(`${machine.name} ${event.kind}${cause}`);
     if (event.kind === 'reseeded') this.#counts.reseeds += 1;
+    if (event.kind === 'leader-doubted') this.#counts.doubts += 1;
     if (event.kind !== 'quarantined' || machine.life !== life) return;
     const { code } = event.cause as ServiceError;
     if (code !== 'DATA_CORRUPTED') this.#world.fail(event.cause);
@@ -296,6 +314,7 @@ class PowerSimulation {
     if (dice < 0.15) machine.life.pause(this.#random.next() * 15_000);
     else if (dice < 0.3) this.#stream.cutOff(machine.life, this.#random.next() * 10_000);
     else if (dice < 0.4) this.#stream.loseLeader(500 + this.#random.next() * 9000, []);
+    else if (this.#loss === 'damage' && dice > 0.6) this.#loseEnd();
     // After a loss members wait for an operator: a second one would leave nobody who could go on wrongly.
     else if (dice < 0.6 || this.#counts.cuts >= this.#cutsMax)
       this.#cutPowerOf(machine, this.#random.next() * 15_000);
@@ -312,6 +331,20 @@ class PowerSimulation {
     this.#counts.lostMessages += lost;
     if (isAlone) return;
     for (const each of this.#machines) this.#cutPowerOf(each, this.#random.next() * 20_000);
+  }
+
+  /** Most often the damaged server leads for longer than anybody takes to believe it. */
+  #loseEnd(): void {
+    const lost = this.#stream.loseEnd();
+    this.#world.note(`the stream loses ${lost} messages and ends at ${this.#stream.messages.length}`);
+    if (lost === 0) return;
+    this.#counts.cuts += 1;
+    this.#counts.lostMessages += lost;
+    // Or it leads until it is asked to leave that to another.
+    if (this.#random.chance(0.5))
+      this.#scheduler.after(this.#random.next() * DAMAGED_MS_MAX, () =>
+        this.#world.note(`the stream has ${this.#stream.findEnd()} messages back`),
+      );
   }
 
   #scheduleClients(): void {
@@ -486,13 +519,15 @@ function operationsOf(entries: readonly LogEntry[]): Pick<LoggedOperation, 'acto
  * acknowledged is lost (I1). In every class the shards of everybody who goes on are what the log says (I5): what was
  * lost is never a fork.
  *
+ * @param loss by power, or by a server with a damaged copy that comes to lead, of which members cannot tell
  * @param listen told one line about everything that happens, to look into a seed
  * @throws {Error} naming the seed and the broken promise
  */
 export function simulatePower(
   seed: number,
   durability: SimulatedClass,
+  loss: SimulatedLoss = 'power',
   listen?: (line: string) => void,
 ): Promise<PowerSimulationResult> {
-  return underSeed(seed, () => new PowerSimulation(seed, durability, listen).run());
+  return underSeed(seed, () => new PowerSimulation(seed, durability, loss, listen).run());
 }

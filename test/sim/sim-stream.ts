@@ -43,6 +43,8 @@ export class SimStream {
   readonly #slow = new Set<SimProcess>();
   /** Messages that are on the disks of the servers. */
   #flushed = 0;
+  /** The messages of servers that have more than the one that leads. */
+  #whole: StoredMessage[] = [];
   /** Rises when the servers lose their power: what was on the way is gone, and so is who followed. */
   #generation = 0;
 
@@ -95,6 +97,33 @@ export class SimStream {
     this.#stale.clear();
     this.loseLeader(electionMs, []);
     return lost;
+  }
+
+  /**
+   * A server comes to lead whose copy lost its end, however long it was on all disks; nobody loses a connection. The
+   * others have it until {@link findEnd}.
+   *
+   * @returns how many messages are missing
+   */
+  loseEnd(): number {
+    if (this.#isHealed) return 0;
+    const lost = this.#random.below(this.messages.length);
+    if (this.#whole.length < this.messages.length) this.#whole = [...this.messages];
+    this.messages.length -= lost;
+    return lost;
+  }
+
+  /**
+   * A server whose copy is whole leads again, if there is one that has more.
+   *
+   * @returns how many messages are back
+   */
+  findEnd(): number {
+    const found = Math.max(0, this.#whole.length - this.messages.length);
+    // Servers skip what they have, whatever a leader with less has taken meanwhile.
+    if (found > 0) this.messages.splice(0, this.messages.length, ...this.#whole);
+    this.#whole = [];
+    return found;
   }
 
   /** A process loses its connection for a while. */
@@ -166,6 +195,16 @@ export class SimStream {
       bytes,
       leader: this.#leader ?? 'stale',
     };
+  }
+
+  /** @returns whether a leader did it; the next one may have what it lacks */
+  stepDown(process: SimProcess): boolean {
+    if (this.#stale.has(process) || this.#leader === undefined) return false;
+    const isWhole = this.#random.chance(0.5);
+    // When nothing goes wrong any more there is no time without a leader.
+    this.loseLeader(300 + this.#random.next() * 5000, []);
+    if (isWhole || this.#isHealed) this.findEnd();
+    return true;
   }
 
   /** @returns whether a leader did it */
@@ -286,6 +325,10 @@ class SimLink implements LogStream {
 
   async truncate(before: number): Promise<void> {
     await this.#ask(() => (this.#stream.truncate(this.#process, before) ? true : undefined));
+  }
+
+  async stepDown(): Promise<void> {
+    await this.#ask(() => (this.#stream.stepDown(this.#process) ? true : undefined));
   }
 
   /** A question and its answer. @param look what the server says when the question arrives */

@@ -12,6 +12,8 @@ export class MemoryStream {
   readonly messages: StoredMessage[] = [];
   /** The oldest message that is still there. */
   firstSequence = 1;
+  /** What each server does to the messages that comes to lead because the one before it was asked to step down. */
+  readonly leads: (() => void)[] = [];
   readonly #waiting = new Set<() => void>();
 
   /** The stream as one member sees it. */
@@ -100,6 +102,11 @@ export class MemoryLink implements LogStream {
   async truncate(before: number): Promise<void> {
     await this.#reach();
     this.#stream.firstSequence = Math.max(this.#stream.firstSequence, before);
+  }
+
+  async stepDown(): Promise<void> {
+    await this.#reach();
+    this.#stream.leads.shift()?.();
   }
 
   async #reach(): Promise<void> {

@@ -98,6 +98,7 @@ class Side {
       range: (first, last) => link.range(first, last),
       follow: (first, signal) => link.follow(first, signal),
       truncate: (before) => link.truncate(before),
+      stepDown: () => link.stepDown(),
     };
   }
 

@@ -5,6 +5,7 @@ import type { Standing } from '#cluster/flush-journal/standing.ts';
 import { FlushedReplica } from '#cluster/lease/flushed-replica.ts';
 import { BatchDecoder } from '#cluster/replication/batch-decoder.ts';
 import { positionOf } from '#cluster/replication/log-position.ts';
+import type { StoredMessage } from '#cluster/replication/log-stream.ts';
 import { openPartition, type PartitionLog } from '#cluster/replication/partition-log.ts';
 import { systemClock } from '#runtime/base/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
@@ -20,6 +21,8 @@ let files: FaultyFileSystem;
 let stream: MemoryStream;
 let log: PartitionLog;
 let clock: TestClock;
+/** Kinds of what was reported. */
+let told: string[];
 
 /** Keeps what the stream has in the flush journal of class `replica-disk`. */
 async function keep(): Promise<void> {
@@ -42,7 +45,7 @@ function replica(others: readonly Standing[] = [], durability = 'quorum'): Flush
     files,
     clock,
     random: systemRandom,
-    report: () => {},
+    report: ({ kind }) => told.push(kind),
     onDiskFailure: () => {},
     standings: {
       ask: async (_, hear) => {
@@ -70,6 +73,7 @@ beforeEach(async () => {
   files = new FaultyFileSystem();
   stream = new MemoryStream();
   clock = new TestClock();
+  told = [];
   const opening = { position: undefined, leaseMs: 1, clock: systemClock, random: systemRandom };
   const link = { stream: stream.link(), partition: PARTITION, member: 'm1', report: () => {} };
   log = await openPartition({ ...opening, ...link });
@@ -123,6 +127,27 @@ it('believes nothing of keepers that its journal knows when the log went on with
   const standing = await side.standing(end());
   expect([standing.sequence, standing.keepers]).toEqual([before.sequence + 1, undefined]);
   await side.requireStream(end(), new AbortController().signal);
+  await side.close();
+});
+
+it('has another server lead when the one that does lacks what this member has, and only then', async () => {
+  const position = end();
+  const [lost] = stream.messages.splice(-1);
+  stream.leads.push(
+    () => {},
+    () => stream.messages.push(lost as StoredMessage),
+  );
+  const side = replica();
+  for (let left = 1; left >= 0; left -= 1) {
+    expect(await side.mend(position)).toMatch(/only the servers can bring back/);
+    await side.doubtLeader(position);
+    expect(stream.leads.length).toBe(left);
+  }
+  expect(await side.mend(position)).toBeUndefined();
+  stream.leads.push(() => {});
+  await side.doubtLeader(position);
+  expect(stream.leads.length).toBe(1);
+  expect(told).toEqual(['leader-doubted', 'leader-doubted']);
   await side.close();
 });
 

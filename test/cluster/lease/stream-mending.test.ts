@@ -1,0 +1,90 @@
+import { beforeEach, expect, it } from 'vitest';
+import { StreamMending } from '#cluster/lease/stream-mending.ts';
+import { logCorrupted, logRegressed } from '#cluster/replication/log-errors.ts';
+import { settle, TestClock } from '#test/support/test-clock.ts';
+
+const PARTITION = 1;
+
+let clock: TestClock;
+/** What is told of each attempt; the last one again and again. */
+let attempts: (string | Error | undefined)[];
+/** Times of attempts and of doubts, in seconds from the beginning. */
+let looked: number[];
+let doubted: number[];
+let failures: unknown[];
+let isWhole: boolean;
+let mending: StreamMending;
+
+beforeEach(() => {
+  clock = new TestClock();
+  const startedMs = clock.monotonicMs();
+  const seconds = (): number => (clock.monotonicMs() - startedMs) / 1000;
+  looked = [];
+  doubted = [];
+  failures = [];
+  isWhole = false;
+  mending = new StreamMending({
+    clock,
+    position: () => undefined,
+    hear: () => {},
+    onWhole: () => {
+      isWhole = true;
+    },
+    onFailure: (cause) => failures.push(cause),
+    flushed: {
+      mend: async () => {
+        looked.push(seconds());
+        const outcome = attempts.length > 1 ? attempts.shift() : attempts[0];
+        if (outcome instanceof Error) throw outcome;
+        return outcome;
+      },
+      doubtLeader: async () => {
+        doubted.push(seconds());
+      },
+    },
+  });
+  mending.begin();
+});
+
+async function pass(seconds: number): Promise<void> {
+  for (let second = 0; second < seconds; second += 1) {
+    clock.advance(1000);
+    await settle();
+  }
+}
+
+it('looks every second until the stream is whole', async () => {
+  attempts = ['too few answer', 'too few answer', undefined];
+  await pass(10);
+  expect([looked, doubted, isWhole]).toEqual([[1, 2, 3], [], true]);
+});
+
+it('has another server lead when that does not help, once for each server that has a copy', async () => {
+  attempts = ['the stream ends at 3'];
+  await pass(120);
+  expect(doubted).toEqual([15, 30, 45]);
+  expect([looked.length, isWhole]).toEqual([120, false]);
+  attempts = [undefined];
+  await pass(1);
+  expect(isWhole).toBe(true);
+});
+
+it('leaves a stream alone that holds something else, says so once, and goes on when it is what it was', async () => {
+  const other = logRegressed(PARTITION, 'other-record', 'record 3 is another');
+  attempts = [other, other, other, undefined];
+  await pass(60);
+  expect([looked, doubted]).toEqual([[1, 11, 21, 31], [21]]);
+  expect(failures).toEqual([other]);
+  expect(isWhole).toBe(true);
+});
+
+it('ends with what only an operator can decide, and when nobody wants to know any more', async () => {
+  const damaged = logCorrupted(PARTITION, 3, 'it does not verify');
+  attempts = [damaged];
+  await pass(60);
+  expect([looked, failures, isWhole]).toEqual([[1], [damaged], false]);
+  mending.begin();
+  mending.stop();
+  await pass(60);
+  expect(looked).toEqual([1]);
+});

@@ -50,6 +50,7 @@ export class PartitionFollowing {
   /** Behind everything the replica was given. */
   #given: LogPosition | undefined;
   #taken: LogPosition | undefined;
+  #failure: unknown;
 
   /** Begins in the next turn of the event loop's promises. */
   constructor(options: FollowingOptions) {
@@ -74,6 +75,11 @@ export class PartitionFollowing {
   /** Behind everything that was read; undefined in the middle of a batch, and before anything was. */
   get position(): ReceivedPosition | undefined {
     return this.#reader.position;
+  }
+
+  /** Why it could not have gone on, when it found out while it was being stopped; undefined when nothing is wrong. */
+  get failure(): unknown {
+    return this.#failure;
   }
 
   /** Newest message that was read. */
@@ -143,7 +149,8 @@ export class PartitionFollowing {
         await (this.#behind === undefined ? this.#apply(taken) : this.#behind.take(taken));
       }
     } catch (cause) {
-      if (!signal.aborted) onFailure(this, cause);
+      if (signal.aborted) this.#failure = cause;
+      else onFailure(this, cause);
     }
   }
 

@@ -382,9 +382,10 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
     }
   }
 
-  async #stopFollowing(): Promise<void> {
+  /** @returns why it could not have been followed on; undefined when nothing is wrong */
+  async #stopFollowing(): Promise<unknown> {
     const following = this.#following;
-    if (following === undefined) return;
+    if (following === undefined) return undefined;
     this.#following = undefined;
     await following.stop();
     this.#flushed?.stopTelling();
@@ -397,6 +398,7 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
       this.#environment.report({ kind: 'shards-failed', isDamaged: false, cause });
     }
     await this.#abandon(following.replica);
+    return following.failure;
   }
 
   /** Lets go of a replica and of what reads from it. */
@@ -428,8 +430,13 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
   async #open(): Promise<boolean> {
     if (this.#following === undefined) await this.#startFollowing();
     if (this.#following === undefined) return false;
-    await this.#stopFollowing();
+    const failure = await this.#stopFollowing();
     if (this.#role === 'quarantined' || this.#leaving > 0) return false;
+    if (isShorter(failure)) {
+      // It was looked at for long enough. Others may wait for this member to bring back what it has.
+      this.#quarantine(failure);
+      return false;
+    }
     this.#become('opening');
     // Another candidate may have opened it, and waits for this member's disk as long as this one waits for its lease.
     this.#flushed?.startTelling();
@@ -485,11 +492,17 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
     if (!hasEnded) return;
     // Whoever waits for a follower to open it waits no longer.
     if (this.#owned === undefined) this.#flushed?.stopOwning();
-    void (hasFailed ? this.startOver(event.cause) : this.follow());
+    if (hasFailed) void this.startOver(event.cause);
+    else if (kind === 'quarantined') void this.#inTurn(() => this.#giveUp(event.cause));
+    else void this.follow();
   }
 
-  /** Stops owning; tells the log unless another member did so already. */
-  async #giveUp(): Promise<void> {
+  /**
+   * Stops owning; tells the log unless another member did so already.
+   *
+   * @param cause why the log cannot be trusted; undefined when it can
+   */
+  async #giveUp(cause?: unknown): Promise<void> {
     const owned = this.#owned;
     if (owned === undefined) return;
     await this.#positions.end();
@@ -506,6 +519,8 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
     // Without it there is more to read again.
     await this.#positions.store(owned.log.releasedPosition).catch(() => undefined);
     assert(this.#following === undefined, 'what is owned is not followed');
-    await this.#startFollowing();
+    // As a follower it would look at the stream as long again before it brought back what it has.
+    if (isShorter(cause)) this.#quarantine(cause);
+    else await this.#startFollowing();
   }
 }

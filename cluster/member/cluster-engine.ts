@@ -22,14 +22,8 @@ import { connectToNats } from '#cluster/nats/connection.ts';
 import { NatsFlushChannel } from '#cluster/flush-journal/nats-flush-channel.ts';
 import { NatsStandings } from '#cluster/flush-journal/nats-standings.ts';
 import type { ReplicasEnvironment } from '#cluster/lease/flushed-replica.ts';
-import {
-  type ClusterDurability,
-  decideDurability,
-  isClusterDurability,
-} from '#cluster/nats/durability-class.ts';
 import { NatsTickets } from '#cluster/jobs/nats-tickets.ts';
 import { LinkWatch } from '#cluster/nats/link-watch.ts';
-import { readServers, requireFitServers, serverWarnings } from '#cluster/nats/server-capabilities.ts';
 import { ensureCommitStream } from '#cluster/nats/streams.ts';
 import { Subjects } from '#cluster/nats/subjects.ts';
 import { AppendChannel } from '#cluster/replication/append-channel.ts';
@@ -41,6 +35,7 @@ import { CALL_VERSION } from '#cluster/router/call-frames.ts';
 import { CallServer } from '#cluster/router/call-server.ts';
 import { ClusterRouter } from '#cluster/router/cluster-router.ts';
 import { RemoteCalls } from '#cluster/router/remote-calls.ts';
+import { type CheckedServers, checkServers } from './check-servers.ts';
 import type { EngineEnvironment, MemberEngine } from './engine.ts';
 import { hostLimits } from './host-limits.ts';
 import { LogWatch } from './log-watch.ts';
@@ -73,12 +68,6 @@ const LAST_ANSWERS_MS = 1_000;
 
 /** What the status says of a partition in quarantine. */
 const QUARANTINED = 'Its log or its shards cannot be trusted; see the log of this member';
-
-/** What was found out about NATS at the start. */
-interface Servers {
-  readonly durability: ClusterDurability | 'none';
-  readonly reason: string;
-}
 
 /**
  * Connects to NATS and makes this process a member of the cluster there: it follows and owns partitions of the
@@ -132,31 +121,13 @@ function readCredentials(file: string): string {
   }
 }
 
-async function checkServers(
-  connection: NatsConnection,
-  { log, options }: EngineEnvironment,
-): Promise<Servers> {
-  const { cluster } = options;
-  const facts = await readServers({ connection, monitorUrls: cluster.natsMonitorUrls });
-  requireFitServers(facts, connection.info?.max_payload ?? 0);
-  for (const warning of serverWarnings(facts)) log.warn(warning);
-  const { durability } = cluster;
-  const wanted = isClusterDurability(durability) ? durability : undefined;
-  if (cluster.replicas < 3 && wanted === undefined) {
-    const reason = `[cluster] replicas is ${cluster.replicas}: the loss of one NATS server loses writes`;
-    log.warn(reason);
-    return { durability: 'none', reason };
-  }
-  return decideDurability(wanted, facts, cluster.replicas);
-}
-
 class ClusterEngine implements MemberEngine {
   readonly mode = 'cluster';
   readonly durability: string;
   readonly #environment: EngineEnvironment;
   readonly #connection: NatsConnection;
   readonly #subjects: Subjects;
-  readonly #servers: Servers;
+  readonly #servers: CheckedServers;
   readonly #link: LinkWatch;
   readonly #natsServers: NatsServersView;
   readonly #partitionMetrics: PartitionMetrics;
@@ -178,7 +149,7 @@ class ClusterEngine implements MemberEngine {
     environment: EngineEnvironment,
     connection: NatsConnection,
     subjects: Subjects,
-    servers: Servers,
+    servers: CheckedServers,
     tickets: NatsTickets,
     snapshots: PartitionSnapshots,
     nonce: Uint8Array,
@@ -207,7 +178,11 @@ class ClusterEngine implements MemberEngine {
       'How far the wall clock is ahead of those of the NATS servers, as far as that is certain.',
       () => this.#logWatch.skewMs / 1_000,
     );
-    this.#natsServers = new NatsServersView(connection, options.cluster.natsMonitorUrls);
+    this.#natsServers = new NatsServersView(
+      connection,
+      options.cluster.natsMonitorUrls,
+      servers.pages.servers,
+    );
     this.#partitionMetrics = new PartitionMetrics(environment.metrics, () => this.#roles());
     this.#channel = new AppendChannel(connection, clock, (outcome, elapsedMs) =>
       this.#partitionMetrics.append(outcome, elapsedMs),

@@ -22,10 +22,17 @@ export class NatsServersView {
   readonly #connection: NatsConnection;
   readonly #pages: readonly Page[];
 
-  /** @param monitorUrls `[cluster] nats_monitor_urls` */
-  constructor(connection: NatsConnection, monitorUrls: readonly string[]) {
+  /**
+   * @param monitorUrls `[cluster] nats_monitor_urls`
+   * @param known what the pages said before, by address
+   */
+  constructor(
+    connection: NatsConnection,
+    monitorUrls: readonly string[],
+    known?: ReadonlyMap<string, ServerFacts>,
+  ) {
     this.#connection = connection;
-    this.#pages = monitorUrls.map((url) => ({ url, known: undefined }));
+    this.#pages = monitorUrls.map((url) => ({ url, known: known?.get(url) }));
   }
 
   /** Asks all pages at once; never rejects. */

@@ -25,11 +25,29 @@ export interface ServersFacts {
   readonly jetStreamServers: number | undefined;
 }
 
+/** What monitoring pages said. */
+export interface KnownPages {
+  /** As {@link ServersFacts.jetStreamServers}. */
+  readonly jetStreamServers: number | undefined;
+  /** By the address of the page. */
+  readonly servers: ReadonlyMap<string, ServerFacts>;
+}
+
 /** Where to look. */
 export interface CapabilitySources {
   readonly connection: NatsConnection;
   /** `[cluster] nats_monitor_urls`, best one for each server. */
   readonly monitorUrls: readonly string[];
+  /** Counts for pages that do not answer now. */
+  readonly earlier?: KnownPages;
+}
+
+/** What was found out. */
+export interface FoundServers extends ServersFacts {
+  /** Of each page, from earlier where it does not answer. */
+  readonly pages: KnownPages;
+  /** Addresses of pages that do not answer. */
+  readonly silent: readonly string[];
 }
 
 interface VarzPage {
@@ -48,9 +66,14 @@ interface JszPage {
  * Reads what the servers are: from their monitoring pages, and of the one this member is connected to from what it
  * says of itself.
  *
- * @throws {OptionError} naming each page that does not answer: an address that is configured is to be right
+ * @throws {OptionError} naming each page that does not answer and has not done so earlier: an address that is configured
+ *   is to be right
  */
-export async function readServers({ connection, monitorUrls }: CapabilitySources): Promise<ServersFacts> {
+export async function readServers({
+  connection,
+  earlier,
+  monitorUrls,
+}: CapabilitySources): Promise<FoundServers> {
   const found = new Map<string, ServerFacts>();
   const { info } = connection;
   if (info !== undefined) {
@@ -58,25 +81,34 @@ export async function readServers({ connection, monitorUrls }: CapabilitySources
     found.set(name, { name, version: info.version, syncsAlways: undefined });
   }
   const problems: string[] = [];
+  const silent: string[] = [];
+  const known = new Map<string, ServerFacts>();
   let jetStreamServers: number | undefined;
   const pages = await Promise.allSettled(monitorUrls.map(readPages));
   for (const [index, page] of pages.entries()) {
+    const url = monitorUrls[index] as string;
     if (page.status === 'rejected') {
-      problems.push(
-        `the monitoring page ${monitorUrls[index]}/varz of NATS does not answer: check [cluster] nats_monitor_urls ` +
-          `(${String(page.reason)})`,
-      );
+      silent.push(url);
+      const before = earlier?.servers.get(url);
+      if (before === undefined) {
+        problems.push(
+          `the monitoring page ${url}/varz of NATS does not answer: check [cluster] nats_monitor_urls ` +
+            `(${String(page.reason)})`,
+        );
+      } else known.set(url, before);
       continue;
     }
     const { varz, jsz } = page.value;
     const name = varz.server_name ?? '';
     const syncsAlways = jsz.config?.sync_always ?? varz.jetstream?.config?.sync_always ?? false;
-    found.set(name, { name, version: varz.version ?? '', syncsAlways });
+    known.set(url, { name, version: varz.version ?? '', syncsAlways });
     jetStreamServers = Math.max(jetStreamServers ?? 1, jsz.meta_cluster?.cluster_size ?? 1);
   }
   if (problems.length > 0) throw new OptionError(problems);
+  for (const server of known.values()) found.set(server.name, server);
   const servers = [...found.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
-  return { servers, jetStreamServers };
+  jetStreamServers ??= monitorUrls.length > 0 ? earlier?.jetStreamServers : undefined;
+  return { servers, jetStreamServers, pages: { jetStreamServers, servers: known }, silent };
 }
 
 async function readPages(url: string): Promise<{ readonly varz: VarzPage; readonly jsz: JszPage }> {

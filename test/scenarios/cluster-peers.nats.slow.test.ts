@@ -82,7 +82,13 @@ describe('NATS servers that are replaced under load, as the page for operators s
     expect(await seen(other)).toEqual(expect.arrayContaining(replaced.map((name) => `${name} unreachable`)));
 
     // Of the three only one was there at the beginning: without it nothing is left but what the others were given.
-    await (nats().servers[0] as NatsServer).stop();
+    const last = nats().servers[0] as NatsServer;
+    await last.stop();
+    await both();
+    // Its page does not answer either, and a member starts nevertheless: it has met the server before.
+    await other.kill();
+    await other.start();
+    expect(await seen(other)).toContain(`${last.name} unreachable`);
     await both();
     const report = await load.stop();
     await locks.stop();

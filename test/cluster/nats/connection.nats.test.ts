@@ -81,7 +81,14 @@ describe('what the servers say of themselves', () => {
     const connection = await connect({});
     const facts = await readServers({ connection, monitorUrls: cluster().monitorUrls });
     const version = connection.info?.version;
-    expect(facts).toEqual({ servers: [{ name: 'n1', version, syncsAlways: false }], jetStreamServers: 1 });
+    const server = { name: 'n1', version, syncsAlways: false };
+    const servers = new Map([[cluster().monitorUrls[0], server]]);
+    expect(facts).toEqual({
+      servers: [server],
+      jetStreamServers: 1,
+      pages: { jetStreamServers: 1, servers },
+      silent: [],
+    });
   });
 
   it('is only the version of one server without monitoring pages', async () => {
@@ -91,6 +98,8 @@ describe('what the servers say of themselves', () => {
     expect(facts).toEqual({
       servers: [{ name: 'n1', version, syncsAlways: undefined }],
       jetStreamServers: undefined,
+      pages: { jetStreamServers: undefined, servers: new Map() },
+      silent: [],
     });
   });
 
@@ -105,6 +114,24 @@ describe('what the servers say of themselves', () => {
     } finally {
       await three.close();
     }
+  });
+
+  it('is what a page said earlier while it does not answer', async () => {
+    const connection = await connect({});
+    const down = 'http://127.0.0.1:1';
+    const gone = { name: 'n2', version: '2.12.12', syncsAlways: true };
+    const earlier = { jetStreamServers: 3, servers: new Map([[down, gone]]) };
+    const both = await readServers({
+      connection,
+      earlier,
+      monitorUrls: [...cluster().monitorUrls, down],
+    });
+    expect(both).toMatchObject({ jetStreamServers: 1, silent: [down] });
+    expect(both.servers.map(({ name }) => name)).toEqual(['n1', 'n2']);
+    expect([...both.pages.servers.keys()]).toEqual([...cluster().monitorUrls, down]);
+    const none = await readServers({ connection, earlier, monitorUrls: [down] });
+    expect(none).toMatchObject({ jetStreamServers: 3, silent: [down] });
+    expect(none.servers).toContainEqual(gone);
   });
 
   it('has to be readable where an address is configured', async () => {

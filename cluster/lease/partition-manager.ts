@@ -165,6 +165,14 @@ export class PartitionManager {
     }
   }
 
+  /** A read met damage in what this member has of a partition, which it owns or follows. */
+  metDamage(partition: number, cause: unknown): void {
+    const member = this.#members.get(partition);
+    if (member === undefined || member.wasRebuilt) return;
+    if (member.owned === undefined) void member.startOver(cause);
+    else this.stepDown(partition, cause);
+  }
+
   /** Gives a partition to another member, because its shards failed here; see {@link PartitionMember.startOver}. */
   stepDown(partition: number, cause: unknown): void {
     const member = this.#members.get(partition);

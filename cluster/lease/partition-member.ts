@@ -57,6 +57,8 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
   #owner: string | undefined;
   #isClosed = false;
   readonly #rest: Rest;
+  /** Keeps shards from being thrown away again soon. */
+  readonly #rebuilt: Rest;
   /** Why it is in quarantine, or could not be opened. */
   #trouble: string | undefined;
   readonly #mending: StreamMending | undefined;
@@ -70,6 +72,7 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
     this.#environment = environment;
     const { clock, replicas } = environment;
     this.#rest = new Rest(clock);
+    this.#rebuilt = new Rest(clock);
     const onDiskFailure = (cause: unknown): void => void this.startOver(cause);
     const flushed = replicas && new FlushedReplica({ ...environment, ...replicas, onDiskFailure });
     this.#flushed = flushed;
@@ -115,6 +118,14 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
   /** Whether it is left to others for a while because the disk failed here: then {@link own} is in vain. */
   get isResting(): boolean {
     return this.#rest.isOn;
+  }
+
+  /**
+   * Whether its shards were thrown away because they were damaged, and not long ago. Damage that is met now came with the
+   * log: building them once more would not help, and each read that meets it would ask for that.
+   */
+  get wasRebuilt(): boolean {
+    return this.#rebuilt.isOn;
   }
 
   /** The newest epoch this member knows of. */
@@ -256,6 +267,7 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
     this.#flushed?.stopOwning();
     await this.#stopFollowing();
     if (!isDamaged) return;
+    this.#rebuilt.begin();
     try {
       await this.#positions.remove();
       await store.clear();

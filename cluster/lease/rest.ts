@@ -7,8 +7,8 @@ const REST_MS = 10_000;
 const REST_MS_MAX = 300_000;
 
 /**
- * How long a member leaves a partition to others after its own files of it could not be written: twice as long each
- * time, for whoever is to own a partition gets it back as soon as it follows.
+ * How long a member does not try again what it may try as soon as it is asked: twice as long each time. So it leaves a
+ * partition to others after its own files of it could not be written, and keeps shards that it has just built anew.
  */
 export class Rest {
   readonly #clock: Clock;

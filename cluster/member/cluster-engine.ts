@@ -420,7 +420,7 @@ class ClusterEngine implements MemberEngine {
               replica,
               kindOf: (actor) => store.kindOf(actor),
               clock,
-              damaged: (cause) => void this.#started?.manager.members.get(partition)?.startOver(cause),
+              damaged: (cause) => this.#started?.manager.metDamage(partition, cause),
             }),
           replicas: replicasOf(partition),
           report: this.#reporting(partition, report),
@@ -497,7 +497,7 @@ class ClusterEngine implements MemberEngine {
         },
         damaged: (actor, cause) => {
           observer.damaged?.(actor, cause);
-          stepDown(cause);
+          this.#started?.manager.metDamage(partition, cause);
         },
       },
       space: space.at(partition),

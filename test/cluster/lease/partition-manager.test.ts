@@ -11,6 +11,7 @@ import { ActorStore } from '#runtime/actor/actor-store.ts';
 import { systemClock } from '#runtime/base/clock.ts';
 import { realFileSystem } from '#runtime/base/file-system.ts';
 import { systemRandom } from '#runtime/base/random.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
 import { engineLimits } from '#test/support/engine.ts';
 import { HeardMembers } from '#test/support/heard-members.ts';
 import { MemoryStream } from '#test/support/memory-stream.ts';
@@ -103,4 +104,44 @@ it('leaves a partition that it waits for to an owner it hears of late, though th
   expect(roles).not.toContain('owning');
   await slow.close();
   await fast.leave();
+});
+
+it('builds shards anew for damage that reads meet, and not again at once: what they meet then is in the log', async () => {
+  const heard = new HeardMembers(1, 'lone');
+  heard.pass(4);
+  const events: LogEvent[] = [];
+  const manager = new PartitionManager({
+    directory: heard.directory('lone'),
+    registry: heard.registry('lone'),
+    streamOf: () => stream.link(),
+    makeMember: (_partition, { onRole, report }) =>
+      memberOf('lone', 10, onRole, (event) => {
+        events.push(event);
+        report(event);
+      }),
+    clock: systemClock,
+    onFailure: (_partition, cause) => {
+      throw cause;
+    },
+  });
+  const failures = () => events.filter(({ kind }) => kind === 'shards-failed');
+  const owned = () => manager.members.get(0)?.owned;
+  const damage = new ServiceError('DATA_CORRUPTED');
+  manager.start();
+  await until(() => owned() !== undefined);
+  const first = owned();
+  manager.metDamage(0, damage);
+  await until(() => {
+    heard.pass(1);
+    return owned() !== undefined && owned() !== first;
+  });
+  expect(failures()).toHaveLength(1);
+  const second = owned();
+  manager.metDamage(0, damage);
+  await second?.log.barrier();
+  expect([failures().length, owned()]).toEqual([1, second]);
+  // A disk that fails is another matter.
+  manager.stepDown(0, new ServiceError('WRITES_STOPPED'));
+  await until(() => failures().length === 2);
+  await manager.close();
 });

@@ -201,7 +201,7 @@ describe('branches of one repository', () => {
         for (const one of steps) await run.take(one);
         await run.check();
       }),
-      { numRuns: 40 },
+      { numRuns: 30 },
     );
   });
 });

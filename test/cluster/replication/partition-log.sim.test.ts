@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { simulateLog } from '#test/sim/log-simulation.ts';
 
-const SEEDS = 300;
+const SEEDS = 200;
 
 describe('a partition log that several members contend for, simulated', () => {
   it(`keeps every promise under ${SEEDS} seeds [CLU-004]`, async () => {

@@ -3,7 +3,7 @@ import { simulate } from '#test/sim/engine-simulation.ts';
 
 // With the fast ones a thousand.
 const FIRST_SEED = 1001;
-const SEEDS = 700;
+const SEEDS = 800;
 const ACTIONS = 250;
 
 describe('the engine over years of crashes and faults', () => {

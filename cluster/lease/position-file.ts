@@ -1,4 +1,5 @@
 import type { FileSystem } from '#runtime/base/file-system.ts';
+import { replaceFile } from '#runtime/base/replace-file.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { LogPosition } from '#cluster/replication/log-position.ts';
 
@@ -72,17 +73,7 @@ export class PositionFile {
       chain: chain.toString('hex'),
     };
     const bytes = Buffer.from(JSON.stringify(stored));
-    const path = `${this.#folder}/${this.#name}`;
-    const unfinished = `${path}.new`;
-    const file = await this.#files.open(unfinished, 'create');
-    try {
-      await file.write(bytes, 0, bytes.length, 0);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await this.#files.rename(unfinished, path);
-    await this.#files.syncDirectory(this.#folder);
+    await replaceFile(this.#files, `${this.#folder}/${this.#name}`, bytes);
     this.#stored = position;
   }
 }

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { FileSystem } from '#runtime/base/file-system.ts';
+import { replaceFile } from '#runtime/base/replace-file.ts';
 import type { KnownPages, ServerFacts } from './server-capabilities.ts';
 
 /** Name of the file in the data directory. */
@@ -45,17 +46,7 @@ export class KnownServers {
   async write({ jetStreamServers, servers }: KnownPages): Promise<void> {
     const pages = [...servers].map(([url, server]) => ({ url, server }));
     const stored: Stored = { format: 1, jetStreamServers, pages };
-    const bytes = Buffer.from(`${JSON.stringify(stored)}\n`);
-    const path = join(this.#folder, FILE);
-    const unfinished = `${path}.new`;
-    const file = await this.#files.open(unfinished, 'create');
-    try {
-      await file.write(bytes, 0, bytes.length, 0);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await this.#files.rename(unfinished, path);
+    await replaceFile(this.#files, join(this.#folder, FILE), Buffer.from(`${JSON.stringify(stored)}\n`));
   }
 }
 

@@ -41,18 +41,17 @@ export async function checkServers(
   for (const url of facts.silent)
     log.warn('a monitoring page of NATS does not answer; what it said at the last start counts', { url });
   for (const warning of serverWarnings(facts)) log.warn(warning);
-  const wanted = isClusterDurability(cluster.durability) ? cluster.durability : undefined;
-  if (cluster.replicas < 3 && wanted === undefined) {
-    const reason = `[cluster] replicas is ${cluster.replicas}: the loss of one NATS server loses writes`;
-    log.warn(reason);
-    return { durability: 'none', reason, pages };
-  }
-  const decision = decideDurability(wanted, facts, cluster.replicas);
   try {
     await known.write(pages);
   } catch (error) {
     // On a full disk a member starts and serves reads.
     log.warn('what the NATS servers are could not be noted for the next start', { error });
   }
-  return { ...decision, pages };
+  const wanted = isClusterDurability(cluster.durability) ? cluster.durability : undefined;
+  if (cluster.replicas < 3 && wanted === undefined) {
+    const reason = `[cluster] replicas is ${cluster.replicas}: the loss of one NATS server loses writes`;
+    log.warn(reason);
+    return { durability: 'none', reason, pages };
+  }
+  return { ...decideDurability(wanted, facts, cluster.replicas), pages };
 }

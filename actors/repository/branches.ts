@@ -119,8 +119,8 @@ export function findBranch(turn: Turn, name: string): BranchEntry | undefined {
 }
 
 /**
- * The newest fence token there may be of branches of a name: of those that were deleted, and of all that were lost
- * when the repository was restored. 0 when there is none.
+ * The newest fence token there may be of branches of a name: of those that were deleted, of all that were lost when
+ * the repository was restored, and of repositories of its name before it. 0 when there is none.
  */
 export function tokenFloor(reader: TableReader, name: string): number {
   const ofName = readRecord<number>(reader, RepositoryTable.tokens, name) ?? 0;

@@ -61,6 +61,8 @@ export interface InitializeRepository {
   readonly defaultBranchUid: string;
   readonly defaultLanguage: string;
   readonly supportedLanguages: readonly string[];
+  /** Every fence token of the repository is above it. Default: 0, for the first repository of its name. */
+  readonly tokenFloor?: number;
 }
 
 /**

@@ -41,6 +41,7 @@ import type {
   WorkspacePut,
 } from './messages.ts';
 import {
+  EVERY_BRANCH,
   RepositoryTable,
   repositoryTableNames,
   SETTINGS,
@@ -214,6 +215,8 @@ function initialize(command: InitializeRepository, turn: Turn): void {
   };
   writeRecord(turn, RepositoryTable.settings, settings, SETTINGS);
   writeRecord(turn, RepositoryTable.branches, branch, branch.name);
+  const floor = command.tokenFloor ?? 0;
+  if (floor > 0) writeRecord(turn, RepositoryTable.tokens, floor, EVERY_BRANCH);
   installBuiltIns({ type: 'InstallBuiltInWorkspaces' }, rowsOf(turn), defaultBranch, turn);
 }
 

@@ -24,7 +24,10 @@ export const repositoryTableNames: readonly string[] = Object.freeze(Object.keys
 /** Name of the one record in `settings`. */
 export const SETTINGS = 'repository';
 
-/** In `tokens`, what no branch of any name may go below: the repository was restored. No branch has this name. */
+/**
+ * In `tokens`, what no branch of any name may go below: the repository was restored, or is not the first of its name.
+ * No branch has this name.
+ */
 export const EVERY_BRANCH = '*';
 
 /** Settings of a repository as stored. */

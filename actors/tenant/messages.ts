@@ -56,12 +56,15 @@ export interface RecordAdminLogin {
 /**
  * Registers a repository whose actors are ready. Result: its {@link RepositoryEntry}.
  *
- * @throws {ServiceError} `REPOSITORY_ALREADY_EXISTS`
+ * @throws {ServiceError} `REPOSITORY_ALREADY_EXISTS`; `CONFLICT` when a repository of the name was removed since
+ *   {@link ReadNameFloor} was asked
  */
 export interface RegisterRepository {
   readonly type: 'RegisterRepository';
   readonly repositoryId: string;
   readonly uid: string;
+  /** Every fence token of its actors is above it. Default: 0, for the first repository of its name. */
+  readonly tokenFloor?: number;
 }
 
 /** Takes a repository out of the registry. Result: its {@link RepositoryEntry}. @throws {ServiceError} `REPOSITORY_NOT_FOUND` */
@@ -126,6 +129,8 @@ export interface RepositoryEntry {
   readonly repositoryId: string;
   readonly uid: string;
   readonly createdAt: string;
+  /** Every fence token of it is above it; absent stands for 0. */
+  readonly tokenFloor?: number;
 }
 
 /** An admin account by name or id, for the engine only. Answer: {@link AdminAccount} or undefined. */
@@ -139,6 +144,16 @@ export interface FindAdmin {
 export interface FindRepository {
   readonly type: 'FindRepository';
   readonly repositoryId: string;
+}
+
+/**
+ * What the fence tokens of a new repository have to be above, for the engine only. Answer: number, 0 for a name no
+ * repository has had.
+ */
+export interface ReadNameFloor {
+  readonly type: 'ReadNameFloor';
+  /** Default: the answer is the highest of all names. */
+  readonly repositoryId?: string;
 }
 
 /** Every repository, sorted by name. Answer: array of {@link RepositoryEntry}. */
@@ -164,7 +179,13 @@ export interface UnfinishedTenant {
 }
 
 /** Every query of a tenant. */
-export type TenantQuery = FindAdmin | FindRepository | ListRepositories | ListTenants | ListUnfinishedTenants;
+export type TenantQuery =
+  | FindAdmin
+  | FindRepository
+  | ReadNameFloor
+  | ListRepositories
+  | ListTenants
+  | ListUnfinishedTenants;
 
 /** The registry of a tenant changed: what was remembered of it is to be looked up again. */
 export interface RegistryChanged {

@@ -1,29 +1,47 @@
-import type { RestoreRow } from '#runtime/actor/restored-row.ts';
-import { listRecords } from '#runtime/commit/record-store.ts';
+import type { RestoreRow, StoredRow } from '#runtime/actor/restored-row.ts';
+import { listRecords, recordKey } from '#runtime/commit/record-store.ts';
 import { decodeJsonRow, encodeJsonRow } from '#runtime/shard/json-row.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import type { RepositoryEntry } from './messages.ts';
-import { type TenantRow, TenantTable } from './tenant-tables.ts';
+import { EVERY_NAME, type TenantRow, TenantTable } from './tenant-tables.ts';
 
 /** Which tenants and repositories there are after a restore. */
 export interface RestoredNames {
   /** Whether a tenant was restored. */
   readonly hasTenant: (tenantId: string) => boolean;
-  /** The suffix a restored repository has now; undefined for one that was not restored. */
-  readonly uidOf: (repository: RepositoryEntry) => string | undefined;
+  /** What a restored repository is registered with now; undefined for one that was not restored. */
+  readonly repository: (stored: RepositoryEntry) => RestoredRepository | undefined;
 }
 
-/** What becomes of the rows of a tenant in a restored one: it lists what was restored, and no other. */
-export function restoredTenantRow({ hasTenant, uidOf }: RestoredNames): RestoreRow {
+/** What of the registration of a repository a restore gives anew. */
+export type RestoredRepository = Required<Pick<RepositoryEntry, 'uid' | 'tokenFloor'>>;
+
+/**
+ * What becomes of the rows of a tenant in a restored one: it lists what was restored, and no other. What its names
+ * were removed with is below the one row {@link nameFloorRow}.
+ */
+export function restoredTenantRow({ hasTenant, repository }: RestoredNames): RestoreRow {
   return ({ table, value }) => {
     if (table === TenantTable.tenants) {
       return hasTenant((decodeJsonRow(value) as TenantRow).tenant_id) ? value : null;
     }
+    if (table === TenantTable.tokens) return null;
     if (table !== TenantTable.repositories) return value;
     const entry = decodeJsonRow(value) as RepositoryEntry;
-    const uid = uidOf(entry);
-    return uid === undefined ? null : encodeJsonRow({ ...entry, uid });
+    const restored = repository(entry);
+    return restored === undefined ? null : encodeJsonRow({ ...entry, ...restored });
   };
+}
+
+/** The row that keeps the floor of the fence tokens of every repository made in a restored tenant. */
+export function nameFloorRow(floor: number): StoredRow {
+  return { table: TenantTable.tokens, key: recordKey(EVERY_NAME), value: encodeJsonRow(floor) };
+}
+
+/** The highest of what repositories were removed with. A cost of each name that ever was removed. */
+export function highestNameFloor(tenant: TableReader): number {
+  const floors = listRecords<number>(tenant, TenantTable.tokens);
+  return floors.reduce((highest, floor) => Math.max(highest, floor), 0);
 }
 
 /** Names of the registered tenants; in the rows of tenant `default` only. */

@@ -2,6 +2,7 @@ import { requireAdministrator } from '#runtime/access/policy.ts';
 import type { AccessFlags } from '#runtime/access/principal.ts';
 import { SYSTEM_TENANT } from '#runtime/access/system-tenant.ts';
 import { unreachable } from '#runtime/base/assert.ts';
+import { removedTokenFloor } from '#runtime/base/token-floor.ts';
 import type { ActorBehaviour, ActorKind, Caller, QueryContext, Turn } from '#runtime/commit/behaviour.ts';
 import {
   listRecords,
@@ -12,6 +13,7 @@ import {
 } from '#runtime/commit/record-store.ts';
 import { requireRepositoryName, requireTenantName } from '#runtime/content/names.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
 import { spaceUseByType } from '#runtime/space/space-use.ts';
 import type {
   AdminAccount,
@@ -29,7 +31,8 @@ import type {
   TenantQuery,
   UnfinishedTenant,
 } from './messages.ts';
-import { type TenantRow, TenantTable, tenantTableNames } from './tenant-tables.ts';
+import { highestNameFloor } from './restored-rows.ts';
+import { EVERY_NAME, type TenantRow, TenantTable, tenantTableNames } from './tenant-tables.ts';
 
 /** What the first admin of a tenant may use when nobody says otherwise. @see Supplement 5: section 2 */
 const firstAdminFlags: AccessFlags = Object.freeze({
@@ -85,6 +88,11 @@ class TenantActor implements ActorBehaviour {
       case 'FindRepository':
         requireEngine(caller);
         return records.record<RepositoryEntry>(TenantTable.repositories, query.repositoryId);
+      case 'ReadNameFloor':
+        requireEngine(caller);
+        return query.repositoryId === undefined
+          ? highestNameFloor(view)
+          : nameFloor(view, query.repositoryId);
       case 'FindAdmin':
         requireEngine(caller);
         return findAdmin(records, query);
@@ -164,14 +172,25 @@ function recordLogin({ userId }: RecordAdminLogin, turn: Turn): void {
   writeRecord(turn, TenantTable.admins, { ...account, last_login: timestampOf(turn) }, userId);
 }
 
-function registerRepository({ repositoryId, uid }: RegisterRepository, turn: Turn): RepositoryEntry {
+function registerRepository(
+  { repositoryId, tokenFloor = 0, uid }: RegisterRepository,
+  turn: Turn,
+): RepositoryEntry {
   requireRepositoryName(repositoryId);
   if (readRecord(turn, TenantTable.repositories, repositoryId) !== undefined) {
     throw new ServiceError('REPOSITORY_ALREADY_EXISTS', `Repository '${repositoryId}' already exists`, {
       field: 'repo_id',
     });
   }
-  const entry: RepositoryEntry = { repositoryId, uid, createdAt: timestampOf(turn) };
+  if (tokenFloor < nameFloor(turn, repositoryId)) {
+    throw new ServiceError('CONFLICT', `A repository '${repositoryId}' was removed meanwhile; try again`);
+  }
+  const entry: RepositoryEntry = {
+    repositoryId,
+    uid,
+    createdAt: timestampOf(turn),
+    ...(tokenFloor > 0 ? { tokenFloor } : {}),
+  };
   writeRecord(turn, TenantTable.repositories, entry, repositoryId);
   turn.emit(registryChanged);
   return entry;
@@ -183,8 +202,17 @@ function unregisterRepository(repositoryId: string, turn: Turn): RepositoryEntry
     throw new ServiceError('REPOSITORY_NOT_FOUND', `Repository '${repositoryId}' not found`);
   }
   removeRecord(turn, TenantTable.repositories, repositoryId);
+  // Whoever holds a lock in a later repository of this name has a higher token than anybody before.
+  const floor = removedTokenFloor(entry.tokenFloor ?? 0, turn.wallMs - Date.parse(entry.createdAt));
+  writeRecord(turn, TenantTable.tokens, floor, repositoryId);
   turn.emit(registryChanged);
   return entry;
+}
+
+/** What the fence tokens of a new repository have to be above: no earlier one of its name went there. */
+function nameFloor(reader: TableReader, repositoryId: string): number {
+  const ofName = readRecord<number>(reader, TenantTable.tokens, repositoryId) ?? 0;
+  return Math.max(ofName, readRecord<number>(reader, TenantTable.tokens, EVERY_NAME) ?? 0);
 }
 
 function registerTenant({ tenantId, metadata, admin }: RegisterTenant, turn: Turn): TenantEntry {

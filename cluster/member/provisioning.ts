@@ -26,6 +26,7 @@ import { requireBranchName, requireRepositoryName } from '#runtime/content/names
 import { newLanguageSettings } from '#runtime/content/translation-config.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { sweepBranches } from './branch-provisioning.ts';
+import { readNameFloor } from './name-floor.ts';
 import { isNamedPart, newUid, partOf } from './part-names.ts';
 import { registeredRepositories } from './registered-repositories.ts';
 
@@ -62,10 +63,11 @@ export class MemberProvisioning implements Provisioning {
     await this.#checkFree(tenant, name, delivery);
     const uid = newUid(this.#random);
     const owner = actorId(tenant, partOf(name, uid));
-    const register: RegisterRepository = { type: 'RegisterRepository', repositoryId: name, uid };
+    const tokenFloor = await readNameFloor(this.#router, tenant, name);
+    const register: RegisterRepository = { type: 'RegisterRepository', repositoryId: name, uid, tokenFloor };
     let entry: RepositoryEntry;
     try {
-      await this.#fillRepository(owner, tenant, repository);
+      await this.#fillRepository(owner, tenant, repository, tokenFloor);
       entry = (await this.#router.command(tenantActor(tenant), register, delivery)) as RepositoryEntry;
     } catch (error) {
       // Only where it is certain that nothing was registered; the next start removes what is left otherwise.
@@ -177,7 +179,12 @@ export class MemberProvisioning implements Provisioning {
     });
   }
 
-  async #fillRepository(owner: string, tenant: string, repository: NewRepository): Promise<void> {
+  async #fillRepository(
+    owner: string,
+    tenant: string,
+    repository: NewRepository,
+    tokenFloor: number,
+  ): Promise<void> {
     const branchUid = newUid(this.#random);
     const { defaultBranch } = repository;
     const repositoryActor = `${owner}/repository`;
@@ -190,6 +197,7 @@ export class MemberProvisioning implements Provisioning {
       type: 'InitializeRepository',
       ...repository,
       defaultBranchUid: branchUid,
+      tokenFloor,
     };
     await this.#router.command(repositoryActor, initialize, delivery);
     const install: InstallBuiltIns = { type: 'InstallBuiltIns' };

@@ -205,6 +205,22 @@ describe('under load', () => {
     expect(checkLockHistory(load.history.events)).toEqual([]);
     expect(await load.checkUnits()).toEqual([]);
   });
+
+  it('tokens rise when a repository is removed at one member and made anew at another [LOCK-012]', async () => {
+    const repo_id = 'made-anew';
+    const tokens: number[] = [];
+    for (const member of cluster.members) {
+      expectStatus(await cluster.adminAt(member, 'POST', '/api/repositories', { repo_id }), 201);
+      for (const asked of cluster.members) {
+        const grant = { key: `by-${asked.id}`, ttl_ms: 600_000 };
+        const granted = await cluster.adminAt(asked, 'POST', `/api/${repo_id}/main/locks/acquire`, grant);
+        tokens.push(expectStatus(granted, 200).json.token);
+      }
+      expectStatus(await cluster.adminAt(member, 'DELETE', `/api/repositories/${repo_id}`), 204);
+    }
+    expect(tokens).toEqual([...new Set(tokens)].toSorted((a, b) => a - b));
+    expect(tokens.slice(0, 3)).toEqual([1, 2, 3]);
+  });
 });
 
 describe('after all of that', () => {

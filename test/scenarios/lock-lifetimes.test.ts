@@ -53,6 +53,27 @@ describe('tokens', () => {
     expect(tokens).toEqual([1, 2, 3, 4, 5, 6]);
   });
 
+  it('rise above those of every repository there was by the name, on all branches [LOCK-012]', async () => {
+    await content.branch('dev');
+    const dev = () => new LocksClient(server, server.adminToken, 'shop', 'dev');
+    const newest = { main: await locks.taken('a'), dev: await dev().taken('a') };
+    expect(newest).toEqual({ main: 1, dev: 1 });
+    for (let times = 0; times < 3; times += 1) {
+      expectStatus(await server.admin('DELETE', '/api/repositories/shop'), 204);
+      if (times === 1) await server.restart();
+      await server.createRepository('shop');
+      await content.branch('dev');
+      const now = { main: await locks.taken('a'), dev: await dev().taken('a') };
+      expect(now.main).toBeGreaterThan(newest.main);
+      expect(now.dev).toBeGreaterThan(newest.dev);
+      expect(Number.isSafeInteger(now.main)).toBe(true);
+      Object.assign(newest, now);
+    }
+    expect((await server.admin('GET', '/api/repositories')).text).not.toContain('loor');
+    await server.createRepository('another');
+    expect(await new LocksClient(server, server.adminToken, 'another').taken('a')).toBe(1);
+  });
+
   it('are granted again when a deletion is refused', async () => {
     await content.branch('kept', { protected: true });
     const kept = new LocksClient(server, server.adminToken, 'shop', 'kept');

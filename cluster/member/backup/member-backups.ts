@@ -28,6 +28,7 @@ import { errorRegistry } from '#runtime/errors/error-registry.ts';
 import type { Queue } from '#runtime/jobs/ports.ts';
 import type { SpaceGuard } from '#runtime/space/space-gate.ts';
 import type { Log } from '#runtime/telemetry/log-context.ts';
+import { readNameFloor } from '../name-floor.ts';
 import { partOf } from '../part-names.ts';
 import { requireEmpty, restoreEverything } from './restore-everything.ts';
 import { discardActors, makeRepository, type RestoreEnvironment } from './restore-repository.ts';
@@ -350,8 +351,10 @@ async function restoreRepository(
   target: NamedRepository,
 ): Promise<void> {
   const { router } = environment;
-  const { name, owner, tenant, uid } = await makeRepository(environment, source, target);
-  const command: RegisterRepository = { type: 'RegisterRepository', repositoryId: name, uid };
+  const nameFloor = await readNameFloor(router, target.tenant, target.name);
+  const { owner, tokenFloor, uid } = await makeRepository(environment, source, target, nameFloor);
+  const { name: repositoryId, tenant } = target;
+  const command: RegisterRepository = { type: 'RegisterRepository', repositoryId, uid, tokenFloor };
   try {
     await router.command(actorId(tenant, 'tenant'), command, { caller: engineCaller(tenant) });
   } catch (error) {

@@ -1,4 +1,4 @@
-import { restoredTenantRow } from '#actors/tenant/restored-rows.ts';
+import { highestNameFloor, nameFloorRow, restoredTenantRow } from '#actors/tenant/restored-rows.ts';
 import type { ListRepositories, ListTenants, RepositoryEntry, TenantEntry } from '#actors/tenant/messages.ts';
 import { SYSTEM_TENANT } from '#runtime/access/system-tenant.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
@@ -7,9 +7,11 @@ import type { Router } from '#runtime/actor/ports.ts';
 import { withoutOutcomes } from '#runtime/actor/restored-row.ts';
 import type { BackupReader } from '#runtime/backup/backup-reader.ts';
 import { damaged } from '#runtime/backup/manifest.ts';
+import { restoredTokenFloor } from '#runtime/base/token-floor.ts';
 import { CommonTable, FIRST_OWN_TABLE } from '#runtime/commit/behaviour.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { Write } from '#runtime/log/log-entry.ts';
+import { readNameFloor } from '../name-floor.ts';
 import { sendRows } from './import-actor.ts';
 import {
   asDamage,
@@ -42,18 +44,20 @@ export async function restoreEverything(environment: RestoreEnvironment): Promis
   requireEverything(reader);
   await lifecycle.create(actorId(SYSTEM_TENANT, 'tenant'));
   await requireEmpty(router);
+  // Of repositories that were here and were removed: their locks may still be held by somebody.
+  const nameFloor = await readNameFloor(router, SYSTEM_TENANT);
   const made: MadeRepository[] = [];
   try {
     for (const repository of repositories) {
-      made.push(await makeRepository(environment, repository, repository));
+      made.push(await makeRepository(environment, repository, repository, nameFloor));
     }
     for (const tenant of tenants) {
       if (tenant === SYSTEM_TENANT) continue;
       await lifecycle.create(actorId(tenant, 'tenant'));
-      await restoreTenant(environment, tenant, made);
+      await restoreTenant(environment, tenant, made, nameFloor);
     }
     await requireEmpty(router);
-    await restoreTenant(environment, SYSTEM_TENANT, made);
+    await restoreTenant(environment, SYSTEM_TENANT, made, nameFloor);
     return { tenants: tenants.length, repositories: made.length };
   } catch (error) {
     await discard(environment, made);
@@ -101,23 +105,26 @@ async function restoreTenant(
   environment: RestoreEnvironment,
   tenant: string,
   made: readonly MadeRepository[],
+  nameFloor: number,
 ): Promise<void> {
-  const { kinds, onActor, onFile, reader } = environment;
+  const { clock, kinds, onActor, onFile, reader } = environment;
   const target = actorId(tenant, 'tenant');
   const copy = reader.manifest.actors.find(({ actor }) => actor === target);
   if (copy === undefined) throw damaged(reader.name, `it has nothing of ${target}`);
   onActor(target);
-  const uids = new Map(made.filter((one) => one.tenant === tenant).map(({ name, uid }) => [name, uid]));
+  const ofTenant = made.filter((one) => one.tenant === tenant);
+  const repositories = new Map(ofTenant.map(({ name, tokenFloor, uid }) => [name, { tokenFloor, uid }]));
   const tenants = new Set(reader.manifest.tenants);
   const restore = withoutOutcomes(
     restoredTenantRow({
       hasTenant: (name) => tenants.has(name),
-      uidOf: ({ repositoryId }) => uids.get(repositoryId),
+      repository: ({ repositoryId }) => repositories.get(repositoryId),
     }),
   );
   const shard = reader.shard(copy, tableNamesOf(kinds, target));
   try {
-    const writes: Write[] = [];
+    const floor = Math.max(nameFloor, restoredTokenFloor(highestNameFloor(shard), clock.wallMs()));
+    const writes: Write[] = [nameFloorRow(floor)];
     const last = FIRST_OWN_TABLE + (kinds.find(({ kind }) => kind === 'tenant')?.tables.length ?? 0);
     for (let table: number = CommonTable.meta; table < last; table += 1) {
       for (const { key, value } of shard.rows(table)) {

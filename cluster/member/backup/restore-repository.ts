@@ -2,17 +2,13 @@ import { restoredBranchRow } from '#actors/branch/restored-rows.ts';
 import { restoredJob, unfinishedJobs } from '#actors/jobs/restored-jobs.ts';
 import { readToken } from '#actors/locks/locks-tables.ts';
 import { restoredLocksRow } from '#actors/locks/restored-rows.ts';
-import {
-  highestToken,
-  restoredRepositoryRow,
-  restoredTokenFloor,
-  tokenFloorRow,
-} from '#actors/repository/restored-rows.ts';
+import { highestToken, restoredRepositoryRow, tokenFloorRow } from '#actors/repository/restored-rows.ts';
 import { actorId, actorKindOf } from '#runtime/actor/actor-id.ts';
 import type { ActorId, ActorLifecycle } from '#runtime/actor/ports.ts';
 import { movedActors, type RestoreRow } from '#runtime/actor/restored-row.ts';
 import type { BackupReader } from '#runtime/backup/backup-reader.ts';
 import { type BackupActor, type BackupRepository, damaged } from '#runtime/backup/manifest.ts';
+import { restoredTokenFloor } from '#runtime/base/token-floor.ts';
 import type { ActorKind } from '#runtime/commit/behaviour.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { NewJob } from '#runtime/jobs/job.ts';
@@ -40,6 +36,8 @@ export interface MadeRepository extends RepositoryName {
   readonly uid: string;
   /** What the ids of its actors begin with. */
   readonly owner: string;
+  /** Every fence token of it is above it. */
+  readonly tokenFloor: number;
 }
 
 /**
@@ -49,18 +47,20 @@ export interface MadeRepository extends RepositoryName {
  * When it fails nothing stays: call `destroyUnder` for what an end of the process leaves over.
  *
  * @param target the name it gets
+ * @param nameFloor its fence tokens are above it as well, because others had the name
  * @throws {ServiceError} `BACKUP_DAMAGED`, `REQUEST_CANCELLED`, `STORAGE_FULL` and whatever else refuses a commit
  */
 export async function makeRepository(
   environment: RestoreEnvironment,
   source: BackupRepository,
   target: RepositoryName,
+  nameFloor: number,
 ): Promise<MadeRepository> {
   const uid = newUid(environment.random);
   const owner = actorId(target.tenant, partOf(target.name, uid));
   try {
-    await new RepositoryMaker(environment, source, target, owner).make();
-    return { ...target, uid, owner };
+    const tokenFloor = await new RepositoryMaker(environment, source, target, owner).make(nameFloor);
+    return { ...target, uid, owner, tokenFloor };
   } catch (error) {
     await discardActors(environment, owner);
     throw asDamage(environment.reader, error);
@@ -103,7 +103,8 @@ class RepositoryMaker {
     this.#moved = movedActors(this.#from, owner);
   }
 
-  async make(): Promise<void> {
+  /** @returns the floor of the fence tokens */
+  async make(nameFloor: number): Promise<number> {
     const { reader } = this.#environment;
     const copies = reader.actorsUnder(this.#from);
     const record = copies.find(({ actor }) => actor === `${this.#from}/repository`);
@@ -116,8 +117,9 @@ class RepositoryMaker {
       else if (copy !== record) throw damaged(reader.name, `${copy.actor} is of an unknown kind`);
     }
     // Last, because it has to know of all tokens, and jobs look things up in it.
-    await this.#importRecord(record);
+    const floor = await this.#importRecord(record, nameFloor);
     await this.#enqueueJobs();
+    return floor;
   }
 
   async #importLocks(copy: BackupActor): Promise<void> {
@@ -125,14 +127,15 @@ class RepositoryMaker {
     await this.#import(copy, restoredLocksRow);
   }
 
-  async #importRecord(copy: BackupActor): Promise<void> {
+  async #importRecord(copy: BackupActor, nameFloor: number): Promise<number> {
     const { clock } = this.#environment;
     await this.#with(copy, (shard) => {
       this.#noteToken(highestToken(shard));
       this.#noteJobs(outboxJobs(shard));
     });
-    const floor = tokenFloorRow(restoredTokenFloor(this.#highestToken, clock.wallMs()));
-    await this.#import(copy, restoredRepositoryRow(this.#target.name), [floor]);
+    const floor = Math.max(nameFloor, restoredTokenFloor(this.#highestToken, clock.wallMs()));
+    await this.#import(copy, restoredRepositoryRow(this.#target.name), [tokenFloorRow(floor)]);
+    return floor;
   }
 
   async #import(

@@ -160,6 +160,36 @@ describe('the registry of repositories', () => {
     expect(ask<RepositoryEntry>({ type: 'FindRepository', repositoryId: 'ab' }).uid).toBe('ab');
   });
 
+  it('remembers what tokens of the next repository of a name are above, and takes none below [LOCK-012]', async () => {
+    const floorOf = (repositoryId?: string) => ask<number>({ type: 'ReadNameFloor', repositoryId });
+    const register = (tokenFloor?: number) =>
+      send<RepositoryEntry>({ type: 'RegisterRepository', repositoryId: 'shop', uid: 'x', tokenFloor });
+    const remove = () => send({ type: 'UnregisterRepository', repositoryId: 'shop' });
+    expect(floorOf('shop')).toBe(0);
+    expect(await register()).not.toHaveProperty('tokenFloor');
+    await remove();
+    const first = floorOf('shop');
+    expect(first).toBeGreaterThan(0);
+    expect(floorOf('nobody-had-it')).toBe(0);
+    for (const tooLow of [undefined, 0, first - 1]) {
+      await expect(register(tooLow)).rejects.toMatchObject({ code: 'CONFLICT' });
+    }
+    expect(ask({ type: 'FindRepository', repositoryId: 'shop' })).toBeUndefined();
+    expect(await register(first)).toMatchObject({ tokenFloor: first });
+    await remove();
+    expect(floorOf('shop')).toBeGreaterThan(first);
+    // One that was restored begins higher than the clock says.
+    await register(2 ** 52);
+    await remove();
+    expect(floorOf('shop')).toBeGreaterThan(2 ** 52);
+    expect(floorOf()).toBe(floorOf('shop'));
+    await fixture.reopen();
+    expect(floorOf('shop')).toBeGreaterThan(2 ** 52);
+    expect(() => ask({ type: 'ReadNameFloor' }, callers.admin)).toThrow(
+      expect.objectContaining({ code: 'FORBIDDEN' }),
+    );
+  });
+
   it('is for administrators of the tenant', async () => {
     const register = { type: 'RegisterRepository', repositoryId: 'theirs', uid: 'x' };
     await expect(send(register, callers.otherTenant)).rejects.toMatchObject({ code: 'FORBIDDEN' });

@@ -14,7 +14,6 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { LockGrant, PoolClaim } from '#actors/locks/messages.ts';
 import type { TagEntry } from '#actors/repository/messages.ts';
 import { EVERY_BRANCH } from '#actors/repository/repository-tables.ts';
-import { TOKEN_MARGIN } from '#actors/repository/restored-rows.ts';
 import { actorKinds } from '#cluster/member/actor-kinds.ts';
 import { tableNamesOf } from '#cluster/member/backup/take-backup.ts';
 import type { RepositoryAddress } from '#protocols/rest/ports.ts';
@@ -23,6 +22,7 @@ import { ActorStore } from '#runtime/actor/actor-store.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
 import type { BackupManifest } from '#runtime/backup/manifest.ts';
 import { systemClock } from '#runtime/base/clock.ts';
+import { RESTORE_MARGIN } from '#runtime/base/token-floor.ts';
 import { Replica } from '#runtime/commit/replica.ts';
 import { defaultLimits } from '#runtime/config/options.ts';
 import { decodeEntry, encodeEntry, entrySize } from '#runtime/log/entry-codec.ts';
@@ -135,7 +135,7 @@ describe('a backup of a repository', () => {
     expect([...rows.keys()].filter((key) => key.startsWith('leases'))).toEqual([]);
     expect(without(rows, 'meta')).toEqual(without(await member.rows(locks), 'meta', 'leases'));
     const again = await acquire(copy, 'a');
-    expect(again.token).toBeGreaterThan(token + TOKEN_MARGIN);
+    expect(again.token).toBeGreaterThan(token + RESTORE_MARGIN);
     // Restored once more, as of the same moment: what the first one handed out since is not in the backup.
     await member.restore({ backup: 'held', target: { tenant: 'default', name: 'second' } });
     expect((await acquire(await member.found('second'), 'a')).token).toBeGreaterThan(again.token);
@@ -144,7 +144,7 @@ describe('a backup of a repository', () => {
     const lost = `${member.branch(copy, 'lost-since')}/locks`;
     await member.fixture.host.create(lost);
     const first = { type: 'AcquireLock', key: 'a', ttlMs: 1000, waitMs: 0, owner: null };
-    expect((await member.fixture.command<LockGrant>(lost, first)).token).toBeGreaterThan(TOKEN_MARGIN);
+    expect((await member.fixture.command<LockGrant>(lost, first)).token).toBeGreaterThan(RESTORE_MARGIN);
     const floors = [...(await member.rows(copy.actor)).keys()].filter((key) => key.startsWith('tokens'));
     expect(floors).toEqual([`tokens ${EVERY_BRANCH}${END}`]);
   });
@@ -451,7 +451,7 @@ describe('a backup of everything', () => {
       expect(await empty.restore({ backup: 'all' })).toMatchObject({ state: 'done', error: undefined });
       const found = await empty.found('shop', 'acme');
       expect(await empty.rows(`${empty.branch(found)}/branch`)).toEqual(content);
-      const lists = ['repositories'];
+      const lists = ['repositories', 'tokens'];
       expect(without(await empty.rows('acme/tenant'), ...lists)).toEqual(without(tenant, ...lists));
       expect(without(await empty.rows('default/tenant'), ...lists)).toEqual(without(accounts, ...lists));
       expect(await empty.create(await empty.found('blog'), '/b')).not.toBe('');
@@ -468,6 +468,32 @@ describe('a backup of everything', () => {
     await member.provisioning.removeRepository('default', 'other', { caller: engine });
     await member.restore({ backup: 'all', repository: { tenant: 'default', name: 'other' } });
     expect((await member.found('other')).part).not.toBe(other.part);
+  });
+
+  it('hands out no fence token again of a name that was removed and restored [BAK-007]', async () => {
+    await acquire(blog, 'a');
+    await member.backup({ name: 'all' });
+    let newest = 0;
+    for (let times = 0; times < 3; times += 1) {
+      await member.provisioning.removeRepository('default', 'blog', { caller: engine });
+      await member.restore({ backup: 'all', repository: { tenant: 'default', name: 'blog' } });
+      const { token } = await acquire(await member.found('blog'), 'a');
+      expect(token).toBeGreaterThan(newest);
+      newest = token;
+    }
+    // A restore may be far ahead of the clock, and so is what is made after it.
+    await member.provisioning.removeRepository('default', 'blog', { caller: engine });
+    const made = await member.repository('blog');
+    newest = (await acquire(made, 'a')).token;
+    expect(newest).toBeGreaterThan(RESTORE_MARGIN);
+
+    // Into a server that is empty again: what it removed counts, whatever the backup knows.
+    await member.provisioning.removeRepository('default', 'blog', { caller: engine });
+    await member.restore({ backup: 'all' });
+    const restored = await acquire(await member.found('blog'), 'a');
+    expect(restored.token).toBeGreaterThan(newest);
+    // A repository made after the backup was lost with its name.
+    expect((await acquire(await member.repository('lost-since'), 'a')).token).toBeGreaterThan(newest);
   });
 
   it('that fails or is given up leaves nothing that looks whole, and the next one removes it [BAK-014]', async () => {

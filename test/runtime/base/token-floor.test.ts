@@ -1,6 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { restoredTokenFloor, TOKEN_MARGIN } from '#actors/repository/restored-rows.ts';
+import {
+  REMOVAL_MARGIN,
+  removedTokenFloor,
+  RESTORE_MARGIN,
+  restoredTokenFloor,
+} from '#runtime/base/token-floor.ts';
 
 describe('the floor of fence tokens after a restore', () => {
   const now = Date.UTC(2026, 0, 1);
@@ -9,7 +14,7 @@ describe('the floor of fence tokens after a restore', () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 2 ** 52 }), (highest) => {
         const floor = restoredTokenFloor(highest, now);
-        expect(floor).toBeGreaterThanOrEqual(highest + TOKEN_MARGIN);
+        expect(floor).toBeGreaterThanOrEqual(highest + RESTORE_MARGIN);
         expect(Number.isSafeInteger(floor)).toBe(true);
       }),
     );
@@ -33,5 +38,29 @@ describe('the floor of fence tokens after a restore', () => {
 
   it('does not reach 2^53 with any time of this and the next century', () => {
     expect(Number.isSafeInteger(restoredTokenFloor(0, Date.UTC(2199, 0, 1)))).toBe(true);
+  });
+});
+
+describe('the floor of fence tokens of the next repository of a name', () => {
+  it('is above everything the removed one can have granted, a million a second', () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 0, max: 2 ** 52 }),
+        fc.integer({ min: 0, max: 10 ** 11 }),
+        (floor, lifeMs) => {
+          expect(removedTokenFloor(floor, lifeMs)).toBeGreaterThanOrEqual(floor + lifeMs * 1000);
+          expect(removedTokenFloor(floor, lifeMs)).toBeGreaterThanOrEqual(floor + REMOVAL_MARGIN);
+        },
+      ),
+    );
+  });
+
+  it('lies a margin above the one before when the clock was put back', () => {
+    expect(removedTokenFloor(1000, -(10 ** 9))).toBe(1000 + REMOVAL_MARGIN);
+  });
+
+  it('stays below 2^53 for a removal every minute of three years', () => {
+    const minutes = 3 * 365 * 24 * 60;
+    expect(removedTokenFloor(minutes * REMOVAL_MARGIN, 60_000)).toBeLessThan(2 ** 53);
   });
 });

@@ -6,6 +6,7 @@ import type {
   QueryContext,
   Turn,
 } from '#runtime/commit/behaviour.ts';
+import { DatedAnswer } from '#runtime/content/dated-answer.ts';
 import { isWorkspaceName } from '#runtime/content/names.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { branchTableNames } from '#runtime/shard/key-layout.ts';
@@ -36,7 +37,7 @@ import { listChildren } from './list-children.ts';
 import { listConflicts } from './list-conflicts.ts';
 import { LockGuard } from './lock-guard.ts';
 import { createVersion, restoreVersion } from './manual-versions.ts';
-import type { BranchCommand, BranchQuery } from './messages.ts';
+import type { BranchCommand, BranchQuery, ReadAtHead } from './messages.ts';
 import { becomeFork, moveHead } from './move-head.ts';
 import { mergeBranch } from './merge-branch.ts';
 import { moveNode, renameNode } from './move-node.ts';
@@ -157,7 +158,8 @@ class BranchBehaviour implements ActorBehaviour {
     return handler(new EditScope(turn, this.#state), command);
   }
 
-  query(query: BranchQuery, context: QueryContext): unknown {
+  query(query: BranchQuery | ReadAtHead, context: QueryContext): unknown {
+    if (query.type === 'ReadAtHead') return this.#readAtHead(query, context);
     requireWorkspaceNames(query);
     const handler = queries[query.type] as (
       state: BranchState,
@@ -165,6 +167,14 @@ class BranchBehaviour implements ActorBehaviour {
       query: BranchQuery,
     ) => unknown;
     return handler(this.#state, context, query);
+  }
+
+  /** The head first, as when it is asked for by itself: what is answered is of it or later. */
+  #readAtHead({ query }: ReadAtHead, context: QueryContext): unknown {
+    const { head } = readBranchState(this.#state, context, { type: 'ReadBranchState' });
+    const answer = this.query(query, context);
+    if (!(answer instanceof Promise)) return new DatedAnswer(head, answer);
+    return answer.then((settled: unknown) => new DatedAnswer(head, settled));
   }
 
   shorten(result: unknown): unknown {

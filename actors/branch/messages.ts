@@ -570,7 +570,16 @@ export interface ReadBranchState {
   readonly type: 'ReadBranchState';
 }
 
-/** Every query of a branch. */
+/**
+ * A query and where the branch stands when it is asked, in one message for whoever asks from afar. Answer: a
+ * `DatedAnswer` of what the query answers.
+ */
+export interface ReadAtHead {
+  readonly type: 'ReadAtHead';
+  readonly query: BranchQuery;
+}
+
+/** Every query of a branch, but for {@link ReadAtHead}, which holds one. */
 export type BranchQuery =
   | ReadNode
   | ReadProperty

@@ -199,6 +199,7 @@ class ClusterEngine implements MemberEngine {
       },
       ownerOf: (partition) => this.#started?.directory.ownerOf(partition),
       calls: this.#calls,
+      callVersion: () => this.#started?.registry.formats.calls ?? 0,
       clock,
       random,
     });

@@ -1,18 +1,25 @@
+import { DatedAnswer, undated } from '#runtime/content/dated-answer.ts';
 import { JsonText } from '#runtime/content/json-text.ts';
 import type { Principal } from '#runtime/access/principal.ts';
 import type { ErrorCode } from '#runtime/errors/error-registry.ts';
 import { errorRegistry } from '#runtime/errors/error-registry.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
-import type { CallId, IdempotencyKey } from '#runtime/commit/behaviour.ts';
+import type { CallId, IdempotencyKey, Premise } from '#runtime/commit/behaviour.ts';
 import { decodeMessage, encodeMessage } from './message-codec.ts';
 
 /**
- * Version of the calls between members. 1: the first.
+ * Version of the calls between members. 1: the first. 2: a call may have a premise, and frames of its answer a date.
  *
  * A version that brings another one goes on taking the one before it, and makes calls in what all members take, see
  * `commonFormats`. One that is not taken is refused before anything is done.
  */
-export const CALL_VERSION = 1;
+export const CALL_VERSION = 2;
+
+/** The oldest version that is taken; a call that needs no newer one is made in it. */
+export const OLDEST_CALL_VERSION = 1;
+
+/** The first version in which a call may have a {@link Call.premise}. */
+export const PREMISE_CALL_VERSION = 2;
 
 /** What is asked of the owner of an actor. */
 export type CallKind =
@@ -35,6 +42,8 @@ export interface Call {
   /** Command or query; the source of a fork. */
   readonly message: unknown;
   readonly principal: Principal;
+  /** What has to hold at the owner, else nothing is done; from {@link PREMISE_CALL_VERSION} on. */
+  readonly premise?: Premise;
   readonly idempotency?: IdempotencyKey;
   /** Names what may have an effect: sent again under the same id it takes effect once. */
   readonly id?: CallId;
@@ -54,10 +63,13 @@ export function decodeCall(bytes: Uint8Array): Call {
   const call = decodeMessage(
     Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString(),
   ) as Call;
-  if (call.version !== CALL_VERSION) {
+  const { version } = call;
+  // A call in an old version that has what only newer ones know was made by no member.
+  const oldest = call.premise === undefined ? OLDEST_CALL_VERSION : PREMISE_CALL_VERSION;
+  if (!(version >= oldest && version <= CALL_VERSION)) {
     throw new ServiceError(
       'MEMBER_VERSIONS_DIFFER',
-      `A member made a call of version ${call.version} to one that takes ${CALL_VERSION}; nothing was done. Finish ` +
+      `A member made a call of version ${version} to one that takes ${CALL_VERSION}; nothing was done. Finish ` +
         'the upgrade, or undo it.',
     );
   }
@@ -78,6 +90,8 @@ export const FrameKind = {
   error: 4,
   /** Nothing was done: this member does not own the actor. */
   elsewhere: 5,
+  /** Nothing was done: the premise of the call does not hold. */
+  refuted: 6,
 } as const;
 
 /** See {@link FrameKind}. */
@@ -91,42 +105,58 @@ export interface Frame {
   /** Pieces of the answer that were sent before it: fewer have come when a connection broke and lost some. */
   readonly number: number;
   readonly body: Buffer;
+  /** Where the one who answers stood, in the first frame of a `DatedAnswer`. */
+  readonly head?: string;
 }
 
-/** Kind, whether it is the last, number. */
+/** Kind, flags, number. */
 const HEAD_BYTES = 6;
+
+/** Flags: it is the last; its body begins with the length of {@link Frame.head} in a byte, and that. */
+const LAST = 1;
+const DATED = 2;
 
 /** Largest body of a frame in bytes: NATS takes a mebibyte at most. */
 export const FRAME_BODY_BYTES_MAX = 512 * 1024;
 
-/** Encodes a frame. @param number see {@link Frame.number} */
+/** Encodes a frame. @param number see {@link Frame.number} @param head see {@link Frame.head} */
 export function encodeFrame(
   kind: FrameKind,
   isLast: boolean,
   number: number,
   body: Uint8Array = new Uint8Array(0),
+  head?: string,
 ): Uint8Array {
-  const bytes = Buffer.allocUnsafe(HEAD_BYTES + body.length);
+  const start = HEAD_BYTES + (head === undefined ? 0 : 1 + head.length);
+  const bytes = Buffer.allocUnsafe(start + body.length);
   bytes[0] = kind;
-  bytes[1] = isLast ? 1 : 0;
+  bytes[1] = (isLast ? LAST : 0) | (head === undefined ? 0 : DATED);
   bytes.writeUInt32BE(number, 2);
-  bytes.set(body, HEAD_BYTES);
+  if (head !== undefined) {
+    bytes[HEAD_BYTES] = head.length;
+    bytes.write(head, HEAD_BYTES + 1, 'latin1');
+  }
+  bytes.set(body, start);
   return bytes;
 }
 
 /** Decodes a frame. */
 export function decodeFrame(bytes: Uint8Array): Frame {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  return {
-    kind: buffer[0] as FrameKind,
-    isLast: buffer[1] === 1,
-    number: buffer.readUInt32BE(2),
-    body: buffer.subarray(HEAD_BYTES),
-  };
+  const kind = buffer[0] as FrameKind;
+  const flags = buffer[1] as number;
+  const isLast = (flags & LAST) !== 0;
+  const number = buffer.readUInt32BE(2);
+  if ((flags & DATED) === 0) return { kind, isLast, number, body: buffer.subarray(HEAD_BYTES) };
+  const start = HEAD_BYTES + 1 + (buffer[HEAD_BYTES] as number);
+  const head = buffer.toString('latin1', HEAD_BYTES + 1, start);
+  return { kind, isLast, number, body: buffer.subarray(start), head };
 }
 
 /** The frames of an answer that is there as a whole. */
-export function* answerFrames(answer: unknown): Generator<Uint8Array, void> {
+export function* answerFrames(told: unknown): Generator<Uint8Array, void> {
+  const answer = undated(told);
+  let head = told instanceof DatedAnswer ? told.head : undefined;
   const isText = answer instanceof JsonText;
   const body = Buffer.from(isText ? answer.text : encodeMessage(answer));
   const kind = isText ? FrameKind.text : FrameKind.value;
@@ -134,7 +164,8 @@ export function* answerFrames(answer: unknown): Generator<Uint8Array, void> {
   let number = 0;
   do {
     const end = Math.min(start + FRAME_BODY_BYTES_MAX, body.length);
-    yield encodeFrame(kind, end === body.length, number++, body.subarray(start, end));
+    yield encodeFrame(kind, end === body.length, number++, body.subarray(start, end), head);
+    head = undefined;
     start = end;
   } while (start < body.length);
 }

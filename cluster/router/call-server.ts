@@ -1,7 +1,9 @@
 import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node';
 import { policyFor } from '#runtime/access/policy.ts';
+import { PremiseRefuted } from '#runtime/actor/premise.ts';
 import { type Clock, sleep, type Timer } from '#runtime/base/clock.ts';
 import type { Caller } from '#runtime/commit/behaviour.ts';
+import { DatedAnswer, undated } from '#runtime/content/dated-answer.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import {
   answerFrames,
@@ -260,7 +262,7 @@ export class CallServer {
       this.#fail(reply, error, control, 0);
       return;
     }
-    if (!(answer instanceof Promise) && !isStreamed(answer) && !isLong(answer)) {
+    if (!(answer instanceof Promise) && !isStreamed(undated(answer)) && !isLong(undated(answer))) {
       for (const frame of answerFrames(answer)) this.send(reply, frame, control);
       return;
     }
@@ -283,8 +285,9 @@ export class CallServer {
   async #finish(running: RunningCall, name: string | undefined, pending: unknown): Promise<void> {
     try {
       const answer = await pending;
-      if (isStreamed(answer)) await sendStream(running, answer);
-      else await running.sendAll(answer);
+      const told = undated(answer);
+      if (!isStreamed(told)) await running.sendAll(answer);
+      else await sendStream(running, told, answer instanceof DatedAnswer ? answer.head : undefined);
     } catch (error) {
       this.#fail(running.replyTo, error, running.control, running.sent);
     } finally {
@@ -300,17 +303,18 @@ export class CallServer {
   }
 
   #callerOf(call: Call, running: RunningCall): Caller {
-    const { principal, waitMs } = call;
+    const { premise, principal, waitMs } = call;
     const policy = policyFor(principal, principal.tenant);
     const { signal } = running;
-    if (waitMs === undefined) return { principal, policy, signal };
-    return { principal, policy, signal, deadlineMs: this.clock.monotonicMs() + waitMs };
+    const caller =
+      premise === undefined ? { principal, policy, signal } : { principal, policy, signal, premise };
+    return waitMs === undefined ? caller : { ...caller, deadlineMs: this.clock.monotonicMs() + waitMs };
   }
 }
 
-async function sendStream(running: RunningCall, { chunks }: Streamed): Promise<void> {
+async function sendStream(running: RunningCall, { chunks }: Streamed, head?: string): Promise<void> {
   // Says at once that it is a stream: the first piece may take its time.
-  await running.send(encodeFrame(FrameKind.chunk, false, running.sent));
+  await running.send(encodeFrame(FrameKind.chunk, false, running.sent, undefined, head));
   for await (const chunk of chunks) {
     const bytes = Buffer.from(chunk);
     for (let start = 0; start < bytes.length; start += FRAME_BODY_BYTES_MAX) {
@@ -324,6 +328,7 @@ async function sendStream(running: RunningCall, { chunks }: Streamed): Promise<v
 function failureFrame(error: unknown, number: number): Uint8Array {
   if (error instanceof ServiceError && error.code === 'NOT_OWNER')
     return encodeFrame(FrameKind.elsewhere, true, number);
+  if (error instanceof PremiseRefuted) return encodeFrame(FrameKind.refuted, true, number);
   return errorFrame(error, number);
 }
 

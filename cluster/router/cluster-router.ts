@@ -8,19 +8,22 @@ import type {
   Router,
 } from '#runtime/actor/ports.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
+import { PremiseRefuted, requirePremise } from '#runtime/actor/premise.ts';
+import { assert } from '#runtime/base/assert.ts';
 import { backoffMs } from '#runtime/base/backoff.ts';
 import { type Clock, sleep } from '#runtime/base/clock.ts';
 import type { Random } from '#runtime/base/random.ts';
-import type { Caller, CallId } from '#runtime/commit/behaviour.ts';
+import type { Caller, CallId, Premise } from '#runtime/commit/behaviour.ts';
+import { undated } from '#runtime/content/dated-answer.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { partitionOf } from '#runtime/directory/partition.ts';
 import type { MemberAddress } from '#runtime/directory/ports.ts';
 import type { PartitionLog } from '#cluster/replication/partition-log.ts';
-import type { Call, CallKind } from './call-frames.ts';
+import { type Call, type CallKind, PREMISE_CALL_VERSION } from './call-frames.ts';
 import { CallIds } from './call-ids.ts';
 import { ConsistentReads } from './consistent-reads.ts';
 import type { RemoteCalls } from './remote-calls.ts';
-import { Sending } from './sending.ts';
+import { type Asked, Sending } from './sending.ts';
 
 /** Time somebody waits who says nothing about it, in milliseconds. */
 const WAIT_MS = 30_000;
@@ -55,6 +58,8 @@ export interface ClusterRouterOptions {
   /** The owner of a partition for clients, as far as one is known. */
   readonly ownerOf: (partition: number) => MemberAddress | undefined;
   readonly calls: RemoteCalls;
+  /** Version of the calls that all members take. */
+  readonly callVersion: () => number;
   readonly clock: Clock;
   readonly random: Random;
 }
@@ -79,6 +84,8 @@ export class ClusterRouter implements Router, ActorLifecycle, NearbyReads {
   readonly #reads: ConsistentReads;
   readonly #ids: CallIds;
   #endMs = Number.POSITIVE_INFINITY;
+  /** What {@link ownerConfirms} was asked for last. */
+  #lastAsked = { actor: '' as ActorId, partition: 0 };
 
   constructor(options: ClusterRouterOptions) {
     this.#options = options;
@@ -98,13 +105,17 @@ export class ClusterRouter implements Router, ActorLifecycle, NearbyReads {
 
   command(actor: ActorId, command: unknown, delivery: Delivery): Promise<unknown> {
     const { caller, idempotency } = delivery;
-    const here: Here = ({ host }, call) =>
-      host.command(actor, command, call === undefined ? delivery : { ...delivery, call });
+    const here: Here = (local, call) =>
+      this.#commandHere(local, actor, command, call === undefined ? delivery : { ...delivery, call });
     const call = { kind: 'command', actor, message: command } as const;
     return this.#send({ ...call, ...(idempotency === undefined ? {} : { idempotency }) }, caller, here);
   }
 
   query(actor: ActorId, query: unknown, caller: Caller): unknown {
+    if (caller.premise !== undefined) {
+      assert(caller.consistency === undefined, 'a premise is confirmed for reads of the default consistency');
+      return this.#askAgain(actor, query, caller);
+    }
     const partition = partitionOf(actor, this.#options.partitions);
     if (caller.consistency !== undefined) {
       return caller.consistency.kind === 'local'
@@ -135,6 +146,14 @@ export class ClusterRouter implements Router, ActorLifecycle, NearbyReads {
     return this.#reads.atHand(partitionOf(actor, this.#options.partitions), actor, query, caller);
   }
 
+  ownerConfirms(actor: ActorId): boolean {
+    const { callVersion, local, partitions } = this.#options;
+    // Asked with every request: of one repository mostly, whose id is the same text each time.
+    if (this.#lastAsked.actor !== actor)
+      this.#lastAsked = { actor, partition: partitionOf(actor, partitions) };
+    return local(this.#lastAsked.partition) === undefined && callVersion() >= PREMISE_CALL_VERSION;
+  }
+
   async exists(actor: ActorId): Promise<boolean> {
     return (await this.#lifecycle('exists', actor, undefined, (host) => host.exists(actor))) as boolean;
   }
@@ -163,6 +182,7 @@ export class ClusterRouter implements Router, ActorLifecycle, NearbyReads {
    * Does what another member asks for.
    *
    * @throws {ServiceError} `NOT_OWNER` when the partition is not this member's, and nothing was done
+   * @throws {PremiseRefuted} nothing was done either
    */
   handle(call: Call, caller: Caller): unknown {
     const { actor, id, message } = call;
@@ -172,7 +192,7 @@ export class ClusterRouter implements Router, ActorLifecycle, NearbyReads {
     switch (call.kind) {
       case 'command': {
         const { idempotency } = call;
-        return host.command(actor, message, {
+        return this.#commandHere(local, actor, message, {
           caller,
           ...(idempotency === undefined ? {} : { idempotency }),
           ...(id === undefined ? {} : { call: id }),
@@ -193,6 +213,30 @@ export class ClusterRouter implements Router, ActorLifecycle, NearbyReads {
       case 'names':
         return host.namesUnder(actor);
     }
+  }
+
+  #commandHere(
+    local: LocalPartition,
+    actor: ActorId,
+    command: unknown,
+    delivery: Delivery,
+  ): Promise<unknown> {
+    const { premise } = delivery.caller;
+    if (premise === undefined) return local.host.command(actor, command, delivery);
+    return this.#commandOnPremise(local, premise, actor, command, delivery);
+  }
+
+  /** Who may not be the owner any more must not say what holds either. */
+  async #commandOnPremise(
+    local: LocalPartition,
+    premise: Premise,
+    actor: ActorId,
+    command: unknown,
+    delivery: Delivery,
+  ): Promise<unknown> {
+    while (!local.log.lease.isValid()) await this.#reads.barrier(local.log);
+    requirePremise(local.host, premise);
+    return await local.host.command(actor, command, delivery);
   }
 
   #lifecycle(
@@ -228,7 +272,10 @@ export class ClusterRouter implements Router, ActorLifecycle, NearbyReads {
   }
 
   #queryHere(local: LocalPartition, actor: ActorId, query: unknown, caller: Caller): unknown {
-    const ask = (): unknown => local.host.query(actor, query, caller);
+    const ask = (): unknown => {
+      if (caller.premise !== undefined) requirePremise(local.host, caller.premise);
+      return local.host.query(actor, query, caller);
+    };
     const again = async (): Promise<unknown> => {
       await this.#reads.barrier(local.log);
       return this.#queryHere(local, actor, query, caller);
@@ -242,16 +289,12 @@ export class ClusterRouter implements Router, ActorLifecycle, NearbyReads {
     if (!(answer instanceof Promise)) return answer;
     return answer.then((settled) => {
       // A stream has been pinned at its beginning, when the lease held.
-      if (local.log.lease.isValid() || isStreamed(settled)) return settled;
+      if (local.log.lease.isValid() || isStreamed(undated(settled))) return settled;
       return again();
     });
   }
 
-  async #send(
-    what: Omit<Call, 'version' | 'principal' | 'waitMs' | 'id' | 'isRepeated'>,
-    caller: Caller,
-    here: Here,
-  ): Promise<unknown> {
+  async #send(what: Asked, caller: Caller, here: Here): Promise<unknown> {
     const { partitions, local: localOf, subjectOf, isConnected, clock, random } = this.#options;
     const partition = partitionOfOwner(what.actor, partitions);
     const deadlineMs = caller.deadlineMs ?? clock.monotonicMs() + WAIT_MS;
@@ -270,6 +313,7 @@ export class ClusterRouter implements Router, ActorLifecycle, NearbyReads {
             if (outcome.kind === 'answered') return outcome.answer;
           }
         } catch (error) {
+          if (isRefuted(error, caller)) throw sending.doubtful === undefined ? new PremiseRefuted() : lost();
           if (!isPassing(error)) throw error;
           if ((error as ServiceError).code === 'LOG_UNAVAILABLE') {
             const nowMs = clock.monotonicMs();
@@ -320,6 +364,15 @@ const unreachable = 'This member has no connection to the others; nothing was do
 
 function isPassing(error: unknown): boolean {
   return error instanceof ServiceError && passing.has(error.code);
+}
+
+/**
+ * Whether the member that was asked did nothing because of the premise. One that was started in an older version
+ * cannot confirm it, and is to be asked without.
+ */
+function isRefuted(error: unknown, { premise }: Caller): boolean {
+  if (premise === undefined || !(error instanceof ServiceError)) return false;
+  return error instanceof PremiseRefuted || error.code === 'MEMBER_VERSIONS_DIFFER';
 }
 
 function isStreamed(answer: unknown): boolean {

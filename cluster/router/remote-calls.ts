@@ -1,5 +1,7 @@
 import { createInbox, type Msg, type NatsConnection, type Subscription } from '@nats-io/transport-node';
+import { PremiseRefuted } from '#runtime/actor/premise.ts';
 import type { Clock, Timer } from '#runtime/base/clock.ts';
+import { DatedAnswer } from '#runtime/content/dated-answer.ts';
 import { JsonText } from '#runtime/content/json-text.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { type Call, decodeFrame, encodeCall, errorOf, type Frame, FrameKind } from './call-frames.ts';
@@ -37,6 +39,8 @@ class PendingCall {
   /** Frames of the answer that have come, and of these taken by whoever asked. */
   #received = 0;
   #takenCount = 0;
+  /** See {@link Frame.head}. */
+  #head: string | undefined;
   heardMs: number;
 
   constructor(
@@ -62,6 +66,7 @@ class PendingCall {
   take(frame: Frame, control: string | undefined, nowMs: number): boolean {
     this.heardMs = nowMs;
     this.#control = control;
+    this.#head ??= frame.head;
     // A connection broke on the way: what has come is no whole answer, and never will be.
     if (frame.number > this.#received && frame.kind !== FrameKind.error) {
       this.lose();
@@ -74,6 +79,8 @@ class PendingCall {
         return false;
       case FrameKind.elsewhere:
         return this.#settle({ kind: 'elsewhere' });
+      case FrameKind.refuted:
+        return this.#fail(new PremiseRefuted());
       case FrameKind.error:
         return this.#fail(errorOf(frame.body));
       case FrameKind.value:
@@ -123,7 +130,7 @@ class PendingCall {
       this.#parts.length === 1 ? (this.#parts[0] as Buffer) : Buffer.concat(this.#parts)
     ).toString();
     const answer = kind === FrameKind.text ? new JsonText(text) : decodeMessage(text);
-    return this.#settle({ kind: 'answered', answer });
+    return this.#settle({ kind: 'answered', answer: this.#dated(answer) });
   }
 
   #takeChunk({ isLast, body }: Frame): boolean {
@@ -136,13 +143,17 @@ class PendingCall {
           this.#calls.forget(this);
         },
       );
-      this.#resolve({ kind: 'answered', answer: { chunks: this.#stream } });
+      this.#resolve({ kind: 'answered', answer: this.#dated({ chunks: this.#stream }) });
     }
     this.#stream.push(Buffer.from(body));
     if (!isLast) return false;
     this.#stream.end();
     this.#over();
     return true;
+  }
+
+  #dated(answer: unknown): unknown {
+    return this.#head === undefined ? answer : new DatedAnswer(this.#head, answer);
   }
 
   #taken(): void {
@@ -264,6 +275,7 @@ export class RemoteCalls {
    *
    * @param deadlineMs when the caller stops waiting, on the monotonic clock
    * @throws {ServiceError} what the owner answers; `DEADLINE_EXCEEDED`, `REQUEST_CANCELLED`
+   * @throws {PremiseRefuted}
    */
   call(subject: string, call: Call, deadlineMs: number, signal?: AbortSignal): Promise<CallOutcome> {
     return new Promise((resolve, reject) => {

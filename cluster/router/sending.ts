@@ -3,7 +3,7 @@ import type { Caller, CallId } from '#runtime/commit/behaviour.ts';
 import { OUTCOME_KEPT_MS } from '#runtime/commit/call-outcomes.ts';
 import type { ErrorCode } from '#runtime/errors/error-registry.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
-import { type Call, CALL_VERSION, type CallKind } from './call-frames.ts';
+import { type Call, type CallKind, OLDEST_CALL_VERSION, PREMISE_CALL_VERSION } from './call-frames.ts';
 import type { CallIds } from './call-ids.ts';
 import type { CallOutcome, RemoteCalls } from './remote-calls.ts';
 
@@ -19,12 +19,15 @@ const withEffect: ReadonlySet<CallKind> = new Set(['command', 'create', 'fork', 
 /** Time an owner that says that its writes have stopped has to be replaced, in milliseconds. */
 const STOPPED_MS_MAX = 10_000;
 
+/** What is asked, apart from who asks it, and how often. */
+export type Asked = Pick<Call, 'kind' | 'actor' | 'message' | 'idempotency'>;
+
 /**
  * One thing that is sent to the owner of an actor until it is answered. What may have an effect has an id while it is
  * under way, the same for every attempt.
  */
 export class Sending {
-  readonly #what: Omit<Call, 'version' | 'principal' | 'waitMs' | 'id' | 'isRepeated'>;
+  readonly #what: Asked;
   readonly #caller: Caller;
   readonly #deadlineMs: number;
   readonly #calls: RemoteCalls;
@@ -37,7 +40,7 @@ export class Sending {
   #stopped: { readonly subject: string; readonly untilMs: number } | undefined;
 
   constructor(
-    what: Omit<Call, 'version' | 'principal' | 'waitMs' | 'id' | 'isRepeated'>,
+    what: Asked,
     caller: Caller,
     deadlineMs: number,
     { calls, clock }: { readonly calls: RemoteCalls; readonly clock: Clock },
@@ -77,11 +80,13 @@ export class Sending {
       this.#id = this.#ids.take(this.#what.actor);
       this.#untilMs = Math.min(this.#deadlineMs, nowMs + REPEATED_MS_MAX);
     }
-    const { principal, signal } = this.#caller;
+    const { premise, principal, signal } = this.#caller;
     const call: Call = {
-      version: CALL_VERSION,
+      // A member that would take no notice of the premise must not take the call.
+      version: premise === undefined ? OLDEST_CALL_VERSION : PREMISE_CALL_VERSION,
       ...this.#what,
       principal,
+      ...(premise === undefined ? {} : { premise }),
       waitMs: Math.max(0, this.#deadlineMs - nowMs),
       ...(this.#id === undefined ? {} : { id: this.#id }),
       ...(this.#isDoubtful ? { isRepeated: true } : {}),

@@ -36,6 +36,11 @@ export interface NearbyReads {
    * @returns undefined where this process has nothing to say, or would have to wait
    */
   atHand(actor: ActorId, query: unknown, caller: Caller): unknown;
+  /**
+   * Whether the owner of an actor is another process, to which a message may go with a premise
+   * ({@link Caller.premise}). It may be this process by the time the message is sent; premises are confirmed then too.
+   */
+  ownerConfirms(actor: ActorId): boolean;
 }
 
 /** What answers queries from actors as this process has them, without asking whether that is the newest state. */

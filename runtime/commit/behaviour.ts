@@ -33,6 +33,20 @@ export interface ReadConsistency {
   readonly seen?: Revision;
 }
 
+/**
+ * What a message was addressed by without having been asked for: that another actor of the same partition answers a
+ * query with something of this uid. The owner makes sure of it in the turn in which it takes the message.
+ *
+ * @see docs/decisions/0029-names-of-repositories-are-guessed.md
+ */
+export interface Premise {
+  /** The actor that knows. */
+  readonly actor: string;
+  /** One that answers at once; it is asked by the engine. */
+  readonly query: unknown;
+  readonly uid: string;
+}
+
 /** Who asks, what they may do, and how long they wait. */
 export interface Caller {
   readonly principal: Principal;
@@ -45,6 +59,11 @@ export interface Caller {
   readonly consistency?: ReadConsistency;
   /** A revision of the asked actor that the answer must include; heeded where others than the owner may answer. */
   readonly minRevision?: Revision;
+  /**
+   * Where it does not hold the message is refused with `PremiseRefuted`, and nothing was done. Only for actors that
+   * others may own, see `NearbyReads.ownerConfirms`, and not together with a consistency.
+   */
+  readonly premise?: Premise;
 }
 
 /** Makes a repeated request take effect once. @see docs/decisions/0004-idempotency.md */

@@ -1,10 +1,11 @@
 import { connect, type NatsConnection } from '@nats-io/transport-node';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Call } from '#cluster/router/call-frames.ts';
+import { type Call, CALL_VERSION } from '#cluster/router/call-frames.ts';
 import { CallServer } from '#cluster/router/call-server.ts';
 import { ClusterRouter } from '#cluster/router/cluster-router.ts';
 import { RemoteCalls, SILENCE_MS } from '#cluster/router/remote-calls.ts';
 import { policyFor } from '#runtime/access/policy.ts';
+import { PremiseRefuted } from '#runtime/actor/premise.ts';
 import { systemClock } from '#runtime/base/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import type { Caller } from '#runtime/commit/behaviour.ts';
@@ -22,6 +23,8 @@ let calls: RemoteCalls;
 let router: ClusterRouter;
 /** Who is believed to own everything. */
 let owner: string | undefined;
+/** What all members take. */
+let callVersion: number;
 const servers: CallServer[] = [];
 
 beforeAll(async () => {
@@ -32,6 +35,7 @@ afterAll(() => connection.close());
 
 beforeEach(() => {
   owner = 'm2';
+  callVersion = CALL_VERSION;
   calls = new RemoteCalls(connection, systemClock);
   router = new ClusterRouter({
     partitions: 4,
@@ -41,6 +45,7 @@ beforeEach(() => {
     subjectOf: () => (owner === undefined ? undefined : subjectOf(owner)),
     ownerOf: () => (owner === undefined ? undefined : { id: owner, url }),
     calls,
+    callVersion: () => callVersion,
     clock: systemClock,
     random: systemRandom,
   });
@@ -133,4 +138,53 @@ describe('a command that is sent to the owner of its actor', () => {
     },
     SILENCE_MS * 5,
   );
+});
+
+describe('a message with a premise', () => {
+  const premise = { actor: 'acme/site~1/repository', query: { type: 'FindBranch', name: 'main' }, uid: '1' };
+  const sendOn = (ms = 20_000) =>
+    router.command(ACTOR, { type: 'AcquireLock' }, { caller: { ...callerFor(ms), premise } });
+  const askOn = async () => router.query(ACTOR, { type: 'ListLocks' }, { ...callerFor(20_000), premise });
+
+  it('takes it along in a call that older members refuse; all others are made in the old version [CLU-043]', async () => {
+    const seen = member('m2', () => 'done');
+    expect([await sendOn(), await askOn(), await send()]).toEqual(['done', 'done', 'done']);
+    expect(seen.map((call) => [call.version, call.premise])).toEqual([
+      [2, premise],
+      [2, premise],
+      [1, undefined],
+    ]);
+    expect(router.ownerConfirms(ACTOR)).toBe(true);
+    callVersion = 1;
+    expect(router.ownerConfirms(ACTOR)).toBe(false);
+  });
+
+  it('is refuted by an owner for which it does not hold, and by one of an older version [CLU-043]', async () => {
+    for (const refusal of [new PremiseRefuted(), new ServiceError('MEMBER_VERSIONS_DIFFER')]) {
+      const seen = member('m2', () => {
+        throw refusal;
+      });
+      await expect(sendOn()).rejects.toThrow(PremiseRefuted);
+      await expect(askOn()).rejects.toThrow(PremiseRefuted);
+      expect(seen).toHaveLength(2);
+      for (const server of servers.splice(0)) server.close();
+    }
+    // Without a premise it is the error it was.
+    member('m2', () => {
+      throw new ServiceError('MEMBER_VERSIONS_DIFFER');
+    });
+    await expect(send()).rejects.toMatchObject({ code: 'MEMBER_VERSIONS_DIFFER' });
+  });
+
+  it('is not said to be refuted when an owner may have carried it out before', async () => {
+    member('m2', () => {
+      owner = 'm3';
+      throw new ServiceError('WRITES_STOPPED');
+    });
+    const next = member('m3', () => {
+      throw new PremiseRefuted();
+    });
+    await expect(sendOn()).rejects.toMatchObject({ code: 'DEADLINE_EXCEEDED' });
+    expect(next[0]).toMatchObject({ premise, isRepeated: true });
+  });
 });

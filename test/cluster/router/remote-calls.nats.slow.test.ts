@@ -12,7 +12,9 @@ import {
 import { callMessages } from '#cluster/router/call-parts.ts';
 import { type CallHandler, CallServer, TAKEN, WINDOW_FRAMES } from '#cluster/router/call-server.ts';
 import { type CallOutcome, RemoteCalls } from '#cluster/router/remote-calls.ts';
+import { PremiseRefuted } from '#runtime/actor/premise.ts';
 import { systemClock } from '#runtime/base/clock.ts';
+import { DatedAnswer } from '#runtime/content/dated-answer.ts';
 import { JsonText } from '#runtime/content/json-text.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { sharedNatsCluster } from '#test/support/nats-cluster.ts';
@@ -128,12 +130,34 @@ describe('a call to the owner of a partition', () => {
       await expect(calls.call(subjectOf(1), call, deadlineMs, undefined)).rejects.toMatchObject({
         code: 'MEMBER_VERSIONS_DIFFER',
         message: expect.stringMatching(
-          /version \d to one that takes 1; nothing was done. Finish the upgrade/,
+          /version \d to one that takes 2; nothing was done. Finish the upgrade/,
         ),
       });
     }
     expect(handled).toBe(0);
     expect(await answerTo('as usual')).toBe(1);
+  });
+
+  it('brings the date of an answer, in one piece, in many and in a stream, and answers that nothing was done', async () => {
+    const large = new JsonText(JSON.stringify('ü'.repeat(1_000_000)));
+    async function* pieces() {
+      yield '[1,';
+      yield '2]';
+    }
+    handle = ({ message }) => {
+      if (message === 'refuted') throw new PremiseRefuted();
+      if (message === 'large') return new DatedAnswer('7-1', large);
+      if (message === 'stream') return Promise.resolve(new DatedAnswer('7-2', { chunks: pieces() }));
+      return new DatedAnswer('7-3', { a: 1 });
+    };
+    expect(await answerTo('large')).toEqual(new DatedAnswer('7-1', large));
+    const { answer, head } = (await answerTo('stream')) as DatedAnswer;
+    const chunks: string[] = [];
+    for await (const chunk of (answer as { chunks: AsyncIterable<string> }).chunks) chunks.push(chunk);
+    expect([head, chunks.join('')]).toEqual(['7-2', '[1,2]']);
+    expect(await answerTo('value')).toEqual(new DatedAnswer('7-3', { a: 1 }));
+    await expect(ask('refuted')).rejects.toThrow(PremiseRefuted);
+    expect(reported).toEqual([]);
   });
 
   it('says that nothing was done where the member asked is not there, or does not own the partition', async () => {

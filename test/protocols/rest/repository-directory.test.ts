@@ -60,6 +60,7 @@ describe('RepositoryDirectory on a member that owns nothing', () => {
     });
     const nearby: NearbyReads = {
       atHand: (actor, query, caller) => consistent.atHand(0, actor, query, caller),
+      ownerConfirms: () => false,
     };
     directory = new RepositoryDirectory(router, new LazyUpgrades(router, systemClock, silentLog), nearby);
   });

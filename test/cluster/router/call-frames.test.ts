@@ -1,0 +1,77 @@
+import { describe, expect, it } from 'vitest';
+import {
+  answerFrames,
+  type Call,
+  CALL_VERSION,
+  decodeCall,
+  decodeFrame,
+  encodeCall,
+  encodeFrame,
+  FRAME_BODY_BYTES_MAX,
+  FrameKind,
+} from '#cluster/router/call-frames.ts';
+import { DatedAnswer } from '#runtime/content/dated-answer.ts';
+import { JsonText } from '#runtime/content/json-text.ts';
+
+const HEAD = '1763827200000-12';
+
+const plain: Call = {
+  version: 1,
+  kind: 'query',
+  actor: 'acme/site~1/main~1/branch',
+  message: { type: 'ReadBranchState' },
+  principal: { kind: 'system', tenant: 'acme' } as never,
+};
+
+const premise = { actor: 'acme/site~1/repository', query: { type: 'FindBranch', name: 'main' }, uid: '1' };
+
+describe('a call', () => {
+  it('of the version before is taken as it was [CLU-043]', () => {
+    const first =
+      '{"version":1,"kind":"exists","actor":"a/b~1/c","principal":{"kind":"system","tenant":"a"}}';
+    expect(decodeCall(Buffer.from(first))).toEqual({ ...JSON.parse(first) });
+    expect(decodeCall(encodeCall(plain))).toEqual(plain);
+  });
+
+  it('with a premise is of the version that brought it', () => {
+    const call = { ...plain, version: CALL_VERSION, premise };
+    expect(decodeCall(encodeCall(call))).toEqual(call);
+    expect(() => decodeCall(encodeCall({ ...call, version: 1 }))).toThrow(/version 1 to one that takes 2/);
+  });
+
+  it('of no version, or of one to come, is refused', () => {
+    for (const version of [undefined, 0, CALL_VERSION + 1])
+      expect(() => decodeCall(encodeCall({ ...plain, version: version as number }))).toThrow(
+        /nothing was done/,
+      );
+  });
+});
+
+describe('a frame of an answer', () => {
+  it('without a date is what it was in the first version', () => {
+    expect(encodeFrame(FrameKind.text, true, 7, Buffer.from('{}'))).toEqual(
+      Buffer.from([2, 1, 0, 0, 0, 7, 0x7b, 0x7d]),
+    );
+    expect(decodeFrame(encodeFrame(FrameKind.value, false, 1))).not.toHaveProperty('head');
+  });
+
+  it('tells the date of an answer once, in front of whatever it is', () => {
+    const long = new JsonText('x'.repeat(FRAME_BODY_BYTES_MAX + 1));
+    for (const [answer, kind, bodies] of [
+      [new JsonText('{"a":1}'), FrameKind.text, ['{"a":1}']],
+      [{ a: 'ü' }, FrameKind.value, ['{"a":"ü"}']],
+      [undefined, FrameKind.value, ['']],
+      [long, FrameKind.text, [long.text.slice(1), 'x']],
+    ] as const) {
+      const frames = [...answerFrames(new DatedAnswer(HEAD, answer))].map(decodeFrame);
+      expect(frames.map(({ body }) => body.toString())).toEqual(bodies);
+      expect(frames.map(({ head }) => head)).toEqual(
+        bodies.map((_, index) => (index === 0 ? HEAD : undefined)),
+      );
+      expect(frames.map((frame) => frame.kind)).toEqual(bodies.map(() => kind));
+      expect(frames.map(({ isLast }) => isLast)).toEqual(
+        bodies.map((_, index) => index === bodies.length - 1),
+      );
+    }
+  });
+});

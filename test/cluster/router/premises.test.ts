@@ -1,0 +1,139 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { BranchEntry } from '#actors/repository/messages.ts';
+import type { Call } from '#cluster/router/call-frames.ts';
+import { PremiseRefuted } from '#runtime/actor/premise.ts';
+import type { Caller, Premise } from '#runtime/commit/behaviour.ts';
+import { DatedAnswer } from '#runtime/content/dated-answer.ts';
+import { parseRevision } from '#runtime/content/revision.ts';
+import { FarMember } from '#test/support/far-member.ts';
+import { callers } from '#test/support/host-fixture.ts';
+
+let member: FarMember;
+let repository: string;
+let dev: BranchEntry;
+
+beforeEach(async () => {
+  member = await FarMember.open();
+  await member.create();
+  repository = (await member.found()).actor;
+  dev = await member.fork('dev');
+});
+
+afterEach(() => member.close());
+
+const actorOf = ({ name, uid }: BranchEntry): string =>
+  repository.replace(/repository$/, `${name}~${uid}/branch`);
+
+const premiseOf = ({ name, uid }: BranchEntry): Premise => ({
+  actor: repository,
+  query: { type: 'FindBranch', name },
+  uid,
+});
+
+const callerWith = (premise: Premise): Caller => ({ ...callers.admin, premise });
+
+function call(kind: 'command' | 'query', branch: BranchEntry, message: unknown, premise: Premise): unknown {
+  const sent: Call = {
+    version: 2,
+    kind,
+    actor: actorOf(branch),
+    message,
+    principal: callers.admin.principal,
+  };
+  return member.ownerRouter.handle(sent, callerWith(premise));
+}
+
+const state = { type: 'ReadBranchState' };
+
+const write = (name: string) => ({
+  type: 'PutDefinition',
+  kind: 'node_type',
+  definition: { name: `own:${name}` },
+});
+
+async function headOf(branch: BranchEntry): Promise<string> {
+  return member.owner.query<{ readonly head: string }>(actorOf(branch), state).head;
+}
+
+/** Neither a query nor a command is carried out; nothing is written. */
+async function expectRefuted(branch: BranchEntry, premise = premiseOf(branch)): Promise<void> {
+  const exists = member.owner.host.exists(actorOf(branch));
+  const before = exists ? await headOf(branch) : undefined;
+  expect(() => call('query', branch, state, premise)).toThrow(PremiseRefuted);
+  await expect(async () => call('command', branch, write('Late'), premise)).rejects.toThrow(PremiseRefuted);
+  if (exists) expect(await headOf(branch)).toBe(before);
+}
+
+describe('the owner of a message with a premise', () => {
+  it('carries it out where the premise holds, a query within the turn', async () => {
+    expect(call('query', dev, state, premiseOf(dev))).toEqual(
+      expect.objectContaining({ head: await headOf(dev) }),
+    );
+    const read = { type: 'ReadAtHead', query: { type: 'ListDefinitions', kind: 'node_type' } };
+    expect(call('query', dev, read, premiseOf(dev))).toEqual(
+      new DatedAnswer(await headOf(dev), expect.anything()),
+    );
+    await call('command', dev, write('Type'), premiseOf(dev));
+    const definition = { type: 'ReadDefinition', kind: 'node_type', name: 'own:Type' };
+    expect(call('query', dev, definition, premiseOf(dev))).toBeDefined();
+  });
+
+  it('refuses it for a branch that is gone, and for the one before the one of its name', async () => {
+    await member.removeBranch('dev');
+    await expectRefuted(dev);
+    const anew = await member.fork('dev');
+    await expectRefuted(dev);
+    expect(call('query', anew, state, premiseOf(anew))).toBeDefined();
+  });
+
+  it('refuses it for a branch that only a tag keeps, which is asked without', async () => {
+    await call('command', dev, write('Kept'), premiseOf(dev));
+    const revision = parseRevision(await headOf(dev));
+    const tag = { name: 'v1', revision, createdBy: 'system', message: null, protected: false };
+    await member.branches.createTag(await member.found(), tag, { caller: callers.admin });
+    await member.removeBranch('dev');
+    await member.fork('dev');
+    expect(member.owner.host.exists(actorOf(dev))).toBe(true);
+    await expectRefuted(dev);
+    expect(member.owner.query(actorOf(dev), state)).toBeDefined();
+  });
+
+  it('refuses it for a repository that is gone or was made anew, and for a branch nobody made', async () => {
+    await expectRefuted({ ...dev, name: 'nobody' });
+    await expectRefuted({ ...dev, uid: 'other' });
+    await member.remove();
+    await expectRefuted(dev);
+    await member.create();
+    await expectRefuted(dev);
+  });
+
+  it('says neither yes nor no before the log has confirmed that it is the owner', async () => {
+    for (const send of [
+      () => call('query', dev, state, premiseOf(dev)),
+      () => call('command', dev, write('Sure'), premiseOf(dev)),
+    ]) {
+      Object.assign(member.lease, { isValid: false, barriers: 0 });
+      await send();
+      expect(member.lease.barriers).toBe(1);
+    }
+    await member.removeBranch('dev');
+    for (const kind of ['query', 'command'] as const) {
+      Object.assign(member.lease, { isValid: false, barriers: 0 });
+      await expect(async () =>
+        call(kind, dev, kind === 'query' ? state : write('Late'), premiseOf(dev)),
+      ).rejects.toThrow(PremiseRefuted);
+      expect(member.lease.barriers).toBe(1);
+    }
+  });
+
+  it('makes sure of it too when it is the member that sends it', async () => {
+    const { ownerRouter } = member;
+    expect(await ownerRouter.query(actorOf(dev), state, callerWith(premiseOf(dev)))).toBeDefined();
+    await member.removeBranch('dev');
+    const delivery = { caller: callerWith(premiseOf(dev)) };
+    await expect(async () => ownerRouter.query(actorOf(dev), state, delivery.caller)).rejects.toThrow(
+      PremiseRefuted,
+    );
+    await expect(ownerRouter.command(actorOf(dev), write('Late'), delivery)).rejects.toThrow(PremiseRefuted);
+  });
+});

@@ -60,6 +60,10 @@ export class LazyUpgrades implements BuiltInUpgrades {
       : running.then(() => this.branch(repository, branch, use));
   }
 
+  isCurrent(branch: ActorId): boolean {
+    return this.#checked.has(branch);
+  }
+
   /** Looks at a branch again when it is next used: its head was moved, maybe to before the built-ins came. */
   forget(branch: ActorId): void {
     this.#checked.delete(branch);

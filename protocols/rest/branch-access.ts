@@ -1,6 +1,15 @@
-import type { BranchCommand, BranchQuery, BranchState, ReadBranchState } from '#actors/branch/messages.ts';
+import type {
+  BranchCommand,
+  BranchQuery,
+  BranchState,
+  ReadAtHead,
+  ReadBranchState,
+} from '#actors/branch/messages.ts';
 import type { LockPrecondition } from '#actors/locks/messages.ts';
+import type { Delivery } from '#runtime/actor/ports.ts';
+import { PremiseRefuted } from '#runtime/actor/premise.ts';
 import type { Caller } from '#runtime/commit/behaviour.ts';
+import type { DatedAnswer } from '#runtime/content/dated-answer.ts';
 import { JsonText } from '#runtime/content/json-text.ts';
 import { compareRevisions, formatRevision, parseRevision, type Revision } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
@@ -8,7 +17,7 @@ import type { HttpReply, ParameterDocs, ReplyHeaders } from '#protocols/http/rou
 import { withLock } from './lock-precondition.ts';
 import type { BranchUse } from './ports.ts';
 import { consistencyOf, MIN_REVISION_HEADER } from './read-consistency.ts';
-import type { FoundBranch, FoundRepository } from './repository-directory.ts';
+import type { BranchGuess, FoundBranch, FoundRepository } from './repository-directory.ts';
 import { callerOf, deliveryOf, type RestContext, type RestRequest } from './rest-context.ts';
 import { afterwards, type Soon } from './soon.ts';
 
@@ -39,9 +48,24 @@ export function branchOf(context: RestContext, request: RestRequest): Soon<Found
   return lookUp(context, request, 'read');
 }
 
-/** As {@link branchOf}, for writing. @throws {ServiceError} `READ_ONLY_REVISION` besides, for a tag */
-export function writableBranchOf(context: RestContext, request: RestRequest): Soon<FoundBranch> {
-  return lookUp(context, request, 'write');
+/**
+ * As {@link branchOf}, or for writing, where the branch is used by {@link askBranch} and {@link sendCommand} alone: it
+ * may be a guess, which these have confirmed.
+ *
+ * @throws {ServiceError} `READ_ONLY_REVISION` besides, for a tag that is to be written to
+ */
+export function likelyBranchOf(
+  context: RestContext,
+  request: RestRequest,
+  use: BranchUse,
+): Soon<FoundBranch> {
+  return context.directory.likelyBranch(
+    request.principal.tenant,
+    request.segment('repo'),
+    request.segment('branch', slashAllowed),
+    use,
+    consistencyOf(request),
+  );
 }
 
 function lookUp(context: RestContext, request: RestRequest, use: BranchUse): Soon<FoundBranch> {
@@ -66,7 +90,7 @@ export type ToReply<Answer> = (answer: Answer, headers: ReplyHeaders) => HttpRep
 /**
  * Asks a branch. The answer is of the revision it was asked at, else at least of the head that `X-Svc-Revision`
  * names: the head is read first, within the same turn where the branch is of this process. Through a tag nothing
- * later than the tag is seen.
+ * later than the tag is seen. A branch that was guessed is asked for all of it in one message.
  *
  * @param at the revision that is read at; absent: the head
  * @throws {ServiceError} what the branch answers; `CONFLICT`, `INVALID_REVISION_NUMBER` for `X-Svc-Min-Revision`
@@ -81,7 +105,9 @@ export function askBranch<Answer>(
   at?: Revision,
 ): Soon<HttpReply> {
   const { router } = context;
-  const { taggedAt } = branch;
+  const { guess, taggedAt } = branch;
+  if (guess !== undefined)
+    return askGuessed(context, request, branch, guess, query, caller, toReply as ToReply<unknown>, at);
   if (taggedAt !== undefined && (at === undefined || compareRevisions(at, taggedAt) > 0)) {
     const dated = { ...query, at: taggedAt } as BranchQuery;
     return askBranch(context, request, { ...branch, taggedAt: undefined }, dated, caller, toReply, taggedAt);
@@ -102,6 +128,38 @@ export function askBranch<Answer>(
       toReply(answer as Answer, headers),
     );
   });
+}
+
+async function askGuessed(
+  context: RestContext,
+  request: RestRequest,
+  branch: FoundBranch,
+  guess: BranchGuess,
+  query: BranchQuery,
+  caller: Caller,
+  toReply: ToReply<unknown>,
+  at: Revision | undefined,
+): Promise<HttpReply> {
+  const { router } = context;
+  const asking = { ...caller, premise: guess.premise };
+  try {
+    if (at !== undefined) {
+      const answer: unknown = await router.query(branch.actor, query, asking);
+      return toReply(answer, { [REVISION_HEADER]: formatRevision(at) });
+    }
+    // A head that has to be judged is read before anything else is.
+    if (request.header('x-svc-min-revision') === undefined) {
+      const whole: ReadAtHead = { type: 'ReadAtHead', query };
+      const { answer, head } = (await router.query(branch.actor, whole, asking)) as DatedAnswer;
+      return toReply(answer, { [REVISION_HEADER]: head });
+    }
+  } catch (error) {
+    if (!(error instanceof PremiseRefuted)) throw error;
+  }
+  const known = await lookUp(context, request, guess.use);
+  // Cursors are of one branch.
+  const asked = 'scope' in query ? { ...query, scope: known.actor } : query;
+  return askBranch(context, request, known, asked, caller, toReply, at);
 }
 
 /**
@@ -167,7 +225,26 @@ export async function sendCommand<Result>(
   command: BranchCommand & LockPrecondition,
 ): Promise<Result> {
   const guarded = withLock(context, request, command);
-  return (await context.router.command(branch.actor, guarded, deliveryOf(request))) as Result;
+  const delivery = deliveryOf(request);
+  const { actor, guess } = branch;
+  const sent = context.router.command(
+    actor,
+    guarded,
+    guess === undefined ? delivery : onPremise(delivery, guess),
+  );
+  if (guess === undefined) return (await sent) as Result;
+  try {
+    return (await sent) as Result;
+  } catch (error) {
+    if (!(error instanceof PremiseRefuted)) throw error;
+    const known = await lookUp(context, request, guess.use);
+    return (await context.router.command(known.actor, guarded, delivery)) as Result;
+  }
+}
+
+/** A command to a branch that was guessed: it is carried out where the guess holds. */
+export function onPremise(delivery: Delivery, { premise }: BranchGuess): Delivery {
+  return { ...delivery, caller: { ...delivery.caller, premise } };
 }
 
 /** Headers of a write: the revision it made, none when it changed nothing. */

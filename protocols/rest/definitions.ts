@@ -18,8 +18,8 @@ import {
   branchOf,
   replyOf,
   revisionHeaders,
+  likelyBranchOf,
   sendCommand,
-  writableBranchOf,
 } from './branch-access.ts';
 import { bareCommit, optionalCommit } from './commit-info.ts';
 import { contentList, contentSchema } from './content-schemas.ts';
@@ -115,7 +115,7 @@ function patternOf({ segment }: Family, rest = ''): string {
 }
 
 function ask(context: RestContext, request: RestRequest, query: BranchQuery): Soon<HttpReply> {
-  return afterwards(branchOf(context, request), (branch) =>
+  return afterwards(likelyBranchOf(context, request, 'read'), (branch) =>
     askBranch<unknown>(context, request, branch, query, callerOf(request), replyOf),
   );
 }
@@ -191,7 +191,7 @@ async function put(
     ...(replaceName === undefined ? {} : { replaceName }),
     ...(commit === undefined ? {} : { commit }),
   };
-  const branch = await writableBranchOf(context, request);
+  const branch = await likelyBranchOf(context, request, 'write');
   const written = await sendCommand<DefinitionWritten>(context, request, branch, command);
   return {
     status: written.created ? 201 : 200,
@@ -304,7 +304,7 @@ function deleteRoute(context: RestContext, family: Family): RestRoute {
         name: request.segment('name'),
         ...(commit === undefined ? {} : { commit }),
       };
-      const branch = await writableBranchOf(context, request);
+      const branch = await likelyBranchOf(context, request, 'write');
       const written = await sendCommand<Written>(context, request, branch, command);
       return { status: 204, headers: revisionHeaders(written) };
     },
@@ -338,7 +338,7 @@ function publishRoute(context: RestContext, family: Family, publish: boolean): R
         publish,
         ...(commit === undefined ? {} : { commit }),
       };
-      const branch = await writableBranchOf(context, request);
+      const branch = await likelyBranchOf(context, request, 'write');
       const written = await sendCommand<Written>(context, request, branch, command);
       return { status: 200, headers: revisionHeaders(written) };
     },

@@ -2,7 +2,7 @@ import type { NodePlace, ReadAudit, ReadHistory } from '#actors/branch/messages.
 import { parseNodeAddress } from '#runtime/content/node-address.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { ParameterDocs } from '#protocols/http/route.ts';
-import { askBranch, branchOf, minRevisionParameter, replyOf } from './branch-access.ts';
+import { askBranch, likelyBranchOf, minRevisionParameter, replyOf } from './branch-access.ts';
 import { contentList } from './content-schemas.ts';
 import { placeOf } from './node-target.ts';
 import { clampedInteger } from './read-parameters.ts';
@@ -101,7 +101,7 @@ function ledgerRoute(
         place: placeIn(request),
         limit: limit ?? ENTRIES_DEFAULT,
       };
-      return afterwards(branchOf(context, request), (branch) =>
+      return afterwards(likelyBranchOf(context, request, 'read'), (branch) =>
         askBranch<unknown>(context, request, branch, query, callerOf(request), replyOf),
       );
     },

@@ -10,10 +10,12 @@ import {
   POOL_UNITS_MAX,
 } from '#actors/locks/messages.ts';
 import type { Delivery } from '#runtime/actor/ports.ts';
+import { PremiseRefuted } from '#runtime/actor/premise.ts';
 import type { Caller } from '#runtime/commit/behaviour.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { type BodyFields, bodyFields } from '#protocols/http/body-fields.ts';
 import type { HttpReply, JsonSchema, ResponseDocs, RouteDocs } from '#protocols/http/route.ts';
+import { onPremise } from './branch-access.ts';
 import { acquireReply, claimReply, releaseReply, releaseUnitsReply, renewReply } from './lock-replies.ts';
 import { consistencyOf } from './read-consistency.ts';
 import type { FoundBranch } from './repository-directory.ts';
@@ -90,6 +92,18 @@ export function lockedBranch(context: RestContext, request: RestRequest): Soon<F
   );
 }
 
+/** As {@link lockedBranch}; it may be a guess. */
+function likelyLockedBranch(context: RestContext, request: RestRequest): Soon<FoundBranch> {
+  if (!context.locks.isEnabled) throw new ServiceError('LOCKS_DISABLED');
+  const { tenant } = request.principal;
+  return context.directory.likelyBesideContent(
+    tenant,
+    request.segment('repo'),
+    request.segment('branch', slashAllowed),
+    consistencyOf(request),
+  );
+}
+
 /**
  * Sends a command to the locks of a branch; the first one makes them.
  *
@@ -107,22 +121,28 @@ function send<Result>(
     request,
     waitMs > 0 ? waiterOf(request, waitMs, context.locks.stopping) : readerOf(request),
   );
-  const found = lockedBranch(context, request);
+  const found = likelyLockedBranch(context, request);
   return found instanceof Promise
-    ? found.then((branch) => sendTo(context, branch, command, delivery, answer))
-    : sendTo(context, found, command, delivery, answer);
+    ? found.then((branch) => sendTo(context, request, branch, command, delivery, answer))
+    : sendTo(context, request, found, command, delivery, answer);
 }
 
 function sendTo<Result>(
-  { locks, router }: RestContext,
+  context: RestContext,
+  request: RestRequest,
   branch: FoundBranch,
   command: LocksCommand,
   delivery: Delivery,
   answer: (result: Result) => HttpReply,
 ): Promise<HttpReply> {
-  const sent = router.command(branch.locks, command, delivery) as Promise<Result>;
+  const { locks, router } = context;
+  const { guess } = branch;
+  const guarded = guess === undefined ? delivery : onPremise(delivery, guess);
+  const sent = router.command(branch.locks, command, guarded) as Promise<Result>;
   // One step for both outcomes: of these there are as many as requests.
   return sent.then(answer, async (error: unknown) => {
+    if (error instanceof PremiseRefuted)
+      return sendTo(context, request, await lockedBranch(context, request), command, delivery, answer);
     if (!(error instanceof ServiceError) || error.code !== 'NOT_FOUND') throw error;
     await locks.createLocks(branch);
     return answer((await router.command(branch.locks, command, delivery)) as Result);

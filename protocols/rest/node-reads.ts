@@ -14,7 +14,7 @@ import { type NodeAddress, parseNodeAddress } from '#runtime/content/node-addres
 import type { Revision } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { HttpReply, ReplyHeaders } from '#protocols/http/route.ts';
-import { askBranch, branchOf, replyOf, type ToReply } from './branch-access.ts';
+import { askBranch, likelyBranchOf, replyOf, type ToReply } from './branch-access.ts';
 import { readCommand } from './node-commands.ts';
 import { type NodeTarget, placeOf } from './node-target.ts';
 import { headMoment, revisionMoment } from './read-moment.ts';
@@ -43,7 +43,7 @@ export function readAtRevision(context: RestContext, request: RestRequest): Soon
 function readAddress(context: RestContext, request: RestRequest, at: Revision | undefined): Soon<HttpReply> {
   const address = parseNodeAddress(request.param('path'));
   const workspace = request.segment('workspace');
-  return afterwards(branchOf(context, request), (branch) =>
+  return afterwards(likelyBranchOf(context, request, 'read'), (branch) =>
     answer({ context, request, branch, workspace, address, at }),
   );
 }

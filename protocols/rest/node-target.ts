@@ -1,6 +1,6 @@
 import type { NodePlace } from '#actors/branch/messages.ts';
 import { type NodeAddress, parseNodeAddress } from '#runtime/content/node-address.ts';
-import { writableBranchOf } from './branch-access.ts';
+import { likelyBranchOf } from './branch-access.ts';
 import type { FoundBranch } from './repository-directory.ts';
 import type { RestContext, RestRequest } from './rest-context.ts';
 
@@ -26,5 +26,5 @@ export function placeOf({ id, path }: NodeAddress): NodePlace {
 export async function targetOf(context: RestContext, request: RestRequest): Promise<NodeTarget> {
   const address = parseNodeAddress(request.param('path'));
   const workspace = request.segment('workspace');
-  return { context, request, branch: await writableBranchOf(context, request), workspace, address };
+  return { context, request, branch: await likelyBranchOf(context, request, 'write'), workspace, address };
 }

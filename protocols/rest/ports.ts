@@ -125,6 +125,8 @@ export interface BuiltInUpgrades {
    * @returns undefined when there is nothing to wait for
    */
   branch(repository: ActorId, branch: ActorId, use: BranchUse): Promise<void> | undefined;
+  /** Whether a branch needs nothing more; nothing is looked up and nothing is begun. */
+  isCurrent(branch: ActorId): boolean;
 }
 
 /** Makes the locks of a branch. Implemented by the process that owns the actors. */

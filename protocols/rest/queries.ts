@@ -5,7 +5,7 @@ import type { Revision } from '#runtime/content/revision.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import { type BodyFields, bodyFields } from '#protocols/http/body-fields.ts';
 import type { HttpReply, ParameterDocs } from '#protocols/http/route.ts';
-import { askBranch, branchOf, minRevisionParameter, replyOf } from './branch-access.ts';
+import { askBranch, likelyBranchOf, minRevisionParameter, replyOf } from './branch-access.ts';
 import { contentSchema } from './content-schemas.ts';
 import { headMoment, revisionMoment } from './read-moment.ts';
 import { revisionParameter } from './read-parameters.ts';
@@ -142,7 +142,7 @@ function run(
 ): Soon<HttpReply> {
   const at = place.moment(request);
   const dated = at === undefined ? query : { ...query, at };
-  return afterwards(branchOf(context, request), (branch) =>
+  return afterwards(likelyBranchOf(context, request, 'read'), (branch) =>
     askBranch<JsonAnswer>(context, request, branch, dated, callerOf(request), replyOf, at),
   );
 }

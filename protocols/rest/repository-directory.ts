@@ -3,7 +3,7 @@ import type { RepositoryEntry } from '#actors/tenant/messages.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
 import type { ActorId, NearbyReads, Router } from '#runtime/actor/ports.ts';
-import type { ReadConsistency } from '#runtime/commit/behaviour.ts';
+import type { Premise, ReadConsistency } from '#runtime/commit/behaviour.ts';
 import { parseRevision, type Revision } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { BranchUse, BuiltInUpgrades } from './ports.ts';
@@ -31,6 +31,15 @@ export interface FoundBranch {
   readonly locks: ActorId;
   /** The revision of the tag it was looked up by: no later one is seen, and nothing is written. */
   readonly taggedAt: Revision | undefined;
+  /** Set where it is the branch of that name as far as this member knows: its owner confirms it with the first message. */
+  readonly guess: BranchGuess | undefined;
+}
+
+/** What a branch is guessed by. */
+export interface BranchGuess {
+  /** Goes with each message to the branch; where it is refuted, the branch is to be looked up for {@link use}. */
+  readonly premise: Premise;
+  readonly use: BranchUse;
 }
 
 /**
@@ -40,6 +49,7 @@ export interface FoundBranch {
  * In a cluster the registry of the tenant, which is part of every address, is looked at where this member has it: its
  * owner would have to answer for every request of the tenant. What it says is a guess that the owner of the repository
  * confirms, because ids of actors are never used again; where that has no such actor, the registry's owner is asked.
+ * So is a branch of another member's repository, for those who send their message with the premise of the guess.
  *
  * A repository or branch that is used for the first time after an upgrade of the server receives the built-ins
  * of the new version before it is handed out, unless it is read as this member has it (`local`).
@@ -97,6 +107,25 @@ export class RepositoryDirectory {
     );
   }
 
+  /**
+   * As {@link RepositoryDirectory.branch}, or as this member knows the branch where its owner is another one: then
+   * every message to it has to go with the premise of its {@link FoundBranch.guess}.
+   */
+  likelyBranch(
+    tenant: string,
+    repositoryName: string,
+    name: string,
+    use: BranchUse,
+    consistency?: ReadConsistency,
+  ): Soon<FoundBranch> {
+    return this.#inRepository(tenant, repositoryName, consistency, (repository, isGuess) => {
+      const guess = isGuess ? this.#guessBranch(repository, name, use) : undefined;
+      // What has to be installed first may not be installed in a branch that may be gone.
+      if (guess !== undefined && this.#upgrades.isCurrent(guess.actor)) return guess;
+      return this.branchOf(repository, name, use, consistency);
+    });
+  }
+
   /** As {@link RepositoryDirectory.branch}, in a repository. @throws {ServiceError} `BRANCH_NOT_FOUND`, `READ_ONLY_REVISION` */
   branchOf(
     repository: FoundRepository,
@@ -130,26 +159,42 @@ export class RepositoryDirectory {
     );
   }
 
+  /** As {@link RepositoryDirectory.besideContent} and {@link RepositoryDirectory.likelyBranch}. */
+  likelyBesideContent(
+    tenant: string,
+    repositoryName: string,
+    name: string,
+    consistency?: ReadConsistency,
+  ): Soon<FoundBranch> {
+    return this.#inRepository(tenant, repositoryName, consistency, (repository, isGuess) => {
+      const guess = isGuess ? this.#guessBranch(repository, name, 'write') : undefined;
+      return guess ?? this.#besideContentOf(repository, name, consistency);
+    });
+  }
+
   /**
    * Looks something up in a repository, in the one this member knows by that name if that is enough.
    *
-   * @param lookUp throws `BRANCH_NOT_FOUND` also where there is no such repository any more
+   * @param lookUp throws `BRANCH_NOT_FOUND` also where there is no such repository any more; told whether it may be so
    */
   #inRepository<Found>(
     tenant: string,
     name: string,
     consistency: ReadConsistency | undefined,
-    lookUp: (repository: FoundRepository) => Soon<Found>,
+    lookUp: (repository: FoundRepository, isGuess: boolean) => Soon<Found>,
   ): Soon<Found> {
     const guess = consistency === undefined ? this.#guess(tenant, name) : undefined;
-    if (guess === undefined) return afterwards(this.repository(tenant, name, consistency), lookUp);
+    if (guess === undefined) {
+      const found = this.repository(tenant, name, consistency);
+      return afterwards(found, (known) => lookUp(known, false));
+    }
     return recovering(
-      () => lookUp(guess),
+      () => lookUp(guess, true),
       (error) => {
         if (!(error instanceof ServiceError) || error.code !== 'BRANCH_NOT_FOUND') throw error;
         return afterwards(this.repository(tenant, name), (known) => {
           if (known.actor === guess.actor) throw error;
-          return lookUp(known);
+          return lookUp(known, false);
         });
       },
     );
@@ -160,6 +205,18 @@ export class RepositoryDirectory {
     const query = { type: 'FindRepository', repositoryId: name };
     const entry = this.#nearby?.atHand(this.#tenantActor(tenant), query, this.#engine);
     return entry === undefined ? undefined : this.#foundRepository(tenant, entry as RepositoryEntry);
+  }
+
+  /** The branch this member knows by a name in a repository of another one; tags are always looked up. */
+  #guessBranch(repository: FoundRepository, name: string, use: BranchUse): FoundBranch | undefined {
+    const nearby = this.#nearby;
+    if (nearby?.ownerConfirms(repository.actor) !== true) return undefined;
+    const query = { type: 'FindBranch', name };
+    const entry = nearby.atHand(repository.actor, query, this.#engine) as BranchEntry | undefined;
+    if (entry === undefined) return undefined;
+    const { uid } = entry;
+    const premise: Premise = { actor: repository.actor, query, uid };
+    return { ...this.foundBranch(repository, entry), guess: { premise, use } };
   }
 
   #besideContentOf(
@@ -261,7 +318,7 @@ function addressOf(
   const { uid } = branch;
   const owner = actorId(tenant, part, `${branch.name}~${uid}`);
   const actor = `${owner}/branch`;
-  return Object.freeze({ repository, name, uid, actor, locks: `${owner}/locks`, taggedAt });
+  return Object.freeze({ repository, name, uid, actor, locks: `${owner}/locks`, taggedAt, guess: undefined });
 }
 
 function branchNotFound(name: string): ServiceError {

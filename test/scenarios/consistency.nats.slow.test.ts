@@ -1,7 +1,15 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { connectToNats } from '#cluster/nats/connection.ts';
+import { Subjects } from '#cluster/nats/subjects.ts';
+import { decodeCall } from '#cluster/router/call-frames.ts';
+import { systemClock } from '#runtime/base/clock.ts';
 import { compareRevisions, parseRevision, type Revision } from '#runtime/content/revision.ts';
 import { expectStatus, revisionOf } from '#test/support/content-client.ts';
 import type { TestResponse } from '#test/support/http-client.ts';
+import { LocksClient } from '#test/support/locks-client.ts';
 import { type ClusterMember, MemberCluster, showLogsOfFailures } from '#test/support/member-cluster.ts';
 import { sharedNatsCluster } from '#test/support/nats-cluster.ts';
 import { NatsLink } from '#test/support/tcp-proxy.ts';
@@ -15,7 +23,9 @@ const LOOK_MS = 25;
 /** The repository all of this is about. */
 const REPOSITORY = 'site';
 
-const base = `/api/repository/${REPOSITORY}/main/head/content`;
+const baseOf = (branch: string): string => `/api/repository/${REPOSITORY}/${branch}/head/content`;
+const base = baseOf('main');
+const managed = `/api/management/repositories/default/${REPOSITORY}`;
 const strict = { 'x-svc-consistency': 'strict' };
 const local = { 'x-svc-consistency': 'local' };
 
@@ -24,6 +34,8 @@ type Json = TestResponse['json'];
 const nats = sharedNatsCluster(3, { cluster: ['  no_advertise: true'] });
 let cluster: MemberCluster;
 let links: readonly NatsLink[];
+/** While it is there members know nothing new without asking. */
+const oldFile = join(mkdtempSync(join(tmpdir(), 'grove-consistency-')), 'old');
 showLogsOfFailures(() => cluster);
 
 beforeAll(async () => {
@@ -32,7 +44,11 @@ beforeAll(async () => {
     members: 3,
     // One, so that whoever owns the repository owns the registry it is found in: nothing else has to be reached.
     partitions: 1,
-    env: (index) => ({ SVC_NATS_URL: (links[index] as NatsLink).urls.join(',') }),
+    env: (index) => ({
+      SVC_NATS_URL: (links[index] as NatsLink).urls.join(','),
+      GROVE_TEST_OLD_FILE: oldFile,
+    }),
+    preload: [join(import.meta.dirname, '../support/old-at-hand.ts')],
   });
   expectStatus(await cluster.admin('POST', '/api/repositories', { repo_id: REPOSITORY }), 201);
   const open = { allowed_node_types: [], allowed_root_node_types: [] };
@@ -43,6 +59,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await cluster?.close();
   await Promise.all((links ?? []).map((link) => link.close()));
+  rmSync(dirname(oldFile), { recursive: true, force: true });
 });
 
 const linkOf = (member: ClusterMember): NatsLink => links[cluster.members.indexOf(member)] as NatsLink;
@@ -59,8 +76,8 @@ function retitle(member: ClusterMember, name: string, title: string): Promise<Te
   return cluster.adminAt(member, 'PUT', `${base}/${name}`, { properties: { title } });
 }
 
-function read(member: ClusterMember, name: string, headers = {}): Promise<TestResponse> {
-  return cluster.adminAt(member, 'GET', `${base}/${name}`, undefined, headers);
+function read(member: ClusterMember, name: string, headers = {}, branch = 'main'): Promise<TestResponse> {
+  return cluster.adminAt(member, 'GET', `${baseOf(branch)}/${name}`, undefined, headers);
 }
 
 const titleOf = ({ json }: TestResponse): unknown => json.properties?.title;
@@ -182,7 +199,6 @@ describe('reads of a cluster', () => {
   });
 
   it('local: a revision somebody has seen is found wherever it is asked for, on a branch that was just made too', async () => {
-    const managed = `/api/management/repositories/default/${REPOSITORY}`;
     const owner = await cluster.ownerOf(REPOSITORY);
     for (let round = 0; round < 6; round++) {
       const name = `just-${round}`;
@@ -198,6 +214,85 @@ describe('reads of a cluster', () => {
           expect(expectStatus(answer, 200).json.revision).toBe(revision);
         }
       }
+    }
+  });
+
+  it('take one call to the owner at another member, and so does a write and a lock', async () => {
+    const owner = await cluster.ownerOf(REPOSITORY);
+    const [other] = othersThan(owner) as [ClusterMember];
+    const locks = new LocksClient(other.process, cluster.token, REPOSITORY);
+    expectStatus(await create(other, 'called'), 201);
+    await locks.release('called', await locks.taken('called'));
+    const listening = await connectToNats({ urls: nats().urls, name: 'test', clock: systemClock });
+    const called: string[] = [];
+    listening.subscribe(new Subjects().calls(owner.id), {
+      callback: (_, { data }) => {
+        const { actor, message } = decodeCall(data);
+        if (actor.includes(`/${REPOSITORY}~`)) called.push((message as { readonly type: string }).type);
+      },
+    });
+    await listening.flush();
+    for (let count = 0; count < 3; count++) {
+      expect(titleOf(expectStatus(await read(other, 'called'), 200))).toBe('called');
+      expectStatus(await retitle(other, 'called', 'called'), 200);
+      await locks.taken(`called ${count}`);
+    }
+    await listening.flush();
+    await listening.close();
+    const once = ['ReadAtHead', 'UpdateNode', 'AcquireLock'];
+    expect(called).toEqual([...once, ...once, ...once]);
+  });
+
+  it('and writes meet the branch that was made anew under its name, however far behind a member is', async () => {
+    const branches = `${managed}/branches`;
+    const made = { name: 'again', upstream_branch: 'main' };
+    expectStatus(await cluster.admin('POST', branches, made), 201);
+    /** Asks every member for all that can be asked of the branch. @returns statuses and codes */
+    const askAll = async (name: string) => {
+      const node = { name, node_type: 'svc:Folder', properties: { title: name } };
+      const answers = [];
+      for (const member of cluster.members) {
+        const locks = new LocksClient(member.process, cluster.token, REPOSITORY, 'again');
+        answers.push(
+          await read(member, 'old', {}, 'again'),
+          await cluster.adminAt(member, 'POST', `${baseOf('again')}/`, {
+            ...node,
+            name: `${name}-${member.id}`,
+          }),
+          await locks.acquire(`${name}-${member.id}`),
+        );
+      }
+      return answers.map(({ json, status }) => (status < 300 ? status : json.code));
+    };
+    const ofEach = <T>(answers: readonly T[]): T[] => cluster.members.flatMap(() => answers);
+    for (const isKept of [false, true]) {
+      const old = { name: 'old', node_type: 'svc:Folder', properties: { title: 'old' } };
+      const written = await cluster.admin('POST', `${baseOf('again')}/`, old);
+      const revision = revisionOf(expectStatus(written, 201));
+      const seen = { ...local, 'x-svc-min-revision': revision };
+      for (const member of cluster.members) expectStatus(await read(member, 'old', seen, 'again'), 200);
+      expect(await askAll(`first-${isKept}`)).toEqual(ofEach([200, 201, 200]));
+      if (isKept)
+        expectStatus(await cluster.admin('POST', `${managed}/tags`, { name: 'kept', revision }), 201);
+      writeFileSync(oldFile, '');
+      expectStatus(await cluster.admin('DELETE', `${branches}/again`), 204);
+      expect(await askAll('late')).toEqual(
+        ofEach(['BRANCH_NOT_FOUND', 'BRANCH_NOT_FOUND', 'BRANCH_NOT_FOUND']),
+      );
+      expectStatus(await cluster.admin('POST', branches, made), 201);
+      expect(await askAll(`next-${isKept}`)).toEqual(ofEach(['NODE_NOT_FOUND', 201, 200]));
+      rmSync(oldFile);
+      // Each of those was written once, to the new one.
+      const list = expectStatus(await cluster.admin('GET', `${baseOf('again')}/`), 200).json;
+      const names = list
+        .map(({ name }: Json) => name)
+        .filter((name: string) => /^(old|first|late|next)/.test(name));
+      expect(names.sort()).toEqual(cluster.members.map(({ id }) => `next-${isKept}-${id}`));
+    }
+    for (const member of cluster.members) {
+      expect(titleOf(expectStatus(await read(member, 'old', {}, 'kept'), 200))).toBe('old');
+      for (const { id } of cluster.members)
+        expect((await read(member, `next-true-${id}`, {}, 'kept')).status).toBe(404);
     }
   });
 

@@ -1,151 +1,129 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { LazyUpgrades } from '#cluster/member/built-in-upgrades.ts';
-import { MemberProvisioning } from '#cluster/member/provisioning.ts';
-import { ConsistentReads } from '#cluster/router/consistent-reads.ts';
-import { RepositoryDirectory } from '#protocols/rest/repository-directory.ts';
-import { ActorStore } from '#runtime/actor/actor-store.ts';
-import type { NearbyReads, ReplicaSource, Router } from '#runtime/actor/ports.ts';
-import { ReplicaReads } from '#runtime/actor/replica-reads.ts';
-import { systemClock } from '#runtime/base/clock.ts';
-import { systemRandom } from '#runtime/base/random.ts';
-import { Replica } from '#runtime/commit/replica.ts';
-import type { Log } from '#runtime/log/ports.ts';
-import { silentLog } from '#runtime/telemetry/log-context.ts';
-import { callers, HostFixture, productKinds } from '#test/support/host-fixture.ts';
+import { parseRevision } from '#runtime/content/revision.ts';
+import { FarMember } from '#test/support/far-member.ts';
+import { callers } from '#test/support/host-fixture.ts';
 
-/** A member whose actors are owned by another one, and which reads the log of that one when it is told to. */
+let member: FarMember;
+
+beforeEach(async () => {
+  member = await FarMember.open();
+});
+
+afterEach(() => member.close());
+
+const find = async (branch = 'main'): Promise<string> =>
+  (await member.directory.branch('default', 'blog', branch, 'read')).actor;
+
+const actorOf = (uid: string): unknown => expect.stringContaining(`default/blog~${uid}/main~`);
+
 describe('RepositoryDirectory on a member that owns nothing', () => {
-  let folder: string;
-  let owner: HostFixture;
-  let journal: Log;
-  let provisioning: MemberProvisioning;
-  let replica: Replica;
-  let reads: ReplicaReads;
-  let source: ReplicaSource | 'changing' | undefined;
-  let followed: number;
-  let directory: RepositoryDirectory;
-  /** Queries the owner was asked, by type. */
-  let asked: string[];
-
-  beforeEach(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'repository-directory-'));
-    owner = await HostFixture.open(undefined, (log) => {
-      journal = log;
-      return log;
-    });
-    provisioning = new MemberProvisioning(owner.host, owner.host, systemRandom);
-    await provisioning.bootstrap(() =>
-      Promise.resolve({ username: 'admin', email: null, passwordHash: 'hash', mustChangePassword: false }),
-    );
-    const store = new ActorStore(join(folder, 'follower'), productKinds, systemClock);
-    replica = new Replica(store, systemClock, () => {});
-    reads = new ReplicaReads({ replica, kindOf: (actor) => store.kindOf(actor), clock: systemClock });
-    source = reads;
-    followed = 0;
-    asked = [];
-    const router: Router = {
-      command: (actor, command, delivery) => owner.host.command(actor, command, delivery),
-      query: (actor, query, caller) => {
-        asked.push((query as { readonly type: string }).type);
-        return owner.host.query(actor, query, caller);
-      },
-    };
-    const consistent = new ConsistentReads({
-      replica: () => source,
-      askOwner: router.query,
-      clock: systemClock,
-    });
-    const nearby: NearbyReads = {
-      atHand: (actor, query, caller) => consistent.atHand(0, actor, query, caller),
-      ownerConfirms: () => false,
-    };
-    directory = new RepositoryDirectory(router, new LazyUpgrades(router, systemClock, silentLog), nearby);
-  });
-
-  afterEach(async () => {
-    await reads.close();
-    await replica.abandon();
-    await owner.close();
-    rmSync(folder, { recursive: true, force: true });
-  });
-
-  async function follow(): Promise<void> {
-    for await (const record of journal.read(followed)) {
-      await replica.take(record);
-      followed = record.sequence;
-    }
-  }
-
-  /** @returns what tells it from others of its name */
-  async function create(repositoryId = 'blog'): Promise<string> {
-    const repository = {
-      repositoryId,
-      description: null,
-      defaultBranch: 'main',
-      defaultLanguage: 'en',
-      supportedLanguages: [],
-    };
-    return (await provisioning.createRepository('default', repository, { caller: callers.admin })).uid;
-  }
-
-  const remove = (): Promise<void> =>
-    provisioning.removeRepository('default', 'blog', { caller: callers.admin });
-
-  const find = async (branch = 'main'): Promise<string> =>
-    (await directory.branch('default', 'blog', branch, 'read')).actor;
-
-  const actorOf = (uid: string): unknown => expect.stringContaining(`default/blog~${uid}/main~`);
-
   it('asks no owner of a registry for a repository it has read of', async () => {
-    const uid = await create();
+    const uid = await member.create();
     expect(await find()).toEqual(actorOf(uid));
-    expect(asked).toContain('FindRepository');
-    await follow();
-    asked = [];
+    expect(member.asked).toContain('FindRepository');
+    await member.follow();
+    member.asked = [];
     expect(await find()).toEqual(actorOf(uid));
-    expect((await directory.besideContent('default', 'blog', 'main')).actor).toEqual(actorOf(uid));
-    expect(asked).toEqual(['FindBranch', 'FindBranch']);
+    expect((await member.directory.besideContent('default', 'blog', 'main')).actor).toEqual(actorOf(uid));
+    expect(member.asked).toEqual(['FindBranch', 'FindBranch']);
   });
 
   it('finds the repository that was made anew, whatever it has read', async () => {
-    const old = await create();
-    await follow();
-    await remove();
+    const old = await member.create();
+    await member.follow();
+    await member.remove();
     await expect(find()).rejects.toMatchObject({ code: 'REPOSITORY_NOT_FOUND' });
-    await expect(async () => directory.besideContent('default', 'blog', 'main')).rejects.toMatchObject({
-      code: 'REPOSITORY_NOT_FOUND',
-    });
-    const uid = await create();
+    await expect(async () => member.directory.besideContent('default', 'blog', 'main')).rejects.toMatchObject(
+      { code: 'REPOSITORY_NOT_FOUND' },
+    );
+    const uid = await member.create();
     expect(uid).not.toBe(old);
     expect(await find()).toEqual(actorOf(uid));
-    await follow();
+    await member.follow();
     expect(await find()).toEqual(actorOf(uid));
   });
 
   it('says that a branch is missing without looking for it twice', async () => {
-    await create();
-    await follow();
+    await member.create();
+    await member.follow();
     await find();
-    asked = [];
+    member.asked = [];
     await expect(find('draft')).rejects.toMatchObject({ code: 'BRANCH_NOT_FOUND' });
-    expect(asked).toEqual(['FindBranch', 'FindTag', 'FindRepository']);
+    expect(member.asked).toEqual(['FindBranch', 'FindTag', 'FindRepository']);
   });
 
   it('asks the owner where it has nothing, and for a strict read', async () => {
-    const uid = await create();
-    await follow();
+    const uid = await member.create();
+    await member.follow();
+    const { source } = member;
     for (const nothing of ['changing', undefined] as const) {
-      source = nothing;
-      asked = [];
+      member.source = nothing;
+      member.asked = [];
       expect(await find()).toEqual(actorOf(uid));
-      expect(asked).toContain('FindRepository');
+      expect(member.asked).toContain('FindRepository');
     }
-    source = reads;
-    asked = [];
-    await directory.branch('default', 'blog', 'main', 'read', { kind: 'strict' });
-    expect(asked).toContain('FindRepository');
+    member.source = source;
+    member.asked = [];
+    await member.directory.branch('default', 'blog', 'main', 'read', { kind: 'strict' });
+    expect(member.asked).toContain('FindRepository');
+  });
+});
+
+describe('RepositoryDirectory, asked for a branch that may be a guess', () => {
+  const likely = async (name = 'main', consistency?: { readonly kind: 'strict' | 'local' }) =>
+    await member.directory.likelyBranch('default', 'blog', name, 'read', consistency);
+  const likelyBeside = async (name = 'main') =>
+    await member.directory.likelyBesideContent('default', 'blog', name);
+
+  beforeEach(async () => {
+    await member.create();
+    await member.follow();
+  });
+
+  it('asks nobody once the built-ins of the branch are known to be there', async () => {
+    const known = await likely();
+    expect([known.guess, member.asked.includes('FindBranch')]).toEqual([undefined, true]);
+    member.asked = [];
+    const { guess, ...guessed } = await likely();
+    expect({ ...guessed, guess: undefined }).toEqual(known);
+    const repository = known.repository.actor;
+    expect(guess).toEqual({
+      premise: { actor: repository, query: { type: 'FindBranch', name: 'main' }, uid: known.uid },
+      use: 'read',
+    });
+    expect((await likelyBeside()).guess).toMatchObject({ premise: { uid: known.uid }, use: 'write' });
+    expect(member.asked).toEqual([]);
+  });
+
+  it('asks the owner where that is this process or of an older version, and for reads that say how fresh', async () => {
+    await likely();
+    member.asked = [];
+    expect((await likely('main', { kind: 'strict' })).guess).toBeUndefined();
+    expect(member.asked).toContain('FindBranch');
+    expect((await likely('main', { kind: 'local' })).guess).toBeUndefined();
+    member.isConfirming = false;
+    member.asked = [];
+    expect([(await likely()).guess, (await likelyBeside()).guess]).toEqual([undefined, undefined]);
+    expect(member.asked).toEqual(['FindBranch', 'FindBranch']);
+  });
+
+  it('asks the owner for a branch it has not read of, and for what a tag names', async () => {
+    const dev = await member.fork('dev');
+    expect(await likely('dev')).toMatchObject({ uid: dev.uid, guess: undefined });
+    const { head } = member.owner.query<{ head: string }>((await likely()).actor, {
+      type: 'ReadBranchState',
+    });
+    const tag = {
+      name: 'v1',
+      revision: parseRevision(head),
+      createdBy: 'system',
+      message: null,
+      protected: false,
+    };
+    await member.branches.createTag(await member.found(), tag, { caller: callers.admin });
+    await member.follow();
+    expect((await likely('dev')).guess).toBeDefined();
+    expect(await likely('v1')).toMatchObject({ name: 'v1', guess: undefined });
+    await expect(likely('nothing')).rejects.toMatchObject({ code: 'BRANCH_NOT_FOUND' });
   });
 });

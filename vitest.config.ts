@@ -26,6 +26,8 @@ export default defineConfig({
         test: {
           ...shared,
           name: 'fast',
+          // Two leave four tenths of two cores idle; clusters of processes, in the other projects, do not.
+          maxWorkers: Math.max(3, availableParallelism() - 1),
           include: ['test/**/*.test.ts'],
           exclude: ['test/**/*.slow.test.ts'],
         },

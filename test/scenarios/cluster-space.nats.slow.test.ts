@@ -139,13 +139,15 @@ describe('the volumes of two of three NATS servers', () => {
     const full = nats.servers.slice(0, 2);
     const theirs = full.map((server) => someVolume(nats.servers.indexOf(server) + 1));
     for (const volume of theirs) volume.fill(100);
+    for (const volume of theirs) expect(volume.usedPercent).toBeGreaterThan(99.9);
     // Servers of 2.9 acknowledge from memory for a while before they notice, or never do.
     await Promise.race([
       load.progress(8 * WRITES),
       new Promise((resolve) => setTimeout(resolve, TWO_FULL_MS)),
     ]);
     for (const volume of theirs) {
-      expect(volume.usedPercent).toBeGreaterThan(99.9);
+      // Servers take away what they have replaced meanwhile.
+      expect(volume.usedPercent).toBeGreaterThan(90);
       volume.free();
     }
     // Whoever noticed has JetStream switched off until it is started again, and may never end when it is asked to.

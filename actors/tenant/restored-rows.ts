@@ -38,12 +38,6 @@ export function nameFloorRow(floor: number): StoredRow {
   return { table: TenantTable.tokens, key: recordKey(EVERY_NAME), value: encodeJsonRow(floor) };
 }
 
-/** The highest of what repositories were removed with. A cost of each name that ever was removed. */
-export function highestNameFloor(tenant: TableReader): number {
-  const floors = listRecords<number>(tenant, TenantTable.tokens);
-  return floors.reduce((highest, floor) => Math.max(highest, floor), 0);
-}
-
 /** Names of the registered tenants; in the rows of tenant `default` only. */
 export function storedTenants(tenant: TableReader): readonly string[] {
   return listRecords<TenantRow>(tenant, TenantTable.tenants).map(({ tenant_id }) => tenant_id);

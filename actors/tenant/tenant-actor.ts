@@ -13,7 +13,6 @@ import {
 } from '#runtime/commit/record-store.ts';
 import { requireRepositoryName, requireTenantName } from '#runtime/content/names.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
-import type { TableReader } from '#runtime/shard/shard.ts';
 import { spaceUseByType } from '#runtime/space/space-use.ts';
 import type {
   AdminAccount,
@@ -31,8 +30,8 @@ import type {
   TenantQuery,
   UnfinishedTenant,
 } from './messages.ts';
-import { highestNameFloor } from './restored-rows.ts';
-import { EVERY_NAME, type TenantRow, TenantTable, tenantTableNames } from './tenant-tables.ts';
+import { highestNameFloor, nameFloor } from './name-floors.ts';
+import { type TenantRow, TenantTable, tenantTableNames } from './tenant-tables.ts';
 
 /** What the first admin of a tenant may use when nobody says otherwise. @see Supplement 5: section 2 */
 const firstAdminFlags: AccessFlags = Object.freeze({
@@ -207,12 +206,6 @@ function unregisterRepository(repositoryId: string, turn: Turn): RepositoryEntry
   writeRecord(turn, TenantTable.tokens, floor, repositoryId);
   turn.emit(registryChanged);
   return entry;
-}
-
-/** What the fence tokens of a new repository have to be above: no earlier one of its name went there. */
-function nameFloor(reader: TableReader, repositoryId: string): number {
-  const ofName = readRecord<number>(reader, TenantTable.tokens, repositoryId) ?? 0;
-  return Math.max(ofName, readRecord<number>(reader, TenantTable.tokens, EVERY_NAME) ?? 0);
 }
 
 function registerTenant({ tenantId, metadata, admin }: RegisterTenant, turn: Turn): TenantEntry {

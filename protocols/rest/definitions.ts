@@ -16,9 +16,9 @@ import type { HttpReply, ResponseDocs } from '#protocols/http/route.ts';
 import {
   askBranch,
   branchOf,
+  likelyBranchOf,
   replyOf,
   revisionHeaders,
-  likelyBranchOf,
   sendCommand,
 } from './branch-access.ts';
 import { bareCommit, optionalCommit } from './commit-info.ts';

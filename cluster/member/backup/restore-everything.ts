@@ -1,4 +1,5 @@
-import { highestNameFloor, nameFloorRow, restoredTenantRow } from '#actors/tenant/restored-rows.ts';
+import { highestNameFloor } from '#actors/tenant/name-floors.ts';
+import { nameFloorRow, restoredTenantRow } from '#actors/tenant/restored-rows.ts';
 import type { ListRepositories, ListTenants, RepositoryEntry, TenantEntry } from '#actors/tenant/messages.ts';
 import { SYSTEM_TENANT } from '#runtime/access/system-tenant.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';

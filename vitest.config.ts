@@ -19,6 +19,8 @@ const shared = {
   deps: { interopDefault: false },
 } as const;
 
+const installPrograms = 'test/support/install-programs.ts';
+
 export default defineConfig({
   test: {
     projects: [
@@ -26,6 +28,7 @@ export default defineConfig({
         test: {
           ...shared,
           name: 'fast',
+          globalSetup: [installPrograms],
           // Two leave four tenths of two cores idle; clusters of processes, in the other projects, do not.
           maxWorkers: Math.max(3, availableParallelism() - 1),
           include: ['test/**/*.test.ts'],
@@ -36,6 +39,7 @@ export default defineConfig({
         test: {
           ...shared,
           name: 'slow',
+          globalSetup: [installPrograms],
           include: ['test/**/*.slow.test.ts'],
           isolate: true,
           testTimeout: 300_000,
@@ -47,7 +51,7 @@ export default defineConfig({
           ...shared,
           name: 'cluster',
           include: [...clusterTests()],
-          globalSetup: ['test/parity/nats-for-all.ts'],
+          globalSetup: [installPrograms, 'test/parity/nats-for-all.ts'],
           setupFiles: ['test/parity/skip-left-out.ts'],
           testTimeout: 120_000,
           hookTimeout: 120_000,

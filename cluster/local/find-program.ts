@@ -69,5 +69,8 @@ function isProgram(path: string): boolean {
 function install(installer: string, packageName: string, environment: NodeJS.ProcessEnv): void {
   const env = { ...environment, DEBIAN_FRONTEND: 'noninteractive' };
   spawnSync(installer, ['update'], { env, stdio: 'ignore' });
-  spawnSync(installer, ['install', '-y', '--no-install-recommends', packageName], { env, stdio: 'ignore' });
+  // Another installation may be running: wait for it, up to five minutes.
+  const wait = ['-o', 'DPkg::Lock::Timeout=300'];
+  const options = ['install', '-y', '--no-install-recommends', ...wait, packageName];
+  spawnSync(installer, options, { env, stdio: 'ignore' });
 }

@@ -111,7 +111,7 @@ describe('a full disk', () => {
       failures: true,
       pending: true,
     });
-    const prlimit = requiredProgram('prlimit', 'util-linux');
+    const prlimit = requiredProgram('prlimit');
     expect(spawnSync(prlimit, [`--pid=${child.pid}`, '--fsize=unlimited:unlimited']).status).toBe(0);
     child.stdin.write('there is space\n');
     const freed = await hear();

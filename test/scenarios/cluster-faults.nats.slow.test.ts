@@ -53,7 +53,7 @@ describe('an owner', () => {
     const load = new WriteLoad(cluster, [repository], 'disk-error').start();
     await load.progress(WRITES);
     const limit = (bytes: string): void => {
-      const prlimit = requiredProgram('prlimit', 'util-linux');
+      const prlimit = requiredProgram('prlimit');
       execFileSync(prlimit, [`--pid=${victim.process.pid}`, `--fsize=${bytes}`]);
     };
     limit('4096:unlimited');

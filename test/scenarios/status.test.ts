@@ -81,7 +81,7 @@ describe('npm run status', () => {
 
   it('asks for the password at a terminal, does not show it, and colours its answer', async () => {
     const command = `'${process.execPath}' '${program}'`;
-    const child = spawn(requiredProgram('script', 'bsdutils'), ['-qec', command, '/dev/null'], {
+    const child = spawn(requiredProgram('script'), ['-qec', command, '/dev/null'], {
       env: { PATH: process.env.PATH, TERM: 'xterm', GROVE_URL: server.url },
     });
     let output = '';

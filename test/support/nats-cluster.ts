@@ -493,7 +493,7 @@ function natsServerProgram(): string {
 
 /** Whether every thread of a process stands still. */
 function isStopped(pid: number): boolean {
-  const states = execFileSync(requiredProgram('ps', 'procps'), ['-L', '-o', 'state=', '-p', String(pid)], {
+  const states = execFileSync(requiredProgram('ps'), ['-L', '-o', 'state=', '-p', String(pid)], {
     encoding: 'utf8',
   });
   return states
@@ -504,9 +504,7 @@ function isStopped(pid: number): boolean {
 
 /** On Linux a server dies with the test process, however that ends; else one that is killed would leave them. */
 function dyingWithParent(): string[] {
-  return process.platform === 'linux'
-    ? [requiredProgram('setpriv', 'util-linux'), '--pdeathsig', 'KILL']
-    : [];
+  return process.platform === 'linux' ? [requiredProgram('setpriv'), '--pdeathsig', 'KILL'] : [];
 }
 
 async function freePorts(count: number): Promise<Ports[]> {

@@ -10,7 +10,7 @@ const support = join(import.meta.dirname, '..', '..', 'support');
 
 describe('an LMDB shard one flush of which fails [DUR-011]', () => {
   /** A disk that fails on request has to be compiled. */
-  const compiler = requiredProgram('cc', 'build-essential');
+  const compiler = requiredProgram('cc');
   let folder: string;
 
   beforeEach(() => {

@@ -56,7 +56,7 @@ export function tellingEvents(observer: HostObserver, bus: () => Bus | undefined
 export function tellingRemovals(lifecycle: ActorLifecycle, bus: Bus): ActorLifecycle {
   return {
     exists: (actor) => lifecycle.exists(actor),
-    create: (actor) => lifecycle.create(actor),
+    create: (actor, premise) => lifecycle.create(actor, premise),
     fork: (source, target) => lifecycle.fork(source, target),
     namesUnder: (owner) => lifecycle.namesUnder(owner),
     destroyUnder(owner) {

@@ -163,8 +163,12 @@ export class ClusterRouter implements Router, ActorLifecycle, NearbyReads {
     return (await this.#lifecycle('names', owner, undefined, (host) => host.namesUnder(owner))) as string[];
   }
 
-  async create(actor: ActorId): Promise<void> {
-    await this.#lifecycle('create', actor, undefined, (host) => host.create(actor));
+  async create(actor: ActorId, premise?: Premise): Promise<void> {
+    const caller = engineCallerOf(actor);
+    const asking = premise === undefined ? caller : { ...caller, premise };
+    await this.#send({ kind: 'create', actor, message: undefined }, asking, (local) =>
+      this.#createHere(local, actor, premise),
+    );
   }
 
   /** Source and target are of one repository, hence of one partition. */
@@ -203,7 +207,7 @@ export class ClusterRouter implements Router, ActorLifecycle, NearbyReads {
       case 'strict-query':
         return this.#queryStrictly(local, actor, message, caller);
       case 'create':
-        return host.create(actor);
+        return this.#createHere(local, actor, caller.premise);
       case 'fork':
         return forkAt(host, message as ActorId, actor, call.isRepeated === true);
       case 'destroy':
@@ -226,7 +230,6 @@ export class ClusterRouter implements Router, ActorLifecycle, NearbyReads {
     return this.#commandOnPremise(local, premise, actor, command, delivery);
   }
 
-  /** Who may not be the owner any more must not say what holds either. */
   async #commandOnPremise(
     local: LocalPartition,
     premise: Premise,
@@ -234,9 +237,19 @@ export class ClusterRouter implements Router, ActorLifecycle, NearbyReads {
     command: unknown,
     delivery: Delivery,
   ): Promise<unknown> {
-    while (!local.log.lease.isValid()) await this.#reads.barrier(local.log);
+    await this.#confirmOwnership(local);
     requirePremise(local.host, premise);
     return await local.host.command(actor, command, delivery);
+  }
+
+  async #createHere(local: LocalPartition, actor: ActorId, premise: Premise | undefined): Promise<void> {
+    if (premise !== undefined) await this.#confirmOwnership(local);
+    await local.host.create(actor, premise);
+  }
+
+  /** Who may not be the owner any more must not say what holds either. */
+  async #confirmOwnership({ log }: LocalPartition): Promise<void> {
+    while (!log.lease.isValid()) await this.#reads.barrier(log);
   }
 
   #lifecycle(
@@ -245,8 +258,7 @@ export class ClusterRouter implements Router, ActorLifecycle, NearbyReads {
     message: unknown,
     here: (host: ActorHost, isRepeated: boolean) => unknown,
   ): Promise<unknown> {
-    const caller = engineCaller(actor.split('/')[0] as string);
-    return this.#send({ kind, actor, message }, caller, ({ host }, repeated) =>
+    return this.#send({ kind, actor, message }, engineCallerOf(actor), ({ host }, repeated) =>
       here(host, repeated !== undefined),
     );
   }
@@ -343,6 +355,10 @@ export class ClusterRouter implements Router, ActorLifecycle, NearbyReads {
       details: { member, url },
     });
   }
+}
+
+function engineCallerOf(actor: ActorId): Caller {
+  return engineCaller(actor.split('/')[0] as string);
 }
 
 /** Makes a fork at its owner; one that may have been made before is there, as its name is made for it. */

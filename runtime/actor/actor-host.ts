@@ -7,6 +7,7 @@ import type {
   ActorEvent,
   ActorKind,
   Caller,
+  Premise,
 } from '#runtime/commit/behaviour.ts';
 import { type CommitLimits, CommitLoop, type CommitObserver } from '#runtime/commit/commit-loop.ts';
 import { crashPoint } from '#runtime/commit/crash-point.ts';
@@ -25,6 +26,7 @@ import { actorKindOf } from './actor-id.ts';
 import { BackupBehaviour } from './backup-behaviour.ts';
 import { shardChunks, type ShardCopy } from './copy-shard.ts';
 import { engineCaller } from './engine-caller.ts';
+import { requirePremise } from './premise.ts';
 import { QueryScope } from './query-scope.ts';
 import { READS_MS_MAX, readsEnded } from './reads-ended.ts';
 import type { ActorId, ActorLifecycle, Delivery, ReplicaSource, Router } from './ports.ts';
@@ -166,13 +168,16 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
     return !this.#isDestroying(actor) && this.#store.folders.exists(actor);
   }
 
-  async create(actor: ActorId): Promise<void> {
-    await this.#making.get(actor)?.catch(() => {});
-    await this.#make(actor, () => this.#create(actor));
+  async create(actor: ActorId, premise?: Premise): Promise<void> {
+    // One at a time, so that nothing but the call that makes an actor ever takes it back.
+    for (let made = this.#making.get(actor); made !== undefined; made = this.#making.get(actor))
+      await made.catch(() => {});
+    await this.#make(actor, () => this.#create(actor, premise));
   }
 
-  async #create(actor: ActorId): Promise<void> {
+  async #create(actor: ActorId, premise: Premise | undefined): Promise<void> {
     if (this.#state !== 'running') throw new ServiceError('SHUTTING_DOWN');
+    if (premise !== undefined) requirePremise(this, premise);
     if (this.#store.folders.exists(actor)) return;
     this.#requireSpace();
     crashPoint('before-shard-create');
@@ -181,6 +186,11 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
     const sequence = await log.append(lifecycleEntry(actor, { kind: 'create' }, this.#hybridClock.last));
     // Else a power cut could leave a folder of which the log knows nothing; and see below, of one that is gone.
     await log.flush();
+    try {
+      if (premise !== undefined) requirePremise(this, premise);
+    } catch (error) {
+      return await this.#takeBack(actor, error);
+    }
     if (!this.#isDestroying(actor)) this.#store.folders.create(actor);
     log.released(actor, sequence);
   }
@@ -362,7 +372,7 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
     for (const actor of log.pending().keys()) if (isOwned(actor)) log.released(actor, log.lastSequence);
   }
 
-  /** A fork that failed after the log had it: whoever follows has made it and must hear that it is gone. */
+  /** An actor that could not be made after the log had it: whoever follows has made it and must hear that it is gone. */
   async #takeBack(target: ActorId, cause: unknown): Promise<never> {
     const { log } = this.#environment;
     await this.#store.folders.discard(target);

@@ -1,4 +1,4 @@
-import type { Caller, CallId, IdempotencyKey } from '#runtime/commit/behaviour.ts';
+import type { Caller, CallId, IdempotencyKey, Premise } from '#runtime/commit/behaviour.ts';
 import type { Revision } from '#runtime/content/revision.ts';
 
 /**
@@ -68,9 +68,12 @@ export interface ActorLifecycle {
   /**
    * Makes an empty actor, on disk when it resolves. Making one that exists changes nothing.
    *
+   * @param premise what has to hold for it: confirmed where the actor is made, also in the turn from which on it
+   *   exists. What was begun when it does not hold any more is taken back, and nothing else
+   * @throws {PremiseRefuted} there is no such actor, unless there was one before
    * @throws {ServiceError} `STORAGE_FULL`, `WRITES_STOPPED`, `SHUTTING_DOWN`
    */
-  create(actor: ActorId): Promise<void>;
+  create(actor: ActorId, premise?: Premise): Promise<void>;
   /**
    * Makes a new actor of the same kind with the state another one has at some moment during the call, on disk
    * when it resolves. The source goes on serving. The new actor has everything of the source, also what belongs

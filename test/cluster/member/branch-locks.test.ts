@@ -1,0 +1,147 @@
+import { afterEach, expect, it } from 'vitest';
+import { MemberLocks } from '#cluster/member/branch-locks.ts';
+import { MemberBranches } from '#cluster/member/branch-provisioning.ts';
+import { LazyUpgrades } from '#cluster/member/built-in-upgrades.ts';
+import { MemberProvisioning } from '#cluster/member/provisioning.ts';
+import { type FoundBranch, RepositoryDirectory } from '#protocols/rest/repository-directory.ts';
+import type { ActorLifecycle, Router } from '#runtime/actor/ports.ts';
+import { PremiseRefuted } from '#runtime/actor/premise.ts';
+import { systemClock } from '#runtime/base/clock.ts';
+import { systemRandom } from '#runtime/base/random.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import type { LogEntry } from '#runtime/log/log-entry.ts';
+import type { Log } from '#runtime/log/ports.ts';
+import { silentLog } from '#runtime/telemetry/log-context.ts';
+import { callers, HostFixture, productKinds } from '#test/support/host-fixture.ts';
+import { jobsOn } from '#test/support/member-jobs-fixture.ts';
+
+let fixture: HostFixture;
+
+afterEach(() => fixture.close());
+
+/** Repository `site` with a branch `dev`, on a host whose log may be held up. */
+async function openBranch(logOver?: (journal: Log) => Log): Promise<{
+  readonly branch: FoundBranch;
+  readonly branches: MemberBranches;
+}> {
+  fixture = await HostFixture.open(productKinds, logOver);
+  const { host } = fixture;
+  const provisioning = new MemberProvisioning(host, host, systemRandom);
+  await provisioning.bootstrap(() =>
+    Promise.resolve({ username: 'admin', email: null, passwordHash: 'hash', mustChangePassword: false }),
+  );
+  const repository = {
+    repositoryId: 'site',
+    description: null,
+    defaultBranch: 'main',
+    defaultLanguage: 'en',
+    supportedLanguages: [],
+  };
+  await provisioning.createRepository('default', repository, { caller: callers.admin });
+  const directory = new RepositoryDirectory(host, new LazyUpgrades(host, systemClock, silentLog));
+  const branches = new MemberBranches(host, host, systemRandom, jobsOn(fixture, 0));
+  const dev = {
+    name: 'dev',
+    createdBy: 'system',
+    protected: false,
+    description: null,
+    upstreamBranch: 'main',
+  };
+  await branches.createBranch(await directory.repository('default', 'site'), dev, { caller: callers.admin });
+  return { branch: await directory.branch('default', 'site', 'dev', 'write'), branches };
+}
+
+function acquire(branch: FoundBranch): Promise<{ readonly acquired: boolean; readonly token?: number }> {
+  const command = { type: 'AcquireLock', key: 'deploy', ttlMs: 60_000, owner: null, waitMs: 0 };
+  return fixture.command(branch.locks, command, callers.admin);
+}
+
+it('keeps the locks another request was granted from when the registry cannot be asked any more', async () => {
+  const { branch } = await openBranch();
+  const { host } = fixture;
+  let isSilent = false;
+  const router: Router = {
+    command: (actor, command, delivery) => host.command(actor, command, delivery),
+    query: (actor, query, caller) => {
+      if (isSilent) throw new ServiceError('NOT_OWNER');
+      return host.query(actor, query, caller);
+    },
+  };
+  const lifecycle: Pick<ActorLifecycle, 'create' | 'destroyUnder'> = {
+    destroyUnder: (owner) => host.destroyUnder(owner),
+    async create(actor, premise) {
+      await host.create(actor, premise);
+      // Somebody else is granted the lock before this request goes on, and then nobody answers it.
+      expect(await acquire(branch)).toMatchObject({ acquired: true, token: 1 });
+      isSilent = true;
+    },
+  };
+  await new MemberLocks(router, lifecycle as ActorLifecycle, true).createLocks(branch).catch(() => {});
+  expect(await acquire(branch)).toEqual({ acquired: false });
+});
+
+it('makes them once for requests that come together', async () => {
+  const { branch } = await openBranch();
+  const locks = new MemberLocks(fixture.host, fixture.host, true);
+  const first = async () => {
+    await locks.createLocks(branch);
+    return acquire(branch);
+  };
+  const answers = await Promise.all([first(), first(), first(), first()]);
+  expect(answers.filter(({ acquired }) => acquired)).toHaveLength(1);
+});
+
+it('makes none for a branch that is gone, and takes back what it began when the branch goes meanwhile', async () => {
+  let hold: { readonly until: Promise<void>; readonly began: () => void } | undefined;
+  const { branch, branches } = await openBranch((journal) => {
+    const append = async (entry: LogEntry): Promise<number> => {
+      const sequence = await journal.append(entry);
+      const held = entry.actor.endsWith('/locks') ? hold : undefined;
+      if (held === undefined) return sequence;
+      hold = undefined;
+      held.began();
+      await held.until;
+      return sequence;
+    };
+    return new Proxy(journal, {
+      get(target, key) {
+        if (key === 'append') return append;
+        const value: unknown = Reflect.get(target, key, target);
+        return typeof value === 'function' ? value.bind(target) : value;
+      },
+    });
+  });
+  const { host } = fixture;
+  const locks = new MemberLocks(host, host, true);
+  let goOn = (): void => {};
+  const until = new Promise<void>((resolve) => {
+    goOn = resolve;
+  });
+  const appended = new Promise<void>((began) => {
+    hold = { until, began };
+  });
+  const making = locks.createLocks(branch);
+  await appended;
+  await branches.removeBranch(branch.repository, 'dev', { caller: callers.admin });
+  goOn();
+  await expect(making).rejects.toMatchObject({ code: 'BRANCH_NOT_FOUND' });
+  await expect(locks.createLocks(branch)).rejects.toMatchObject({ code: 'BRANCH_NOT_FOUND' });
+  expect(host.exists(branch.locks)).toBe(false);
+  // The log says so too.
+  await fixture.reopen();
+  expect(fixture.host.exists(branch.locks)).toBe(false);
+});
+
+it('makes them at an owner that cannot confirm anything', async () => {
+  const { branch } = await openBranch();
+  const { host } = fixture;
+  const lifecycle: Pick<ActorLifecycle, 'create'> = {
+    create: (actor, premise) =>
+      premise === undefined ? host.create(actor) : Promise.reject(new PremiseRefuted()),
+  };
+  await new MemberLocks(host, lifecycle, true).createLocks(branch);
+  expect(await acquire(branch)).toMatchObject({ acquired: true });
+  await expect(
+    new MemberLocks(host, lifecycle, true).createLocks({ ...branch, uid: 'other' }),
+  ).rejects.toMatchObject({ code: 'BRANCH_NOT_FOUND' });
+});

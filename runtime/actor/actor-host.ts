@@ -362,9 +362,10 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
     await null;
     const owned = [...this.#open.values()].filter(({ id }) => isOwned(id));
     await Promise.all(owned.map(({ loop }) => loop.drained()));
-    await Promise.all(owned.map((open) => this.#abandon(open)));
     const { log } = this.#environment;
+    // Before anything is let go of: when this fails the actors stay, with all they have in memory.
     const sequence = await log.append(lifecycleEntry(owner, { kind: 'destroy' }, this.#hybridClock.last));
+    await Promise.all(owned.map((open) => this.#abandon(open)));
     // A disk that takes nothing more needs the space.
     await log.flush().catch(() => undefined);
     await this.#store.folders.remove(owner);
@@ -570,6 +571,8 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
 
   async #abandon(open: OpenActor): Promise<void> {
     quiet(open, new ServiceError('NOT_FOUND'));
+    // What the actor told itself to do meanwhile; from here on it does nothing more by itself.
+    await open.loop.drained();
     await open.writer.abandon();
     this.#open.delete(open.id);
   }

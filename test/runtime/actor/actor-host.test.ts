@@ -277,6 +277,23 @@ describe('removing actors', () => {
     await expect(answer).rejects.toMatchObject({ code: 'SHUTTING_DOWN' });
   });
 
+  it('changes nothing when the log does not take the record of it, over a restart too', async () => {
+    const [actor = ''] = await make('a');
+    await write(actor, 'k', '1');
+    const { append, flush } = engine.journal;
+    // What was written waits in memory: the shard takes it when the log was flushed.
+    engine.journal.flush = () => Promise.reject(new ServiceError('STORAGE_FULL'));
+    await write(actor, 'k2', '2');
+    engine.journal.append = () => Promise.reject(new ServiceError('STORAGE_FULL'));
+    await expect(engine.host.destroyUnder('acme/site~1')).rejects.toMatchObject({ code: 'STORAGE_FULL' });
+    Object.assign(engine.journal, { append, flush });
+    expect(await readAll(actor)).toEqual({ k: '1', k2: '2' });
+    await write(actor, 'k3', '3');
+    await engine.close();
+    engine = await open();
+    expect(await readAll(actor)).toEqual({ k: '1', k2: '2', k3: '3' });
+  });
+
   it('does not bring back what a log still has of them', async () => {
     const [actor = ''] = await make('a');
     engine.journal.flush = () => Promise.reject(new ServiceError('STORAGE_FULL'));

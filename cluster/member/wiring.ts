@@ -9,6 +9,7 @@ import { defaultLoginThrottle, LoginThrottle } from '#runtime/access/login-throt
 import { PasswordHasher } from '#runtime/access/password-hasher.ts';
 import type { Principal } from '#runtime/access/principal.ts';
 import { RoutedCopies } from '#runtime/actor/routed-copies.ts';
+import { BackupKey } from '#runtime/backup/backup-key.ts';
 import type { Clock } from '#runtime/base/clock.ts';
 import { type FileSystem, realFileSystem } from '#runtime/base/file-system.ts';
 import type { Random } from '#runtime/base/random.ts';
@@ -158,7 +159,16 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
   const background = openJobs(environment, engine, metrics);
   closers.add(() => background.drain(0));
   jobs = background;
-  const backups = openBackups(environment, engine, background.queue, space.at('backups'), space.at('member'));
+  const backups = openBackups(
+    environment,
+    engine,
+    background.queue,
+    new BackupKey(secrets.masterKey.bytes()),
+    {
+      backups: space.at('backups'),
+      member: space.at('member'),
+    },
+  );
   closers.add(() => backups.close());
   const hasher = new PasswordHasher();
   const provisioning = new MemberProvisioning(router, lifecycle, random);
@@ -290,8 +300,8 @@ function openBackups(
   { clock, files = realFileSystem, log, options, random, version }: MemberEnvironment,
   { copies, lifecycle, router }: MemberEngine,
   queue: Queue,
-  backupSpace: SpaceGuard,
-  space: SpaceGuard,
+  key: BackupKey,
+  space: { readonly backups: SpaceGuard; readonly member: SpaceGuard },
 ): MemberBackups {
   return new MemberBackups({
     router,
@@ -304,8 +314,9 @@ function openBackups(
     files,
     log,
     folder: backupFolder(options.server),
-    backupSpace,
-    space,
+    key,
+    backupSpace: space.backups,
+    space: space.member,
     version,
   });
 }

@@ -6,10 +6,11 @@
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { systemClock } from '#runtime/base/clock.ts';
-import { connect, connectionUsage, DEFAULT_URL, UsageError } from './connect.ts';
+import { connect, connectionUsage, DEFAULT_URL } from './connect.ts';
 import { begin, follow, type Operation } from './operation.ts';
-import { OperatorError } from './operator-error.ts';
+import { UsageError } from './operator-error.ts';
 import { bytesText, ProgressLine } from './progress-line.ts';
+import { runProgram } from './run-program.ts';
 
 /** It failed, or nobody answers. */
 const FAILED_EXIT_CODE = 1;
@@ -42,6 +43,7 @@ interface BackupOperation extends Operation {
   readonly actors: number;
   readonly repository: string | null;
   readonly finished_at: string | null;
+  readonly signed_by: string | null;
 }
 
 const path = '/api/management/backups';
@@ -91,14 +93,11 @@ async function main(): Promise<void> {
   process.stdout.write(`Backup ${made}: ${backup.actors} files, ${bytesText(backup.bytes)}\n`);
 }
 
-function listed({ bytes, error, finished_at, name, repository, state }: BackupOperation): string {
+function listed({ bytes, error, finished_at, name, repository, signed_by, state }: BackupOperation): string {
   const what = repository ?? 'everything';
-  if (state === 'done') return `${name}  ${finished_at}  ${what}  ${bytesText(bytes)}`;
+  const signer = signed_by === null || signed_by === 'own' ? '' : `  ${signed_by}`;
+  if (state === 'done') return `${name}  ${finished_at}  ${what}  ${bytesText(bytes)}${signer}`;
   return `${name}  ${state}  ${error?.message ?? what}`;
 }
 
-main().catch((error: unknown) => {
-  const text = error instanceof OperatorError ? error.message : String((error as Error).stack ?? error);
-  process.stderr.write(`${text}\n`);
-  process.exitCode = error instanceof UsageError ? USAGE_EXIT_CODE : FAILED_EXIT_CODE;
-});
+await runProgram(main, { failed: FAILED_EXIT_CODE, usage: USAGE_EXIT_CODE });

@@ -1,6 +1,6 @@
 import { AdminClient } from './admin-client.ts';
 import { askPassword } from './ask-password.ts';
-import { OperatorError } from './operator-error.ts';
+import { UsageError } from './operator-error.ts';
 
 /** Where a server is when nobody says otherwise. */
 export const DEFAULT_URL = 'http://127.0.0.1:8080';
@@ -18,9 +18,6 @@ export interface ConnectionSettings {
   /** Default: `GROVE_TOKEN`. */
   readonly token?: string;
 }
-
-/** The question could not be asked, in words. */
-export class UsageError extends OperatorError {}
 
 /**
  * A client that is logged in: with a token, else with a password of the environment or the terminal.

@@ -2,3 +2,6 @@
 export class OperatorError extends Error {
   override readonly name = 'OperatorError';
 }
+
+/** The question could not be asked, in words. */
+export class UsageError extends OperatorError {}

@@ -4,8 +4,8 @@
  * Run: npm run status, npm run status -- --help
  */
 import { parseArgs } from 'node:util';
-import { connect, connectionUsage, DEFAULT_URL, UsageError } from './connect.ts';
-import { OperatorError } from './operator-error.ts';
+import { connect, connectionUsage, DEFAULT_URL } from './connect.ts';
+import { OperatorError, UsageError } from './operator-error.ts';
 import { hasAlarms, statusPageOf } from './status-page.ts';
 import { colours, plain, statusView } from './status-view.ts';
 

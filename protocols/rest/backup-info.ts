@@ -1,6 +1,7 @@
 import type { JsonSchema } from '#protocols/http/route.ts';
 import type {
   BackupInfo,
+  BackupSigner,
   NamedRepository,
   OperationError,
   OperationState,
@@ -18,6 +19,7 @@ export interface BackupJson {
   readonly version: string;
   readonly bytes: number;
   readonly actors: number;
+  readonly signed_by: BackupSigner | null;
   readonly current: string | null;
   readonly error: OperationError | null;
 }
@@ -48,6 +50,7 @@ export function backupJson(backup: BackupInfo): BackupJson {
     version: backup.version,
     bytes: backup.bytes,
     actors: backup.actors,
+    signed_by: backup.signedBy ?? null,
     current: backup.current ?? null,
     error: backup.error ?? null,
   };
@@ -93,6 +96,11 @@ export const backupSchema: JsonSchema = Object.freeze({
     version: { ...text, description: 'Version of the product that made it.' },
     bytes: { type: 'integer', description: 'Of its files, so far.' },
     actors: { type: 'integer', description: 'Files in it, so far.' },
+    signed_by: {
+      type: ['string', 'null'],
+      enum: ['own', 'foreign', 'unsigned', null],
+      description: "Whose key signed it: this server's, another one's, or nobody's; null while it is made.",
+    },
     current: { ...optionalText, description: 'What is copied now.' },
     error,
   },

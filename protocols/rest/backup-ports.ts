@@ -9,6 +9,9 @@ export interface NamedRepository {
 /** How far a backup or a restore is. */
 export type OperationState = 'running' | 'done' | 'failed';
 
+/** Who signed a backup: this server, another one, or nobody. */
+export type BackupSigner = 'own' | 'foreign' | 'unsigned';
+
 /** Why a backup or a restore failed. */
 export interface OperationError {
   readonly code: ErrorCode;
@@ -30,6 +33,8 @@ export interface BackupInfo {
   readonly bytes: number;
   /** Actors in it, so far. */
   readonly actors: number;
+  /** Undefined while it is not finished. */
+  readonly signedBy: BackupSigner | undefined;
   /** What is copied now. */
   readonly current: string | undefined;
   readonly error: OperationError | undefined;
@@ -71,6 +76,8 @@ export interface NewRestore {
   readonly repository: NamedRepository | undefined;
   /** Another name for that repository; default: its own. */
   readonly target: NamedRepository | undefined;
+  /** Whether a backup that this server has not signed is taken too; default: no. */
+  readonly acceptForeign?: boolean;
 }
 
 /** Backups of a member, one at a time. Implemented by the process that owns the actors. */
@@ -89,7 +96,7 @@ export interface Backups {
   /**
    * Begins a restore; look at {@link Backups.findRestore} for what becomes of it.
    *
-   * @throws {ServiceError} `BACKUP_NOT_FOUND`, `BACKUP_DAMAGED`, `REPOSITORY_NOT_FOUND`, `TENANT_NOT_FOUND`,
+   * @throws {ServiceError} `BACKUP_NOT_FOUND`, `BACKUP_DAMAGED`, `BACKUP_FOREIGN`, `REPOSITORY_NOT_FOUND`, `TENANT_NOT_FOUND`,
    *   `REPOSITORY_ALREADY_EXISTS`, `VALIDATION_FAILED`; `CONFLICT` when everything is to be restored and the server
    *   is not empty, and while another backup or restore runs
    */

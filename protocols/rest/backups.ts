@@ -13,7 +13,10 @@ export interface BackupsContext extends RestContext {
 
 const tag = 'Backups';
 const forbidden = { description: 'The caller is no administrator of the system.' };
-const damaged = { description: 'The backup is not whole; the message names the file.' };
+const damaged = {
+  description:
+    'The backup is not whole, and the message names the file; or it is foreign and was not accepted.',
+};
 const isRunning = 'another backup or restore is running';
 
 const repositoryField = {
@@ -164,6 +167,10 @@ function restoreRoute({ backups }: BackupsContext): RestRoute {
             description: 'Which one of the backup; default: the only one, else everything.',
           },
           as: { ...repositoryField, description: 'Another name for it.' },
+          accept_foreign: {
+            type: 'boolean',
+            description: 'Takes a backup that is not signed with the key of this server. Default: false.',
+          },
         },
       },
       responses: {
@@ -184,6 +191,7 @@ function restoreRoute({ backups }: BackupsContext): RestRoute {
         backup: fields.string('from'),
         repository: repositoryNamed(fields.optionalString('repository'), 'repository'),
         target: repositoryNamed(fields.optionalString('as'), 'as'),
+        acceptForeign: fields.optionalBoolean('accept_foreign') ?? false,
       });
       return { status: 202, json: restoreJson(restore) };
     },

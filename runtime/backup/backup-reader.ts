@@ -5,20 +5,32 @@ import type { FileSystem } from '#runtime/base/file-system.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { SHARD_FORMAT } from '#runtime/shard/lmdb-tables.ts';
 import { ShardFile } from '#runtime/shard/shard-file.ts';
+import type { BackupKey } from './backup-key.ts';
 import { hashFile } from './file-hash.ts';
-import { type BackupActor, type BackupManifest, damaged, decodeManifest, MANIFEST_FILE } from './manifest.ts';
+import {
+  type BackupActor,
+  type BackupManifest,
+  type BackupOrigin,
+  damaged,
+  decodeManifest,
+  type FoundManifest,
+  MANIFEST_FILE,
+} from './manifest.ts';
 
 /** A finished backup. Nothing in it is changed. */
 export class BackupReader {
   /** Of its folder. */
   readonly name: string;
   readonly manifest: BackupManifest;
+  /** Whether this server signed it. */
+  readonly origin: BackupOrigin;
   readonly #folder: string;
   readonly #files: FileSystem;
 
-  private constructor(folder: string, manifest: BackupManifest, files: FileSystem) {
+  private constructor(folder: string, { manifest, origin }: FoundManifest, files: FileSystem) {
     this.name = basename(folder);
     this.manifest = manifest;
+    this.origin = origin;
     this.#folder = folder;
     this.#files = files;
   }
@@ -27,20 +39,38 @@ export class BackupReader {
    * Reads the manifest.
    *
    * @param folder of the backup
+   * @param key of this server; without one every backup is foreign
    * @throws {ServiceError} `BACKUP_NOT_FOUND`, `BACKUP_DAMAGED`
    */
-  static async open(folder: string, files: FileSystem): Promise<BackupReader> {
+  static async open(folder: string, files: FileSystem, key: BackupKey | undefined): Promise<BackupReader> {
     const path = join(folder, MANIFEST_FILE);
     if (!existsSync(path)) {
       const what = existsSync(folder) ? `${folder} is not a backup: it has no ${MANIFEST_FILE}` : undefined;
       throw new ServiceError('BACKUP_NOT_FOUND', what ?? `There is no backup ${folder}`);
     }
-    const manifest = decodeManifest(await readFile(path, 'utf8'), basename(folder));
+    const found = decodeManifest(await readFile(path, 'utf8'), basename(folder), key);
+    const { manifest } = found;
     if (manifest.shardFormat > SHARD_FORMAT) {
       const formats = `its shards have format ${manifest.shardFormat}, this build reads up to ${SHARD_FORMAT}`;
       throw damaged(basename(folder), `${formats}; use a newer build`);
     }
-    return new BackupReader(folder, manifest, files);
+    return new BackupReader(folder, found, files);
+  }
+
+  /**
+   * Refuses a backup that this server has not signed, unless it was accepted by name: whoever can write into the
+   * folder of the backups could otherwise put any content and any account into the server.
+   *
+   * @param isAccepted whether the caller asked for a foreign one
+   * @throws {ServiceError} `BACKUP_FOREIGN`
+   */
+  requireTrusted(isAccepted: boolean): void {
+    if (this.origin === 'own' || isAccepted) return;
+    const what = this.origin === 'unsigned' ? 'is not signed' : 'is not signed with the key of this server';
+    throw new ServiceError(
+      'BACKUP_FOREIGN',
+      `Backup '${this.name}' ${what}, so it may hold anything. Use the SVC_MASTER_KEY (or the folder secrets) of the server that made it; or, if you know where it comes from, accept it: --accept-foreign at the terminal, "accept_foreign": true over HTTP`,
+    );
   }
 
   /** Bytes of some actors' files. */

@@ -8,6 +8,7 @@ import { type FileSystem, isOutOfSpace } from '#runtime/base/file-system.ts';
 import { crashPoint } from '#runtime/commit/crash-point.ts';
 import { formatRevision } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
+import type { BackupKey } from './backup-key.ts';
 import { hashFile } from './file-hash.ts';
 import {
   type BackupActor,
@@ -32,6 +33,8 @@ export interface BackupWriterEnvironment {
   /** Of the backup; one segment of a path. */
   readonly name: string;
   readonly copies: ActorCopies;
+  /** Signs it. */
+  readonly key: BackupKey;
   readonly files: FileSystem;
   readonly clock: Clock;
   /** Ends the backup between two pieces of a file. */
@@ -102,10 +105,10 @@ export class BackupWriter {
 
   /** Makes it count, on the disk when it resolves. @throws {ServiceError} `ALREADY_EXISTS`, `STORAGE_FULL` */
   async finish(manifest: BackupManifest): Promise<void> {
-    const { files, folder, name } = this.#environment;
+    const { files, folder, key, name } = this.#environment;
     try {
       const path = join(this.#unfinished, MANIFEST_FILE);
-      await writeFile(path, encodeManifest(manifest), { mode: FILE_MODE, flush: true });
+      await writeFile(path, encodeManifest(manifest, key), { mode: FILE_MODE, flush: true });
       await files.syncDirectory(join(this.#unfinished, dirname(dirname(shardPath(1)))));
       await files.syncDirectory(this.#unfinished);
       crashPoint('before-backup-rename');

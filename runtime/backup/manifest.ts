@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
+import { isRepositoryName, isTenantName } from '#runtime/content/names.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
+import type { BackupKey, BackupSignature } from './backup-key.ts';
 
 /** Number of the format of a backup; older ones stay readable for ever, a newer one is refused. */
 export const BACKUP_FORMAT = 1;
@@ -51,21 +53,35 @@ export interface BackupManifest {
   readonly actors: readonly BackupActor[];
 }
 
-/** The text of the manifest's file. Its checksum is of all the rest. */
-export function encodeManifest(manifest: BackupManifest): string {
+/**
+ * Who made a backup, by its signature: `own` was signed with the key of this server, `foreign` with another one, and
+ * `unsigned` with none, as backups were before they were signed.
+ */
+export type BackupOrigin = 'own' | 'foreign' | 'unsigned';
+
+/** A manifest as it was found. */
+export interface FoundManifest {
+  readonly manifest: BackupManifest;
+  readonly origin: BackupOrigin;
+}
+
+/** The text of the manifest's file. The signature is of all the rest, and the checksum of that and the signature. */
+export function encodeManifest(manifest: BackupManifest, key: BackupKey): string {
   const body = { product: PRODUCT, format: BACKUP_FORMAT, ...manifest };
-  return `${JSON.stringify({ ...body, sha256: checksumOf(body) }, null, 2)}\n`;
+  const signed = { ...body, signature: key.sign(JSON.stringify(body)) };
+  return `${JSON.stringify({ ...signed, sha256: checksumOf(signed) }, null, 2)}\n`;
 }
 
 /**
  * Turns {@link encodeManifest} back.
  *
  * @param name of the backup, for errors
- * @throws {ServiceError} `BACKUP_DAMAGED`
+ * @param key of this server; without one every backup is foreign
+ * @throws {ServiceError} `BACKUP_DAMAGED`, also when it names the key of this server and its signature is another
  */
-export function decodeManifest(text: string, name: string): BackupManifest {
-  const parsed = parsedObject(text, name);
-  const { sha256, ...body } = parsed;
+export function decodeManifest(text: string, name: string, key: BackupKey | undefined): FoundManifest {
+  const { sha256, ...signed } = parsedObject(text, name);
+  const { signature, ...body } = signed;
   if (body.product !== PRODUCT) throw damaged(name, `${MANIFEST_FILE} is not of a backup of this product`);
   if (typeof body.format !== 'number' || body.format > BACKUP_FORMAT) {
     throw damaged(
@@ -73,14 +89,50 @@ export function decodeManifest(text: string, name: string): BackupManifest {
       `it has format ${JSON.stringify(body.format)}, this build reads up to ${BACKUP_FORMAT}; use a newer build`,
     );
   }
-  if (sha256 !== checksumOf(body)) throw damaged(name, `${MANIFEST_FILE} does not have its checksum`);
-  const manifest = body as unknown as BackupManifest;
-  // What has its checksum was written by us; what a file is called decides what is opened, so it is looked at again.
-  for (const { actor, file } of manifest.actors) {
-    if (!fileShape.test(file))
-      throw damaged(name, `${MANIFEST_FILE} names '${file}' as the file of ${actor}`);
+  if (sha256 !== checksumOf(signed)) throw damaged(name, `${MANIFEST_FILE} does not have its checksum`);
+  const origin = originOf(signature, JSON.stringify(body), key);
+  if (origin === undefined) {
+    throw damaged(
+      name,
+      `${MANIFEST_FILE} names the key of this server, and is not what was signed with it: it was altered`,
+    );
   }
-  return manifest;
+  const manifest = body as unknown as BackupManifest;
+  requireNames(manifest, name);
+  return { manifest, origin };
+}
+
+/** @returns undefined when it says that it is ours and is not */
+function originOf(signature: unknown, text: string, key: BackupKey | undefined): BackupOrigin | undefined {
+  if (signature === undefined) return 'unsigned';
+  if (!isSignature(signature) || key === undefined || signature.key !== key.name) return 'foreign';
+  return key.verifies(text, signature) ? 'own' : undefined;
+}
+
+function isSignature(found: unknown): found is BackupSignature {
+  if (typeof found !== 'object' || found === null) return false;
+  const { hmac, key } = found as Record<string, unknown>;
+  return typeof hmac === 'string' && typeof key === 'string';
+}
+
+/**
+ * Looks at every name that decides what is opened or made. Anybody can compute a checksum, and who accepts a foreign
+ * backup trusts its content and not its paths.
+ */
+function requireNames({ actors, repositories, tenants }: BackupManifest, backup: string): void {
+  const refuse = (what: string): never => {
+    throw damaged(backup, `${MANIFEST_FILE} ${what}`);
+  };
+  if (![actors, repositories, tenants].every(Array.isArray)) refuse('does not list what it has');
+  for (const tenant of tenants) if (!isTenantName(tenant)) refuse(`names '${String(tenant)}' as a tenant`);
+  for (const { name, tenant, uid } of repositories) {
+    if (!isTenantName(tenant) || !isRepositoryName(name) || !uidShape.test(uid))
+      refuse(`names '${String(tenant)}/${String(name)}~${String(uid)}' as a repository`);
+  }
+  for (const { actor, file } of actors) {
+    if (!actorShape.test(actor)) refuse(`names '${String(actor)}' as an actor`);
+    if (!fileShape.test(file)) refuse(`names '${String(file)}' as the file of ${actor}`);
+  }
 }
 
 /** Path of the file of the `number`-th actor, from 1; {@link decodeManifest} takes no other. */
@@ -89,6 +141,11 @@ export function shardPath(number: number): string {
 }
 
 const fileShape = /^shards\/\d{6,9}\/data\.mdb$/;
+
+/** Parts of an actor's id are percent-encoded; none of them is `.` or `..`. */
+const actorShape = /^(?:(?!\.{1,2}\/)[A-Za-z0-9_.~%!'()*-]+\/)+[a-z]+$/;
+
+const uidShape = /^[A-Za-z0-9]{1,64}$/;
 
 /** A backup that cannot be used. @param what a sentence's end: what is wrong with it */
 export function damaged(name: string, what: string, cause?: unknown): ServiceError {

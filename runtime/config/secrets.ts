@@ -91,6 +91,20 @@ export function loadSecrets(
   });
 }
 
+/**
+ * The master key a member would have, where there is one: of the environment, else of the data folder. Nothing is made.
+ *
+ * @throws {OptionError} when it is damaged or readable by others
+ */
+export function storedMasterKeyOf(
+  server: Pick<Options['server'], 'dataDir' | 'masterKey'>,
+): MasterKey | undefined {
+  if (server.masterKey !== undefined) return new MasterKey(decodeMasterKey(server.masterKey.reveal()));
+  const path = join(server.dataDir, 'secrets', 'master-key');
+  const text = readStored(path);
+  return text === undefined ? undefined : new MasterKey(storedMasterKey({ path, text }));
+}
+
 function storedJwtSecret({ path, text }: { readonly path: string; readonly text: string }): string {
   if (/^[0-9a-f]{96}$/.test(text)) return text;
   throw new OptionError([

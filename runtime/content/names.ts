@@ -53,6 +53,16 @@ export function requireTenantName(name: string): string {
   throw refuse('VALIDATION_FAILED', 'tenant', name, '1 to 63 of a-z, 0-9, _ and -, not starting with _ or -');
 }
 
+/** Whether something read from a file has the shape of a tenant's name. */
+export function isTenantName(found: unknown): boolean {
+  return typeof found === 'string' && repositoryShape.test(found);
+}
+
+/** Whether something read from a file has the shape of a repository's name, reserved or not. */
+export function isRepositoryName(found: unknown): boolean {
+  return typeof found === 'string' && repositoryShape.test(found);
+}
+
 /** @returns the name @throws {ServiceError} `VALIDATION_FAILED`, also for a reserved name */
 export function requireRepositoryName(name: string): string {
   if (!repositoryShape.test(name)) {

@@ -98,6 +98,12 @@ const rows = {
   COMMIT_TOO_LARGE: [413, '54000', 'give-up', 'One commit may change a bounded number of nodes; split it.'],
   URI_TOO_LONG: [414, '54000', 'give-up', 'The address is longer than the server takes.'],
   UNSUPPORTED_MEDIA_TYPE: [415, '0A000', 'give-up', 'The body must be JSON.'],
+  BACKUP_FOREIGN: [
+    422,
+    '28000',
+    'give-up',
+    'The backup is not signed with the key of this server; accept it explicitly.',
+  ],
   BACKUP_DAMAGED: [422, 'XX001', 'give-up', 'The backup is not whole; use another one.'],
   UNPROCESSABLE_BODY: [422, '22023', 'give-up', 'A field of the body is missing or of the wrong type.'],
   ACCOUNT_LOCKED: [429, '28000', 'back-off', 'Too many failed logins; wait and try again.'],

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -48,6 +49,11 @@ function asked(): Record<string, string> {
   return { GROVE_URL: server.url, GROVE_PASSWORD: ADMIN_PASSWORD };
 }
 
+/** The master key the server made for itself. */
+function masterKey(): string {
+  return readFileSync(join(server.dataDir, 'secrets/master-key'), 'utf8').trim();
+}
+
 beforeAll(async () => {
   server = await startServer();
   await server.createRepository('shop');
@@ -83,8 +89,11 @@ describe('npm run backup and npm run restore', () => {
     const folder = join(server.dataDir, 'backups/all');
     expect(await backup('--to', folder)).toMatchObject({ code: 0, stderr: '' });
     const dataDir = mkdtempSync(join(tmpdir(), 'grove-restored-'));
+    const strange = await restore('--from', folder, '--into', dataDir);
+    expect(strange).toMatchObject({ code: 1 });
+    expect(strange.stderr).toContain('accept it: --accept-foreign');
     // The keys come from elsewhere, and other files of the operator may be there.
-    mkdirSync(join(dataDir, 'secrets'));
+    cpSync(join(server.dataDir, 'secrets'), join(dataDir, 'secrets'), { recursive: true });
     const filled = await restore('--from', folder, '--into', dataDir);
     expect(filled).toMatchObject({ code: 0, stderr: '' });
     expect(filled.stdout).toMatch(/has 1 tenants and \d repositories; start a server on it/);
@@ -179,6 +188,7 @@ describe('an unfinished restore', () => {
     dataDir = mkdtempSync(join(tmpdir(), 'grove-restored-'));
     const cut = await run('cluster/member/backup/restore.ts', ['--from', folder, '--into', dataDir], {
       SVC_CRASH_POINT: 'mid-restore:2',
+      SVC_MASTER_KEY: masterKey(),
     });
     expect(cut.code).toBeNull();
     expect(existsSync(join(dataDir, 'actors'))).toBe(true);
@@ -186,20 +196,55 @@ describe('an unfinished restore', () => {
       code: 'CONFLICT',
       message: expect.stringContaining('did not finish') as string,
     });
-    expect(await restore('--from', folder, '--into', dataDir)).toMatchObject({ code: 0, stderr: '' });
+    expect(await restore('--from', folder, '--into', dataDir, '--accept-foreign')).toMatchObject({
+      code: 0,
+      stderr: '',
+    });
     const again = await startServer({ dataDir });
     expect(await namesIn(again, 'shop')).toEqual(['a', 'c']);
     await again.close();
+  });
+
+  it('that fails in the middle says so with its exit code, also after it has tidied up [BAK-015]', async () => {
+    const folder = join(server.dataDir, 'backups/all');
+    const bad = mkdtempSync(join(tmpdir(), 'grove-altered-'));
+    cpSync(folder, join(bad, 'all'), { recursive: true });
+    const path = join(bad, 'all/manifest.json');
+    const {
+      sha256: _,
+      signature: __,
+      ...fields
+    } = JSON.parse(readFileSync(path, 'utf8')) as {
+      tenants: string[];
+    } & Record<string, unknown>;
+    const resealed = (tenants: readonly string[]): void => {
+      const manifest = { ...fields, tenants };
+      const sha256 = createHash('sha256').update(JSON.stringify(manifest)).digest('hex');
+      writeFileSync(path, JSON.stringify({ ...manifest, sha256 }));
+    };
+    dataDir = mkdtempSync(join(tmpdir(), 'grove-restored-'));
+    const into = ['--from', join(bad, 'all'), '--into', dataDir, '--accept-foreign'];
+    // Nothing of this tenant is in it: found out when the repositories are made already.
+    resealed([...fields.tenants, 'nobody']);
+    const failed = await restore(...into);
+    expect(failed.stderr).toContain('it has nothing of nobody/tenant');
+    expect(failed.code).toBe(1);
+    resealed([...fields.tenants, '../../escape']);
+    const escaped = await restore(...into);
+    expect(escaped.stderr).toContain("names '../../escape' as a tenant");
+    expect(escaped.code).toBe(1);
+    rmSync(bad, { recursive: true });
   });
 
   it('is refused where a directory is in use, and for what is no backup', async () => {
     dataDir = mkdtempSync(join(tmpdir(), 'grove-restored-'));
     const folder = join(server.dataDir, 'backups/shop-1');
     const used = await restore('--from', join(server.dataDir, 'backups/all'), '--into', server.dataDir);
+    expect(used.code).toBe(1);
     expect(used.stderr).toContain('is in use by process');
     const none = await restore('--from', dataDir, '--into', join(dataDir, 'new'));
     expect(none.stderr).toContain('is not a backup: it has no manifest.json');
-    const single = await restore('--from', folder, '--into', join(dataDir, 'new'));
+    const single = await restore('--from', folder, '--into', join(dataDir, 'new'), '--accept-foreign');
     expect(single.stderr).toContain('does not have everything; name what to restore of it: default/shop');
     expect(existsSync(join(dataDir, 'new/actors'))).toBe(false);
   });

@@ -15,6 +15,7 @@ import type { BackupInfo, NewBackup, NewRestore, RestoreInfo } from '#protocols/
 import type { RepositoryAddress } from '#protocols/rest/ports.ts';
 import type { ActorCopies } from '#runtime/actor/actor-copies.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
+import { BackupKey } from '#runtime/backup/backup-key.ts';
 import { type Clock, systemClock } from '#runtime/base/clock.ts';
 import { realFileSystem } from '#runtime/base/file-system.ts';
 import { systemRandom } from '#runtime/base/random.ts';
@@ -30,6 +31,9 @@ export const WORKSPACE = 'content';
 
 /** Rows of an actor, as texts: `table key` → value, in latin1. */
 export type StoredRows = ReadonlyMap<string, string>;
+
+/** The key of the server of a fixture. */
+export const fixtureKey: BackupKey = new BackupKey(Buffer.alloc(32, 7));
 
 /** How a fixture differs from an ordinary one. */
 export interface BackupFixtureSetup {
@@ -72,6 +76,7 @@ export class BackupFixture {
       files: realFileSystem,
       log: silentLog,
       folder: this.folder,
+      key: fixtureKey,
       version: '0.0.0-test',
     });
   }

@@ -15,6 +15,7 @@ import { actorId } from '#runtime/actor/actor-id.ts';
 import type { ActorCopies } from '#runtime/actor/actor-copies.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
 import type { ActorLifecycle, Router } from '#runtime/actor/ports.ts';
+import type { BackupKey } from '#runtime/backup/backup-key.ts';
 import { BackupReader } from '#runtime/backup/backup-reader.ts';
 import { BackupWriter, isUnfinished } from '#runtime/backup/backup-writer.ts';
 import type { BackupActor, BackupRepository } from '#runtime/backup/manifest.ts';
@@ -55,6 +56,8 @@ export interface MemberBackupsEnvironment {
   readonly log: Log;
   /** Folder of the backups. */
   readonly folder: string;
+  /** Signs backups and tells own ones from foreign ones. */
+  readonly key: BackupKey;
   /** Says whether there is room for another backup; without it there always is. */
   readonly backupSpace?: SpaceGuard;
   /** Says whether there is room for what is restored; without it there always is. */
@@ -84,7 +87,7 @@ export class MemberBackups implements Backups {
   }
 
   async start({ name: given, repository }: NewBackup): Promise<BackupInfo> {
-    const { clock, copies, files, kinds, router, version } = this.#environment;
+    const { clock, copies, files, key, kinds, router, version } = this.#environment;
     const name = given === undefined ? this.#newName(repository) : this.#requireName(given);
     requireRoom(this.#environment.backupSpace);
     const backup: Changing<BackupInfo> = {
@@ -96,6 +99,7 @@ export class MemberBackups implements Backups {
       version,
       bytes: 0,
       actors: 0,
+      signedBy: undefined,
       current: undefined,
       error: undefined,
     };
@@ -106,7 +110,7 @@ export class MemberBackups implements Backups {
         backup.bytes += bytes;
       };
       const folder = this.#folder;
-      const writer = await BackupWriter.begin({ folder, name, copies, files, clock, signal, onBytes });
+      const writer = await BackupWriter.begin({ folder, name, copies, files, key, clock, signal, onBytes });
       this.#backups.set(name, backup);
       const onActor = (actor: string): void => {
         backup.current = actor;
@@ -141,11 +145,18 @@ export class MemberBackups implements Backups {
     return this.#backups.get(name) ?? (await this.#stored(name));
   }
 
-  async restore({ backup, repository, target }: NewRestore): Promise<RestoreInfo> {
+  async restore({ acceptForeign = false, backup, repository, target }: NewRestore): Promise<RestoreInfo> {
     const name = this.#requireName(backup);
     requireRoom(this.#environment.space);
     return await this.#begin(`restore of '${name}'`, async () => {
-      const reader = await BackupReader.open(join(this.#folder, name), this.#environment.files);
+      const reader = await this.#open(name);
+      reader.requireTrusted(acceptForeign);
+      if (reader.origin !== 'own') {
+        this.#environment.log.warn(`a backup that is not of this server is restored: it was accepted`, {
+          backup: name,
+          origin: reader.origin,
+        });
+      }
       const source = sourceIn(reader, repository);
       const named =
         source === undefined ? undefined : (target ?? { tenant: source.tenant, name: source.name });
@@ -259,9 +270,8 @@ export class MemberBackups implements Backups {
 
   /** @throws {ServiceError} `BACKUP_DAMAGED` */
   async #stored(name: string): Promise<BackupInfo | undefined> {
-    const folder = join(this.#folder, name);
     try {
-      const { manifest } = await BackupReader.open(folder, this.#environment.files);
+      const { manifest, origin } = await this.#open(name);
       const { actors, finishedAt, repositories, scope, startedAt, version } = manifest;
       const [only] = scope === 'repository' ? repositories : [];
       return {
@@ -273,6 +283,7 @@ export class MemberBackups implements Backups {
         version,
         bytes: BackupReader.bytesOf(actors),
         actors: actors.length,
+        signedBy: origin,
         current: undefined,
         error: undefined,
       };
@@ -280,6 +291,12 @@ export class MemberBackups implements Backups {
       if (error instanceof ServiceError && error.code === 'BACKUP_NOT_FOUND') return undefined;
       throw error;
     }
+  }
+
+  /** @throws {ServiceError} `BACKUP_NOT_FOUND`, `BACKUP_DAMAGED` */
+  #open(name: string): Promise<BackupReader> {
+    const { files, key } = this.#environment;
+    return BackupReader.open(join(this.#folder, name), files, key);
   }
 
   /** One that cannot be read is listed: whoever relies on it wants to know. */
@@ -293,6 +310,7 @@ export class MemberBackups implements Backups {
       version: '',
       bytes: 0,
       actors: 0,
+      signedBy: undefined,
       current: undefined,
       error: told(error),
     };

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { LocalQueue } from '#actors/jobs/local-queue.ts';
 import { ActorHost } from '#runtime/actor/actor-host.ts';
 import type { ActorId } from '#runtime/actor/ports.ts';
+import type { BackupKey } from '#runtime/backup/backup-key.ts';
 import { BackupReader } from '#runtime/backup/backup-reader.ts';
 import type { Clock } from '#runtime/base/clock.ts';
 import { realFileSystem } from '#runtime/base/file-system.ts';
@@ -22,6 +23,10 @@ export interface RestoreDirectoryEnvironment {
   readonly dataDir: string;
   /** Folder of the backup. */
   readonly backup: string;
+  /** The key of the server that is to run on it; without one every backup is foreign. */
+  readonly key: BackupKey | undefined;
+  /** Whether a backup that was not signed with that key is taken too. */
+  readonly acceptForeign: boolean;
   readonly clock: Clock;
   readonly random: Random;
   /** Gives the restore up. */
@@ -42,13 +47,14 @@ const contents = ['actors', 'journal', 'blobs', 'partitions'] as const;
  * read.
  *
  * @throws {ServiceError} `CONFLICT` when the directory is not empty or in use; `BACKUP_NOT_FOUND`, `BACKUP_DAMAGED`,
- *   `REQUEST_CANCELLED`, `STORAGE_FULL`
+ *   `BACKUP_FOREIGN`, `REQUEST_CANCELLED`, `STORAGE_FULL`
  */
 export async function restoreDirectory(
   environment: RestoreDirectoryEnvironment,
 ): Promise<RestoredEverything> {
-  const { backup, dataDir, onProgress, signal } = environment;
-  const reader = await BackupReader.open(backup, realFileSystem);
+  const { acceptForeign, backup, dataDir, key, onProgress, signal } = environment;
+  const reader = await BackupReader.open(backup, realFileSystem, key);
+  reader.requireTrusted(acceptForeign);
   requireEverything(reader);
   const lock = await acquireDataDirectory(dataDir);
   try {

@@ -5,14 +5,17 @@
  */
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { BackupKey } from '#runtime/backup/backup-key.ts';
 import { systemClock } from '#runtime/base/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { armCrashPointFromText } from '#runtime/commit/crash-point.ts';
-import { ServiceError } from '#runtime/errors/service-error.ts';
-import { connect, connectionUsage, DEFAULT_URL, UsageError } from '#cluster/operator/connect.ts';
+import { Secret } from '#runtime/config/secret.ts';
+import { storedMasterKeyOf } from '#runtime/config/secrets.ts';
+import { connect, connectionUsage, DEFAULT_URL } from '#cluster/operator/connect.ts';
 import { begin, follow, type Operation } from '#cluster/operator/operation.ts';
-import { OperatorError } from '#cluster/operator/operator-error.ts';
+import { UsageError } from '#cluster/operator/operator-error.ts';
 import { bytesText, ProgressLine } from '#cluster/operator/progress-line.ts';
+import { runProgram } from '#cluster/operator/run-program.ts';
 import { restoreDirectory } from './restore-directory.ts';
 
 /** It failed, or nobody answers. */
@@ -32,6 +35,7 @@ exists is never replaced.
   --from <name>          of a backup in the server's backup folder, or its folder
   --repository <t/name>  tenant and name of a repository in it; default: the only one, else everything
   --as <t/name>          another tenant or name for it
+  --accept-foreign       take a backup that is not signed with the key of the server
   --url <address>        of the server, default ${DEFAULT_URL}
   --user <name>          administrator of tenant default, default admin
   --token <token>        to ask with
@@ -39,7 +43,8 @@ exists is never replaced.
 Into an empty data directory, with no server running on it: everything.
 
   --from <folder>        of the backup
-  --into <folder>        the data directory; put the old secrets/ into it first
+  --into <folder>        the data directory; put the old secrets/ into it first, or set SVC_MASTER_KEY
+  --accept-foreign       take a backup that is not signed with that key
 
   --help                 this text
 
@@ -67,6 +72,7 @@ function readArguments() {
         url: { type: 'string' },
         user: { type: 'string' },
         token: { type: 'string' },
+        'accept-foreign': { type: 'boolean', default: false },
         help: { type: 'boolean', short: 'h', default: false },
       },
     }).values;
@@ -98,6 +104,7 @@ async function intoServer(from: string, values: Arguments): Promise<void> {
     from: from.includes('/') ? resolve(from) : from,
     repository: values.repository,
     as: values.as,
+    accept_foreign: values['accept-foreign'],
   });
   const line = new ProgressLine(process.stdout, systemClock);
   const restore = await follow<RestoreOperation>(client, `${path}/${id}`, systemClock, (now) => {
@@ -121,6 +128,8 @@ async function intoDirectory(from: string, into: string, values: Arguments): Pro
   const { repositories, tenants } = await restoreDirectory({
     dataDir: resolve(into),
     backup: resolve(from),
+    key: keyOf(resolve(into)),
+    acceptForeign: values['accept-foreign'],
     clock: systemClock,
     random: systemRandom,
     signal: stop.signal,
@@ -131,13 +140,23 @@ async function intoDirectory(from: string, into: string, values: Arguments): Pro
   );
 }
 
+/** The key backups are verified with: the directory's own, as a server on it would have it. */
+function keyOf(dataDir: string): BackupKey | undefined {
+  const text = process.env.SVC_MASTER_KEY;
+  try {
+    const masterKey = storedMasterKeyOf({
+      dataDir,
+      masterKey: text === undefined || text === '' ? undefined : new Secret(text),
+    });
+    return masterKey === undefined ? undefined : new BackupKey(masterKey.bytes());
+  } catch (error) {
+    throw new UsageError((error as Error).message);
+  }
+}
+
 function progressText(bytes: number, total: number, current: string | null): string {
   const percent = total === 0 ? 100 : Math.floor((bytes / total) * 100);
   return `${percent} % of ${bytesText(total / 2)}, ${current ?? 'comparing checksums'}`;
 }
 
-main().catch((error: unknown) => {
-  const isTold = error instanceof OperatorError || error instanceof ServiceError;
-  process.stderr.write(`${isTold ? error.message : String((error as Error).stack ?? error)}\n`);
-  process.exitCode = error instanceof UsageError ? USAGE_EXIT_CODE : FAILED_EXIT_CODE;
-});
+await runProgram(main, { failed: FAILED_EXIT_CODE, usage: USAGE_EXIT_CODE });

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { restoreDirectory } from '#cluster/member/backup/restore-directory.ts';
+import { BackupKey } from '#runtime/backup/backup-key.ts';
 import { systemClock } from '#runtime/base/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { ContentClient, expectStatus, Space } from '#test/support/content-client.ts';
@@ -100,6 +101,8 @@ it('a backup takes a single member into a cluster, and the cluster into a single
   await restoreDirectory({
     dataDir,
     backup: join(folder, 'from-cluster'),
+    key: new BackupKey(Buffer.from(secrets.SVC_MASTER_KEY, 'hex')),
+    acceptForeign: false,
     clock: systemClock,
     random: systemRandom,
     signal: new AbortController().signal,

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import {
   existsSync,
   mkdirSync,
@@ -20,6 +21,7 @@ import type { RepositoryAddress } from '#protocols/rest/ports.ts';
 import type { ActorCopies } from '#runtime/actor/actor-copies.ts';
 import { ActorStore } from '#runtime/actor/actor-store.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
+import { BackupKey } from '#runtime/backup/backup-key.ts';
 import type { BackupManifest } from '#runtime/backup/manifest.ts';
 import { systemClock } from '#runtime/base/clock.ts';
 import { RESTORE_MARGIN } from '#runtime/base/token-floor.ts';
@@ -337,6 +339,67 @@ describe('a damaged backup', () => {
     await expect(member.found('copy')).rejects.toThrow('no repository');
     const folders = member.fixture.host.namesUnder('default').filter((name) => name.includes('~'));
     expect(folders).toEqual([blog.part]);
+  });
+
+  /** Alters a shard and computes every checksum anew, as somebody without the key can. */
+  function forge(change: (manifest: Record<string, unknown>) => void): void {
+    const file = branchFile();
+    const path = join(member.folder, 'bad', file);
+    const bytes = readFileSync(path);
+    const middle = Math.floor(bytes.length / 2);
+    bytes[middle] = (bytes[middle] as number) ^ 1;
+    writeFileSync(path, bytes);
+    const { sha256: _, ...manifest } = manifestOf('bad') as BackupManifest & { sha256: string };
+    const hashed = createHash('sha256').update(bytes).digest('hex');
+    const actors = manifest.actors.map((actor) =>
+      actor.file === file ? { ...actor, sha256: hashed } : actor,
+    );
+    const forged: Record<string, unknown> = { ...manifest, actors };
+    change(forged);
+    const sha256 = createHash('sha256').update(JSON.stringify(forged)).digest('hex');
+    writeFileSync(join(member.folder, 'bad/manifest.json'), JSON.stringify({ ...forged, sha256 }));
+  }
+
+  it('is refused when a shard was altered and every checksum computed anew [BAK-022]', async () => {
+    forge(() => {});
+    const start = (acceptForeign: boolean): Promise<unknown> =>
+      member.restore({ backup: 'bad', target: { tenant: 'default', name: 'copy' }, acceptForeign });
+    for (const accepted of [false, true]) {
+      await expect(start(accepted)).rejects.toMatchObject({
+        code: 'BACKUP_DAMAGED',
+        message: expect.stringContaining('it was altered') as string,
+      });
+    }
+    await expect(member.found('copy')).rejects.toThrow('no repository');
+  });
+
+  it('is restored without a signature, or with another one, only when that is accepted [BAK-022]', async () => {
+    const path = join(member.folder, 'bad/manifest.json');
+    const own = readFileSync(path, 'utf8');
+    const { sha256: _, signature: __, ...unsigned } = JSON.parse(own) as Record<string, unknown>;
+    const resealed = (fields: object): string =>
+      JSON.stringify({
+        ...fields,
+        sha256: createHash('sha256').update(JSON.stringify(fields)).digest('hex'),
+      });
+    const signature = new BackupKey(Buffer.alloc(32, 9)).sign(JSON.stringify(unsigned));
+    for (const [origin, fields] of [
+      ['unsigned', unsigned],
+      ['foreign', { ...unsigned, signature }],
+    ] as const) {
+      writeFileSync(path, resealed(fields));
+      expect(await member.backups.find('bad')).toMatchObject({ signedBy: origin });
+      const target = { tenant: 'default', name: origin };
+      await expect(member.restore({ backup: 'bad', target })).rejects.toMatchObject({
+        code: 'BACKUP_FOREIGN',
+        message: expect.stringContaining('--accept-foreign') as string,
+      });
+      expect(await member.restore({ backup: 'bad', target, acceptForeign: true })).toMatchObject({
+        state: 'done',
+      });
+    }
+    writeFileSync(path, own);
+    expect(await member.backups.find('bad')).toMatchObject({ signedBy: 'own' });
   });
 
   it('is refused for a manifest that was changed, cut or made by a newer format [BAK-009]', async () => {

@@ -1,0 +1,34 @@
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import { OperatorError, UsageError } from './operator-error.ts';
+
+/** Exit codes of a program for operators. */
+export interface ExitCodes {
+  /** It failed. */
+  readonly failed: number;
+  /** It could not be asked for. */
+  readonly usage: number;
+}
+
+/**
+ * Runs a program for a person: what it fails with is told in words, and its exit code is 0 only when it has come to
+ * its end. Timers of the clock do not keep a process alive, so a program that waits for one would otherwise be ended
+ * by Node in the middle, with exit code 0.
+ *
+ * @param main what it resolves with is the exit code; without a number it is 0
+ */
+export async function runProgram(main: () => Promise<unknown>, codes: ExitCodes): Promise<void> {
+  process.exitCode = codes.failed;
+  const alive = new MessageChannel();
+  alive.port1.on('message', () => {});
+  try {
+    const code = await main();
+    process.exitCode = typeof code === 'number' ? code : 0;
+  } catch (error) {
+    const isTold = error instanceof OperatorError || error instanceof ServiceError;
+    process.stderr.write(`${isTold ? error.message : String((error as Error).stack ?? error)}\n`);
+    process.exitCode = error instanceof UsageError ? codes.usage : codes.failed;
+  } finally {
+    alive.port1.close();
+    alive.port2.close();
+  }
+}

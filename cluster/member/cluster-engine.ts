@@ -23,6 +23,7 @@ import { NatsFlushChannel } from '#cluster/flush-journal/nats-flush-channel.ts';
 import { NatsStandings } from '#cluster/flush-journal/nats-standings.ts';
 import type { ReplicasEnvironment } from '#cluster/lease/flushed-replica.ts';
 import { NatsTickets } from '#cluster/jobs/nats-tickets.ts';
+import { linkRisks, linkSecurityOf } from '#cluster/nats/link-security.ts';
 import { LinkWatch } from '#cluster/nats/link-watch.ts';
 import { ensureCommitStream } from '#cluster/nats/streams.ts';
 import { Subjects } from '#cluster/nats/subjects.ts';
@@ -82,7 +83,8 @@ export async function openClusterEngine(environment: EngineEnvironment): Promise
     urls: server.natsUrl,
     name: server.memberId ?? hostname(),
     clock,
-    ...(server.natsCreds === undefined ? {} : { credentials: readCredentials(server.natsCreds) }),
+    ...(server.natsCreds === undefined ? {} : { credentials: readNamed('SVC_NATS_CREDS', server.natsCreds) }),
+    ...(server.natsCa === undefined ? {} : { authorities: readNamed('SVC_NATS_CA', server.natsCa) }),
   });
   try {
     const servers = await checkServers(connection, environment);
@@ -111,13 +113,12 @@ export async function openClusterEngine(environment: EngineEnvironment): Promise
   }
 }
 
-function readCredentials(file: string): string {
+/** The contents of a file a variable names. @throws {OptionError} */
+function readNamed(variable: string, file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (error) {
-    throw new OptionError([
-      `SVC_NATS_CREDS names ${file}, which cannot be read: ${(error as Error).message}`,
-    ]);
+    throw new OptionError([`${variable} names ${file}, which cannot be read: ${(error as Error).message}`]);
   }
 }
 
@@ -258,7 +259,12 @@ class ClusterEngine implements MemberEngine {
           ? []
           : [{ code: 'partition-stalled', message: `partition ${partition}: ${trouble}` }],
     );
-    return [...spaceFindings(this.#environment.space), ...this.#logWatch.findings, ...stalled];
+    return [
+      ...spaceFindings(this.#environment.space),
+      ...this.#logWatch.findings,
+      ...linkRisks(linkSecurityOf(this.#connection, this.#environment.options.server.natsUrl)),
+      ...stalled,
+    ];
   }
 
   load() {

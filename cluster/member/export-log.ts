@@ -29,7 +29,7 @@ member first. Nothing is changed but what the journal itself cuts off: a write t
   --nats <addresses>   of NATS, separated by commas; default: SVC_NATS_URL
   --name <name>        [cluster] name, default grove
 
-A credentials file for NATS is named by SVC_NATS_CREDS.`;
+A credentials file for NATS is named by SVC_NATS_CREDS, certificates of its authorities by SVC_NATS_CA.`;
 
 /** Time servers have to elect who leads the stream, in milliseconds. */
 const LEADER_MS_MAX = 30_000;
@@ -87,12 +87,13 @@ async function exportTo(
     clock: systemClock,
     random: systemRandom,
   });
-  const { SVC_NATS_CREDS: file } = process.env;
+  const { SVC_NATS_CA: authorities, SVC_NATS_CREDS: credentials } = process.env;
   const connection = await connectToNats({
     urls,
     name: 'export',
     clock: systemClock,
-    ...(file === undefined ? {} : { credentials: readFileSync(file, 'utf8') }),
+    ...(credentials ? { credentials: readFileSync(credentials, 'utf8') } : {}),
+    ...(authorities ? { authorities: readFileSync(authorities, 'utf8') } : {}),
   });
   const channel = new AppendChannel(connection, systemClock);
   try {

@@ -1,9 +1,11 @@
+import { checkServerIdentity, type PeerCertificate } from 'node:tls';
 import {
   type Authenticator,
   connect,
   credsAuthenticator,
   errors,
   type NatsConnection,
+  type TlsOptions,
   usernamePasswordAuthenticator,
 } from '@nats-io/transport-node';
 import { type Clock, sleep } from '#runtime/base/clock.ts';
@@ -33,6 +35,8 @@ export interface ConnectionSettings {
   readonly name: string;
   /** Contents of a credentials file; else user and password are taken from the addresses, if they have any. */
   readonly credentials?: string;
+  /** Certificates of the authorities that may have signed those of the servers, PEM; default: those of the system. */
+  readonly authorities?: string;
   /** Time the servers have to appear, in milliseconds; default {@link APPEAR_MS_MAX}. */
   readonly appearMs?: number;
   readonly clock: Clock;
@@ -42,12 +46,16 @@ export interface ConnectionSettings {
  * Connects to NATS. Once it has connected it reconnects for ever, to any server of the cluster; who uses it takes
  * into account that it may be cut off at any time.
  *
- * @throws {OptionError} naming address and remedy: an address that is none, refused credentials, or no server that
- *   answers in time
+ * An address of the form `tls://host:4222` is a demand: a server that offers no TLS, or has a certificate of another
+ * authority or for other names than the configured ones, gets neither credentials nor anything else, also when the
+ * connection is made again later.
+ *
+ * @throws {OptionError} naming address and remedy: an address that is none, refused credentials, a server without TLS
+ *   or with a certificate that does not verify, or no server that answers in time
  */
 export async function connectToNats(settings: ConnectionSettings): Promise<NatsConnection> {
   const { clock, name } = settings;
-  const { servers, login } = readUrls(settings.urls);
+  const { hosts, isTls, login, servers } = readUrls(settings.urls, settings.authorities !== undefined);
   const untilMs = clock.monotonicMs() + (settings.appearMs ?? APPEAR_MS_MAX);
   for (;;) {
     try {
@@ -55,6 +63,7 @@ export async function connectToNats(settings: ConnectionSettings): Promise<NatsC
         servers,
         name,
         ...authentication(settings.credentials, login),
+        ...(isTls ? { tls: tlsFor(hosts, settings.authorities) } : {}),
         timeout: CONNECT_MS_MAX,
         pingInterval: PING_MS,
         maxPingOut: PINGS_OUT_MAX,
@@ -70,6 +79,8 @@ export async function connectToNats(settings: ConnectionSettings): Promise<NatsC
         throw new OptionError([
           `NATS at ${where} refuses the credentials: check SVC_NATS_CREDS (${error.message})`,
         ]);
+      const untrusted = untrustedReason(error, isTls);
+      if (untrusted !== undefined) throw new OptionError([`NATS at ${where} ${untrusted}`]);
       if (clock.monotonicMs() >= untilMs)
         throw new OptionError([
           `no NATS server answers at ${where}: check SVC_NATS_URL (${messageOf(error)})`,
@@ -84,13 +95,21 @@ interface Login {
   readonly password: string;
 }
 
-/** Takes apart what the client does not: it ignores user and password in an address. */
-function readUrls(urls: readonly string[]): {
+interface Addresses {
+  /** As the client takes them. */
   readonly servers: string[];
+  /** Names and IP addresses of the servers. */
+  readonly hosts: readonly string[];
   readonly login: Login | undefined;
-} {
+  readonly isTls: boolean;
+}
+
+/** Takes apart what the client does not: it ignores scheme, user and password of an address. */
+function readUrls(urls: readonly string[], hasAuthorities: boolean): Addresses {
   let login: Login | undefined;
   const problems: string[] = [];
+  const hosts: string[] = [];
+  const schemes = new Set<string>();
   const servers = urls.map((text, index) => {
     const url = URL.canParse(text) ? new URL(text) : undefined;
     // Not the address itself: it may hold a password.
@@ -100,11 +119,53 @@ function readUrls(urls: readonly string[]): {
     }
     if (url.username !== '')
       login ??= { user: decodeURIComponent(url.username), password: decodeURIComponent(url.password) };
+    schemes.add(url.protocol);
+    hosts.push(hostOf(url));
     return `${url.protocol}//${url.host}`;
   });
   if (urls.length === 0) problems.push('SVC_NATS_URL names no server');
+  // The client goes on to any of them, and to those they tell it of: one without TLS would undo it for all.
+  if (schemes.size > 1) problems.push('SVC_NATS_URL mixes nats:// and tls://: write all addresses as tls://');
+  else if (hasAuthorities && schemes.has('nats:'))
+    problems.push('SVC_NATS_CA is set, and TLS is demanded with tls:// only: write all addresses as tls://');
   if (problems.length > 0) throw new OptionError(problems);
-  return { servers, login };
+  return { servers, hosts, login, isTls: schemes.has('tls:') };
+}
+
+/** The host of an address, an IPv6 address without its brackets. */
+function hostOf({ hostname }: URL): string {
+  return hostname.replace(/^\[(.*)\]$/, '$1');
+}
+
+/**
+ * The client checks the certificate of a server that is named by an IP address against `localhost`. Here a certificate
+ * has to be for one of the configured hosts, whichever of them the client is talking to.
+ */
+function tlsFor(hosts: readonly string[], authorities: string | undefined): TlsOptions {
+  const identify = (host: string, certificate: PeerCertificate): Error | undefined => {
+    const isNamed = hosts.some((each) => checkServerIdentity(each, certificate) === undefined);
+    return isNamed
+      ? undefined
+      : checkServerIdentity(hosts.includes(host) ? host : (hosts[0] as string), certificate);
+  };
+  const options = {
+    checkServerIdentity: identify,
+    ...(authorities === undefined ? {} : { ca: authorities }),
+  };
+  return options as TlsOptions;
+}
+
+/** Codes of Node for a certificate that does not verify; the others of their kind begin like these. */
+const certificateFault = /CERT|SELF_SIGNED|UNABLE_TO_VERIFY|UNABLE_TO_GET_ISSUER|INVALID_CA|ALTNAME/;
+
+/** Why a server is not to be trusted, with the remedy; undefined when something else is wrong. */
+function untrustedReason(error: unknown, isTls: boolean): string | undefined {
+  if (isTls && error instanceof Error && error.message.includes("does not support 'tls'"))
+    return 'offers no TLS, and is addressed as tls://: give it a tls block, or look who listens there';
+  const code = (error as { readonly code?: unknown } | null)?.code;
+  if (typeof code === 'string' && certificateFault.test(code))
+    return `has a certificate that does not verify: check SVC_NATS_CA and the names in the certificate (${messageOf(error)})`;
+  return undefined;
 }
 
 function authentication(

@@ -26,6 +26,8 @@ export const clusterWarningSeverities = Object.freeze({
   'durability-weak': 'notice',
   'nats-unreachable': 'alarm',
   'nats-settings': 'notice',
+  'nats-unauthenticated': 'alarm',
+  'nats-plaintext': 'notice',
   'space-low': 'alarm',
   'space-exhausted': 'alarm',
   'clock-skew': 'alarm',

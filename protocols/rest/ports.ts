@@ -217,7 +217,13 @@ export interface SeenNatsServer {
 }
 
 /** What a member finds wrong with itself and its surroundings; the codes are among those of the warnings. */
-export type MemberFindingCode = 'space-low' | 'space-exhausted' | 'clock-skew' | 'partition-stalled';
+export type MemberFindingCode =
+  | 'space-low'
+  | 'space-exhausted'
+  | 'clock-skew'
+  | 'partition-stalled'
+  | 'nats-unauthenticated'
+  | 'nats-plaintext';
 
 /** Something a member tells of itself. */
 export interface MemberFinding {

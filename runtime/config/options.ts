@@ -114,7 +114,7 @@ const server = {
     entriesMax: 32,
     check: checkNatsUrl,
     description:
-      'NATS servers, best all of them. Set, the member is one of a cluster; unset, it runs alone. Members of a cluster need the same `JWT_SECRET` and `SVC_MASTER_KEY`.',
+      'NATS servers, best all of them. Set, the member is one of a cluster; unset, it runs alone. `tls://host:4222` demands TLS: a server without it is refused. Members of a cluster need the same `JWT_SECRET` and `SVC_MASTER_KEY`.',
   }),
   natsCreds: optionalTextOption({
     environment: 'SVC_NATS_CREDS',
@@ -122,6 +122,13 @@ const server = {
     defaultText: 'user and password of the addresses, if they have any',
     description:
       'Credentials file for NATS, as `nsc` writes them. A file that others can read gives the cluster away.',
+  }),
+  natsCa: optionalTextOption({
+    environment: 'SVC_NATS_CA',
+    type: 'file',
+    defaultText: 'the authorities of the system',
+    description:
+      'Certificates (PEM) of the authorities that sign those of the NATS servers. Every address of `SVC_NATS_URL` begins with `tls://` then. A server whose certificate is of nobody in the file, or for none of the configured hosts, is refused.',
   }),
   memberId: optionalTextOption({
     environment: 'SVC_MEMBER_ID',

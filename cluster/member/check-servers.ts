@@ -26,7 +26,8 @@ export interface CheckedServers {
  * Looks at the servers of NATS and decides what this member may promise. A monitoring page that does not answer counts
  * with what it said at the last start, because members have to start while a server is down.
  *
- * @throws {OptionError} when a page never answered, the servers are not fit, or cannot give what is configured
+ * @throws {NotThereYetError} when a page never answered
+ * @throws {OptionError} when the servers are not fit, or cannot give what is configured
  */
 export async function checkServers(
   connection: NatsConnection,

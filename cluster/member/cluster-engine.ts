@@ -51,6 +51,7 @@ import { PositionExchange } from './position-exchange.ts';
 import { Readiness } from './readiness.ts';
 import { ShardFailures } from './shard-failures.ts';
 import { spaceFindings } from './space-findings.ts';
+import { StartWaits } from './start-waits.ts';
 
 /** Streams that are made at the same time at the first start. */
 const STREAMS_AT_ONCE = 8;
@@ -72,22 +73,28 @@ const QUARANTINED = 'Its log or its shards cannot be trusted; see the log of thi
 
 /**
  * Connects to NATS and makes this process a member of the cluster there: it follows and owns partitions of the
- * commit log, and sends messages to those of the others.
+ * commit log, and sends messages to those of the others. What is not there yet is waited for.
  *
- * @throws {OptionError} when NATS cannot be reached, or its servers cannot give what is configured
+ * @throws {OptionError} when the servers of NATS refuse the credentials, or cannot give what is configured
  */
 export async function openClusterEngine(environment: EngineEnvironment): Promise<MemberEngine> {
   const { clock, log, options, random } = environment;
   const { cluster, server } = options;
-  const connection = await connectToNats({
-    urls: server.natsUrl,
-    name: server.memberId ?? hostname(),
-    clock,
-    ...(server.natsCreds === undefined ? {} : { credentials: readNamed('SVC_NATS_CREDS', server.natsCreds) }),
-    ...(server.natsCa === undefined ? {} : { authorities: readNamed('SVC_NATS_CA', server.natsCa) }),
-  });
+  const waits = new StartWaits({ clock, random, log });
+  const credentials = server.natsCreds && readNamed('SVC_NATS_CREDS', server.natsCreds);
+  const authorities = server.natsCa && readNamed('SVC_NATS_CA', server.natsCa);
+  const connection = await waits.until('NATS', () =>
+    connectToNats({
+      urls: server.natsUrl,
+      name: server.memberId ?? hostname(),
+      ...(credentials === undefined ? {} : { credentials }),
+      ...(authorities === undefined ? {} : { authorities }),
+    }),
+  );
   try {
-    const servers = await checkServers(connection, environment);
+    const servers = await waits.until('what the NATS servers are', () =>
+      checkServers(connection, environment),
+    );
     const subjects = new Subjects(cluster.name);
     const settings = { replicas: cluster.replicas, bytesMax: cluster.logBytesMax };
     for (let first = 0; first < cluster.partitions; first += STREAMS_AT_ONCE) {
@@ -95,17 +102,23 @@ export async function openClusterEngine(environment: EngineEnvironment): Promise
         { length: Math.min(STREAMS_AT_ONCE, cluster.partitions - first) },
         (_, at) => first + at,
       );
-      await Promise.all(some.map((each) => ensureCommitStream(connection, subjects, each, settings, clock)));
+      await waits.until('the commit logs', () =>
+        Promise.all(some.map((each) => ensureCommitStream(connection, subjects, each, settings, clock))),
+      );
       log.info('commit logs are there', { upTo: first + some.length, of: cluster.partitions });
     }
-    const tickets = await NatsTickets.open({
-      connection,
-      subjects,
-      settings: { replicas: cluster.replicas, leaseMs: queueDefaults.leaseMs },
-      clock,
-      report: (problem, cause) => log.warn(problem, { cause }),
-    });
-    const snapshots = await PartitionSnapshots.open(environment, connection, subjects);
+    const tickets = await waits.until('the stream of tickets for jobs', () =>
+      NatsTickets.open({
+        connection,
+        subjects,
+        settings: { replicas: cluster.replicas, leaseMs: queueDefaults.leaseMs },
+        clock,
+        report: (problem, cause) => log.warn(problem, { cause }),
+      }),
+    );
+    const snapshots = await waits.until('the store of snapshots', () =>
+      PartitionSnapshots.open(environment, connection, subjects),
+    );
     return new ClusterEngine(environment, connection, subjects, servers, tickets, snapshots, random.bytes(8));
   } catch (error) {
     await connection.close();

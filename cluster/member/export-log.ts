@@ -10,12 +10,12 @@ import { sleep, systemClock } from '#runtime/base/clock.ts';
 import { realFileSystem } from '#runtime/base/file-system.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { acquireDataDirectory } from '#runtime/embedded/data-directory-lock.ts';
-import { ServiceError } from '#runtime/errors/service-error.ts';
 import { type ExportedSides, exportSides } from '#cluster/flush-journal/export-sides.ts';
 import { FlushJournal } from '#cluster/flush-journal/flush-journal.ts';
 import { connectToNats } from '#cluster/nats/connection.ts';
 import { Subjects } from '#cluster/nats/subjects.ts';
 import { OperatorError } from '#cluster/operator/operator-error.ts';
+import { runProgram } from '#cluster/operator/run-program.ts';
 import { AppendChannel } from '#cluster/replication/append-channel.ts';
 import { isUnavailable } from '#cluster/replication/log-errors.ts';
 import { JetStreamLogStream } from '#cluster/replication/jetstream-log-stream.ts';
@@ -42,7 +42,7 @@ const FAILED_EXIT_CODE = 1;
 /** It could not be asked for. */
 const USAGE_EXIT_CODE = 2;
 
-async function main(): Promise<void> {
+async function main(): Promise<number> {
   const { values } = parseArgs({
     options: {
       partition: { type: 'string' },
@@ -58,8 +58,7 @@ async function main(): Promise<void> {
   const isNumber = partition !== undefined && /^\d{1,3}$/.test(partition);
   if (values.help === true || !isNumber || !to || !dataDir || !urls) {
     console.log(usage);
-    process.exitCode = values.help === true ? 0 : USAGE_EXIT_CODE;
-    return;
+    return values.help === true ? 0 : USAGE_EXIT_CODE;
   }
   const folder = join(dataDir, 'partitions', partition.padStart(3, '0'), 'flush-journal');
   // Opening one that is not there would make it, and say that the member has nothing.
@@ -69,6 +68,7 @@ async function main(): Promise<void> {
   try {
     const counts = await exportTo(to, folder, Number(partition), urls.split(','), new Subjects(values.name));
     console.log(`${counts.stream} messages of the stream and ${counts.journal} of the journal are in ${to}`);
+    return 0;
   } finally {
     lock.release();
   }
@@ -91,7 +91,6 @@ async function exportTo(
   const connection = await connectToNats({
     urls,
     name: 'export',
-    clock: systemClock,
     ...(credentials ? { credentials: readFileSync(credentials, 'utf8') } : {}),
     ...(authorities ? { authorities: readFileSync(authorities, 'utf8') } : {}),
   });
@@ -126,8 +125,4 @@ async function leaderOf(stream: JetStreamLogStream): Promise<void> {
   }
 }
 
-main().catch((error: unknown) => {
-  const isTold = error instanceof OperatorError || error instanceof ServiceError;
-  process.stderr.write(`${isTold ? error.message : String((error as Error).stack ?? error)}\n`);
-  process.exitCode = FAILED_EXIT_CODE;
-});
+await runProgram(main, { failed: FAILED_EXIT_CODE, usage: USAGE_EXIT_CODE });

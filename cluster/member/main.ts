@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { systemClock } from '#runtime/base/clock.ts';
+import { holdProcess } from '#runtime/base/hold-process.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { armCrashPointFromText } from '#runtime/commit/crash-point.ts';
 import { helpText } from '#runtime/config/help-text.ts';
@@ -90,6 +91,8 @@ async function main(): Promise<void> {
     return;
   }
   if (argument !== undefined) fail(`Unknown argument ${argument}; see --help`, CONFIGURATION_EXIT_CODE);
+  // Ends with process.exit, and not when all that is left to wait for is a timer.
+  holdProcess();
   armCrashPointFromText(process.env.SVC_CRASH_POINT);
   const options = readOptions();
   const log = createLog({ level: options.server.logLevel, clock: systemClock });

@@ -100,18 +100,28 @@ export class MemberProvisioning implements Provisioning {
    * @returns whether it was made
    */
   async bootstrap(firstAdmin: () => Promise<FirstAdmin>): Promise<boolean> {
-    const actor = tenantActor(SYSTEM_TENANT);
-    await this.#lifecycle.create(actor);
-    const caller = engineCaller(SYSTEM_TENANT);
-    const query: ListTenants = { type: 'ListTenants', tenantId: SYSTEM_TENANT };
-    const known = (await this.#router.query(actor, query, caller)) as readonly TenantEntry[];
-    if (known.length > 0) return false;
+    if (await this.isBootstrapped()) return false;
     const command: BootstrapTenant = {
       type: 'BootstrapTenant',
       tenantId: SYSTEM_TENANT,
       admin: await firstAdmin(),
     };
-    return ((await this.#router.command(actor, command, { caller })) as TenantMade).created;
+    const caller = engineCaller(SYSTEM_TENANT);
+    const made = await this.#router.command(tenantActor(SYSTEM_TENANT), command, { caller });
+    return (made as TenantMade).created;
+  }
+
+  /** Whether the system tenant has been made. Its actor is there after that. */
+  async isBootstrapped(): Promise<boolean> {
+    const actor = tenantActor(SYSTEM_TENANT);
+    await this.#lifecycle.create(actor);
+    const query: ListTenants = { type: 'ListTenants', tenantId: SYSTEM_TENANT };
+    const known = (await this.#router.query(
+      actor,
+      query,
+      engineCaller(SYSTEM_TENANT),
+    )) as readonly TenantEntry[];
+    return known.length > 0;
   }
 
   /** Makes the tenants whose making was interrupted. @returns their names */

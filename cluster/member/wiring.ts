@@ -39,6 +39,7 @@ import { hostObserver, requestObserver } from './observers.ts';
 import { MemberProvisioning } from './provisioning.ts';
 import { memberRoutes } from './routes.ts';
 import { openSpaceGate, SpaceWatch } from './space-watch.ts';
+import { StartWaits } from './start-waits.ts';
 
 /** Everything a member takes from its surroundings. */
 export interface MemberEnvironment {
@@ -240,7 +241,11 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
   const url = (): string => serverOptions.baseUrl ?? localUrl(serverOptions.host, port);
   await engine.start(url);
   // In a cluster there is nobody to ask before it has begun; the others see from `/ready` that it has not.
-  if (engine.mode === 'cluster') await bootstrap();
+  if (engine.mode === 'cluster') {
+    const waits = new StartWaits({ clock, random, log });
+    await waits.until('an owner of the accounts', () => provisioning.isBootstrapped());
+    await bootstrap();
+  }
   background.start(engine.mode === 'embedded');
   state = 'ready';
   let draining: Promise<void> | undefined;

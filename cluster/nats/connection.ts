@@ -8,8 +8,8 @@ import {
   type TlsOptions,
   usernamePasswordAuthenticator,
 } from '@nats-io/transport-node';
-import { type Clock, sleep } from '#runtime/base/clock.ts';
 import { OptionError } from '#runtime/config/option.ts';
+import { NotThereYetError } from './not-there-yet.ts';
 
 /** Time between two pings of a connection, in milliseconds. Two without an answer mean that it is dead. */
 const PING_MS = 1000;
@@ -20,12 +20,9 @@ const PINGS_OUT_MAX = 2;
 /** Time one attempt to connect may take, in milliseconds. */
 const CONNECT_MS_MAX = 5000;
 
-/** Time between two attempts, in milliseconds, and what is added at random. */
+/** Time between two attempts to connect again, in milliseconds, and what is added at random. */
 const RECONNECT_MS = 250;
 const RECONNECT_JITTER_MS = 100;
-
-/** Time the servers have to appear when a member starts, in milliseconds: they may be starting as well. */
-const APPEAR_MS_MAX = 30_000;
 
 /** How to connect. */
 export interface ConnectionSettings {
@@ -37,9 +34,6 @@ export interface ConnectionSettings {
   readonly credentials?: string;
   /** Certificates of the authorities that may have signed those of the servers, PEM; default: those of the system. */
   readonly authorities?: string;
-  /** Time the servers have to appear, in milliseconds; default {@link APPEAR_MS_MAX}. */
-  readonly appearMs?: number;
-  readonly clock: Clock;
 }
 
 /**
@@ -51,42 +45,36 @@ export interface ConnectionSettings {
  * connection is made again later.
  *
  * @throws {OptionError} naming address and remedy: an address that is none, refused credentials, a server without TLS
- *   or with a certificate that does not verify, or no server that answers in time
+ *   or with a certificate that does not verify
+ * @throws {NotThereYetError} when no server answers
  */
 export async function connectToNats(settings: ConnectionSettings): Promise<NatsConnection> {
-  const { clock, name } = settings;
   const { hosts, isTls, login, servers } = readUrls(settings.urls, settings.authorities !== undefined);
-  const untilMs = clock.monotonicMs() + (settings.appearMs ?? APPEAR_MS_MAX);
-  for (;;) {
-    try {
-      return await connect({
-        servers,
-        name,
-        ...authentication(settings.credentials, login),
-        ...(isTls ? { tls: tlsFor(hosts, settings.authorities) } : {}),
-        timeout: CONNECT_MS_MAX,
-        pingInterval: PING_MS,
-        maxPingOut: PINGS_OUT_MAX,
-        maxReconnectAttempts: -1,
-        reconnectTimeWait: RECONNECT_MS,
-        reconnectJitter: RECONNECT_JITTER_MS,
-        // Credentials that are being changed on the servers must not end a running member.
-        ignoreAuthErrorAbort: true,
-      });
-    } catch (error) {
-      const where = servers.join(', ');
-      if (error instanceof errors.AuthorizationError)
-        throw new OptionError([
-          `NATS at ${where} refuses the credentials: check SVC_NATS_CREDS (${error.message})`,
-        ]);
-      const untrusted = untrustedReason(error, isTls);
-      if (untrusted !== undefined) throw new OptionError([`NATS at ${where} ${untrusted}`]);
-      if (clock.monotonicMs() >= untilMs)
-        throw new OptionError([
-          `no NATS server answers at ${where}: check SVC_NATS_URL (${messageOf(error)})`,
-        ]);
-      await sleep(clock, RECONNECT_MS);
-    }
+  try {
+    return await connect({
+      servers,
+      name: settings.name,
+      ...authentication(settings.credentials, login),
+      ...(isTls ? { tls: tlsFor(hosts, settings.authorities) } : {}),
+      timeout: CONNECT_MS_MAX,
+      pingInterval: PING_MS,
+      maxPingOut: PINGS_OUT_MAX,
+      maxReconnectAttempts: -1,
+      reconnectTimeWait: RECONNECT_MS,
+      reconnectJitter: RECONNECT_JITTER_MS,
+      // Credentials that are being changed on the servers must not end a running member.
+      ignoreAuthErrorAbort: true,
+    });
+  } catch (error) {
+    const where = servers.join(', ');
+    if (error instanceof errors.AuthorizationError)
+      throw new OptionError([
+        `NATS at ${where} refuses the credentials: check SVC_NATS_CREDS (${error.message})`,
+      ]);
+    const untrusted = untrustedReason(error, isTls);
+    if (untrusted !== undefined) throw new OptionError([`NATS at ${where} ${untrusted}`]);
+    const message = `no NATS server answers at ${where}: check SVC_NATS_URL (${messageOf(error)})`;
+    throw new NotThereYetError(message, { cause: error });
   }
 }
 

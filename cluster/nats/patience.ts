@@ -54,7 +54,8 @@ function isFull(error: unknown): boolean {
   return error instanceof JetStreamApiError && NO_SPACE.has(error.code);
 }
 
-function isPassing(error: unknown): boolean {
+/** Whether a request to the servers may succeed later as it is: no leader at present, no answer, no connection. */
+export function isPassing(error: unknown): boolean {
   if (error instanceof JetStreamApiError) return PASSING.has(error.code) || error.status === 503;
   // The leader does not answer, or there is none.
   return (

@@ -1,5 +1,6 @@
 import type { NatsConnection } from '@nats-io/transport-node';
 import { OptionError } from '#runtime/config/option.ts';
+import { NotThereYetError } from './not-there-yet.ts';
 import { haveFeature, SERVER_FLOOR, serverMatrix } from './server-matrix.ts';
 import { isAtLeast, parseServerVersion, type ServerVersion } from './server-version.ts';
 
@@ -66,8 +67,8 @@ interface JszPage {
  * Reads what the servers are: from their monitoring pages, and of the one this member is connected to from what it
  * says of itself.
  *
- * @throws {OptionError} naming each page that does not answer and has not done so earlier: an address that is configured
- *   is to be right
+ * @throws {NotThereYetError} naming each page that does not answer and has not done so earlier: an address that is
+ *   configured is to be right
  */
 export async function readServers({
   connection,
@@ -104,7 +105,7 @@ export async function readServers({
     known.set(url, { name, version: varz.version ?? '', syncsAlways });
     jetStreamServers = Math.max(jetStreamServers ?? 1, jsz.meta_cluster?.cluster_size ?? 1);
   }
-  if (problems.length > 0) throw new OptionError(problems);
+  if (problems.length > 0) throw new NotThereYetError(problems.join('; '));
   for (const server of known.values()) found.set(server.name, server);
   const servers = [...found.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
   jetStreamServers ??= monitorUrls.length > 0 ? earlier?.jetStreamServers : undefined;

@@ -11,6 +11,7 @@ import {
 import type { NatsConnection } from '@nats-io/transport-node';
 import { type Clock, sleep } from '#runtime/base/clock.ts';
 import { OptionError } from '#runtime/config/option.ts';
+import { NotThereYetError } from './not-there-yet.ts';
 import type { Subjects } from './subjects.ts';
 
 /** Time the servers have to make a stream, in milliseconds: they may be electing a leader. */
@@ -123,7 +124,8 @@ function differences(wanted: StreamConfig, found: StreamConfig): string[] {
 /**
  * Makes the commit stream of a partition, or finds it, and verifies that it is what it has to be.
  *
- * @throws {OptionError} when it has other settings, or cannot be made in time
+ * @throws {OptionError} when it has other settings, or the servers refuse to make it
+ * @throws {NotThereYetError} when the servers cannot make it at present
  */
 export async function ensureCommitStream(
   connection: NatsConnection,
@@ -139,7 +141,8 @@ export async function ensureCommitStream(
  * Makes a stream, or finds it, and verifies that it is what it has to be.
  *
  * @returns whether this connection made it; of several that ask at once one did
- * @throws {OptionError} when it has other settings, or cannot be made in time
+ * @throws {OptionError} when it has other settings, or the servers refuse to make it
+ * @throws {NotThereYetError} when the servers cannot make it at present
  */
 export async function ensureStream(
   connection: NatsConnection,
@@ -162,10 +165,9 @@ export async function ensureStream(
       const isBeingMade = error instanceof JetStreamApiError && error.code === NAME_IN_USE;
       const mayBeMade = isBeingMade || (isTaken(error) && clock.monotonicMs() < startedMs + RACE_MS_MAX);
       const isLasting = error instanceof JetStreamApiError && !isPassing(error) && !mayBeMade;
-      if (isLasting || clock.monotonicMs() >= untilMs)
-        throw new OptionError([
-          `stream ${wanted.name} cannot be made: ${(error as Error).message}${remedyOf(error)}`,
-        ]);
+      const what = `stream ${wanted.name} cannot be made: ${(error as Error).message}${remedyOf(error)}`;
+      if (isLasting) throw new OptionError([what]);
+      if (clock.monotonicMs() >= untilMs) throw new NotThereYetError(what, { cause: error });
       await sleep(clock, RETRY_MS);
     }
   }

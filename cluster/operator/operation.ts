@@ -48,15 +48,6 @@ export async function follow<O extends Operation>(
     show(operation);
     if (operation.state === 'done') return operation;
     if (operation.state === 'failed') throw new OperatorError(operation.error?.message ?? 'It failed');
-    await sleepAwake(clock, POLL_MS);
+    await sleep(clock, POLL_MS);
   }
-}
-
-/** Timers of the clock do not keep a process alive, and nothing else does here. */
-async function sleepAwake(clock: Clock, ms: number): Promise<void> {
-  const { port1, port2 } = new MessageChannel();
-  port1.on('message', () => {});
-  await sleep(clock, ms);
-  port1.close();
-  port2.close();
 }

@@ -1,4 +1,6 @@
+import { holdProcess } from '#runtime/base/hold-process.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
+import { NotThereYetError } from '#cluster/nats/not-there-yet.ts';
 import { OperatorError, UsageError } from './operator-error.ts';
 
 /** Exit codes of a program for operators. */
@@ -18,17 +20,16 @@ export interface ExitCodes {
  */
 export async function runProgram(main: () => Promise<unknown>, codes: ExitCodes): Promise<void> {
   process.exitCode = codes.failed;
-  const alive = new MessageChannel();
-  alive.port1.on('message', () => {});
+  const release = holdProcess();
   try {
     const code = await main();
     process.exitCode = typeof code === 'number' ? code : 0;
   } catch (error) {
-    const isTold = error instanceof OperatorError || error instanceof ServiceError;
+    const isTold =
+      error instanceof OperatorError || error instanceof ServiceError || error instanceof NotThereYetError;
     process.stderr.write(`${isTold ? error.message : String((error as Error).stack ?? error)}\n`);
     process.exitCode = error instanceof UsageError ? codes.usage : codes.failed;
   } finally {
-    alive.port1.close();
-    alive.port2.close();
+    release();
   }
 }

@@ -5,7 +5,8 @@
  */
 import { parseArgs } from 'node:util';
 import { connect, connectionUsage, DEFAULT_URL } from './connect.ts';
-import { OperatorError, UsageError } from './operator-error.ts';
+import { UsageError } from './operator-error.ts';
+import { runProgram } from './run-program.ts';
 import { hasAlarms, statusPageOf } from './status-page.ts';
 import { colours, plain, statusView } from './status-view.ts';
 
@@ -78,13 +79,4 @@ async function main(): Promise<number> {
   return hasAlarms(page) ? WRONG_EXIT_CODE : 0;
 }
 
-main().then(
-  (code) => {
-    process.exitCode = code;
-  },
-  (error: unknown) => {
-    const text = error instanceof OperatorError ? error.message : String((error as Error).stack ?? error);
-    process.stderr.write(`${text}\n`);
-    process.exitCode = error instanceof UsageError ? USAGE_EXIT_CODE : WRONG_EXIT_CODE;
-  },
-);
+await runProgram(main, { failed: WRONG_EXIT_CODE, usage: USAGE_EXIT_CODE });

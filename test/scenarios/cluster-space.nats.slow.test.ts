@@ -4,7 +4,6 @@ import { jetstreamManager } from '@nats-io/jetstream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connectToNats } from '#cluster/nats/connection.ts';
 import { Subjects } from '#cluster/nats/subjects.ts';
-import { systemClock } from '#runtime/base/clock.ts';
 import { expectStatus } from '#test/support/content-client.ts';
 import type { TestResponse } from '#test/support/http-client.ts';
 import { type ClusterMember, MemberCluster, showLogsOfFailures } from '#test/support/member-cluster.ts';
@@ -165,7 +164,7 @@ describe('a log that fills up', () => {
     const [full, other] = [repositories[0] as string, repositories[1] as string];
     const partition = await partitionOf(full);
     const stream = new Subjects().logStream(partition);
-    const connection = await connectToNats({ urls: nats.urls, name: 'test', clock: systemClock });
+    const connection = await connectToNats({ urls: nats.urls, name: 'test' });
     try {
       const manager = await jetstreamManager(connection);
       const used = async (): Promise<number> => (await manager.streams.info(stream)).state.bytes / LOG_BYTES;

@@ -5,7 +5,6 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connectToNats } from '#cluster/nats/connection.ts';
 import { Subjects } from '#cluster/nats/subjects.ts';
 import { decodeCall } from '#cluster/router/call-frames.ts';
-import { systemClock } from '#runtime/base/clock.ts';
 import { compareRevisions, parseRevision, type Revision } from '#runtime/content/revision.ts';
 import { expectStatus, revisionOf } from '#test/support/content-client.ts';
 import type { TestResponse } from '#test/support/http-client.ts';
@@ -223,7 +222,7 @@ describe('reads of a cluster', () => {
     const locks = new LocksClient(other.process, cluster.token, REPOSITORY);
     expectStatus(await create(other, 'called'), 201);
     await locks.release('called', await locks.taken('called'));
-    const listening = await connectToNats({ urls: nats().urls, name: 'test', clock: systemClock });
+    const listening = await connectToNats({ urls: nats().urls, name: 'test' });
     const called: string[] = [];
     listening.subscribe(new Subjects().calls(owner.id), {
       callback: (_, { data }) => {

@@ -66,7 +66,7 @@ export async function logClient(
   cluster: NatsCluster,
   urls: readonly string[] = cluster.urls,
 ): Promise<LogClient> {
-  return new LogClient(await connectToNats({ urls, name: 'test', clock: systemClock }));
+  return new LogClient(await connectToNats({ urls, name: 'test' }));
 }
 
 /** Makes the stream of a partition no test has used. @returns the partition */

@@ -6,7 +6,6 @@ import { afterEach } from 'vitest';
 import { jetstreamManager } from '@nats-io/jetstream';
 import { connectToNats } from '#cluster/nats/connection.ts';
 import { Subjects } from '#cluster/nats/subjects.ts';
-import { systemClock } from '#runtime/base/clock.ts';
 import { expectStatus } from './content-client.ts';
 import type { TestRequest, TestResponse } from './http-client.ts';
 import type { NatsCluster } from './nats-cluster.ts';
@@ -381,7 +380,7 @@ export class MemberCluster {
 
   /** The NATS server that leads the log of a repository. */
   async logLeaderOf(repository: string, nats: NatsCluster): Promise<string> {
-    const connection = await connectToNats({ urls: nats.urls, name: 'test', clock: systemClock });
+    const connection = await connectToNats({ urls: nats.urls, name: 'test' });
     try {
       const stream = new Subjects().logStream(this.partitionOf(repository));
       const { cluster } = await (await jetstreamManager(connection)).streams.info(stream);

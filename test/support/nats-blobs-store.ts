@@ -40,7 +40,7 @@ export class NatsBlobsStore implements BlobsUnderTest {
   static async open(urls: readonly string[], replicas: number): Promise<NatsBlobsStore> {
     made += 1;
     const bucket = `blobs-${made}`;
-    const connect = () => connectToNats({ urls, name: 'blobs', clock: systemClock });
+    const connect = () => connectToNats({ urls, name: 'blobs' });
     const connections = await Promise.all([connect(), connect(), connect()]);
     const [one, other, behind] = connections;
     const open = (connection: typeof one) =>

@@ -35,7 +35,7 @@ export class NatsBusWorld {
     const subjects = new Subjects(`bus-${made}`);
     const members = await Promise.all(
       urls.map(async (servers): Promise<BusMember> => {
-        const connection = await connectToNats({ urls: servers, name: 'bus', clock: systemClock });
+        const connection = await connectToNats({ urls: servers, name: 'bus' });
         const counts = new BusCounts();
         const bus = new NatsBus({
           connection,

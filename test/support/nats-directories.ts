@@ -34,7 +34,7 @@ export class NatsDirectories {
 
   /** @param urls of the servers, the one it prefers first */
   async join(id: string, urls: readonly string[]): Promise<DirectoryMember> {
-    const connection = await connectToNats({ urls, name: id, clock: systemClock });
+    const connection = await connectToNats({ urls, name: id });
     const heard: string[] = [];
     const registry = new MemberRegistry({
       member: { id, url: `http://${id}` },

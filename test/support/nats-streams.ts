@@ -1,6 +1,5 @@
 import { type JetStreamManager, jetstreamManager } from '@nats-io/jetstream';
 import { connectToNats } from '#cluster/nats/connection.ts';
-import { systemClock } from '#runtime/base/clock.ts';
 import type { NatsCluster } from './nats-cluster.ts';
 import { until } from './until.ts';
 
@@ -27,7 +26,7 @@ interface Placement {
  */
 export async function allReplicated(nats: NatsCluster): Promise<ReadonlyMap<string, number>> {
   const urls = nats.servers.filter(({ isRunning }) => isRunning).map(({ url }) => url);
-  const connection = await connectToNats({ urls, name: 'test', clock: systemClock });
+  const connection = await connectToNats({ urls, name: 'test' });
   const counts = new Map<string, number>();
   /** What was seen last of each stream that is not yet as it has to be. */
   let lacking: readonly string[] = [];

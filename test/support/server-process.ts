@@ -16,6 +16,8 @@ export interface ServerProcessOptions {
   readonly cwd?: string;
   /** Resolve at the exit of the process instead of at its ready line. */
   readonly waitForExit?: boolean;
+  /** Resolve at once; {@link ServerProcess.ready} waits. */
+  readonly waitForNothing?: boolean;
 }
 
 /** How a process ended. */
@@ -34,6 +36,8 @@ export interface ServerProcess {
   readonly stderr: string;
   /** Resolves when it has ended. */
   readonly exited: Promise<ProcessExit>;
+  /** Resolves when it serves. @throws {Error} with what it wrote when it ends before that */
+  ready(): Promise<void>;
   request(method: string, path: string, options?: TestRequest): Promise<TestResponse>;
   /** Logs `admin` in. @returns the token */
   logIn(): Promise<string>;
@@ -161,6 +165,6 @@ class ChildServer implements ServerProcess {
 export async function startServerProcess(options: ServerProcessOptions = {}): Promise<ServerProcess> {
   const server = new ChildServer(options);
   if (options.waitForExit === true) await server.exited;
-  else await server.ready();
+  else if (options.waitForNothing !== true) await server.ready();
   return server;
 }

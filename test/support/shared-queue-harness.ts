@@ -88,7 +88,7 @@ export class SharedQueueHarness implements QueueHarness {
 
   /** A further member, that owns nothing. */
   async join(): Promise<QueueMember> {
-    const connection = await connectToNats({ urls: this.#urls, name: 'jobs', clock: systemClock });
+    const connection = await connectToNats({ urls: this.#urls, name: 'jobs' });
     const failures: unknown[] = [];
     const counts = { issued: 0, redelivered: 0, idle: 0 };
     const tickets = await NatsTickets.open({

@@ -32,7 +32,7 @@ async function open(members: number) {
   const problems: string[] = [];
   const opened = [];
   for (let member = 0; member < members; member++) {
-    const connection = await connectToNats({ urls: nats().urls, name: 'tickets', clock: systemClock });
+    const connection = await connectToNats({ urls: nats().urls, name: 'tickets' });
     const tickets = await NatsTickets.open({
       connection,
       subjects,
@@ -69,9 +69,7 @@ describe('tickets in JetStream', () => {
     made += 1;
     const subjects = new Subjects(`tickets-${made}`);
     const connections = await Promise.all(
-      Array.from({ length: 4 }, () =>
-        connectToNats({ urls: nats().urls, name: 'tickets', clock: systemClock }),
-      ),
+      Array.from({ length: 4 }, () => connectToNats({ urls: nats().urls, name: 'tickets' })),
     );
     closers.push(...connections.map((connection) => () => connection.close()));
     const [observer, ...members] = connections as [NatsConnection, ...NatsConnection[]];

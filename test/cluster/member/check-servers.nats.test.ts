@@ -5,7 +5,6 @@ import type { NatsConnection } from '@nats-io/transport-node';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { checkServers } from '#cluster/member/check-servers.ts';
 import { connectToNats } from '#cluster/nats/connection.ts';
-import { systemClock } from '#runtime/base/clock.ts';
 import { realFileSystem } from '#runtime/base/file-system.ts';
 import { loadOptions } from '#runtime/config/load-options.ts';
 import { silentLog } from '#runtime/telemetry/log-context.ts';
@@ -18,7 +17,7 @@ let folder: string;
 let page: TcpProxy;
 
 beforeEach(async () => {
-  connection = await connectToNats({ urls: cluster().urls, name: 'm1', clock: systemClock });
+  connection = await connectToNats({ urls: cluster().urls, name: 'm1' });
   folder = mkdtempSync(join(tmpdir(), 'check-servers-'));
   page = await TcpProxy.to(Number(new URL(cluster().monitorUrls[0] as string).port));
 });

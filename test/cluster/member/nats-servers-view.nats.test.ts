@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { NatsServersView } from '#cluster/member/nats-servers-view.ts';
 import { connectToNats } from '#cluster/nats/connection.ts';
-import { systemClock } from '#runtime/base/clock.ts';
 import { sharedNatsCluster } from '#test/support/nats-cluster.ts';
 
 const cluster = sharedNatsCluster(3);
@@ -9,7 +8,7 @@ const cluster = sharedNatsCluster(3);
 describe('the NATS servers as operators see them', () => {
   it('are all there with their versions; one that dies keeps its name, and is not missed twice', async () => {
     const { monitorUrls, servers, urls } = cluster();
-    const connection = await connectToNats({ urls: [urls[0] as string], name: 'm', clock: systemClock });
+    const connection = await connectToNats({ urls: [urls[0] as string], name: 'm' });
     try {
       const view = new NatsServersView(connection, monitorUrls);
       const stranger = new NatsServersView(connection, monitorUrls);

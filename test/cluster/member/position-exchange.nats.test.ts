@@ -3,7 +3,6 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { PositionExchange } from '#cluster/member/position-exchange.ts';
 import { connectToNats } from '#cluster/nats/connection.ts';
 import type { MemberFinding } from '#protocols/rest/ports.ts';
-import { systemClock } from '#runtime/base/clock.ts';
 import { sharedNatsCluster } from '#test/support/nats-cluster.ts';
 
 const cluster = sharedNatsCluster(1);
@@ -14,7 +13,7 @@ afterEach(async () => {
 });
 
 async function connect(): Promise<NatsConnection> {
-  const connection = await connectToNats({ urls: cluster().urls, name: 'm', clock: systemClock });
+  const connection = await connectToNats({ urls: cluster().urls, name: 'm' });
   open.push(connection);
   return connection;
 }

@@ -14,7 +14,7 @@ let connection: NatsConnection;
 let partition = 0;
 
 beforeAll(async () => {
-  connection = await connectToNats({ urls: cluster().urls, name: 'm1', clock: systemClock });
+  connection = await connectToNats({ urls: cluster().urls, name: 'm1' });
 });
 
 afterAll(async () => {
@@ -60,7 +60,7 @@ describe('the stream of a partition', () => {
   });
 
   it('is asked for by each member in its own words, so that servers grant one of several requests', async () => {
-    const other = await connectToNats({ urls: cluster().urls, name: 'm2', clock: systemClock });
+    const other = await connectToNats({ urls: cluster().urls, name: 'm2' });
     try {
       const manager = await jetstreamManager(connection);
       const describedBy = async (by: NatsConnection): Promise<string | undefined> => {
@@ -97,7 +97,7 @@ describe('the stream of a partition', () => {
 
   it('is made once by members that start together', async () => {
     const members = await Promise.all(
-      ['m1', 'm2', 'm3'].map((name) => connectToNats({ urls: cluster().urls, name, clock: systemClock })),
+      ['m1', 'm2', 'm3'].map((name) => connectToNats({ urls: cluster().urls, name })),
     );
     for (let round = 0; round < 12; round += 1) {
       const partitions = Array.from({ length: 16 }, () => ++partition);

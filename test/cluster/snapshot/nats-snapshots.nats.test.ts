@@ -24,7 +24,7 @@ let made = 0;
 
 beforeAll(async () => {
   client = await logClient(nats());
-  const connect = () => connectToNats({ urls: nats().urls, name: 'index', clock: systemClock });
+  const connect = () => connectToNats({ urls: nats().urls, name: 'index' });
   connections = await Promise.all([connect(), connect()]);
 });
 

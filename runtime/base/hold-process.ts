@@ -1,0 +1,15 @@
+/** The longest delay a timer takes, in milliseconds. */
+const TIMER_MS_MAX = 2 ** 31 - 1;
+
+/**
+ * Keeps the process alive. Timers of the system clock do not, because background work must never hold up an exit: a
+ * program that waits for nothing but such a timer would end in the middle of what it does.
+ *
+ * A program calls this once at its start, and ends with `process.exit` or by releasing.
+ *
+ * @returns releases the process; idempotent
+ */
+export function holdProcess(): () => void {
+  const handle = setInterval(() => undefined, TIMER_MS_MAX);
+  return () => clearInterval(handle);
+}

@@ -6,6 +6,7 @@ import type {
   QueryContext,
   Turn,
 } from '#runtime/commit/behaviour.ts';
+import { unknownMessage } from '#runtime/actor/unknown-message.ts';
 import { DatedAnswer } from '#runtime/content/dated-answer.ts';
 import { isWorkspaceName } from '#runtime/content/names.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
@@ -155,6 +156,7 @@ class BranchBehaviour implements ActorBehaviour {
     requireWorkspaceNames(command);
     if (command.lock !== undefined) this.#lockGuard.require(command.lock);
     const handler = commands[command.type] as (edit: EditScope, command: BranchCommand) => unknown;
+    if (handler === undefined) return unknownMessage(command as never);
     return handler(new EditScope(turn, this.#state), command);
   }
 

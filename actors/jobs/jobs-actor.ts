@@ -1,5 +1,5 @@
 import { requireAdministrator } from '#runtime/access/policy.ts';
-import { unreachable } from '#runtime/base/assert.ts';
+import { unknownMessage } from '#runtime/actor/unknown-message.ts';
 import type { ActorBehaviour, ActorKind, Caller, QueryContext, Turn } from '#runtime/commit/behaviour.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { isActive, type JobRecord } from '#runtime/jobs/job.ts';
@@ -90,7 +90,7 @@ class JobsActor implements ActorBehaviour {
         clean(turn);
         return { standing: standingOf(turn) };
       default:
-        return unreachable(command);
+        return unknownMessage(command);
     }
   }
 
@@ -109,7 +109,7 @@ class JobsActor implements ActorBehaviour {
         requireEngine(caller);
         return activeIds(view);
       default:
-        return unreachable(query);
+        return unknownMessage(query);
     }
   }
 }

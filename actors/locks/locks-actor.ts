@@ -1,7 +1,7 @@
 import type { ReadTokenFloor, ReopenTokens, RetireTokens, TokenQuery } from '#actors/repository/messages.ts';
 import { requireAdministrator, requireLocks } from '#runtime/access/policy.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
-import { unreachable } from '#runtime/base/assert.ts';
+import { unknownMessage } from '#runtime/actor/unknown-message.ts';
 import type { Timer } from '#runtime/base/clock.ts';
 import type {
   ActorBehaviour,
@@ -112,7 +112,7 @@ class LocksBehaviour implements ActorBehaviour {
       case 'FinishReleases':
         return this.#locks.finishReleases(turn);
       default:
-        return unreachable(command);
+        return unknownMessage(command);
     }
   }
 
@@ -143,7 +143,7 @@ class LocksBehaviour implements ActorBehaviour {
         requireEngine(caller);
         return this.#locks.unseal((query satisfies ReopenTokens).seal);
       default:
-        return unreachable(query);
+        return unknownMessage(query);
     }
   }
 

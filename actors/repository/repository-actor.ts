@@ -1,6 +1,6 @@
 import { requireAdministrator } from '#runtime/access/policy.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
-import { unreachable } from '#runtime/base/assert.ts';
+import { unknownMessage } from '#runtime/actor/unknown-message.ts';
 import type {
   ActorBehaviour,
   ActorContext,
@@ -107,7 +107,7 @@ class RepositoryActor implements ActorBehaviour {
       case 'RemoveTag':
         return removeTag(command, turn);
       default:
-        return unreachable(command);
+        return unknownMessage(command);
     }
   }
 
@@ -150,7 +150,7 @@ class RepositoryActor implements ActorBehaviour {
           pendingBuiltIns((name) => records.record<WorkspaceRow>(RepositoryTable.workspaces, name)),
         );
       default:
-        return unreachable(query);
+        return unknownMessage(query);
     }
   }
 

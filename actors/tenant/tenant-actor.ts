@@ -1,7 +1,7 @@
 import { requireAdministrator } from '#runtime/access/policy.ts';
 import type { AccessFlags } from '#runtime/access/principal.ts';
 import { SYSTEM_TENANT } from '#runtime/access/system-tenant.ts';
-import { unreachable } from '#runtime/base/assert.ts';
+import { unknownMessage } from '#runtime/actor/unknown-message.ts';
 import { removedTokenFloor } from '#runtime/base/token-floor.ts';
 import type { ActorBehaviour, ActorKind, Caller, QueryContext, Turn } from '#runtime/commit/behaviour.ts';
 import {
@@ -77,7 +77,7 @@ class TenantActor implements ActorBehaviour {
         requireEngine(turn.caller);
         return completeTenant(command.tenantId, turn);
       default:
-        return unreachable(command);
+        return unknownMessage(command);
     }
   }
 
@@ -107,7 +107,7 @@ class TenantActor implements ActorBehaviour {
         requireEngine(caller);
         return listRecords<TenantRow>(view, TenantTable.tenants).flatMap(unfinishedOf);
       default:
-        return unreachable(query);
+        return unknownMessage(query);
     }
   }
 }

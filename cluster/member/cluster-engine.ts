@@ -6,6 +6,7 @@ import { queueDefaults } from '#actors/jobs/actor-queue.ts';
 import { ActorHost } from '#runtime/actor/actor-host.ts';
 import { ActorStore } from '#runtime/actor/actor-store.ts';
 import type { ActorLifecycle, NearbyReads } from '#runtime/actor/ports.ts';
+import type { StoppedActor } from '#runtime/actor/stopped-actors.ts';
 import { ReplicaReads } from '#runtime/actor/replica-reads.ts';
 import { sleep } from '#runtime/base/clock.ts';
 import { OptionError } from '#runtime/config/option.ts';
@@ -52,6 +53,7 @@ import { Readiness } from './readiness.ts';
 import { ShardFailures } from './shard-failures.ts';
 import { spaceFindings } from './space-findings.ts';
 import { StartWaits } from './start-waits.ts';
+import { stoppedFindings } from './stopped-findings.ts';
 
 /** Streams that are made at the same time at the first start. */
 const STREAMS_AT_ONCE = 8;
@@ -277,7 +279,12 @@ class ClusterEngine implements MemberEngine {
       ...this.#logWatch.findings,
       ...linkRisks(linkSecurityOf(this.#connection, this.#environment.options.server.natsUrl)),
       ...stalled,
+      ...stoppedFindings(this.stoppedActors()),
     ];
+  }
+
+  stoppedActors(): readonly StoppedActor[] {
+    return [...this.#hosts()].flatMap(({ stoppedActors }) => stoppedActors);
   }
 
   load() {

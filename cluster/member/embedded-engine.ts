@@ -9,6 +9,7 @@ import { busObserver, tellingRemovals } from './member-bus.ts';
 import { loneClusterStatus } from './member-cluster-status.ts';
 import { journalReport, timedFiles } from './observers.ts';
 import { spaceFindings } from './space-findings.ts';
+import { stoppedFindings } from './stopped-findings.ts';
 
 /**
  * Opens the journal and the actors of a data directory, brought up to the journal.
@@ -62,13 +63,14 @@ export async function openEmbeddedEngine(environment: EngineEnvironment): Promis
     lifecycle: tellingRemovals(host, bus),
     bus,
     missing: () => [],
+    stoppedActors: () => host.stoppedActors,
     status: loneClusterStatus({
       name: options.server.memberId,
       url: () => address(),
       version: environment.version,
       state: environment.state,
       durability,
-      findings: () => spaceFindings(space),
+      findings: () => [...spaceFindings(space), ...stoppedFindings(host.stoppedActors)],
       load: () => ({ requestsInFlight: environment.requestsInFlight(), ...load() }),
     }),
     load,

@@ -4,6 +4,7 @@ import type { LoginNews } from '#runtime/access/login-throttle.ts';
 import type { ActorKind } from '#runtime/commit/behaviour.ts';
 import type { HostObserver } from '#runtime/actor/actor-host.ts';
 import type { ActorCopies } from '#runtime/actor/actor-copies.ts';
+import type { StoppedActor } from '#runtime/actor/stopped-actors.ts';
 import type { ActorId, ActorLifecycle, NearbyReads, Router } from '#runtime/actor/ports.ts';
 import type { Clock } from '#runtime/base/clock.ts';
 import type { FileSystem } from '#runtime/base/file-system.ts';
@@ -59,6 +60,8 @@ export interface MemberEngine {
   readonly logins?: LoginNews;
   /** What this member lacks to serve as well as the others. */
   missing(): readonly MissingPart[];
+  /** Actors of this member that take no commands any more. */
+  stoppedActors(): readonly StoppedActor[];
   readonly status: ClusterStatus;
   load(): Omit<MemberLoad, 'requestsInFlight'>;
   /**

@@ -179,6 +179,7 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
     mode: engine.mode,
     durability: engine.durability,
     missing: engine.missing(),
+    stopped_actors: engine.stoppedActors().length,
   });
   const locks = new MemberLocks(router, lifecycle, options.locks.enabled);
   const tokens = new AdminTokens(secrets.jwtSecret.reveal(), clock, random);

@@ -17,6 +17,7 @@ export const clusterWarningSeverities = Object.freeze({
   'partition-without-owner': 'alarm',
   'partition-quarantined': 'alarm',
   'partition-stalled': 'alarm',
+  'actor-stopped': 'alarm',
   'partition-unprotected': 'alarm',
   'partition-short-of-followers': 'notice',
   'follower-behind': 'alarm',

@@ -223,7 +223,8 @@ export type MemberFindingCode =
   | 'clock-skew'
   | 'partition-stalled'
   | 'nats-unauthenticated'
-  | 'nats-plaintext';
+  | 'nats-plaintext'
+  | 'actor-stopped';
 
 /** Something a member tells of itself. */
 export interface MemberFinding {

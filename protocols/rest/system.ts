@@ -20,6 +20,11 @@ export interface MemberStatus {
    * has, a load balancer would take all of them out, and a small outage would become a whole one.
    */
   readonly missing: readonly MissingPart[];
+  /**
+   * Actors that take no writes any more. The member is ready all the same: no other one serves them better, and what
+   * stopped one repository must not take the others away. Which ones they are is for administrators to know.
+   */
+  readonly stopped_actors: number;
 }
 
 /** What the system routes work with. */
@@ -49,6 +54,10 @@ const statusSchema = {
           partitions: { type: 'array', items: { type: 'integer' } },
         },
       },
+    },
+    stopped_actors: {
+      type: 'integer',
+      description: 'How many actors take no writes until the member is restarted; the status names them.',
     },
   },
 } as const;

@@ -30,6 +30,7 @@ import { requirePremise } from './premise.ts';
 import { QueryScope } from './query-scope.ts';
 import { READS_MS_MAX, readsEnded } from './reads-ended.ts';
 import type { ActorId, ActorLifecycle, Delivery, ReplicaSource, Router } from './ports.ts';
+import { type StoppedActor, stoppedActor } from './stopped-actors.ts';
 
 /** Bounds of the host. */
 export interface HostLimits {
@@ -130,6 +131,16 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
   /** How many actors are open. */
   get openActors(): number {
     return this.#open.size;
+  }
+
+  /** Actors that take no commands any more, although they are open. */
+  get stoppedActors(): readonly StoppedActor[] {
+    const stopped: StoppedActor[] = [];
+    for (const { id, loop } of this.#open.values()) {
+      const told = loop.isStopped ? stoppedActor(id, loop.stopCause) : undefined;
+      if (told !== undefined) stopped.push(told);
+    }
+    return stopped;
   }
 
   /** Bytes of durable changes that are not in their shards yet, over all open actors. */

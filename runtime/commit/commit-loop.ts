@@ -1,4 +1,4 @@
-import { assert } from '#runtime/base/assert.ts';
+import { assert, InvariantError } from '#runtime/base/assert.ts';
 import { BoundedQueue } from '#runtime/base/bounded-queue.ts';
 import type { Clock } from '#runtime/base/clock.ts';
 import type { Random } from '#runtime/base/random.ts';
@@ -105,6 +105,9 @@ interface HeldReply {
  *    shard, and is never invisible in between.
  * 6. After a failed append the batch is thrown away. What the log refuses for now (no space, too much
  *    waiting, an entry too large) leaves the loop open; anything else stops it.
+ * 7. A broken invariant stops the loop: nothing of its batch is kept, for what the others of the batch were derived
+ *    from cannot be trusted either, and no command runs until the actor is opened anew. Whatever breaks, every
+ *    command gets an answer, and the loop goes on to give it.
  *
  * Enforcement: test/runtime/commit/commit-loop.test.ts, commit-loop.sim.test.ts, engine-crash.slow.test.ts.
  */
@@ -121,6 +124,9 @@ export class CommitLoop {
   #batch: Layer | undefined;
   #busy = false;
   #stopped: ServiceError | undefined;
+  #stopCause: unknown;
+  /** Set when the running batch must not be kept. */
+  #broken: Breach | undefined;
   #idleWaiters: (() => void)[] = [];
   /** Work that waits for a moment between two batches. */
   #between: (() => Promise<void>)[] = [];
@@ -157,9 +163,14 @@ export class CommitLoop {
     return !this.#busy && this.#hasNothingToDo;
   }
 
-  /** Whether it takes no command any more, see invariant 6. */
+  /** Whether it takes no command any more, see invariants 6 and 7. */
   get isStopped(): boolean {
     return this.#stopped !== undefined;
+  }
+
+  /** Why it takes no command any more; undefined while it does. */
+  get stopCause(): unknown {
+    return this.#stopCause;
   }
 
   /**
@@ -168,7 +179,8 @@ export class CommitLoop {
    * @param idempotency makes a repetition of the same request answer the first outcome
    * @param call makes a repetition of the same call of another member answer the first outcome
    * @throws {ServiceError} what the command throws; `OVERLOADED`, `WRITES_STOPPED`, `STORAGE_FULL`,
-   *   `DEADLINE_EXCEEDED`, `REQUEST_CANCELLED`, `IDEMPOTENCY_IN_PROGRESS`, `IDEMPOTENCY_MISMATCH`
+   *   `ACTOR_STOPPED`, `DEADLINE_EXCEEDED`, `REQUEST_CANCELLED`, `IDEMPOTENCY_IN_PROGRESS`, `IDEMPOTENCY_MISMATCH`
+   * @throws {InvariantError} the command found one broken; see invariant 7
    */
   submit(command: unknown, caller: Caller, idempotency?: IdempotencyKey, call?: CallId): Promise<unknown> {
     return new Promise((resolve, reject) => {
@@ -247,7 +259,7 @@ export class CommitLoop {
         this.#throwAway(held, error);
         failOwed(events, error);
       }
-      this.#behaviour.batchEnded?.();
+      this.#endBatch();
       // Everything that arrived meanwhile is the next batch; let arrivals in first.
       if (this.#mailbox.length > 0)
         await new Promise<void>((resolve) => this.#environment.clock.soon(resolve));
@@ -264,6 +276,7 @@ export class CommitLoop {
       if (envelope === undefined) return;
       const reply = this.#execute(envelope, layer, events, nowMs);
       held.push(reply instanceof Promise ? await reply : reply);
+      if (this.#broken !== undefined) throw this.#broken;
       nowMs = clock.monotonicMs();
       if (nowMs - startedMs > SLICE_MS) return;
     }
@@ -346,18 +359,34 @@ export class CommitLoop {
   }
 
   #fail(envelope: Envelope, turn: TurnScope, error: unknown): HeldReply {
-    turn.undo();
-    this.#behaviour.forget?.();
-    if (isDamage(error)) this.#environment.observer.damaged?.(error);
-    if (envelope.idempotency !== undefined && isLasting(error)) {
-      try {
-        remember(turn, envelope.idempotency, { error }, this.#environment.limits.idempotency);
-      } catch (full) {
-        turn.undo();
-        return { envelope, result: undefined, error: full };
-      }
+    try {
+      turn.undo();
+      this.#behaviour.forget?.();
+    } catch (broken) {
+      this.#broken = new Breach(broken);
+      return { envelope, result: undefined, error };
     }
-    return { envelope, result: undefined, error };
+    if (error instanceof InvariantError) this.#broken = new Breach(error);
+    if (isDamage(error)) this.#environment.observer.damaged?.(error);
+    if (envelope.idempotency === undefined || !isLasting(error))
+      return { envelope, result: undefined, error };
+    return this.#failForGood(envelope, turn, error);
+  }
+
+  /** Keeps an error under the key of its request. */
+  #failForGood(envelope: Envelope, turn: TurnScope, error: ServiceError): HeldReply {
+    const { limits } = this.#environment;
+    try {
+      remember(turn, envelope.idempotency as IdempotencyKey, { error }, limits.idempotency);
+      return { envelope, result: undefined, error };
+    } catch (full) {
+      try {
+        turn.undo();
+      } catch (broken) {
+        this.#broken = new Breach(broken);
+      }
+      return { envelope, result: undefined, error: full };
+    }
   }
 
   async #makeDurable(layer: Layer): Promise<void> {
@@ -402,16 +431,76 @@ export class CommitLoop {
   /** A batch that could not be made durable: nothing of it may be seen or answered as done. */
   #throwAway(held: readonly HeldReply[], cause: unknown): void {
     this.#batch = undefined;
-    this.#behaviour.forget?.();
-    const error =
-      cause instanceof ServiceError ? cause : new ServiceError('WRITES_STOPPED', undefined, { cause });
-    if (!passing.has(error.code)) {
-      this.#stopped = error;
-      this.#environment.observer.stopped(cause);
+    this.#broken = undefined;
+    let breach = cause instanceof Breach ? cause : undefined;
+    try {
+      this.#behaviour.forget?.();
+    } catch (broken) {
+      breach ??= new Breach(broken);
     }
+    const error = refusalOf(cause);
     for (const { result } of held) if (result instanceof OwedReply) result.fail(error);
-    this.#release(held.map(({ envelope }) => ({ envelope, result: undefined, error })));
+    this.#release(
+      held.map((reply) => ({
+        envelope: reply.envelope,
+        result: undefined,
+        // Whoever came upon a broken invariant is told so; the others only that nothing was done.
+        error: reply.error instanceof InvariantError ? reply.error : error,
+      })),
+    );
+    if (breach !== undefined) this.#break(breach);
+    else if (!passing.has(error.code)) this.#stop(error, cause);
   }
+
+  #endBatch(): void {
+    try {
+      this.#behaviour.batchEnded?.();
+    } catch (broken) {
+      this.#break(new Breach(broken));
+    }
+  }
+
+  /** Nobody who waits for a later command would ever get an answer. */
+  #break(breach: Breach): void {
+    const refusal = refusalOf(breach);
+    this.#stop(refusal, breach.cause);
+    try {
+      this.#behaviour.endWaits?.(refusal);
+    } catch {
+      // It stopped for a reason, which is told; the waits end by themselves.
+    }
+  }
+
+  #stop(refusal: ServiceError, cause: unknown): void {
+    if (this.#stopped !== undefined) return;
+    this.#stopped = refusal;
+    this.#stopCause = cause;
+    this.#environment.observer.stopped(cause);
+  }
+}
+
+/** A batch must not be kept: the actor is in a state it cannot be in. */
+class Breach extends Error {
+  override readonly name = 'Breach';
+
+  constructor(cause: unknown) {
+    super('broken invariant', { cause: asInvariant(cause) });
+  }
+}
+
+/** What a hook of the behaviour throws is a broken invariant whatever it is: hooks do not fail. */
+function asInvariant(cause: unknown): InvariantError {
+  if (cause instanceof InvariantError) return cause;
+  const broken = new InvariantError(cause instanceof Error ? cause.message : String(cause));
+  broken.cause = cause;
+  return broken;
+}
+
+/** What the commands of a batch are answered that was thrown away, and later ones if the loop stops for it. */
+function refusalOf(cause: unknown): ServiceError {
+  if (cause instanceof ServiceError) return cause;
+  if (cause instanceof Breach) return new ServiceError('ACTOR_STOPPED', undefined, { cause: cause.cause });
+  return new ServiceError('WRITES_STOPPED', undefined, { cause });
 }
 
 function runningKey(envelope: Envelope): string {

@@ -129,6 +129,12 @@ const rows = {
   SHUTTING_DOWN: [503, '57P01', 'back-off', 'This member is stopping; ask another or try again.'],
   NOT_OWNER: [503, '57P03', 'ask-new-owner', 'Another member owns this now; try again.'],
   LOG_UNAVAILABLE: [503, '57P03', 'back-off', 'The log cannot be reached; nothing was written, try again.'],
+  ACTOR_STOPPED: [
+    503,
+    '58000',
+    'back-off',
+    'Writes here are stopped because the server found itself in a state that cannot be; nothing was done. An operator has to restart the member.',
+  ],
   WRITES_STOPPED: [503, '58030', 'back-off', 'Writes to this branch are stopped after a storage error.'],
   DEADLINE_EXCEEDED: [504, '57014', 'retry', 'The deadline passed before an answer was ready.'],
   STORAGE_FULL: [507, '53100', 'back-off', 'The disk is full; free space, then writes go on.'],

@@ -23,7 +23,14 @@ describe('liveness and readiness', () => {
     const answer = await server.request('GET', '/ready');
     expect([answer.status, answer.json]).toEqual([
       200,
-      { state: 'ready', version: '0.0.0-test', mode: 'embedded', durability: 'local', missing: [] },
+      {
+        state: 'ready',
+        version: '0.0.0-test',
+        mode: 'embedded',
+        durability: 'local',
+        missing: [],
+        stopped_actors: 0,
+      },
     ]);
   });
 });

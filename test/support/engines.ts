@@ -16,13 +16,18 @@ import { noteActor } from './note-actor.ts';
 
 let made = 0;
 
+/** Members without anything above their engines. */
+export interface EnginesUnderTest extends RoutersUnderTest {
+  readonly members: readonly MemberEngine[];
+}
+
 /** Engines with actors of the kind `notes`, without anything above them. */
 async function openEngines(
   count: number,
   env: Readonly<Record<string, string>>,
   config: string,
   open: (environment: EngineEnvironment) => Promise<MemberEngine>,
-): Promise<RoutersUnderTest> {
+): Promise<EnginesUnderTest> {
   const folder = mkdtempSync(join(tmpdir(), 'grove-engines-'));
   const engines = await Promise.all(
     Array.from({ length: count }, (_, index) => {
@@ -61,7 +66,7 @@ async function openEngines(
 }
 
 /** A member alone. */
-export function openEmbeddedRouters(): Promise<RoutersUnderTest> {
+export function openEmbeddedRouters(): Promise<EnginesUnderTest> {
   return openEngines(1, {}, '', openEmbeddedEngine);
 }
 
@@ -70,7 +75,7 @@ export function openClusterRouters(
   urls: readonly string[],
   replicas: number,
   members: number,
-): Promise<RoutersUnderTest> {
+): Promise<EnginesUnderTest> {
   made += 1;
   const config = `[cluster]\nname = "engines-${made}"\npartitions = 4\nreplicas = ${replicas}\nlog_bytes_max = 67108864\n`;
   const secrets = {

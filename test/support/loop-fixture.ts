@@ -74,6 +74,10 @@ export class LoopFixture {
   forgotten = 0;
   /** How often the behaviour was told that a batch has ended. */
   batchesEnded = 0;
+  /** What the hooks of the behaviour throw from now on. */
+  hookFailure: { readonly of: 'forget' | 'batchEnded'; readonly error: unknown } | undefined;
+  /** Reasons the behaviour was told to end its waits for. */
+  readonly waitsEnded: ServiceError[] = [];
   /** How the next steps of the shard fail; undefined: they do not. */
   shardFailure: (step: MemoryShardStep) => ServiceError | undefined = () => undefined;
   /** How the next opening of the shard fails. */
@@ -96,10 +100,13 @@ export class LoopFixture {
       query: () => undefined,
       forget: () => {
         this.forgotten += 1;
+        if (this.hookFailure?.of === 'forget') throw this.hookFailure.error;
       },
       batchEnded: () => {
         this.batchesEnded += 1;
+        if (this.hookFailure?.of === 'batchEnded') throw this.hookFailure.error;
       },
+      endWaits: (reason) => void this.waitsEnded.push(reason),
     };
     const limits: CommitLimits = {
       mailboxMax: 100,

@@ -1,3 +1,4 @@
+import { InvariantError } from '#runtime/base/assert.ts';
 import type {
   ActorBehaviour,
   ActorContext,
@@ -15,6 +16,8 @@ export type NoteCommand =
   | { readonly type: 'Write' | 'Fail'; readonly key: string; readonly text: string }
   /** Runs until the gate is open, a little at a time. */
   | { readonly type: 'WriteAfter'; readonly gate: { isOpen: boolean }; readonly key: string }
+  /** Finds that the actor is in a state it cannot be in. */
+  | { readonly type: 'Break' }
   /** Copies a note of another actor. */
   | { readonly type: 'CopyFrom'; readonly actor: string; readonly key: string };
 
@@ -50,6 +53,7 @@ class NoteBehaviour implements ActorBehaviour {
       turn.put(NOTES, key, Buffer.from(text));
       return text;
     }
+    if (command.type === 'Break') throw new InvariantError('notes are where they are');
     if (command.type === 'WriteAfter') return writeAfter(command.gate, command.key, turn);
     turn.put(NOTES, command.key, Buffer.from(command.text));
     if (command.type === 'Fail') throw new ServiceError('VALIDATION_FAILED');

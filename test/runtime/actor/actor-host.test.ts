@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { HostLimits } from '#runtime/actor/actor-host.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
+import { InvariantError } from '#runtime/base/assert.ts';
 import { realFileSystem } from '#runtime/base/file-system.ts';
 import type { ActorKind } from '#runtime/commit/behaviour.ts';
 import { compareRevisions, parseRevision } from '#runtime/content/revision.ts';
@@ -114,6 +115,31 @@ describe('an actor', () => {
     gate.isOpen = true;
     await Promise.all([slow, behind]);
     expect([read(busy, 'k'), read(busy, 'k2')]).toEqual(['after', 'behind']);
+  });
+});
+
+describe('an actor whose invariant was broken', () => {
+  it('takes no commands until it is opened anew, while others go on', async () => {
+    const [one, other] = (await make('one', 'other')) as [string, string];
+    await write(one, 'k', '1');
+    expect(engine.host.stoppedActors).toEqual([]);
+    await expect(send(one, { type: 'Break' })).rejects.toThrow(InvariantError);
+    const stopped = expect.objectContaining({ code: 'ACTOR_STOPPED' });
+    await expect(write(one, 'k', '2')).rejects.toEqual(stopped);
+    expect(engine.host.stoppedActors).toEqual([
+      { actor: one, reason: 'invariant', message: 'notes are where they are' },
+    ]);
+    expect(engine.stopped).toHaveLength(1);
+    // Nobody uses it for long: it is not closed, for it would begin again without anybody having looked.
+    await write(other, 'k', '1');
+    await waitUntil(() => engine.host.openActors === 1);
+    await expect(write(one, 'k', '2')).rejects.toEqual(stopped);
+    expect(read(one, 'k')).toBe('1');
+    await engine.close();
+    engine = await open();
+    expect(engine.host.stoppedActors).toEqual([]);
+    await write(one, 'k', '3');
+    expect(read(one, 'k')).toBe('3');
   });
 });
 

@@ -146,10 +146,10 @@ describe('2. a command that throws leaves nothing behind', () => {
     expect(fixture.log.waiting).toEqual([]);
   });
 
-  it('refuses a command that would wait for something', async () => {
+  it('has no command that waits for something', async () => {
     const fixture = new LoopFixture();
     await expect(fixture.submit(async (turn) => put('a', '1')(turn))).rejects.toThrow(InvariantError);
-    expect(await fixture.submit((turn) => textAt(turn, 'a'))).toBeUndefined();
+    expect(fixture.loop.isStopped).toBe(true);
   });
 });
 
@@ -487,5 +487,110 @@ describe('a loop that is given too much', () => {
     fixture.log.acknowledge();
     await drained;
     expect(answers.heard).toEqual(['one: a=1', 'two: b=1', 'drained']);
+  });
+});
+
+describe('7. a broken invariant stops it', () => {
+  const broken = new InvariantError('two and two are five');
+  const breaking = (): never => {
+    throw broken;
+  };
+
+  /** Everything that was asked has its answer, nothing more is done, and why is known. */
+  async function expectStopped(fixture: LoopFixture, cause: unknown): Promise<void> {
+    await fixture.loop.drained();
+    await expect(fixture.submit(put('later', '1'))).rejects.toMatchObject({ code: 'ACTOR_STOPPED' });
+    expect(fixture.loop.idle).toBe(true);
+    expect(fixture.stopped).toEqual([cause]);
+    expect(fixture.loop.stopCause).toBe(fixture.stopped[0]);
+    expect(fixture.waitsEnded).toMatchObject([{ code: 'ACTOR_STOPPED' }]);
+  }
+
+  it('keeps nothing of the batch, and tells who came upon it apart from the others', async () => {
+    const fixture = new LoopFixture();
+    fixture.log.isOpen = true;
+    await fixture.submit(put('before', '1'));
+    const answers = new Answers();
+    answers.listen('one', fixture.submit(put('a', '1')));
+    answers.listen('two', fixture.submit(breaking));
+    answers.listen('three', fixture.submit(put('c', '1')));
+    await settle();
+    expect(answers.heard).toEqual([
+      'one! ACTOR_STOPPED',
+      'two! two and two are five',
+      'three! ACTOR_STOPPED',
+    ]);
+    expect(['before', 'a', 'c'].map((key) => fixture.read(key))).toEqual(['1', undefined, undefined]);
+    expect(fixture.log.records).toHaveLength(1);
+    await expectStopped(fixture, broken);
+  });
+
+  it('stops for a long command too', async () => {
+    const fixture = new LoopFixture();
+    const answer = fixture.submit(function* (turn) {
+      put('a', '1')(turn);
+      fixture.clock.advance(10);
+      yield;
+      breaking();
+    });
+    await expect(answer).rejects.toBe(broken);
+    await expectStopped(fixture, broken);
+  });
+
+  it('keeps no outcome of it under the key of the request', async () => {
+    const fixture = new LoopFixture();
+    fixture.log.isOpen = true;
+    const key = { key: 'k', requestHash: 'h' };
+    await expect(fixture.submit(breaking, key)).rejects.toBe(broken);
+    const anew = new LoopFixture({ disk: fixture.disk, log: fixture.log, clock: fixture.clock });
+    expect(await anew.submit(put('a', '1'), key)).toBe('a=1');
+  });
+
+  it('answers what stands behind a batch after which the behaviour fails', async () => {
+    const fixture = new LoopFixture();
+    fixture.log.isOpen = true;
+    const error = new TypeError('no such thing');
+    fixture.hookFailure = { of: 'batchEnded', error };
+    const first = fixture.submit(put('a', '1'));
+    const second = first.then(() => fixture.submit(put('b', '1')));
+    expect(await first).toBe('a=1');
+    await expect(second).rejects.toMatchObject({ code: 'ACTOR_STOPPED' });
+    expect([fixture.read('a'), fixture.read('b')]).toEqual(['1', undefined]);
+    await expectStopped(fixture, expect.objectContaining({ cause: error }));
+  });
+
+  it('answers a command whose changes cannot be taken back', async () => {
+    const fixture = new LoopFixture();
+    const answers = new Answers();
+    answers.listen('one', fixture.submit(put('a', '1')));
+    answers.listen(
+      'two',
+      fixture.submit((turn) => {
+        put('a', '2')(turn);
+        Object.assign(turn, { undo: breaking });
+        return refusal();
+      }),
+    );
+    await settle();
+    expect(answers.heard).toEqual(['one! ACTOR_STOPPED', 'two! ACTOR_STOPPED']);
+    expect(fixture.log.waiting).toEqual([]);
+    await expectStopped(fixture, broken);
+  });
+
+  it('answers a command after which the behaviour cannot forget', async () => {
+    const fixture = new LoopFixture();
+    fixture.hookFailure = { of: 'forget', error: broken };
+    await expect(fixture.submit(refusal)).rejects.toMatchObject({ code: 'ACTOR_STOPPED' });
+    await expectStopped(fixture, broken);
+  });
+
+  it('answers a batch that the log refuses when the behaviour cannot forget', async () => {
+    const fixture = new LoopFixture();
+    const answer = fixture.submit(put('a', '1'));
+    await settle();
+    fixture.hookFailure = { of: 'forget', error: broken };
+    fixture.log.refuse(new ServiceError('STORAGE_FULL'));
+    await expect(answer).rejects.toMatchObject({ code: 'STORAGE_FULL' });
+    await expectStopped(fixture, broken);
   });
 });

@@ -1,0 +1,30 @@
+import type { MemberFinding } from '#protocols/rest/ports.ts';
+import type { ActorStopReason, StoppedActor } from '#runtime/actor/stopped-actors.ts';
+
+/** Actors a message names at most; the rest is counted. */
+const NAMED_MAX = 3;
+
+/** Characters of one name or cause; a finding has to fit into a message between members. */
+const CHARACTERS_MAX = 80;
+
+const said: Readonly<Record<ActorStopReason, string>> = {
+  invariant: 'a broken invariant; keep the log of this member, then restart it',
+  log: 'its log takes nothing more; see the log of this member, then restart it',
+};
+
+/** What the status says of actors that take no writes. */
+export function stoppedFindings(stopped: readonly StoppedActor[]): readonly MemberFinding[] {
+  return Object.entries(said).flatMap(([reason, what]): MemberFinding[] => {
+    const some = stopped.filter((each) => each.reason === reason);
+    const [first] = some;
+    if (first === undefined) return [];
+    const names = some.slice(0, NAMED_MAX).map(({ actor }) => shortened(actor));
+    const more = some.length > names.length ? ` and ${some.length - names.length} more` : '';
+    const message = `writes of ${names.join(', ')}${more} are stopped: ${what} (${shortened(first.message)})`;
+    return [{ code: 'actor-stopped', message }];
+  });
+}
+
+function shortened(text: string): string {
+  return text.length > CHARACTERS_MAX ? `${text.slice(0, CHARACTERS_MAX - 1)}…` : text;
+}

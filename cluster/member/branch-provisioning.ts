@@ -24,6 +24,7 @@ import { requireAdministrator } from '#runtime/access/policy.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
 import type { ActorId, ActorLifecycle, Delivery, Router } from '#runtime/actor/ports.ts';
+import { noUnsettledOwners, type UnsettledOwners } from '#runtime/actor/unsettled-owners.ts';
 import type { Random } from '#runtime/base/random.ts';
 import { crashPoint } from '#runtime/commit/crash-point.ts';
 import { requireBranchName, requireTagName } from '#runtime/content/names.ts';
@@ -37,7 +38,7 @@ import {
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { JobRequest } from '#runtime/jobs/job.ts';
 import type { MemberJobs } from './member-jobs.ts';
-import { isNamedPart, newUid, partOf } from './part-names.ts';
+import { newUid, partOf } from './part-names.ts';
 import { historyCopyJob } from './revision-history-copy.ts';
 
 /** Upstream of a branch when nobody names one. @see Content, Query, Functions and Versioning Interface: Branch, tag, revision, conflict */
@@ -49,17 +50,27 @@ export type JobOutlet = Pick<MemberJobs, 'deliver' | 'prepare'>;
 /**
  * Makes and removes branches and tags of a repository, which takes its own actor and those of branches.
  *
- * - A branch is made first and registered last: until then nobody can see it. What a crash leaves over is not
- *   registered and is removed by {@link sweepBranches} at the next start.
+ * - A branch is made first and registered last: until then nobody can see it.
  * - It is removed from the list first, which is the moment it is gone, then from disk.
+ * - Both are noted before they begin. What a crash leaves over of them is removed at the next start, see
+ *   `MemberProvisioning.sweep`.
  */
 export class MemberBranches implements BranchProvisioning {
   readonly #router: Router;
   readonly #lifecycle: ActorLifecycle;
   readonly #random: Random;
   readonly #jobs: JobOutlet;
+  readonly #unsettled: UnsettledOwners;
 
-  constructor(router: Router, lifecycle: ActorLifecycle, random: Random, jobs: JobOutlet) {
+  /** @param unsettled where it is noted what is being made and removed; default: nowhere */
+  constructor(
+    router: Router,
+    lifecycle: ActorLifecycle,
+    random: Random,
+    jobs: JobOutlet,
+    unsettled: UnsettledOwners = noUnsettledOwners,
+  ) {
+    this.#unsettled = unsettled;
     this.#router = router;
     this.#lifecycle = lifecycle;
     this.#random = random;
@@ -78,6 +89,7 @@ export class MemberBranches implements BranchProvisioning {
     const uid = newUid(this.#random);
     const owner = actorId(repository.tenant, repository.part, partOf(name, uid));
     let isRegistering = false;
+    await this.#unsettled.begin(owner);
     try {
       const createdFrom = await this.#fill(repository, `${owner}/branch`, source, branch.fromRevision);
       crashPoint('before-branch-register');
@@ -89,12 +101,13 @@ export class MemberBranches implements BranchProvisioning {
       // So that the job is listed when the branch is answered; where that fails it follows later.
       if (job !== undefined) await this.#jobs.deliver(repository.actor);
       // The request was a repetition of one that made the branch already.
-      if (entry.uid !== uid) await this.#lifecycle.destroyUnder(owner);
+      if (entry.uid !== uid) await this.#discard(owner);
+      else await this.#unsettled.settled(owner);
       return entry;
     } catch (error) {
       // Only where it is certain that nothing was registered; the next start removes what is left otherwise.
       const isCertain = !isRegistering || (error instanceof ServiceError && error.entry.status < 500);
-      if (isCertain) await this.#lifecycle.destroyUnder(owner);
+      if (isCertain) await this.#discard(owner);
       throw error;
     }
   }
@@ -102,13 +115,17 @@ export class MemberBranches implements BranchProvisioning {
   async removeBranch(repository: RepositoryAddress, name: string, delivery: Delivery): Promise<void> {
     requireAdministrator(delivery.caller.policy, delivery.caller.principal);
     const heirs = await this.#heirsOf(repository, name);
+    const known = (await this.#ask(repository, { type: 'FindBranch', name })) as BranchEntry | undefined;
+    if (known !== undefined) await this.#unsettled.begin(ownerOf(repository, known));
     const seal = newUid(this.#random);
     const command: UnregisterBranch = { type: 'UnregisterBranch', name, heirs, seal };
     const { branch, isRetired } = (await this.#router
       .command(repository.actor, command, delivery)
       .catch((error) => this.#reopen(repository, name, seal, error))) as BranchUnregistered;
-    if (isRetired) await this.#lifecycle.destroyUnder(`${ownerOf(repository, branch)}/locks`);
-    else await this.#destroy(repository, branch);
+    const owner = ownerOf(repository, branch);
+    if (!isRetired) return this.#discard(owner);
+    await this.#lifecycle.destroyUnder(`${owner}/locks`);
+    await this.#unsettled.settled(owner);
   }
 
   /**
@@ -149,9 +166,13 @@ export class MemberBranches implements BranchProvisioning {
   }
 
   async removeTag(repository: RepositoryAddress, name: string, delivery: Delivery): Promise<void> {
+    const known = (await this.#ask(repository, { type: 'FindTag', name })) as TagEntry | undefined;
+    const owner = known === undefined ? undefined : ownerOf(repository, known.branch);
+    if (owner !== undefined) await this.#unsettled.begin(owner);
     const command: RemoveTag = { type: 'RemoveTag', name };
     const { released } = (await this.#router.command(repository.actor, command, delivery)) as TagRemoved;
-    if (released !== null) await this.#destroy(repository, released);
+    if (released !== null) await this.#discard(ownerOf(repository, released));
+    else if (owner !== undefined) await this.#unsettled.settled(owner);
   }
 
   /** Saves making a fork for nothing; who is first is decided by the registration. */
@@ -293,35 +314,10 @@ export class MemberBranches implements BranchProvisioning {
     return this.#router.query(repository.actor, query, engineCaller(repository.tenant));
   }
 
-  #destroy(repository: RepositoryAddress, branch: BranchAddress): Promise<void> {
-    return this.#lifecycle.destroyUnder(ownerOf(repository, branch));
+  async #discard(owner: string): Promise<void> {
+    await this.#lifecycle.destroyUnder(owner);
+    await this.#unsettled.settled(owner);
   }
-}
-
-/**
- * Removes what interrupted creations and removals of branches left over in one repository.
- *
- * @param part `{name}~{uid}` of the repository
- * @returns the parts that were removed
- */
-export async function sweepBranches(
-  router: Router,
-  lifecycle: ActorLifecycle,
-  tenant: string,
-  part: string,
-): Promise<readonly string[]> {
-  const parts = (await lifecycle.namesUnder(actorId(tenant, part))).filter(isNamedPart);
-  // One is the default branch, which is always there: most repositories need not be opened at a start.
-  if (parts.length <= 1) return [];
-  const actor = actorId(tenant, part, 'repository');
-  const list: ListBranches = { type: 'ListBranches' };
-  const listRetired: ListRetiredBranches = { type: 'ListRetiredBranches' };
-  const branches = (await router.query(actor, list, engineCaller(tenant))) as readonly BranchAddress[];
-  const retired = (await router.query(actor, listRetired, engineCaller(tenant))) as readonly BranchAddress[];
-  const known = new Set([...branches, ...retired].map(({ name, uid }) => partOf(name, uid)));
-  const removed = parts.filter((each) => !known.has(each));
-  for (const each of removed) await lifecycle.destroyUnder(actorId(tenant, part, each));
-  return removed;
 }
 
 function registrationOf(branch: NewBranch, uid: string, createdFrom: string | null): RegisterBranch {

@@ -8,6 +8,7 @@ import { ActorStore } from '#runtime/actor/actor-store.ts';
 import type { ActorLifecycle, NearbyReads } from '#runtime/actor/ports.ts';
 import type { StoppedActor } from '#runtime/actor/stopped-actors.ts';
 import { ReplicaReads } from '#runtime/actor/replica-reads.ts';
+import { noUnsettledOwners } from '#runtime/actor/unsettled-owners.ts';
 import { sleep } from '#runtime/base/clock.ts';
 import { OptionError } from '#runtime/config/option.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
@@ -158,6 +159,7 @@ class ClusterEngine implements MemberEngine {
   readonly tickets: NatsTickets;
   readonly logins: NatsLogins;
   readonly lifecycle: ActorLifecycle;
+  readonly unsettled = noUnsettledOwners;
   #address: () => string = () => '';
   #started: Started | undefined;
 

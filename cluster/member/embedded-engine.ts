@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { ActorHost } from '#runtime/actor/actor-host.ts';
+import { UnsettledFiles } from '#runtime/actor/unsettled-owners.ts';
 import { Journal } from '#runtime/embedded/journal.ts';
 import { LocalBus } from '#runtime/embedded/local-bus.ts';
 import { embeddedDurability } from './embedded-durability.ts';
@@ -8,6 +9,7 @@ import { hostLimits } from './host-limits.ts';
 import { busObserver, tellingRemovals } from './member-bus.ts';
 import { loneClusterStatus } from './member-cluster-status.ts';
 import { journalReport, timedFiles } from './observers.ts';
+import { requireRegistry } from './registry-file.ts';
 import { spaceFindings } from './space-findings.ts';
 import { stoppedFindings } from './stopped-findings.ts';
 
@@ -48,6 +50,7 @@ export async function openEmbeddedEngine(environment: EngineEnvironment): Promis
     await journal.close();
   };
   try {
+    requireRegistry(dataDir, journal);
     await host.recover();
   } catch (error) {
     await close();
@@ -61,6 +64,7 @@ export async function openEmbeddedEngine(environment: EngineEnvironment): Promis
     router: host,
     copies: host,
     lifecycle: tellingRemovals(host, bus),
+    unsettled: new UnsettledFiles(join(dataDir, 'unsettled')),
     bus,
     missing: () => [],
     stoppedActors: () => host.stoppedActors,

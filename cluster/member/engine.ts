@@ -6,6 +6,7 @@ import type { HostObserver } from '#runtime/actor/actor-host.ts';
 import type { ActorCopies } from '#runtime/actor/actor-copies.ts';
 import type { StoppedActor } from '#runtime/actor/stopped-actors.ts';
 import type { ActorId, ActorLifecycle, NearbyReads, Router } from '#runtime/actor/ports.ts';
+import type { UnsettledOwners } from '#runtime/actor/unsettled-owners.ts';
 import type { Clock } from '#runtime/base/clock.ts';
 import type { FileSystem } from '#runtime/base/file-system.ts';
 import type { Random } from '#runtime/base/random.ts';
@@ -48,6 +49,8 @@ export interface MemberEngine {
   readonly durability: string;
   readonly router: Router;
   readonly lifecycle: ActorLifecycle;
+  /** Notes of what is being made and removed; a member that does not have all actors keeps none. */
+  readonly unsettled: UnsettledOwners;
   /** What this member has of actors of others; undefined where there are no others. */
   readonly nearby?: NearbyReads;
   /** Copies actors for backups; undefined where they live on several members, whose owners are asked then. */

@@ -16,7 +16,7 @@ export function partOf(name: string, uid: string): string {
   return `${name}${UID_SEPARATOR}${uid}`;
 }
 
-/** Whether a part of an actor id stands for a repository or branch; others are kinds. */
-export function isNamedPart(part: string): boolean {
-  return part.includes(UID_SEPARATOR);
+/** The name in {@link partOf}. */
+export function nameOfPart(part: string): string {
+  return part.slice(0, part.lastIndexOf(UID_SEPARATOR));
 }

@@ -21,21 +21,22 @@ import { SYSTEM_TENANT } from '#runtime/access/system-tenant.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
 import type { ActorId, ActorLifecycle, Delivery, Router } from '#runtime/actor/ports.ts';
+import { noUnsettledOwners, type UnsettledOwners } from '#runtime/actor/unsettled-owners.ts';
 import type { Random } from '#runtime/base/random.ts';
 import { requireBranchName, requireRepositoryName } from '#runtime/content/names.ts';
 import { newLanguageSettings } from '#runtime/content/translation-config.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
-import { sweepBranches } from './branch-provisioning.ts';
 import { readNameFloor } from './name-floor.ts';
-import { isNamedPart, newUid, partOf } from './part-names.ts';
-import { registeredRepositories } from './registered-repositories.ts';
+import { newUid, partOf } from './part-names.ts';
+import { isRegistered } from './registered-owners.ts';
 
 /**
  * Makes and removes repositories and tenants, which takes several actors and hence several commits.
  *
- * - A repository is made from the bottom up and registered last: until then nobody can see it. What a crash
- *   leaves over is not registered and is removed by {@link MemberProvisioning.sweep} at the next start.
+ * - A repository is made from the bottom up and registered last: until then nobody can see it.
  * - It is removed from the top down: unregistered first, which is the moment it is gone, then its files.
+ * - Both are noted before they begin. What a crash leaves over of them is removed by {@link MemberProvisioning.sweep}
+ *   at the next start; what is not registered without such a note is left alone.
  * - A tenant is registered first, together with what making it takes, because its name is its actor's name and
  *   there is nothing to throw away: {@link MemberProvisioning.finishTenants} carries on after a crash.
  */
@@ -43,11 +44,19 @@ export class MemberProvisioning implements Provisioning {
   readonly #router: Router;
   readonly #lifecycle: ActorLifecycle;
   readonly #random: Random;
+  readonly #unsettled: UnsettledOwners;
 
-  constructor(router: Router, lifecycle: ActorLifecycle, random: Random) {
+  /** @param unsettled where it is noted what is being made and removed; default: nowhere, and nothing is swept */
+  constructor(
+    router: Router,
+    lifecycle: ActorLifecycle,
+    random: Random,
+    unsettled: UnsettledOwners = noUnsettledOwners,
+  ) {
     this.#router = router;
     this.#lifecycle = lifecycle;
     this.#random = random;
+    this.#unsettled = unsettled;
   }
 
   async createRepository(
@@ -66,24 +75,27 @@ export class MemberProvisioning implements Provisioning {
     const tokenFloor = await readNameFloor(this.#router, tenant, name);
     const register: RegisterRepository = { type: 'RegisterRepository', repositoryId: name, uid, tokenFloor };
     let entry: RepositoryEntry;
+    await this.#unsettled.begin(owner);
     try {
       await this.#fillRepository(owner, tenant, repository, tokenFloor);
       entry = (await this.#router.command(tenantActor(tenant), register, delivery)) as RepositoryEntry;
     } catch (error) {
       // Only where it is certain that nothing was registered; the next start removes what is left otherwise.
-      if (error instanceof ServiceError && error.entry.status < 500)
-        await this.#lifecycle.destroyUnder(owner);
+      if (error instanceof ServiceError && error.entry.status < 500) await this.#discard(owner);
       throw error;
     }
     // The request was a repetition of one that made the repository already.
-    if (entry.uid !== uid) await this.#lifecycle.destroyUnder(owner);
+    if (entry.uid !== uid) await this.#discard(owner);
+    else await this.#unsettled.settled(owner);
     return entry;
   }
 
   async removeRepository(tenant: string, repositoryId: string, delivery: Delivery): Promise<void> {
     const command: UnregisterRepository = { type: 'UnregisterRepository', repositoryId };
+    const known = await this.#find(tenant, repositoryId);
+    if (known !== undefined) await this.#unsettled.begin(actorId(tenant, repositoryPart(known)));
     const entry = (await this.#command(tenantActor(tenant), command, delivery)) as RepositoryEntry;
-    await this.#lifecycle.destroyUnder(actorId(tenant, repositoryPart(entry)));
+    await this.#discard(actorId(tenant, repositoryPart(entry)));
   }
 
   async createTenant(tenant: NewTenant, delivery: Delivery): Promise<TenantEntry> {
@@ -138,33 +150,30 @@ export class MemberProvisioning implements Provisioning {
 
   /**
    * Removes what interrupted creations and removals of repositories and branches left over, and tenants of a restore
-   * that was cut. For a process that has all actors.
+   * that was cut: what was noted as being made or removed and is not registered. For a process that has all actors.
    *
+   * @param onFailure told of an owner of whom it cannot be found out whether it is registered; it stays as it is
    * @returns what was removed
    */
-  async sweep(): Promise<readonly string[]> {
+  async sweep(onFailure: (owner: string, cause: unknown) => void): Promise<readonly string[]> {
     const removed: string[] = [];
-    const unknown = new Set(await this.#lifecycle.namesUnder(''));
-    for await (const { parts, tenant } of registeredRepositories(this.#router)) {
-      unknown.delete(tenant);
-      const registered = new Set(parts);
-      for (const part of await this.#lifecycle.namesUnder(tenant)) {
-        if (!isNamedPart(part) || registered.has(part)) continue;
-        await this.#lifecycle.destroyUnder(actorId(tenant, part));
-        removed.push(`${tenant}/${part}`);
+    for (const owner of await this.#unsettled.all()) {
+      try {
+        if (await isRegistered(this.#router, owner)) await this.#unsettled.settled(owner);
+        else {
+          await this.#discard(owner);
+          removed.push(owner);
+        }
+      } catch (cause) {
+        onFailure(owner, cause);
       }
-      for (const part of registered) {
-        const branches = await sweepBranches(this.#router, this.#lifecycle, tenant, part);
-        removed.push(...branches.map((branch) => `${tenant}/${part}/${branch}`));
-      }
-    }
-    for (const tenant of unknown) {
-      // What is being removed is beside them.
-      if (tenant.startsWith('.')) continue;
-      await this.#lifecycle.destroyUnder(encodeURIComponent(tenant));
-      removed.push(tenant);
     }
     return removed;
+  }
+
+  async #discard(owner: string): Promise<void> {
+    await this.#lifecycle.destroyUnder(owner);
+    await this.#unsettled.settled(owner);
   }
 
   async #makeTenant(tenantId: string, admin: FirstAdmin): Promise<void> {
@@ -181,12 +190,23 @@ export class MemberProvisioning implements Provisioning {
   async #checkFree(tenant: string, name: string, delivery: Delivery): Promise<void> {
     // A repetition has to reach the stored outcome of the first request.
     if (delivery.idempotency !== undefined) return;
-    const query: FindRepository = { type: 'FindRepository', repositoryId: name };
-    const known = await this.#router.query(tenantActor(tenant), query, engineCaller(tenant));
-    if (known === undefined) return;
+    if ((await this.#find(tenant, name)) === undefined) return;
     throw new ServiceError('REPOSITORY_ALREADY_EXISTS', `Repository '${name}' already exists`, {
       field: 'repo_id',
     });
+  }
+
+  /** A tenant that does not exist has none. */
+  async #find(tenant: string, repositoryId: string): Promise<RepositoryEntry | undefined> {
+    const query: FindRepository = { type: 'FindRepository', repositoryId };
+    try {
+      return (await this.#router.query(tenantActor(tenant), query, engineCaller(tenant))) as
+        | RepositoryEntry
+        | undefined;
+    } catch (error) {
+      if (error instanceof ServiceError && error.code === 'NOT_FOUND') return undefined;
+      throw error;
+    }
   }
 
   async #fillRepository(

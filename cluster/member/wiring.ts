@@ -153,7 +153,7 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
     ...(environment.registryTimes === undefined ? {} : { registryTimes: environment.registryTimes }),
   });
   closers.add(() => engine.close());
-  const { router, lifecycle } = engine;
+  const { router, lifecycle, unsettled } = engine;
   bus = engine.bus;
   watchBus(metrics, engine.bus);
   upgrades = new LazyUpgrades(router, clock, log);
@@ -172,7 +172,7 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
   );
   closers.add(() => backups.close());
   const hasher = new PasswordHasher();
-  const provisioning = new MemberProvisioning(router, lifecycle, random);
+  const provisioning = new MemberProvisioning(router, lifecycle, random, unsettled);
   const status = (): MemberStatus => ({
     state,
     version: environment.version,
@@ -188,7 +188,7 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
     directory: new RepositoryDirectory(router, upgrades, engine.nearby),
     clock,
     provisioning,
-    branches: new MemberBranches(router, lifecycle, random, background),
+    branches: new MemberBranches(router, lifecycle, random, background, unsettled),
     jobs: background,
     backups,
     locks,
@@ -236,7 +236,9 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
   };
   if (engine.mode === 'embedded') {
     await bootstrap();
-    for (const leftover of await provisioning.sweep()) log.warn('leftover removed', { leftover });
+    const onFailure = (owner: string, error: unknown): void =>
+      log.error('leftover kept: its registry cannot be asked', { owner, error });
+    for (const leftover of await provisioning.sweep(onFailure)) log.warn('leftover removed', { leftover });
   }
   const { port } = await http.listen(serverOptions.host, serverOptions.port);
   const url = (): string => serverOptions.baseUrl ?? localUrl(serverOptions.host, port);
@@ -304,7 +306,7 @@ function openJobs(
 
 function openBackups(
   { clock, files = realFileSystem, log, options, random, version }: MemberEnvironment,
-  { copies, lifecycle, router }: MemberEngine,
+  { copies, lifecycle, router, unsettled }: MemberEngine,
   queue: Queue,
   key: BackupKey,
   space: { readonly backups: SpaceGuard; readonly member: SpaceGuard },
@@ -312,6 +314,7 @@ function openBackups(
   return new MemberBackups({
     router,
     lifecycle,
+    unsettled,
     copies: copies ?? new RoutedCopies(router, clock),
     queue,
     kinds: actorKinds(options.limits),

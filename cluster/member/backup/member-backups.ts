@@ -19,6 +19,7 @@ import type { BackupKey } from '#runtime/backup/backup-key.ts';
 import { BackupReader } from '#runtime/backup/backup-reader.ts';
 import { BackupWriter, isUnfinished } from '#runtime/backup/backup-writer.ts';
 import type { BackupActor, BackupRepository } from '#runtime/backup/manifest.ts';
+import type { UnsettledOwners } from '#runtime/actor/unsettled-owners.ts';
 import type { Clock } from '#runtime/base/clock.ts';
 import type { FileSystem } from '#runtime/base/file-system.ts';
 import { type Random, uuidV7 } from '#runtime/base/random.ts';
@@ -46,7 +47,8 @@ const nameShape = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 /** What the backups of a member work with. */
 export interface MemberBackupsEnvironment {
   readonly router: Router;
-  readonly lifecycle: Pick<ActorLifecycle, 'create' | 'destroyUnder'>;
+  readonly lifecycle: Pick<ActorLifecycle, 'create' | 'destroyUnder' | 'exists'>;
+  readonly unsettled: UnsettledOwners;
   readonly copies: ActorCopies;
   readonly queue: Pick<Queue, 'prepare' | 'enqueue'>;
   readonly kinds: readonly ActorKind[];
@@ -375,6 +377,7 @@ async function restoreRepository(
   const command: RegisterRepository = { type: 'RegisterRepository', repositoryId, uid, tokenFloor };
   try {
     await router.command(actorId(tenant, 'tenant'), command, { caller: engineCaller(tenant) });
+    await environment.unsettled.settled(owner);
   } catch (error) {
     // Where nobody knows what became of it, the next start removes what is not known.
     const isCertain = error instanceof ServiceError && error.entry.status < 500;

@@ -6,6 +6,7 @@ import { ActorHost } from '#runtime/actor/actor-host.ts';
 import type { ActorId } from '#runtime/actor/ports.ts';
 import type { BackupKey } from '#runtime/backup/backup-key.ts';
 import { BackupReader } from '#runtime/backup/backup-reader.ts';
+import { noUnsettledOwners } from '#runtime/actor/unsettled-owners.ts';
 import type { Clock } from '#runtime/base/clock.ts';
 import { realFileSystem } from '#runtime/base/file-system.ts';
 import type { Random } from '#runtime/base/random.ts';
@@ -126,6 +127,8 @@ async function fill(
     return await restoreEverything({
       router: host,
       lifecycle: host,
+      // Nobody starts with a part of a backup: see restore-marker.ts.
+      unsettled: noUnsettledOwners,
       queue,
       kinds,
       clock,

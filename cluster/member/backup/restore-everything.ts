@@ -40,7 +40,7 @@ export interface RestoredEverything {
  *   repository only; `REQUEST_CANCELLED`, `STORAGE_FULL` and whatever else refuses a commit
  */
 export async function restoreEverything(environment: RestoreEnvironment): Promise<RestoredEverything> {
-  const { lifecycle, reader, router } = environment;
+  const { lifecycle, reader, router, unsettled } = environment;
   const { repositories, tenants } = reader.manifest;
   requireEverything(reader);
   await lifecycle.create(actorId(SYSTEM_TENANT, 'tenant'));
@@ -48,30 +48,49 @@ export async function restoreEverything(environment: RestoreEnvironment): Promis
   // Of repositories that were here and were removed: their locks may still be held by somebody.
   const nameFloor = await readNameFloor(router, SYSTEM_TENANT);
   const made: MadeRepository[] = [];
+  const begun: string[] = [];
   try {
     for (const repository of repositories) {
       made.push(await makeRepository(environment, repository, repository, nameFloor));
     }
     for (const tenant of tenants) {
       if (tenant === SYSTEM_TENANT) continue;
-      await lifecycle.create(actorId(tenant, 'tenant'));
+      const actor = actorId(tenant, 'tenant');
+      // Somebody else's, made since: it must not go when this fails.
+      if (await lifecycle.exists(actor))
+        throw new ServiceError('CONFLICT', `Tenant '${tenant}' is there already`);
+      await unsettled.begin(ownerOf(tenant));
+      begun.push(tenant);
+      await lifecycle.create(actor);
       await restoreTenant(environment, tenant, made, nameFloor);
     }
     await requireEmpty(router);
     await restoreTenant(environment, SYSTEM_TENANT, made, nameFloor);
+    for (const owner of [...made.map(({ owner }) => owner), ...tenants.map(ownerOf)])
+      await unsettled.settled(owner);
     return { tenants: tenants.length, repositories: made.length };
   } catch (error) {
-    await discard(environment, made);
+    await discard(environment, made, begun);
     throw asDamage(reader, error);
   }
 }
 
 /** In a cluster the actors of a tenant live in several partitions: one owner at a time. */
-async function discard(environment: RestoreEnvironment, made: readonly MadeRepository[]): Promise<void> {
+async function discard(
+  environment: RestoreEnvironment,
+  made: readonly MadeRepository[],
+  tenants: readonly string[],
+): Promise<void> {
   for (const { owner } of made) await discardActors(environment, owner);
-  for (const tenant of environment.reader.manifest.tenants) {
-    if (tenant !== SYSTEM_TENANT) await discardActors(environment, actorId(tenant, 'tenant'));
+  for (const tenant of tenants) {
+    await discardActors(environment, actorId(tenant, 'tenant'));
+    await environment.unsettled.settled(ownerOf(tenant)).catch(() => {});
   }
+}
+
+/** What the ids of the actors of a tenant begin with. */
+function ownerOf(tenant: string): string {
+  return encodeURIComponent(tenant);
 }
 
 /** Whether a backup has all there was. @throws {ServiceError} `BACKUP_DAMAGED` naming what it has */

@@ -5,6 +5,7 @@ import { restoredLocksRow } from '#actors/locks/restored-rows.ts';
 import { highestToken, restoredRepositoryRow, tokenFloorRow } from '#actors/repository/restored-rows.ts';
 import { actorId, actorKindOf } from '#runtime/actor/actor-id.ts';
 import type { ActorId, ActorLifecycle } from '#runtime/actor/ports.ts';
+import type { UnsettledOwners } from '#runtime/actor/unsettled-owners.ts';
 import { movedActors, type RestoreRow } from '#runtime/actor/restored-row.ts';
 import type { BackupReader } from '#runtime/backup/backup-reader.ts';
 import { type BackupActor, type BackupRepository, damaged } from '#runtime/backup/manifest.ts';
@@ -21,7 +22,9 @@ import { type RepositoryName, tableNamesOf } from './take-backup.ts';
 
 /** What a backup is restored with. */
 export interface RestoreEnvironment extends ImportEnvironment {
-  readonly lifecycle: Pick<ActorLifecycle, 'create' | 'destroyUnder'>;
+  readonly lifecycle: Pick<ActorLifecycle, 'create' | 'destroyUnder' | 'exists'>;
+  /** Where it is noted what is made and not listed yet. */
+  readonly unsettled: UnsettledOwners;
   readonly queue: Pick<Queue, 'prepare' | 'enqueue'>;
   readonly kinds: readonly ActorKind[];
   readonly reader: BackupReader;
@@ -44,7 +47,7 @@ export interface MadeRepository extends RepositoryName {
  * Makes the actors of a repository of a backup, under new ids, so that they never meet files or log records of
  * before. It is there for others when somebody registers it.
  *
- * When it fails nothing stays: call `destroyUnder` for what an end of the process leaves over.
+ * When it fails nothing stays. It is noted as unsettled; say that it is settled when it is registered.
  *
  * @param target the name it gets
  * @param nameFloor its fence tokens are above it as well, because others had the name
@@ -58,6 +61,7 @@ export async function makeRepository(
 ): Promise<MadeRepository> {
   const uid = newUid(environment.random);
   const owner = actorId(target.tenant, partOf(target.name, uid));
+  await environment.unsettled.begin(owner);
   try {
     const tokenFloor = await new RepositoryMaker(environment, source, target, owner).make(nameFloor);
     return { ...target, uid, owner, tokenFloor };
@@ -69,10 +73,13 @@ export async function makeRepository(
 
 /** Removes what was made under an owner. What cannot be removed now is removed by a start; why it was made in vain counts. */
 export async function discardActors(
-  { lifecycle }: Pick<RestoreEnvironment, 'lifecycle'>,
+  { lifecycle, unsettled }: Pick<RestoreEnvironment, 'lifecycle' | 'unsettled'>,
   owner: string,
 ): Promise<void> {
-  await lifecycle.destroyUnder(owner).catch(() => {});
+  await lifecycle
+    .destroyUnder(owner)
+    .then(() => unsettled.settled(owner))
+    .catch(() => {});
 }
 
 /** What does not verify although its file does was so when it was copied. */

@@ -8,6 +8,7 @@ import { LazyUpgrades } from '#cluster/member/built-in-upgrades.ts';
 import { MemberProvisioning } from '#cluster/member/provisioning.ts';
 import type { NewBranch, RepositoryAddress } from '#protocols/rest/ports.ts';
 import { systemClock } from '#runtime/base/clock.ts';
+import { UnsettledFiles, type UnsettledOwners } from '#runtime/actor/unsettled-owners.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import type { Caller } from '#runtime/commit/behaviour.ts';
 import { parseRevision } from '#runtime/content/revision.ts';
@@ -18,6 +19,7 @@ import { callers, HostFixture } from '#test/support/host-fixture.ts';
 import { jobsOn } from '#test/support/member-jobs-fixture.ts';
 
 let fixture: HostFixture;
+let unsettled: UnsettledOwners;
 let provisioning: MemberProvisioning;
 let branches: MemberBranches;
 let repository: RepositoryAddress;
@@ -40,8 +42,9 @@ function noting(log: Log): Log {
 
 beforeEach(async () => {
   fixture = await HostFixture.open(undefined, noting);
-  provisioning = new MemberProvisioning(fixture.host, fixture.host, systemRandom);
-  branches = new MemberBranches(fixture.host, fixture.host, systemRandom, jobsOn(fixture, 0));
+  unsettled = new UnsettledFiles(join(fixture.folder, 'unsettled'));
+  provisioning = new MemberProvisioning(fixture.host, fixture.host, systemRandom, unsettled);
+  branches = new MemberBranches(fixture.host, fixture.host, systemRandom, jobsOn(fixture, 0), unsettled);
   await provisioning.bootstrap(() =>
     Promise.resolve({ username: 'admin', email: null, passwordHash: 'hash', mustChangePassword: false }),
   );
@@ -124,9 +127,13 @@ describe('MemberBranches', () => {
     expect(before).toContain(`gone~${gone.uid}`);
     const folder = join(fixture.folder, 'actors/default', repository.part);
     mkdirSync(join(folder, encodeURIComponent('half~0000000000'), 'branch'), { recursive: true });
-    expect(await provisioning.sweep()).toEqual([`default/${repository.part}/half~0000000000`]);
+    for (const part of before)
+      await unsettled.begin(`default/${repository.part}/${encodeURIComponent(part)}`);
+    const half = `default/${repository.part}/half~0000000000`;
+    await unsettled.begin(half);
+    expect(await provisioning.sweep(() => {})).toEqual([half]);
     expect(parts()).toEqual(before);
-    expect(await provisioning.sweep()).toEqual([]);
+    expect(await provisioning.sweep(() => {})).toEqual([]);
     await branches.removeTag(repository, 'v1', delivery);
     expect(parts()).toHaveLength(before.length - 1);
     await fixture.reopen();

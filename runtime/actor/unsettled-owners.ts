@@ -1,0 +1,73 @@
+import { createHash } from 'node:crypto';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/**
+ * Notes of owners of actors that are being made or removed. Making and removing takes several commits, so a process
+ * that dies in between leaves actors that no registry lists. Only what has such a note may be removed by the next
+ * start: that a registry does not list something says nothing about why.
+ *
+ * @see docs/decisions/0030-nothing-is-removed-by-inference.md
+ */
+export interface UnsettledOwners {
+  /** Notes that an owner is going to be listed, or not listed any more. To be called before anything is done. */
+  begin(owner: string): Promise<void>;
+  /** Notes that the registry and the actors under an owner agree. No error when nothing was noted. */
+  settled(owner: string): Promise<void>;
+  /** Every owner noted and not settled, sorted. */
+  all(): Promise<readonly string[]>;
+}
+
+/** For processes that never remove what is left over, because they do not have all actors. */
+export const noUnsettledOwners: UnsettledOwners = Object.freeze({
+  begin: () => Promise.resolve(),
+  settled: () => Promise.resolve(),
+  all: () => Promise.resolve([]),
+});
+
+/**
+ * One small file for each note. They are not flushed: a power cut may lose the newest ones, which leaves something
+ * over that nobody removes, and no more.
+ */
+export class UnsettledFiles implements UnsettledOwners {
+  readonly #folder: string;
+
+  /** @param folder made when the first note is */
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  async begin(owner: string): Promise<void> {
+    await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+    await writeFile(this.#fileOf(owner), owner, { mode: 0o600 });
+  }
+
+  async settled(owner: string): Promise<void> {
+    await rm(this.#fileOf(owner), { force: true });
+  }
+
+  async all(): Promise<readonly string[]> {
+    const names = await readdir(this.#folder).catch(noneWhenMissing);
+    const owners: string[] = [];
+    for (const name of names) {
+      const owner = await readFile(join(this.#folder, name), 'utf8');
+      // Cut by a power failure, or damaged: it may name another owner than the one it was made for.
+      if (fileName(owner) === name) owners.push(owner);
+    }
+    return owners.sort();
+  }
+
+  #fileOf(owner: string): string {
+    return join(this.#folder, fileName(owner));
+  }
+}
+
+/** Ids may be longer than a file name may be. It is the checksum of the content as well. */
+function fileName(owner: string): string {
+  return createHash('sha256').update(owner).digest('hex').slice(0, 32);
+}
+
+function noneWhenMissing(error: unknown): string[] {
+  if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+  throw error;
+}

@@ -1,0 +1,77 @@
+import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import { ContentClient, expectStatus } from '#test/support/content-client.ts';
+import { startServer } from '#test/support/server.ts';
+
+let dataDir: string;
+
+beforeEach(() => {
+  dataDir = mkdtempSync(join(tmpdir(), 'grove-registry-'));
+});
+
+afterEach(() => rmSync(dataDir, { recursive: true, force: true }));
+
+const page = { name: 'kept', node_type: 'svc:Page', properties: { title: 'kept' } };
+
+/** A directory with a repository, whose journal goes back to its beginning only when asked for. */
+async function fill(restarts: number): Promise<string> {
+  const server = await startServer({ dataDir });
+  const client = await ContentClient.on(server);
+  const space = await client.workspace();
+  expectStatus(await space.post('/', page), 201);
+  for (let restart = 0; restart < restarts; restart += 1) {
+    await server.restart();
+    expectStatus(await space.post('/', { ...page, name: `later${restart}` }), 201);
+  }
+  await server.close();
+  return `/api/repository/${client.repository}/main/head/${space.name}/`;
+}
+
+/** Name and content of every file of actors. */
+function actorFiles(): Record<string, string> {
+  const files = readdirSync(join(dataDir, 'actors'), { recursive: true, withFileTypes: true });
+  const paths = files.filter((entry) => entry.isFile()).map(({ name, parentPath }) => join(parentPath, name));
+  return Object.fromEntries(paths.sort().map((path) => [path, readFileSync(path, 'latin1')]));
+}
+
+describe('a data directory without its registry', () => {
+  it.each([
+    ['missing', (file: string) => rmSync(file)],
+    ['empty', (file: string) => truncateSync(file, 0)],
+  ] as const)('does not start when it is %s, changes nothing, and starts with it', async (how, damage) => {
+    const head = await fill(2);
+    const file = join(dataDir, 'actors/default/tenant/data.mdb');
+    const kept = join(dataDir, 'kept');
+    copyFileSync(file, kept);
+    damage(file);
+    const before = actorFiles();
+    const refused = startServer({ dataDir });
+    await expect(refused).rejects.toBeInstanceOf(ServiceError);
+    await expect(refused).rejects.toMatchObject({
+      code: 'DATA_CORRUPTED',
+      message: expect.stringContaining(`${file} is ${how}`),
+    });
+    expect(actorFiles()).toEqual(before);
+    copyFileSync(kept, file);
+    const server = await startServer({ dataDir });
+    try {
+      expectStatus(await server.request('GET', `${head}kept`, { token: server.adminToken }), 200);
+    } finally {
+      await server.close();
+    }
+  });
+
+  it('makes it anew when the journal has all of it', async () => {
+    const head = await fill(0);
+    rmSync(join(dataDir, 'actors/default/tenant/data.mdb'));
+    const server = await startServer({ dataDir });
+    try {
+      expectStatus(await server.request('GET', `${head}kept`, { token: server.adminToken }), 200);
+    } finally {
+      await server.close();
+    }
+  });
+});

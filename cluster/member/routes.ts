@@ -1,4 +1,5 @@
 import { buildOpenApi, type OpenApiDocument } from '#protocols/http/openapi.ts';
+import { withAdmission } from '#protocols/rest/admission.ts';
 import { type AdminAuthContext, adminAuthRoutes } from '#protocols/rest/admin-auth.ts';
 import { backupRoutes, type BackupsContext } from '#protocols/rest/backups.ts';
 import { type BranchesContext, branchRoutes } from '#protocols/rest/branches.ts';
@@ -44,17 +45,19 @@ export function memberRoutes(context: RoutesContext): readonly RestRoute[] {
     ...systemRoutes({ status: () => context.status(), metrics: context.metrics, openApi }),
     ...clusterRoutes(context),
     ...adminAuthRoutes(context),
-    ...withConsistency([
-      ...tenantRoutes(context),
-      ...repositoryRoutes(context),
-      ...systemUpdateRoutes(context),
-      ...workspaceRoutes(context),
-      ...branchRoutes(context),
-      ...tagRoutes(context),
-      ...contentRoutes(context),
-      ...lockRoutes(context),
-      ...lockListRoutes(context),
-      ...jobRoutes(context),
+    ...withAdmission(context, [
+      ...withConsistency([
+        ...tenantRoutes(context),
+        ...repositoryRoutes(context),
+        ...systemUpdateRoutes(context),
+        ...workspaceRoutes(context),
+        ...branchRoutes(context),
+        ...tagRoutes(context),
+        ...contentRoutes(context),
+        ...lockRoutes(context),
+        ...lockListRoutes(context),
+        ...jobRoutes(context),
+      ]),
     ]),
     ...backupRoutes(context),
   ];

@@ -206,6 +206,7 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
   const http = createHttpServer<Principal>({
     routes,
     authenticate: createAuthenticate(tokens),
+    isAnonymous: (principal) => principal.kind === 'anonymous',
     clock,
     random,
     log: { error: (facts, message) => log.error(message, facts) },
@@ -213,6 +214,8 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
     cors: () => serverOptions.corsAllowedOrigins,
     limits: {
       bodyBytesMax: options.limits.bodyBytesMax,
+      anonymousBodyBytesMax: options.limits.anonymousBodyBytesMax,
+      jsonValuesMax: options.limits.jsonValuesMax,
       jsonDepthMax: options.limits.jsonDepthMax,
       pathBytesMax: options.limits.pathBytesMax,
       inFlightMax: options.limits.inFlightRequestsMax,

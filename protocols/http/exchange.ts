@@ -2,6 +2,7 @@ import type { HttpRequest as UwsRequest, HttpResponse as UwsResponse } from 'uWe
 import { assert } from '#runtime/base/assert.ts';
 import type { Clock } from '#runtime/base/clock.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
+import type { ByteBudget } from './byte-budget.ts';
 import type { CorsGrant } from './cors.ts';
 import type { HttpLimits } from './http-limits.ts';
 import type { InFlight, Sweepable } from './in-flight.ts';
@@ -85,8 +86,6 @@ export class HttpExchange<Principal> implements HttpRequest<Principal>, Sweepabl
   /** The status sent, 499 when the peer went away first; 0 while neither. */
   status = 0;
   body: unknown = undefined;
-  /** What must have settled before the handler may see a body: origin and caller, where they take a promise. */
-  prelude: Promise<void> | undefined = undefined;
   readonly #context: ExchangeContext<Principal>;
   readonly #captures: readonly string[];
   #uwsRequest: UwsRequest | undefined;
@@ -102,6 +101,8 @@ export class HttpExchange<Principal> implements HttpRequest<Principal>, Sweepabl
   #abortReason: ServiceError | undefined;
   #bodyPart: BodyPart | undefined;
   #replyPart: ExchangePart | undefined;
+  #heldBytes = 0;
+  #heldOf: ByteBudget | undefined;
 
   constructor(
     context: ExchangeContext<Principal>,
@@ -226,6 +227,26 @@ export class HttpExchange<Principal> implements HttpRequest<Principal>, Sweepabl
     this.#bodyPart = undefined;
   }
 
+  /**
+   * Counts bytes of the body against a budget until the exchange is over and its handler has settled: so long the
+   * body, or what was made of it, is in memory.
+   *
+   * @returns whether there was room
+   */
+  holdBytes(budget: ByteBudget, bytes: number): boolean {
+    assert(this.#heldOf === undefined || this.#heldOf === budget, 'a body is counted against one budget');
+    if (!budget.take(bytes)) return false;
+    this.#heldOf = budget;
+    this.#heldBytes += bytes;
+    return true;
+  }
+
+  /** The body is not in memory any more. Idempotent. */
+  giveBytesBack(): void {
+    this.#heldOf?.give(this.#heldBytes);
+    this.#heldBytes = 0;
+  }
+
   setReplyPart(part: ExchangePart | undefined): void {
     this.#replyPart = part;
   }
@@ -284,7 +305,7 @@ export class HttpExchange<Principal> implements HttpRequest<Principal>, Sweepabl
   /** The handler has settled. */
   settle(): void {
     this.isHandling = false;
-    if (!this.isOpen) this.#context.inFlight.remove(this);
+    if (!this.isOpen) this.#leave();
   }
 
   /** The answer has been handed over whole: the response may no longer be touched. */
@@ -298,9 +319,14 @@ export class HttpExchange<Principal> implements HttpRequest<Principal>, Sweepabl
     this.status = status;
     this.#bodyPart = undefined;
     this.#replyPart = undefined;
-    if (!this.isHandling) this.#context.inFlight.remove(this);
+    if (!this.isHandling) this.#leave();
     this.#context.onOver(this, status);
     this.#uwsRequest = undefined;
+  }
+
+  #leave(): void {
+    this.giveBytesBack();
+    this.#context.inFlight.remove(this);
   }
 
   sweep(nowMs: number): void {

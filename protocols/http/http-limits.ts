@@ -1,8 +1,15 @@
+import { getHeapStatistics } from 'node:v8';
+
 /** Bounds of the HTTP server. */
 export interface HttpLimits {
   /** Bytes of one request body where the route states no bound. Too low refuses honest documents. */
   readonly bodyBytesMax: number;
-  /** Bytes of unfinished bodies of all requests together; above it new bytes are answered 503. */
+  /** Bytes of one body of a caller who has not logged in, where the route allows more. */
+  readonly anonymousBodyBytesMax: number;
+  /**
+   * Bytes of the bodies of all requests together, from their first byte until the request is over; above it new
+   * bytes are answered 503. Bodies that come whole and small are not counted.
+   */
   readonly bodyBytesTotalMax: number;
   /** Bytes of a `stream` body that may wait for the handler before reading from the peer pauses. */
   readonly bodyQueueBytesMax: number;
@@ -12,6 +19,8 @@ export interface HttpLimits {
   readonly bodyWindowBytesMin: number;
   /** Levels of nesting in a JSON body. */
   readonly jsonDepthMax: number;
+  /** Values and keys in a JSON body, see `JsonBounds`. */
+  readonly jsonValuesMax: number;
   /** Bytes of the raw path (without the query string); longer ones are answered 414. */
   readonly pathBytesMax: number;
   /** Requests whose answer is not finished; above it requests are answered 503, save the public bodiless ones. */
@@ -33,14 +42,28 @@ export interface HttpLimits {
   readonly compressionsMax: number;
 }
 
+/**
+ * What a body takes while it is worked on, in times of its length: its bytes and its text (two bytes a character
+ * where one of them needs it), the values, and the text and bytes of what is stored of them.
+ */
+const BODY_COPIES = 8;
+
+/** Half of the memory the process may use, for bodies with all their copies; more would not make it faster. */
+const bodyBytesTotalMax = Math.min(
+  256 * 1024 * 1024,
+  Math.floor(getHeapStatistics().heap_size_limit / 2 / BODY_COPIES),
+);
+
 /** The bounds a server has unless it is told otherwise. */
 export const defaultHttpLimits: HttpLimits = Object.freeze({
   bodyBytesMax: 16 * 1024 * 1024,
-  bodyBytesTotalMax: 256 * 1024 * 1024,
+  anonymousBodyBytesMax: 64 * 1024,
+  bodyBytesTotalMax,
   bodyQueueBytesMax: 256 * 1024,
   bodyWindowMs: 8_000,
   bodyWindowBytesMin: 64 * 1024,
   jsonDepthMax: 128,
+  jsonValuesMax: 200_000,
   pathBytesMax: 8_192,
   inFlightMax: 10_000,
   requestMsMax: 60_000,
@@ -50,3 +73,11 @@ export const defaultHttpLimits: HttpLimits = Object.freeze({
   compressBytesMin: 4_096,
   compressionsMax: 4,
 });
+
+/** The bounds of a server that is told some of them. */
+export function limitsOf(told: Partial<HttpLimits> | undefined): HttpLimits {
+  const limits = { ...defaultHttpLimits, ...told };
+  // A body that is allowed has to find room, if it is alone.
+  const roomMin = told?.bodyBytesTotalMax === undefined ? limits.bodyBytesMax : 0;
+  return { ...limits, bodyBytesTotalMax: Math.max(limits.bodyBytesTotalMax, roomMin) };
+}

@@ -1,42 +1,18 @@
+import { isAscii } from 'node:buffer';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
+import { checkJsonWork, type JsonBounds, NEW_SHAPE_VALUES } from './json-work.ts';
+
+/** The longest body that is read in one go, in bytes. */
+export const SMALL_JSON_BYTES: number = 64 * 1024;
+
+/** Bytes decoded between two rests. */
+const DECODED_BYTES = 1024 * 1024;
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
 const quote = 0x22;
 const backslash = 0x5c;
-
-/** Whether the quote at `index` is escaped: an odd number of backslashes stands before it. */
-function isEscaped(text: string, index: number): boolean {
-  let before = index - 1;
-  while (text.charCodeAt(before) === backslash) before -= 1;
-  return (index - before) % 2 === 0;
-}
-
-/**
- * Where the nesting of a JSON text first exceeds a bound, in one pass and without recursion.
- * Strings are skipped with `indexOf`, so long ones cost little. The text need not be valid JSON.
- *
- * @returns the offset of the bracket that is too deep, or -1
- */
-export function offsetBeyondDepth(text: string, depthMax: number): number {
-  if (text.length <= depthMax) return -1;
-  let depth = 0;
-  for (let index = 0; index < text.length; index += 1) {
-    const code = text.charCodeAt(index);
-    if (code === quote) {
-      do {
-        index = text.indexOf('"', index + 1);
-        if (index < 0) return -1;
-      } while (isEscaped(text, index));
-    } else if (code === 0x7b || code === 0x5b) {
-      depth += 1;
-      if (depth > depthMax) return index;
-    } else if (code === 0x7d || code === 0x5d) {
-      depth -= 1;
-    }
-  }
-  return -1;
-}
+const newline = 0x0a;
 
 function isSpace(code: number): boolean {
   return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
@@ -45,6 +21,14 @@ function isSpace(code: number): boolean {
 function isDigit(code: number): boolean {
   return code >= 0x30 && code <= 0x39;
 }
+
+function isHexDigit(code: number): boolean {
+  const lower = code | 0x20;
+  return isDigit(code) || (lower >= 0x61 && lower <= 0x66);
+}
+
+/** Characters that may follow a backslash. */
+const escapable: ReadonlySet<number> = new Set([...'"\\/bfnrtu'].map((letter) => letter.charCodeAt(0)));
 
 /** Finds the first offset at which a text stops being JSON; only asked once `JSON.parse` has refused it. */
 class JsonErrorFinder {
@@ -67,10 +51,16 @@ class JsonErrorFinder {
 
   /** Each step below stops at the offending character and answers false, or passes what it reads. */
   #literal(word: string): boolean {
-    for (const letter of word) {
-      if (this.#text[this.#at] !== letter) return false;
+    for (let index = 0; index < word.length; index += 1) {
+      if (this.#text.charCodeAt(this.#at) !== word.charCodeAt(index)) return false;
       this.#at += 1;
     }
+    return true;
+  }
+
+  #takes(code: number): boolean {
+    if (this.#text.charCodeAt(this.#at) !== code) return false;
+    this.#at += 1;
     return true;
   }
 
@@ -81,40 +71,37 @@ class JsonErrorFinder {
   }
 
   #number(): boolean {
-    if (this.#text[this.#at] === '-') this.#at += 1;
-    if (this.#text[this.#at] === '0') this.#at += 1;
-    else if (!this.#digits()) return false;
-    if (this.#text[this.#at] === '.') {
-      this.#at += 1;
-      if (!this.#digits()) return false;
-    }
-    if (/[eE]/.test(this.#text[this.#at] ?? '')) {
-      this.#at += 1;
-      if (/[+-]/.test(this.#text[this.#at] ?? '')) this.#at += 1;
+    this.#takes(0x2d);
+    if (!this.#takes(0x30) && !this.#digits()) return false;
+    if (this.#takes(0x2e) && !this.#digits()) return false;
+    if (this.#takes(0x65) || this.#takes(0x45)) {
+      if (!this.#takes(0x2b)) this.#takes(0x2d);
       if (!this.#digits()) return false;
     }
     return true;
   }
 
   #string(): boolean {
-    if (this.#text[this.#at] !== '"') return false;
-    this.#at += 1;
+    if (!this.#takes(quote)) return false;
     for (;;) {
       const code = this.#text.charCodeAt(this.#at);
       if (!(code >= 0x20)) return false;
       this.#at += 1;
       if (code === quote) return true;
-      if (code !== backslash) continue;
-      const escaped = this.#text[this.#at] ?? '';
-      if (!/["\\/bfnrtu]/.test(escaped)) return false;
-      this.#at += 1;
-      if (escaped === 'u') {
-        for (let digit = 0; digit < 4; digit += 1) {
-          if (!/[0-9a-fA-F]/.test(this.#text[this.#at] ?? '')) return false;
-          this.#at += 1;
-        }
-      }
+      if (code === backslash && !this.#escape()) return false;
     }
+  }
+
+  #escape(): boolean {
+    const code = this.#text.charCodeAt(this.#at);
+    if (!escapable.has(code)) return false;
+    this.#at += 1;
+    if (code !== 0x75) return true;
+    for (let digit = 0; digit < 4; digit += 1) {
+      if (!isHexDigit(this.#text.charCodeAt(this.#at))) return false;
+      this.#at += 1;
+    }
+    return true;
   }
 
   /** The inside of an object or array after its opening bracket; recursion is bounded by the depth check. */
@@ -162,14 +149,19 @@ export function jsonErrorOffset(text: string): number {
   return new JsonErrorFinder(text).find();
 }
 
+function lineOf(text: string, position: number): number {
+  let line = 1;
+  for (let index = 0; index < position; index += 1) if (text.charCodeAt(index) === newline) line += 1;
+  return line;
+}
+
 function malformed(text: string): ServiceError {
   if (text.trim() === '') {
     return new ServiceError('INVALID_JSON', 'The body is empty where JSON is expected.');
   }
   const position = jsonErrorOffset(text);
-  const before = text.slice(0, position);
-  const line = before.split('\n').length;
-  const column = position - before.lastIndexOf('\n');
+  const line = lineOf(text, position);
+  const column = position - (position === 0 ? -1 : text.lastIndexOf('\n', position - 1));
   const what = position >= text.length ? 'ends too soon' : 'is not valid JSON';
   return new ServiceError(
     'INVALID_JSON',
@@ -189,31 +181,83 @@ function decodeUtf8(bytes: Buffer): string {
     try {
       return decoder.decode(bytes);
     } catch {
-      throw new ServiceError('ENCODING_ERROR', 'The body is not valid UTF-8.');
+      throw notUtf8();
     }
   }
   return text.charCodeAt(0) === 0xfeff ? text.slice(1) : text;
 }
 
-/**
- * Reads a JSON body: UTF-8 (a byte order mark is skipped), bounded nesting, then `JSON.parse`, so the last of
- * two equal keys wins and a key `__proto__` is plain data.
- *
- * @param bytes the whole body
- * @param depthMax levels of nesting allowed
- * @throws {ServiceError} `ENCODING_ERROR`, `VALIDATION_FAILED` (nested too deeply), `INVALID_JSON` with the
- * position in the message and in `details`
- * @see Content, Query, Functions and Versioning Interface: Errors
- */
-export function parseJsonBody(bytes: Buffer, depthMax: number): unknown {
-  const text = decodeUtf8(bytes);
-  const tooDeep = offsetBeyondDepth(text, depthMax);
-  if (tooDeep >= 0) {
-    throw invalid(`The body nests deeper than ${depthMax} levels at position ${tooDeep}.`);
+function notUtf8(): ServiceError {
+  return new ServiceError('ENCODING_ERROR', 'The body is not valid UTF-8.');
+}
+
+/** Decodes UTF-8 piece by piece; yields between two of them. */
+function* decodeInSlices(bytes: Buffer): Generator<undefined, string> {
+  if (isAscii(bytes)) return bytes.latin1Slice(0, bytes.length);
+  const pieces = new TextDecoder('utf-8', { fatal: true });
+  let text = '';
+  try {
+    for (let from = 0; from < bytes.length; from += DECODED_BYTES) {
+      text += pieces.decode(bytes.subarray(from, from + DECODED_BYTES), { stream: true });
+      yield undefined;
+    }
+    return text + pieces.decode();
+  } catch {
+    throw notUtf8();
   }
+}
+
+function requireBounds(text: string, bounds: JsonBounds): void {
+  const work = checkJsonWork(text, bounds);
+  if (work.kind === 'too-deep') {
+    throw invalid(`The body nests deeper than ${bounds.depthMax} levels at position ${work.at}.`);
+  }
+  if (work.kind === 'too-much') {
+    throw new ServiceError(
+      'PAYLOAD_TOO_LARGE',
+      `The body holds more JSON than is taken at once, ${bounds.valuesMax} values; a key that no earlier object has at its place counts as ${NEW_SHAPE_VALUES}. Send it in several requests.`,
+    );
+  }
+}
+
+function parsed(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch {
+    throw malformed(text);
+  }
+}
+
+/**
+ * Reads a JSON body: UTF-8 (a byte order mark is skipped), bounded nesting and work, then `JSON.parse`, so the last
+ * of two equal keys wins and a key `__proto__` is plain data.
+ *
+ * @param bytes the whole body, at most {@link SMALL_JSON_BYTES}; longer ones take {@link parseJsonInSlices}
+ * @throws {ServiceError} `ENCODING_ERROR`, `VALIDATION_FAILED` (nested too deeply), `PAYLOAD_TOO_LARGE` (too many
+ *   values), `INVALID_JSON` with the position in the message and in `details`
+ * @see Content, Query, Functions and Versioning Interface: Errors
+ */
+export function parseJsonBody(bytes: Buffer, bounds: JsonBounds): unknown {
+  const text = decodeUtf8(bytes);
+  if (text.length > bounds.depthMax) requireBounds(text, bounds);
+  return parsed(text);
+}
+
+/**
+ * As {@link parseJsonBody}, for a body of any length: it yields between steps that each take a few hundredths of a
+ * second at most, so that a large body does not hold the event loop in one go.
+ *
+ * @throws {ServiceError} as {@link parseJsonBody}
+ */
+export function* parseJsonInSlices(bytes: Buffer, bounds: JsonBounds): Generator<undefined, unknown> {
+  const text = yield* decodeInSlices(bytes);
+  yield undefined;
+  requireBounds(text, bounds);
+  yield undefined;
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    yield undefined;
     throw malformed(text);
   }
 }

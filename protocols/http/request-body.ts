@@ -1,36 +1,10 @@
 import { Buffer } from 'node:buffer';
-import { assert } from '#runtime/base/assert.ts';
 import type { Clock } from '#runtime/base/clock.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
+import type { ByteBudget } from './byte-budget.ts';
 import type { BodyPart, HttpExchange } from './exchange.ts';
 import type { HttpLimits } from './http-limits.ts';
-
-/** Bytes that unfinished bodies of a whole server may hold. */
-export class ByteBudget {
-  readonly #bytesMax: number;
-  #used = 0;
-
-  constructor(bytesMax: number) {
-    this.#bytesMax = bytesMax;
-  }
-
-  /** Bytes held now. */
-  get used(): number {
-    return this.#used;
-  }
-
-  /** @returns whether there was room */
-  take(bytes: number): boolean {
-    if (this.#used + bytes > this.#bytesMax) return false;
-    this.#used += bytes;
-    return true;
-  }
-
-  give(bytes: number): void {
-    assert(bytes <= this.#used, 'no more bytes are given back than were taken');
-    this.#used -= bytes;
-  }
-}
+import { SMALL_JSON_BYTES } from './json-body.ts';
 
 /** What body readers of one server share. */
 export interface BodyContext {
@@ -39,8 +13,25 @@ export interface BodyContext {
   readonly budget: ByteBudget;
 }
 
-function tooLarge(bytesMax: number): ServiceError {
-  return new ServiceError('PAYLOAD_TOO_LARGE', `The body is larger than the ${bytesMax} bytes taken here.`);
+/** How large a body may be, and who is bound by it. */
+export interface BodyBound {
+  readonly bytesMax: number;
+  /** Whether the bound is so low because nobody has logged in. */
+  readonly isAnonymous: boolean;
+}
+
+/** The refusal of a body above its bound. */
+export function bodyTooLarge({ bytesMax, isAnonymous }: BodyBound): ServiceError {
+  const remedy = isAnonymous ? ' without a login; log in to send more' : '';
+  return new ServiceError(
+    'PAYLOAD_TOO_LARGE',
+    `The body is larger than the ${bytesMax} bytes taken here${remedy}.`,
+  );
+}
+
+/** The refusal of a body that finds no room beside those of other requests. */
+export function bodiesOverloaded(): ServiceError {
+  return new ServiceError('OVERLOADED', 'Too many bodies are being received; try again.');
 }
 
 /**
@@ -49,8 +40,8 @@ function tooLarge(bytesMax: number): ServiceError {
  * @param contentLength the `Content-Length` header, if any
  * @throws {ServiceError} `PAYLOAD_TOO_LARGE`
  */
-export function checkAnnouncedLength(contentLength: string | undefined, bytesMax: number): void {
-  if (contentLength !== undefined && Number(contentLength) > bytesMax) throw tooLarge(bytesMax);
+export function checkAnnouncedLength(contentLength: string | undefined, bound: BodyBound): void {
+  if (contentLength !== undefined && Number(contentLength) > bound.bytesMax) throw bodyTooLarge(bound);
 }
 
 /** Holds a body to its pace: so many bytes in every window, while we are the ones who wait. */
@@ -92,45 +83,52 @@ export interface BodySink<Principal> {
   onBodyFailed(exchange: HttpExchange<Principal>, error: ServiceError): void;
 }
 
-/** Buffers a body. One that comes in a single piece, as most do, is handed on without a copy. */
+/**
+ * Buffers a body. One that comes in a single piece, as most do, is handed on without a copy.
+ *
+ * While it is not known yet who sends it, reading from the peer pauses: what has arrived by then is at most one
+ * piece, and what follows is held to the bound of whoever it turns out to be.
+ */
 class BufferedBody<Principal> implements BodyPart {
   readonly #exchange: HttpExchange<Principal>;
   readonly #context: BodyContext;
-  readonly #bytesMax: number;
   readonly #sink: BodySink<Principal>;
+  #bound: BodyBound | undefined;
   #chunks: Buffer[] | undefined;
   #received = 0;
+  #isComplete = false;
   #isOver = false;
   #pace: BodyPace | undefined;
 
-  constructor(
-    exchange: HttpExchange<Principal>,
-    context: BodyContext,
-    bytesMax: number,
-    sink: BodySink<Principal>,
-  ) {
+  constructor(exchange: HttpExchange<Principal>, context: BodyContext, sink: BodySink<Principal>) {
     this.#exchange = exchange;
     this.#context = context;
-    this.#bytesMax = bytesMax;
     this.#sink = sink;
+  }
+
+  /** Takes the body from now on, and what has arrived of it. */
+  admit(bound: BodyBound): void {
+    this.#bound = bound;
+    if (this.#isOver) return;
+    if (this.#received > bound.bytesMax) this.#fail(bodyTooLarge(bound));
+    else if (this.#isComplete) this.#complete();
+    else this.#pace?.restart();
   }
 
   onData(chunk: ArrayBuffer, isLast: boolean): void {
     if (this.#isOver) return;
     const length = chunk.byteLength;
-    if (this.#received + length > this.#bytesMax) {
-      this.#fail(tooLarge(this.#bytesMax));
-    } else if (isLast && this.#received === 0) {
+    this.#isComplete = isLast;
+    if (this.#bound !== undefined && this.#received + length > this.#bound.bytesMax) {
+      this.#fail(bodyTooLarge(this.#bound));
+    } else if (isLast && this.#received === 0 && length <= SMALL_JSON_BYTES && this.#bound !== undefined) {
       this.#isOver = true;
       this.#sink.onBody(this.#exchange, Buffer.from(chunk));
-    } else if (this.#context.budget.take(length)) {
+    } else if (this.#exchange.holdBytes(this.#context.budget, length)) {
       this.#keep(chunk);
-      if (!isLast) return;
-      const whole = Buffer.concat(this.#chunks ?? [], this.#received);
-      this.release();
-      this.#sink.onBody(this.#exchange, whole);
+      if (isLast && this.#bound !== undefined) this.#complete();
     } else {
-      this.#fail(new ServiceError('OVERLOADED', 'Too many bodies are being received; try again.'));
+      this.#fail(bodiesOverloaded());
     }
   }
 
@@ -140,6 +138,14 @@ class BufferedBody<Principal> implements BodyPart {
     this.#chunks ??= [];
     // The library empties the chunk when its call returns, so it is copied.
     this.#chunks.push(Buffer.from(new Uint8Array(chunk)));
+  }
+
+  #complete(): void {
+    const chunks = this.#chunks ?? [];
+    const whole = chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, this.#received);
+    this.#isOver = true;
+    this.#chunks = undefined;
+    this.#sink.onBody(this.#exchange, whole);
   }
 
   #paced(): BodyPace {
@@ -159,12 +165,13 @@ class BufferedBody<Principal> implements BodyPart {
   release(): void {
     this.#isOver = true;
     this.#chunks = undefined;
-    this.#context.budget.give(this.#received);
+    this.#exchange.giveBytesBack();
     this.#received = 0;
   }
 
   sweep(nowMs: number): ServiceError | undefined {
-    return this.#isOver ? undefined : this.#paced().sweep(nowMs);
+    const isTheirs = !this.#isOver && this.#bound !== undefined;
+    return isTheirs ? this.#paced().sweep(nowMs) : undefined;
   }
 }
 
@@ -172,16 +179,21 @@ class BufferedBody<Principal> implements BodyPart {
  * Reads the whole body of a detached exchange into memory, to a bound.
  * More than the bound fails with `PAYLOAD_TOO_LARGE` as soon as it is seen, the rest is read past without
  * being kept.
+ *
+ * @param bound undefined while it is not known who sends it: nothing is handed on before the answer is called
+ * @returns to be called with the bound when it is known
  */
 export function collectBody<Principal>(
   exchange: HttpExchange<Principal>,
   context: BodyContext,
-  bytesMax: number,
+  bound: BodyBound | undefined,
   sink: BodySink<Principal>,
-): void {
-  const body = new BufferedBody(exchange, context, bytesMax, sink);
+): (bound: BodyBound) => void {
+  const body = new BufferedBody(exchange, context, sink);
   exchange.setBodyPart(body);
+  if (bound !== undefined) body.admit(bound);
   exchange.response.onData((chunk, isLast) => body.onData(chunk, isLast));
+  return (known) => body.admit(known);
 }
 
 /** A body that is pulled chunk by chunk; reading from the peer pauses while too much waits. */
@@ -209,7 +221,7 @@ class StreamedBody<Principal> implements BodyPart {
     if (this.#error !== undefined) return;
     this.#received += chunk.byteLength;
     if (this.#received > this.#bytesMax) {
-      this.cancel(tooLarge(this.#bytesMax));
+      this.cancel(bodyTooLarge({ bytesMax: this.#bytesMax, isAnonymous: false }));
       return;
     }
     this.#pace.received(chunk.byteLength);

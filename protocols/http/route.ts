@@ -86,6 +86,11 @@ export interface Route<Principal> {
   readonly requestMsMax?: number;
   readonly docs: RouteDocs;
   /**
+   * Whether the request may go on, asked before its body is read: for what the address alone tells, such as a
+   * repository that does not exist. It throws what the caller should see.
+   */
+  admit?(request: HttpRequest<Principal>): void | Promise<void>;
+  /**
    * Answers the request. A reply that is returned and not promised is written in the same turn of the event
    * loop and costs no promise. Throw a `ServiceError` for anything the caller should see.
    */

@@ -14,18 +14,20 @@ import { assert } from '#runtime/base/assert.ts';
 import { type Clock, sleep } from '#runtime/base/clock.ts';
 import type { Random } from '#runtime/base/random.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
+import { ByteBudget } from './byte-budget.ts';
 import { type CorsPolicy, corsGrantOf } from './cors.ts';
 import { type ExchangeContext, HttpExchange } from './exchange.ts';
-import { defaultHttpLimits, type HttpLimits } from './http-limits.ts';
+import { type HttpLimits, limitsOf } from './http-limits.ts';
 import type { HttpLog } from './http-log.ts';
 import { InFlight } from './in-flight.ts';
-import { isJsonContentType, parseJsonBody } from './json-body.ts';
+import { isJsonContentType, parseJsonBody, parseJsonInSlices, SMALL_JSON_BYTES } from './json-body.ts';
+import type { JsonBounds } from './json-work.ts';
 import { type CompiledRoute, PathRouter } from './path-router.ts';
 import { ReplyWriter } from './reply-writer.ts';
 import {
+  type BodyBound,
   type BodyContext,
   type BodySink,
-  ByteBudget,
   checkAnnouncedLength,
   collectBody,
   offerBodyStream,
@@ -71,6 +73,8 @@ export interface HttpServerOptions<Principal> {
     request: HttpRequest<Principal>,
     need: 'required' | 'optional',
   ) => Principal | Promise<Principal>;
+  /** Whether a principal is somebody who has not logged in, and may send small bodies only. Default: nobody is. */
+  readonly isAnonymous?: (principal: Principal) => boolean;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: HttpLog;
@@ -113,6 +117,7 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
   readonly #inFlight: InFlight;
   readonly #exchangeContext: ExchangeContext<Principal>;
   readonly #bodyContext: BodyContext;
+  readonly #jsonBounds: JsonBounds;
   readonly #unmatched: CompiledRoute<Principal>;
   /** The same for `/management/*`, which answers errors in its own shape. */
   readonly #unmatchedManagement: CompiledRoute<Principal>;
@@ -125,7 +130,7 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
   constructor(options: HttpServerOptions<Principal>) {
     const { clock, log, random } = options;
     this.#options = options;
-    this.#limits = { ...defaultHttpLimits, ...options.limits };
+    this.#limits = limitsOf(options.limits);
     assert(this.#limits.pathBytesMax < requestHeadBytesMax, 'a path that is refused with 414 fits a head');
     this.#router = new PathRouter(options.routes);
     this.#writer = new ReplyWriter({
@@ -140,6 +145,7 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
       limits: this.#limits,
       budget: new ByteBudget(this.#limits.bodyBytesTotalMax),
     };
+    this.#jsonBounds = { depthMax: this.#limits.jsonDepthMax, valuesMax: this.#limits.jsonValuesMax };
     this.#unmatched = this.#compileUnmatched('standard');
     this.#unmatchedManagement = this.#compileUnmatched('management');
     const idPrefix = Buffer.from(random.bytes(6)).toString('hex');
@@ -288,11 +294,19 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
     }
     const cors = this.#grantCors(exchange);
     if (route.body !== 'none') this.#checkBodyHead(exchange, contentLength);
-    const prelude =
-      cors === undefined ? this.#authenticate(exchange) : cors.then(() => this.#authenticate(exchange));
-    if (route.body !== 'none') this.#readBody(exchange, prelude);
+    const prelude = cors === undefined ? this.#meet(exchange) : cors.then(() => this.#meet(exchange));
+    if (route.body !== 'none') this.#readBody(exchange, prelude, contentLength);
     else if (prelude === undefined) this.#handle(exchange);
     else this.#handleAfter(exchange, prelude);
+  }
+
+  /** Who it is and, before a body is read, whether what the address names is there. */
+  #meet(exchange: HttpExchange<Principal>): Promise<void> | undefined {
+    const known = this.#authenticate(exchange);
+    const { route } = exchange;
+    if (route.admit === undefined) return known;
+    if (known !== undefined) return known.then(() => route.admit?.(exchange));
+    return route.admit(exchange) ?? undefined;
   }
 
   #grantCors(exchange: HttpExchange<Principal>): Promise<void> | undefined {
@@ -321,12 +335,21 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
     return principal.then((settled) => exchange.setPrincipal(settled));
   }
 
-  #bodyBytesMax(exchange: HttpExchange<Principal>): number {
-    return exchange.route.bodyBytesMax ?? this.#limits.bodyBytesMax;
+  /** The bound of a body that may be read on behalf of whoever sends it. */
+  #boundOf(exchange: HttpExchange<Principal>): BodyBound {
+    const { isAnonymous } = this.#options;
+    const ownMax = exchange.route.bodyBytesMax ?? this.#limits.bodyBytesMax;
+    const { anonymousBodyBytesMax } = this.#limits;
+    const isLow =
+      isAnonymous !== undefined && (exchange.route.auth === 'none' || isAnonymous(exchange.principal));
+    return isLow && anonymousBodyBytesMax < ownMax
+      ? { bytesMax: anonymousBodyBytesMax, isAnonymous: true }
+      : { bytesMax: ownMax, isAnonymous: false };
   }
 
   #checkBodyHead(exchange: HttpExchange<Principal>, contentLength: string | undefined): void {
-    checkAnnouncedLength(contentLength, this.#bodyBytesMax(exchange));
+    const bytesMax = exchange.route.bodyBytesMax ?? this.#limits.bodyBytesMax;
+    checkAnnouncedLength(contentLength, { bytesMax, isAnonymous: false });
     const coding = exchange.header('content-encoding');
     if (coding !== undefined && coding.toLowerCase() !== 'identity') {
       throw new ServiceError(
@@ -343,52 +366,92 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
     }
   }
 
-  #readBody(exchange: HttpExchange<Principal>, prelude: Promise<void> | undefined): void {
-    exchange.detach();
-    const bytesMax = this.#bodyBytesMax(exchange);
+  #readBody(
+    exchange: HttpExchange<Principal>,
+    prelude: Promise<void> | undefined,
+    contentLength: string | undefined,
+  ): void {
     if (exchange.route.body === 'stream') {
-      offerBodyStream(exchange, this.#bodyContext, bytesMax);
+      exchange.detach();
+      offerBodyStream(exchange, this.#bodyContext, exchange.route.bodyBytesMax ?? this.#limits.bodyBytesMax);
       if (prelude === undefined) this.#handle(exchange);
       else this.#handleAfter(exchange, prelude);
       return;
     }
+    if (prelude === undefined) {
+      const bound = this.#boundOf(exchange);
+      checkAnnouncedLength(contentLength, bound);
+      exchange.detach();
+      collectBody(exchange, this.#bodyContext, bound, this);
+      return;
+    }
+    exchange.detach();
+    const { response } = exchange;
+    const admit = collectBody(exchange, this.#bodyContext, undefined, this);
+    response.pause();
+    const goOn = (next: () => void): void => {
+      if (!exchange.isOpen) return;
+      response.resume();
+      next();
+    };
     // A refused caller is answered at once, without waiting for the body.
-    prelude?.catch((error: unknown) => this.#writer.sendError(exchange, error));
-    exchange.prelude = prelude;
-    collectBody(exchange, this.#bodyContext, bytesMax, this);
+    prelude
+      .then(() => {
+        const bound = this.#boundOf(exchange);
+        checkAnnouncedLength(contentLength, bound);
+        goOn(() => admit(bound));
+      })
+      .catch((error: unknown) => goOn(() => this.#writer.sendError(exchange, error)));
   }
 
   /** The whole body of an exchange has arrived. */
   onBody(exchange: HttpExchange<Principal>, bytes: Buffer): void {
     exchange.setBodyPart(undefined);
     exchange.restartDeadline();
-    if (exchange.prelude === undefined) {
-      this.#handleBody(exchange, bytes);
-      return;
+    try {
+      this.#takeBody(exchange, bytes);
+    } catch (error) {
+      this.#writer.sendError(exchange, error);
     }
-    const kept = Buffer.from(bytes);
-    exchange.prelude.then(
-      () => this.#handleBody(exchange, kept),
-      () => undefined,
-    );
   }
 
   /** The body of an exchange is refused. */
   onBodyFailed(exchange: HttpExchange<Principal>, error: ServiceError): void {
-    this.#writer.sendError(exchange, error);
+    // Of a body without an announced length nobody knows how much is to come.
+    const isEndless = exchange.header('content-length') === undefined && this.#boundOf(exchange).isAnonymous;
+    this.#writer.sendError(exchange, error, isEndless);
   }
 
-  #handleBody(exchange: HttpExchange<Principal>, bytes: Buffer): void {
+  #takeBody(exchange: HttpExchange<Principal>, bytes: Buffer): void {
     const { body } = exchange.route;
+    if (body === 'bytes') exchange.setBytes(Buffer.from(bytes));
+    else if (bytes.length > SMALL_JSON_BYTES) {
+      void this.#takeLargeJson(exchange, bytes);
+      return;
+    } else if (body === 'json' || bytes.length > 0) {
+      exchange.body = parseJsonBody(bytes, this.#jsonBounds);
+    }
+    this.#handle(exchange);
+  }
+
+  /** Parses a large body in several turns of the event loop; never throws. */
+  async #takeLargeJson(exchange: HttpExchange<Principal>, bytes: Buffer): Promise<void> {
+    const { clock } = this.#options;
     try {
-      if (body === 'bytes') exchange.setBytes(Buffer.from(bytes));
-      else if (body === 'json' || bytes.length > 0) {
-        exchange.body = parseJsonBody(bytes, this.#limits.jsonDepthMax);
+      const steps = parseJsonInSlices(bytes, this.#jsonBounds);
+      for (let step = steps.next(); ; step = steps.next()) {
+        if (step.done === true) {
+          exchange.body = step.value;
+          break;
+        }
+        await new Promise<void>((resolve) => clock.soon(resolve));
+        if (!exchange.isOpen) return;
       }
     } catch (error) {
       this.#writer.sendError(exchange, error);
       return;
     }
+    await new Promise<void>((resolve) => clock.soon(resolve));
     this.#handle(exchange);
   }
 

@@ -236,6 +236,22 @@ const limits = {
     description:
       'Largest request body; more is answered 413. Too low refuses big nodes; too high lets few clients fill the memory, because a body is held whole.',
   }),
+  anonymousBodyBytesMax: integerOption({
+    unit: 'bytes',
+    default: 64 * kibibyte,
+    min: kibibyte,
+    max: 1024 * mebibyte,
+    description:
+      'Largest request body of a caller who has not logged in; more is answered 413. Too low refuses honest queries and logins; too high lets anybody who reaches the port fill the memory and hold the processor with parsing.',
+  }),
+  jsonValuesMax: integerOption({
+    unit: 'values',
+    default: 200_000,
+    min: 10_000,
+    max: 100_000_000,
+    description:
+      'Most values and keys of one JSON body, where a key that no earlier object has at its place counts as ten; more is answered 413. A body is parsed in one step that nothing interrupts: the default takes up to 50 ms. Too low refuses honest documents; too high lets one request hold up all others.',
+  }),
   jsonDepthMax: integerOption({
     unit: 'levels',
     default: 128,

@@ -3,12 +3,23 @@ import { describe, expect, it } from 'vitest';
 import {
   isJsonContentType,
   jsonErrorOffset,
-  offsetBeyondDepth,
   parseJsonBody,
+  parseJsonInSlices,
 } from '#protocols/http/json-body.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 
-const parse = (text: string, depthMax = 128): unknown => parseJsonBody(Buffer.from(text), depthMax);
+const bounds = { depthMax: 128, valuesMax: 200_000 };
+const parse = (text: string, depthMax = 128): unknown =>
+  parseJsonBody(Buffer.from(text), { ...bounds, depthMax });
+
+/** Runs a sliced parse to its end. @returns the value, and between how many rests it was made */
+function inSlices(bytes: Buffer): { readonly value: unknown; readonly rests: number } {
+  const steps = parseJsonInSlices(bytes, bounds);
+  for (let rests = 0; ; rests += 1) {
+    const step = steps.next();
+    if (step.done === true) return { value: step.value, rests };
+  }
+}
 
 function errorOf(work: () => unknown): ServiceError {
   try {
@@ -57,7 +68,7 @@ describe('parseJsonBody', () => {
       [0x22, 0xc3, 0x22],
       [0x22, 0xed, 0xa0, 0x80, 0x22],
     ]) {
-      expect(errorOf(() => parseJsonBody(Buffer.from(bytes), 128)).code).toBe('ENCODING_ERROR');
+      expect(errorOf(() => parseJsonBody(Buffer.from(bytes), bounds)).code).toBe('ENCODING_ERROR');
     }
   });
 
@@ -106,20 +117,36 @@ describe('parseJsonBody', () => {
   });
 });
 
-describe('offsetBeyondDepth', () => {
-  const depthOf = (value: unknown): number => {
-    if (typeof value !== 'object' || value === null) return 0;
-    return 1 + Math.max(0, ...Object.values(value).map(depthOf));
-  };
-
-  it('agrees with the depth of the value that is read', () => {
+describe('parseJsonInSlices', () => {
+  it('reads and refuses as parsing in one go does', () => {
     fc.assert(
-      fc.property(fc.json({ maxDepth: 8 }), fc.integer({ min: 1, max: 8 }), (text, depthMax) => {
-        expect(offsetBeyondDepth(text.padEnd(depthMax + 1), depthMax) >= 0).toBe(
-          depthOf(JSON.parse(text)) > depthMax,
-        );
+      fc.property(fc.oneof(fc.json(), fc.string({ unit: 'binary' })), (text) => {
+        const outcome = (work: () => unknown): unknown => {
+          try {
+            return JSON.stringify(work());
+          } catch (error) {
+            const { code, message } = error as ServiceError;
+            return [code, message];
+          }
+        };
+        const bytes = Buffer.from(text);
+        expect(outcome(() => inSlices(bytes).value)).toEqual(outcome(() => parseJsonBody(bytes, bounds)));
       }),
     );
+  });
+
+  it('cuts a text of many megabytes inside a character, and rests between the pieces', () => {
+    for (const letter of ['ü', '€', '🌳']) {
+      const text = `x${letter.repeat(700_000)}`;
+      const { value, rests } = inSlices(Buffer.from(JSON.stringify(text)));
+      expect(value).toBe(text);
+      expect(rests).toBeGreaterThanOrEqual(3);
+    }
+  });
+
+  it('skips a byte order mark and refuses a cut character at the end', () => {
+    expect(inSlices(Buffer.from('\uFEFF"ü"')).value).toBe('ü');
+    expect(errorOf(() => inSlices(Buffer.from([0x22, 0xc3]))).code).toBe('ENCODING_ERROR');
   });
 });
 

@@ -1,0 +1,219 @@
+import { describe, expect, it } from 'vitest';
+import { systemClock } from '#runtime/base/clock.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import { ask, eventually, gate, RawClient, route, start, type TestPrincipal } from './http-fixture.ts';
+
+const size = route(
+  'POST',
+  '/size',
+  (request) => ({ status: 200, json: JSON.stringify(request.body).length }),
+  { body: 'json', auth: 'optional' },
+);
+const isAnonymous = (principal: TestPrincipal): boolean => principal.name === 'anonymous';
+const kibibyte = 1024;
+const text = (length: number): string => JSON.stringify('x'.repeat(length - 2));
+const ada = { Authorization: 'Bearer ada' };
+const chunkedHead = 'POST /size HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n';
+const chunk = (body: string): string => `${Buffer.byteLength(body).toString(16)}\r\n${body}\r\n`;
+
+describe('bodies of callers who have not logged in', () => {
+  it('are taken up to 64 KiB, those of others beyond it [HTTP-017]', async () => {
+    const { port } = await start([size], { isAnonymous });
+    expect((await ask(port, '/size', { body: text(64 * kibibyte) })).status).toBe(200);
+    const refused = await ask(port, '/size', { body: text(64 * kibibyte + 1) });
+    expect(refused.status).toBe(413);
+    expect(refused.json).toMatchObject({
+      code: 'PAYLOAD_TOO_LARGE',
+      message: expect.stringMatching(/65536 bytes .* log in/),
+    });
+    const known = await ask(port, '/size', { body: text(1024 * kibibyte), headers: ada });
+    expect(known.json).toBe(1024 * kibibyte);
+  });
+
+  it('are refused by their announced length, before any byte of them', async () => {
+    const { port } = await start([size], { isAnonymous });
+    const client = await RawClient.connect(port);
+    client.write(`POST /size HTTP/1.1\r\nHost: x\r\nContent-Length: ${70 * kibibyte}\r\n\r\n`);
+    await client.until('PAYLOAD_TOO_LARGE');
+  });
+
+  it('end their connection when nobody knows how long they are', async () => {
+    const { port } = await start([size], { isAnonymous });
+    const client = await RawClient.connect(port);
+    client.write(chunkedHead);
+    client.write(chunk('x'.repeat(40 * kibibyte)));
+    client.write(chunk('x'.repeat(40 * kibibyte)));
+    await client.until('PAYLOAD_TOO_LARGE');
+    await client.closed;
+  });
+
+  it.each(['optional', 'none'] as const)('are bound on a route with auth %s', async (auth) => {
+    const { port } = await start([{ ...size, auth }], { isAnonymous });
+    expect((await ask(port, '/size', { body: text(65 * kibibyte) })).status).toBe(413);
+  });
+
+  it('keep to the bound of a route that takes less', async () => {
+    const { port } = await start([{ ...size, bodyBytesMax: 100 }], { isAnonymous });
+    const refused = await ask(port, '/size', { body: text(101) });
+    expect([refused.status, refused.text]).toEqual([413, expect.stringContaining('100 bytes')]);
+    expect(refused.text).not.toContain('log in');
+  });
+
+  it('are not read on while it is not known who sends them', async () => {
+    const known = gate();
+    const { port } = await start([size], {
+      isAnonymous,
+      authenticate: async (request) => {
+        await known.opened;
+        return { name: request.header('authorization') ?? 'anonymous' };
+      },
+    });
+    const client = await RawClient.connect(port);
+    client.write(chunkedHead);
+    let sent = 0;
+    // More than the buffers of both ends take; the peer accepts no more once reading has paused.
+    while (client.socket.writableLength < 4 * 1024 * kibibyte) {
+      client.write(chunk('x'.repeat(1024 * kibibyte)));
+      sent += 1;
+      await ask(port, '/health');
+      expect(sent).toBeLessThan(200);
+    }
+    known.open();
+    await client.until('PAYLOAD_TOO_LARGE');
+  });
+
+  it.each([
+    ['small', 10],
+    ['large', 300 * kibibyte],
+  ])('are taken whole when they came before it was known who sends them: %s', async (_, length) => {
+    const known = gate();
+    let asked = 0;
+    const { port } = await start([size], {
+      isAnonymous,
+      authenticate: async () => {
+        asked += 1;
+        await known.opened;
+        return { name: 'ada' };
+      },
+    });
+    const answer = ask(port, '/size', { body: text(length) });
+    await eventually(() => asked === 1, 'the request is there');
+    known.open();
+    expect((await answer).json).toBe(length);
+  });
+});
+
+describe('what the address names', () => {
+  const missing = new ServiceError('REPOSITORY_NOT_FOUND', 'not here');
+  const refusing = (isLate: boolean) => ({
+    ...size,
+    admit: (): void | Promise<void> => {
+      if (isLate) return Promise.reject(missing);
+      throw missing;
+    },
+  });
+
+  it.each([false, true])('is looked up before the body is read, late: %s', async (isLate) => {
+    const { port } = await start([refusing(isLate)], { isAnonymous });
+    const client = await RawClient.connect(port);
+    client.write('POST /size HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{');
+    await client.until('REPOSITORY_NOT_FOUND');
+    // The connection goes on behind the rest of the body.
+    client.write(`${' '.repeat(99)}GET /health HTTP/1.1\r\nHost: x\r\n\r\n`);
+    await client.until('HTTP/1.1 200 OK');
+  });
+
+  it.each([false, true])('is refused rather than a body that is no JSON, late: %s', async (isLate) => {
+    const { port } = await start([refusing(isLate)]);
+    expect((await ask(port, '/size', { body: '{' })).status).toBe(404);
+    expect((await ask(port, '/size', { body: '{'.padEnd(100 * kibibyte), headers: ada })).status).toBe(404);
+  });
+
+  it('is not told to those who have to log in first', async () => {
+    const { port } = await start([{ ...refusing(false), auth: 'required' }]);
+    expect((await ask(port, '/size', { body: '{}' })).status).toBe(401);
+    expect((await ask(port, '/size', { body: '{}', headers: ada })).status).toBe(404);
+  });
+});
+
+describe('large bodies', () => {
+  it('are refused for more JSON than is parsed at once', async () => {
+    const { port } = await start([size], { limits: { jsonValuesMax: 50_000 } });
+    for (const body of [
+      `[${'{},'.repeat(60_000)}1]`,
+      `{${Array.from({ length: 10_000 }, (_, index) => `"k${index}":1`).join(',')}}`,
+    ]) {
+      const refused = await ask(port, '/size', { body });
+      expect([refused.status, refused.text]).toEqual([413, expect.stringContaining('PAYLOAD_TOO_LARGE')]);
+    }
+    expect((await ask(port, '/size', { body: `[${'1,'.repeat(40_000)}1]` })).status).toBe(200);
+  });
+
+  it('are parsed in several turns of the event loop, small ones in the one that brought them', async () => {
+    let turns = 0;
+    const clock = {
+      ...systemClock,
+      soon: (callback: () => void): void => {
+        turns += 1;
+        systemClock.soon(callback);
+      },
+    };
+    const { port } = await start([size], { clock });
+    await ask(port, '/size', { body: text(60 * kibibyte) });
+    expect(turns).toBe(0);
+    await ask(port, '/size', { body: text(100 * kibibyte) });
+    const forAscii = turns;
+    expect(forAscii).toBeGreaterThanOrEqual(3);
+    // Text that is more than bytes is decoded a mebibyte at a time.
+    await ask(port, '/size', { body: JSON.stringify('ü'.repeat(2 * 1024 * kibibyte)) });
+    expect(turns - forAscii).toBeGreaterThanOrEqual(forAscii + 4);
+  });
+
+  it('count against the memory for bodies until their handler is done', async () => {
+    const hold = gate();
+    let handled = 0;
+    const slow = route(
+      'POST',
+      '/slow',
+      async () => {
+        handled += 1;
+        await hold.opened;
+        return { status: 204 };
+      },
+      { body: 'json' },
+    );
+    const { port } = await start([slow], { limits: { bodyBytesTotalMax: 1000 * kibibyte } });
+    const body = text(600 * kibibyte);
+    const first = ask(port, '/slow', { body });
+    await eventually(() => handled === 1, 'the first body is worked on');
+    const second = await ask(port, '/slow', { body });
+    expect([second.status, second.text]).toEqual([503, expect.stringContaining('OVERLOADED')]);
+    hold.open();
+    expect((await first).status).toBe(204);
+    expect((await ask(port, '/slow', { body })).status).toBe(204);
+  });
+
+  it('give their memory back when the peer goes away while they are worked on', async () => {
+    const hold = gate();
+    let handled = 0;
+    const slow = route(
+      'POST',
+      '/slow',
+      async () => {
+        handled += 1;
+        await hold.opened;
+        return { status: 204 };
+      },
+      { body: 'json' },
+    );
+    const { port, server } = await start([slow], { limits: { bodyBytesTotalMax: 1000 * kibibyte } });
+    const body = text(600 * kibibyte);
+    const client = await RawClient.connect(port);
+    client.write(`POST /slow HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+    await eventually(() => handled === 1, 'the body is worked on');
+    client.socket.destroy();
+    hold.open();
+    await eventually(() => server.inFlightCount === 0, 'the request is over');
+    expect((await ask(port, '/slow', { body })).status).toBe(204);
+  });
+});

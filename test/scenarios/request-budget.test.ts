@@ -1,0 +1,59 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ContentClient, type Space } from '#test/support/content-client.ts';
+import { startServer, type TestServer } from '#test/support/server.ts';
+
+let server: TestServer;
+let client: ContentClient;
+let space: Space;
+
+beforeAll(async () => {
+  server = await startServer();
+  client = await ContentClient.on(server);
+  space = await client.workspace();
+});
+
+afterAll(() => server.close());
+
+/** A query of so many bytes; it matches nothing. */
+const queryOf = (bytes: number): string => `{"path":"/${'x'.repeat(bytes - 12)}"}`;
+
+describe('the order of checks', () => {
+  const ask = (repository: string, raw: string, token?: string) =>
+    server.request('POST', `/api/repository/${repository}/main/head/${space.name}/query`, {
+      raw,
+      ...(token === undefined ? {} : { token }),
+    });
+
+  it('takes 64 KiB of a caller who has not logged in [HTTP-017]', async () => {
+    const { repository } = client;
+    expect((await ask(repository, queryOf(64 * 1024))).status).not.toBe(413);
+    const refused = await ask(repository, queryOf(64 * 1024 + 1));
+    expect([refused.status, refused.json.message]).toEqual([413, expect.stringContaining('log in')]);
+    expect((await ask(repository, queryOf(64 * 1024 + 1), server.adminToken)).status).not.toBe(413);
+  });
+
+  it('looks repository and branch up before the body is read [HTTP-011, HTTP-012]', async () => {
+    const missing = await ask('no-such', '{');
+    expect([missing.status, missing.json.message]).toEqual([404, "Repository 'no-such' not found"]);
+    const path = `/api/repository/${client.repository}/no-such/head/${space.name}/query`;
+    const branch = await server.request('POST', path, { raw: '{' });
+    expect([branch.status, branch.json.message]).toEqual([404, "Branch 'no-such' not found"]);
+  });
+
+  it('reads the body of a query to a tag, and refuses a write to one as before', async () => {
+    await client.managed('POST', '/tags', { name: 'v1', revision: await client.headRevision() });
+    const tagged = space.on('v1');
+    expect((await tagged.query({ path: '/' })).status).toBe(200);
+    expect((await tagged.post('/', { name: 'a', node_type: 'svc:Folder' })).status).toBe(405);
+  });
+});
+
+describe('a body with more JSON than is parsed at once', () => {
+  it.each([
+    ['keys that differ', `{${Array.from({ length: 30_000 }, (_, index) => `"k${index}":1`).join(',')}}`],
+    ['empty objects', `[${'{},'.repeat(300_000)}{}]`],
+  ])('is refused with 413: %s', async (_, raw) => {
+    const refused = await server.request('POST', space.url('/'), { raw, token: server.adminToken });
+    expect([refused.status, refused.json.code]).toEqual([413, 'PAYLOAD_TOO_LARGE']);
+  });
+});

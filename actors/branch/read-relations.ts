@@ -1,16 +1,11 @@
 import type { QueryContext } from '#runtime/commit/behaviour.ts';
 import type { Relation } from '#runtime/content/content-node.ts';
-import {
-  compareRevisions,
-  decodeRevisionDescending,
-  parseRevision,
-  REVISION_BYTES,
-  type Revision,
-} from '#runtime/content/revision.ts';
+import { REVISION_BYTES, type Revision } from '#runtime/content/revision.ts';
 import { bytesText, END, textBytes } from '#runtime/shard/binary-key.ts';
 import { BranchTable, nodeKey, underParts } from '#runtime/shard/key-layout.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { NodeRecord } from '#runtime/tree/node-record.ts';
+import { PastNodeReader } from '#runtime/tree/past-node-reader.ts';
 import { rowsInBatches } from './batched-rows.ts';
 import type { BranchState } from './branch-state.ts';
 import { answerText } from './long-answer.ts';
@@ -131,41 +126,41 @@ function* incomingNow(
   }
 }
 
-/** Looks through every state any node had at the revision. Cost follows what is stored. */
+/**
+ * Looks through every state any node ever had for those that name the node asked about, and asks for each what it was
+ * at the revision: which states belong to that is a matter of lines. Cost follows what is stored.
+ */
 function* incomingAt(
   reader: TableReader,
   workspace: string,
   id: string,
   at: Revision,
 ): Generator<Incoming | undefined, void> {
+  const tree = new PastNodeReader(reader, at);
   // As it stands inside the JSON of a header; most records are passed over without being decoded.
   const mark = Buffer.from(JSON.stringify(id).slice(1, -1));
-  const look = (key: string, value: Uint8Array): Incoming | undefined => {
-    const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
-    if (!bytes.includes(mark)) return undefined;
-    const record = new NodeRecord(bytes);
-    if (compareRevisions(parseRevision(record.header.revision), at) > 0) return undefined;
-    const relations = relationsTo(record, workspace, id);
-    if (relations.length === 0) return undefined;
-    return { workspace: key.slice(0, key.indexOf(END)), id: record.header.id, relations };
+  const names = ({ buffer, byteLength, byteOffset }: Uint8Array): boolean =>
+    Buffer.from(buffer, byteOffset, byteLength).includes(mark);
+  const look = (node: string): Incoming | undefined => {
+    const [source, sourceBytes] = node.split(END) as [string, string];
+    const record = tree.byId(source, bytesText(sourceBytes));
+    const relations = record === undefined ? [] : relationsTo(record, workspace, id);
+    return record === undefined || relations.length === 0
+      ? undefined
+      : { workspace: source, id: record.header.id, relations };
   };
-  for (const { key, value } of rowsInBatches(reader, BranchTable.nodes, everything)) yield look(key, value);
-  let decided = '';
+  for (const { key, value } of rowsInBatches(reader, BranchTable.nodes, everything))
+    yield names(value) ? look(key) : undefined;
+  let looked = '';
   for (const { key, value } of rowsInBatches(reader, BranchTable.nodeVersions, everything)) {
-    const revisionAt = key.length - REVISION_BYTES;
-    const node = key.slice(0, revisionAt - 1);
-    if (node === decided || compareRevisions(decodeRevisionDescending(key, revisionAt), at) > 0) {
+    const node = key.slice(0, key.length - REVISION_BYTES - 1);
+    if (node === looked || !names(value)) {
       yield undefined;
       continue;
     }
-    // The newest state up to the revision, unless the present one is old enough itself.
-    decided = node;
+    looked = node;
+    // Where the present state names it too, it was looked at above.
     const present = reader.get(BranchTable.nodes, node);
-    const isPresent = present !== undefined && isOldEnough(present, at);
-    yield isPresent || value.length === 0 ? undefined : look(key, value);
+    yield present !== undefined && names(present) ? undefined : look(node);
   }
-}
-
-function isOldEnough(bytes: Uint8Array, at: Revision): boolean {
-  return compareRevisions(parseRevision(new NodeRecord(bytes).header.revision), at) <= 0;
 }

@@ -1,9 +1,11 @@
 import type { Relation } from '#runtime/content/content-node.ts';
-import { revisionMax } from '#runtime/content/revision.ts';
+import { decodeRevisionDescending, REVISION_BYTES, revisionMax } from '#runtime/content/revision.ts';
 import { invalid } from '#runtime/errors/service-error.ts';
 import { bytesText } from '#runtime/shard/binary-key.ts';
 import { BranchTable, pathVersionsUpTo } from '#runtime/shard/key-layout.ts';
+import { isWithin, readLineage } from '#runtime/tree/lineage.ts';
 import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import { readBranchHead } from '#runtime/tree/revision-store.ts';
 import type { EditScope } from './edit-scope.ts';
 import type { AddRelation, RelationRemoved, RemoveRelation, Written } from './messages.ts';
 
@@ -119,11 +121,14 @@ function requireRelationType(relationType: string): void {
 function targetId(edit: EditScope, workspace: string, path: string): string | undefined {
   const present = edit.head.idAt(workspace, path);
   if (present !== undefined) return present;
-  for (const { value } of edit.turn.range(
+  const line = readLineage(edit.turn).intervals(readBranchHead(edit.turn).head);
+  for (const { key, value } of edit.turn.range(
     BranchTable.pathVersions,
     pathVersionsUpTo(workspace, path, revisionMax),
   )) {
     if (value.length === 0) continue;
+    const written = decodeRevisionDescending(key, key.length - REVISION_BYTES);
+    if (!isWithin(edit.turn, line, written)) continue;
     const id = bytesText(Buffer.from(value).latin1Slice());
     return edit.head.byId(workspace, id) === undefined ? id : undefined;
   }

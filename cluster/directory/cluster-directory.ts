@@ -107,11 +107,12 @@ export class ClusterDirectory implements Directory {
     const members = this.members().filter(({ isSuspect }) => !isSuspect);
     return placePartitions({
       partitions: this.partitions,
-      members: members.map(({ id, isDraining }) => ({
+      members: members.map(({ id, isDraining, warm }) => ({
         id,
         isDraining,
         isSteady: this.#registry.isSteady(id),
         resting: this.#registry.restingOf(id),
+        warm: new Set(warm),
       })),
       owners: this.#presentOwners(),
       heirs: this.#registry.heirs,

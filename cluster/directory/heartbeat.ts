@@ -31,7 +31,7 @@ export interface Heartbeat {
   readonly handovers: readonly Handover[];
   /** Partitions it follows closely enough to take over at once. */
   readonly warm: readonly number[];
-  /** Partitions it cannot keep at present, because its disk failed: somebody else is to have them. */
+  /** Partitions it cannot take or keep at present: in quarantine, damaged here, or its disk failed. Others are to have them. */
   readonly resting: readonly number[];
   readonly isDraining: boolean;
   /** The last one: it is gone. */

@@ -8,8 +8,10 @@ export interface PlacedMember {
   readonly isDraining: boolean;
   /** It has been there without a break for a while: only then is something moved to it that is well elsewhere. */
   readonly isSteady: boolean;
-  /** Partitions it cannot keep at present: nobody gives it one of them, unless nobody else is there. */
+  /** Partitions it cannot take at present: nobody gives it one of them, unless nobody else is there. */
   readonly resting: ReadonlySet<number>;
+  /** Partitions it follows closely enough to take over at once. */
+  readonly warm: ReadonlySet<number>;
 }
 
 /** What a placement is made of. */
@@ -60,8 +62,9 @@ export function rendezvousOrder(partition: number, members: readonly string[]): 
  * arithmetic. Rules, in this order:
  *
  * 1. Who owns a partition and is well keeps it.
- * 2. A partition without an owner goes to whom its last owner named, else to the one of its followers that has
- *    least. Who says that it cannot keep it is passed over.
+ * 2. A partition without an owner goes to the member its last owner named, else to one that follows it closely, else
+ *    to one of its followers. Of several the one with the fewest partitions takes it. A member that says that it
+ *    cannot take it is passed over, whoever named it.
  * 3. One that drains gives what it has away, likewise.
  * 4. While one member has at least two partitions more than another, one moves, a few at a time; but not while
  *    something has no owner. Who is not heard of may be back in a moment, and nothing should have moved for it.
@@ -79,6 +82,7 @@ export function placePartitions(input: PlacementInput): Placement {
 
 class Draft {
   readonly #input: PlacementInput;
+  readonly #byId: ReadonlyMap<string, PlacedMember>;
   /** Those that may get something, by name. */
   readonly #able: readonly PlacedMember[];
   /** Members by partition, best first. */
@@ -95,6 +99,7 @@ class Draft {
     const staying = members.filter(({ isDraining }) => !isDraining);
     // When all are on their way out somebody has to have it.
     this.#able = staying.length > 0 ? staying : members;
+    this.#byId = new Map(members.map((member) => [member.id, member]));
     const ids = this.#able.map(({ id }) => id);
     this.#order = Array.from({ length: input.partitions }, (_, partition) => rendezvousOrder(partition, ids));
     for (const { id } of members) this.#load.set(id, 0);
@@ -150,22 +155,28 @@ class Draft {
     const followers = this.#owners.map((owner, partition) => {
       const to = this.#moves.get(partition)?.to;
       const others = (this.#order[partition] as readonly string[]).filter((id) => id !== owner && id !== to);
-      return [...(to === undefined ? [] : [to]), ...others].slice(0, this.#input.followers);
+      // One that cannot take it over is no use as a follower while there is another.
+      const fit = others.filter((id) => !this.#rests(id, partition));
+      const rest = others.filter((id) => this.#rests(id, partition));
+      return [...(to === undefined ? [] : [to]), ...fit, ...rest].slice(0, this.#input.followers);
     });
     return { owners: this.#owners, followers, moves: [...this.#moves.values()] };
   }
 
-  /** Of those who follow a partition the one that has least. */
+  /**
+   * Who takes a partition over: of the members that follow it closely the one with the fewest partitions, else
+   * likewise of its followers. A member without its data downloads a snapshot first, and writers wait meanwhile.
+   */
   #heirOf(partition: number): string | undefined {
     const owner = this.#input.owners.get(partition);
     const order = (this.#order[partition] as readonly string[]).filter((id) => id !== owner);
     const fit = order.filter((id) => !this.#rests(id, partition));
-    return (fit.length > 0 ? fit : order)
-      .slice(0, Math.max(1, this.#input.followers))
-      .reduce<string | undefined>(
-        (best, id) => (best === undefined || this.#loadOf(id) < this.#loadOf(best) ? id : best),
-        undefined,
-      );
+    const warm = fit.filter((id) => this.#byId.get(id)?.warm.has(partition));
+    const followers = (fit.length > 0 ? fit : order).slice(0, Math.max(1, this.#input.followers));
+    return (warm.length > 0 ? warm : followers).reduce<string | undefined>(
+      (best, id) => (best === undefined || this.#loadOf(id) < this.#loadOf(best) ? id : best),
+      undefined,
+    );
   }
 
   /** A partition of one member to which another has the best claim; undefined when all are on the move. */
@@ -184,7 +195,7 @@ class Draft {
   }
 
   #rests(member: string, partition: number): boolean {
-    return this.#input.members.some(({ id, resting }) => id === member && resting.has(partition));
+    return this.#byId.get(member)?.resting.has(partition) === true;
   }
 
   #give(partition: number, owner: string): void {

@@ -8,6 +8,7 @@ import type { LogEvent } from '#cluster/replication/log-events.ts';
 import type { LogStream } from '#cluster/replication/log-stream.ts';
 import type { OwnedPartition, PartitionRole } from './partition-environment.ts';
 import type { PartitionMember } from './partition-member.ts';
+import { Rest } from './rest.ts';
 
 /** Between two looks at what this member should have, in milliseconds; news are acted on at once. */
 const LOOK_MS = 200;
@@ -44,6 +45,8 @@ export class PartitionManager {
   readonly #changing = new Set<number>();
   readonly #warm = new Set<number>();
   readonly #heirs = new Map<number, string>();
+  /** Partitions that could not be opened or followed here: they are left to the others for a while. */
+  readonly #failed = new Map<number, Rest>();
   #timer: Timer | undefined;
   #warmTimer: Timer | undefined;
   #stopListening: (() => void) | undefined;
@@ -121,11 +124,11 @@ export class PartitionManager {
     this.#tellResting();
     for (const { partition, to } of directory.handovers) this.#handOver(partition, to);
     const wanted = new Set(directory.vacancies);
-    for (const partition of wanted) this.#change(partition, (member) => member.own());
+    for (const partition of wanted) this.#attempt(partition, (member) => member.own());
     const followed = new Set(directory.followed);
     for (const partition of followed)
       if (!wanted.has(partition) && this.#roleOf(partition) === 'idle')
-        this.#change(partition, (member) => member.follow());
+        this.#attempt(partition, (member) => member.follow());
     this.#letGo(wanted, followed);
     this.#giveWay();
     this.#probe();
@@ -199,6 +202,27 @@ export class PartitionManager {
     return this.#members.get(partition)?.role ?? 'idle';
   }
 
+  /**
+   * Opens or follows a partition. When that fails, the others are told at once, so that the next one tries, and this
+   * member waits before it tries again.
+   */
+  #attempt(partition: number, change: (member: PartitionMember) => Promise<unknown>): void {
+    if (this.#hasFailed(partition)) return;
+    this.#change(partition, (member) =>
+      change(member).catch((cause: unknown) => {
+        const rest = this.#failed.get(partition) ?? new Rest(this.#environment.clock);
+        this.#failed.set(partition, rest);
+        rest.begin();
+        this.#tellResting();
+        throw cause;
+      }),
+    );
+  }
+
+  #hasFailed(partition: number): boolean {
+    return this.#failed.get(partition)?.isOn === true;
+  }
+
   #change(partition: number, change: (member: PartitionMember) => Promise<unknown>): void {
     if (this.#changing.has(partition)) return;
     const member = this.#memberOf(partition);
@@ -228,6 +252,7 @@ export class PartitionManager {
     if (role !== 'following') this.#cool(partition);
     this.#tellResting();
     if (role === 'owning') {
+      this.#failed.delete(partition);
       registry.claim(partition, member?.epoch ?? 0);
       return;
     }
@@ -235,10 +260,12 @@ export class PartitionManager {
     this.#heirs.delete(partition);
   }
 
-  /** The others would wait for this one, which ought to own what it had as long as it lives. */
+  /** Says which partitions this member cannot take: the others would wait for it as long as it lives. */
   #tellResting(): void {
-    const resting = [...this.#members].filter(([, { isResting }]) => isResting);
-    this.#environment.registry.setResting(resting.map(([partition]) => partition));
+    const unfit = [...this.#members].filter(
+      ([partition, { isResting, role }]) => isResting || role === 'quarantined' || this.#hasFailed(partition),
+    );
+    this.#environment.registry.setResting(unfit.map(([partition]) => partition));
   }
 
   #onLogEvent(partition: number, event: LogEvent): void {

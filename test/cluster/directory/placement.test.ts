@@ -11,7 +11,13 @@ import {
 const memberIds = fc.uniqueArray(fc.integer({ min: 0, max: 40 }), { minLength: 1, maxLength: 9 });
 const idsOf = (numbers: readonly number[]) => numbers.map((number) => `member-${number}:8080`);
 const none: ReadonlySet<number> = new Set();
-const steady = (id: string): PlacedMember => ({ id, isDraining: false, isSteady: true, resting: none });
+const steady = (id: string): PlacedMember => ({
+  id,
+  isDraining: false,
+  isSteady: true,
+  resting: none,
+  warm: none,
+});
 
 /** The rules of these tests. */
 const rules = { heirs: new Map<number, string>(), followers: 2, movesMax: 2 };
@@ -35,7 +41,7 @@ const state = fc
     }
     const members = ids.map((id, index) => {
       const [isDraining, isSteady] = flags[index] as [boolean, boolean];
-      return { id, isDraining: isDraining && index % 3 === 2, isSteady, resting: none };
+      return { id, isDraining: isDraining && index % 3 === 2, isSteady, resting: none, warm: none };
     });
     return { ...rules, partitions, members, owners };
   });
@@ -49,6 +55,7 @@ const vacancyBesideMuch: PlacementInput = {
     isDraining: false,
     isSteady: false,
     resting: none,
+    warm: none,
   })),
   owners: new Map([
     ...Array.from({ length: 7 }, (_, each) => [each, 'member-0:8080'] as const),
@@ -228,6 +235,42 @@ describe('the placement of partitions', () => {
         }
       }),
     );
+  });
+
+  it('gives what has no owner to a member that follows it closely, before one that would have to load it first', () => {
+    fc.assert(
+      fc.property(state, fc.array(fc.nat({ max: 8 }), { minLength: 32, maxLength: 32 }), (input, picks) => {
+        const { partitions } = input;
+        // Of each partition at most one member is ready, and a new one has nothing at all and owns nothing.
+        const warmOf = (index: number): ReadonlySet<number> =>
+          new Set(picks.flatMap((pick, at) => (at < partitions && pick === index ? [at] : [])));
+        const known = input.members.map((each, index) => ({
+          ...each,
+          isDraining: false,
+          warm: warmOf(index),
+        }));
+        const members = [...known, steady('new')];
+        const { owners } = placePartitions({ ...input, members });
+        for (let partition = 0; partition < partitions; partition++) {
+          const owner = input.owners.get(partition);
+          if (members.some(({ id }) => id === owner)) continue;
+          const ready = known.find(({ warm }) => warm.has(partition));
+          if (ready !== undefined) expect(owners[partition]).toBe(ready.id);
+        }
+      }),
+    );
+  });
+
+  it('lets members follow a partition that cannot take it over only where there are no others', () => {
+    const ids = ['a', 'b', 'c', 'd'];
+    const owners = new Map([[0, 'a']]);
+    const unable = (...some: readonly string[]): PlacedMember[] =>
+      ids.map((id) => ({ ...steady(id), resting: new Set(some.includes(id) ? [0] : []) }));
+    const following = (...some: readonly string[]): readonly string[] | undefined =>
+      placePartitions({ ...rules, partitions: 1, members: unable(...some), owners }).followers[0];
+    for (const sick of ['b', 'c', 'd']) expect(following(sick)).not.toContain(sick);
+    expect(following('b', 'c')).toHaveLength(2);
+    expect(following('b', 'c')?.[0]).toBe('d');
   });
 
   it('has nobody to name when nobody is there', () => {

@@ -45,6 +45,9 @@ class SimMember implements Clock {
   isAlive = true;
   isLeaving = false;
   lost: string[] = [];
+  /** Partitions whose log or shards cannot be trusted here; it says so when it tries to take one. */
+  readonly damaged = new Set<number>();
+  readonly #resting = new Set<number>();
 
   constructor(world: World, id: string) {
     this.id = id;
@@ -151,6 +154,12 @@ class SimMember implements Clock {
     for (const partition of this.directory.vacancies) {
       const isFree = logs.closed.has(partition) || nowMs - (logs.appendedMs[partition] as number) > LEASE_MS;
       if (!isFree || this.#owned.has(partition)) continue;
+      if (this.damaged.has(partition)) {
+        this.#resting.add(partition);
+        this.registry.setResting(this.#resting);
+        continue;
+      }
+      this.#world.opened(this, partition);
       const epoch = logs.open(partition, this.id, nowMs);
       this.#owned.set(partition, epoch);
       this.#following.delete(partition);
@@ -178,6 +187,23 @@ class World {
   constructor(seed: number) {
     this.random = new SimRandom(seed);
     this.scheduler = new SimScheduler(this.random);
+  }
+
+  /** What a taker was, and who else was there: for the rules about who takes over. */
+  readonly takers: { readonly isWarm: boolean; readonly hadWarm: boolean }[] = [];
+
+  /** A member takes a partition over. */
+  opened(taker: SimMember, partition: number): void {
+    // As the taker hears them: what the others said last may still be on its way.
+    const able = taker.directory
+      .members()
+      .filter(
+        ({ id, isDraining, isSuspect }) =>
+          !isDraining && !isSuspect && !taker.registry.restingOf(id).has(partition),
+      );
+    const warm = able.filter((each) => each.warm.includes(partition)).map(({ id }) => id);
+    const isNamed = taker.registry.heirs.get(partition) === taker.id;
+    if (!isNamed) this.takers.push({ isWarm: warm.includes(taker.id), hadWarm: warm.length > 0 });
   }
 
   get alive(): SimMember[] {
@@ -269,6 +295,52 @@ describe('members, placement and ownership', () => {
       await world.expectRest();
     },
   );
+
+  it.each(seeds)(
+    'find an owner for every partition that one of them can take, whatever the others lack (seed %i)',
+    async (seed) => {
+      const world = new World(seed);
+      for (const id of ['a', 'b', 'c', 'd']) world.join(id);
+      await world.run(60_000);
+      world.expectSettled();
+      world.lossRate = world.random.next() * 0.15;
+      const dead = world.random.pick(world.members);
+      for (let partition = 0; partition < PARTITIONS; partition++) {
+        if (world.logs.owners[partition] !== dead.id) continue;
+        const others = world.members.filter((each) => each !== dead);
+        const well = world.random.pick(others);
+        for (const each of others) if (each !== well) each.damaged.add(partition);
+      }
+      dead.kill();
+      // The lease, the suspicion, and two that say that they cannot.
+      await world.run(20_000);
+      for (const [partition, owner] of world.logs.owners.entries()) {
+        expect(owner).not.toBe(dead.id);
+        expect(world.members.find(({ id }) => id === owner)?.damaged.has(partition)).toBe(false);
+      }
+      const { length } = world.logs.history;
+      world.lossRate = 0;
+      await world.run(30_000);
+      for (const { partition, to } of world.logs.history.slice(length))
+        expect(world.members.find(({ id }) => id === to)?.damaged.has(partition)).toBe(false);
+    },
+  );
+
+  it.each(seeds)('let no empty member take over what another one has at hand (seed %i)', async (seed) => {
+    const world = new World(seed);
+    const [first] = ['a', 'b', 'c'].map((id) => world.join(id)) as [SimMember];
+    await world.run(60_000);
+    world.expectSettled();
+    world.takers.length = 0;
+    world.lossRate = world.random.next() * 0.1;
+    world.join('empty');
+    await world.run(world.random.next() * 3_000);
+    first.kill();
+    await world.run(20_000);
+    expect(world.takers.length).toBeGreaterThanOrEqual(4);
+    for (const { hadWarm, isWarm } of world.takers) expect(isWarm || !hadWarm).toBe(true);
+    expect(world.takers.some(({ isWarm }) => isWarm)).toBe(true);
+  });
 
   it('give a new member its share by planned moves, two at a time, and nothing before it is steady', async () => {
     const world = new World(7);

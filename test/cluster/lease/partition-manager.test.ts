@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
@@ -144,4 +144,64 @@ it('builds shards anew for damage that reads meet, and not again at once: what t
   manager.stepDown(0, new ServiceError('WRITES_STOPPED'));
   await until(() => failures().length === 2);
   await manager.close();
+});
+
+it('says that it cannot take a partition whose position is damaged here, so that another member takes it', async () => {
+  const before = memberOf('sick', 10);
+  expect(await before.own()).toBe(true);
+  await before.leave();
+  writeFileSync(join(root, 'sick', 'position.json'), '{"format":1,"sequ');
+  const heard = new HeardMembers(1, 'sick');
+  heard.pass(4);
+  const causes: unknown[] = [];
+  const manager = new PartitionManager({
+    directory: heard.directory('sick'),
+    registry: heard.registry('sick'),
+    streamOf: () => stream.link(),
+    makeMember: (_partition, { onRole, report }) => memberOf('sick', 10, onRole, report),
+    clock: systemClock,
+    onFailure: (_partition, cause) => causes.push(cause),
+  });
+  expect(heard.directory('sick').vacancies).toEqual([0]);
+  manager.start();
+  await until(() => causes.length > 0);
+  heard.add('well');
+  heard.pass(8);
+  expect(heard.registry('well').restingOf('sick')).toEqual(new Set([0]));
+  expect(heard.directory('well').vacancies).toEqual([0]);
+  expect(heard.directory('sick').vacancies).toEqual([]);
+  // It is left alone for a while, and not asked again with every look.
+  expect(causes).toMatchObject([{ code: 'DATA_CORRUPTED' }]);
+  await manager.close();
+});
+
+it('says that it cannot take a partition that is in quarantine here', async () => {
+  const fast = memberOf('fast', 10);
+  expect(await fast.own()).toBe(true);
+  const heard = new HeardMembers(1, 'sick', 'fast');
+  heard.pass(4);
+  heard.registry('fast').claim(0, fast.epoch);
+  heard.pass(1);
+  const manager = new PartitionManager({
+    directory: heard.directory('sick'),
+    registry: heard.registry('sick'),
+    streamOf: () => stream.link(),
+    makeMember: (_partition, { onRole, report }) => memberOf('sick', 10, onRole, report),
+    clock: systemClock,
+    onFailure: (_partition, cause) => {
+      throw cause;
+    },
+  });
+  manager.start();
+  const role = (): PartitionRole | undefined => manager.members.get(0)?.role;
+  await until(() => role() === 'following');
+  // A record of a version that this one cannot read.
+  const newer = Buffer.from(stream.at(stream.messages.length)?.bytes as Uint8Array);
+  newer[4] = 99;
+  stream.append(stream.messages.length, newer);
+  await until(() => role() === 'quarantined');
+  heard.pass(1);
+  expect(heard.registry('fast').restingOf('sick')).toEqual(new Set([0]));
+  await manager.close();
+  await fast.leave();
 });

@@ -1,4 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
+import { ListenError } from '#protocols/http/listen-error.ts';
 import { systemClock } from '#runtime/base/clock.ts';
 import { holdProcess } from '#runtime/base/hold-process.ts';
 import { systemRandom } from '#runtime/base/random.ts';
@@ -9,6 +10,7 @@ import { OptionError } from '#runtime/config/option.ts';
 import type { Options } from '#runtime/config/options.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { createLog, type RootLog } from '#runtime/telemetry/log-context.ts';
+import { ProcessOutput } from '#runtime/telemetry/process-output.ts';
 import { drainOnSignals } from './drain.ts';
 import { type Member, startMember } from './wiring.ts';
 
@@ -18,12 +20,16 @@ const CONFIGURATION_EXIT_CODE = 2;
 /** Exit code for a start that failed otherwise. */
 const FAILED_EXIT_CODE = 1;
 
+const output = new ProcessOutput(1, systemClock);
+
 function print(text: string): void {
-  process.stdout.write(`${text}\n`);
+  output.write(`${text}\n`);
 }
 
 function fail(message: string, code: number): never {
-  process.stderr.write(`${message}\n`);
+  const errors = new ProcessOutput(2, systemClock);
+  errors.write(`${message}\n`);
+  errors.flush();
   process.exit(code);
 }
 
@@ -63,10 +69,15 @@ function nextSteps(member: Member, dataDir: string): string {
   ].join('\n');
 }
 
+/** Whether the message of an error says what to do, so that a stack adds nothing. */
+function isExplained(error: unknown): boolean {
+  return error instanceof OptionError || error instanceof ServiceError || error instanceof ListenError;
+}
+
 function explain(error: unknown): string {
   if (error instanceof OptionError) return error.problems.join('\n');
   if (error instanceof ServiceError) return `${error.code}: ${error.message}`;
-  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+  return error instanceof Error ? error.message : String(error);
 }
 
 function stopOn(member: Member, options: Options, log: RootLog): void {
@@ -87,7 +98,7 @@ function stopOn(member: Member, options: Options, log: RootLog): void {
 async function main(): Promise<void> {
   const [argument] = process.argv.slice(2);
   if (argument === '--help' || argument === '-h') {
-    process.stdout.write(helpText());
+    output.write(helpText());
     return;
   }
   if (argument !== undefined) fail(`Unknown argument ${argument}; see --help`, CONFIGURATION_EXIT_CODE);
@@ -95,7 +106,7 @@ async function main(): Promise<void> {
   holdProcess();
   armCrashPointFromText(process.env.SVC_CRASH_POINT);
   const options = readOptions();
-  const log = createLog({ level: options.server.logLevel, clock: systemClock });
+  const log = createLog({ level: options.server.logLevel, clock: systemClock, sink: output });
   for (const warning of optionWarnings(options, process.env)) log.warn(warning);
   let member: Member;
   try {
@@ -107,9 +118,11 @@ async function main(): Promise<void> {
       version: productVersion(),
       print,
       collectDefaultMetrics: true,
+      linesDropped: () => output.dropped,
     });
   } catch (error) {
-    log.error('the member cannot start', { error });
+    // What names its cause needs no second line in the log; the stack of anything else is for whoever mends it.
+    if (!isExplained(error)) log.error('the member cannot start', { error });
     log.flush();
     return fail(`Grove cannot start: ${explain(error)}`, FAILED_EXIT_CODE);
   }
@@ -118,4 +131,5 @@ async function main(): Promise<void> {
   log.info('ready', { port: member.port, url: member.url, version: member.status.version });
 }
 
+process.on('exit', () => output.flush());
 await main();

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { RegistryTimes } from '#cluster/directory/member-registry.ts';
+import { requireFreePort } from '#protocols/http/listen-error.ts';
 import { createHttpServer, type HttpServer } from '#protocols/http/uws-server.ts';
 import { createAuthenticate } from '#protocols/rest/authenticate.ts';
 import { RepositoryDirectory } from '#protocols/rest/repository-directory.ts';
@@ -40,6 +41,7 @@ import { MemberProvisioning } from './provisioning.ts';
 import { memberRoutes } from './routes.ts';
 import { openSpaceGate, SpaceWatch } from './space-watch.ts';
 import { StartWaits } from './start-waits.ts';
+import { volatileVolumeWarning } from './volatile-volume.ts';
 
 /** Everything a member takes from its surroundings. */
 export interface MemberEnvironment {
@@ -55,6 +57,8 @@ export interface MemberEnvironment {
   readonly files?: FileSystem;
   /** Does background jobs of types that are not the product's own. */
   readonly jobHandlers?: readonly JobHandler[];
+  /** Lines of output that were given up because nobody read them. */
+  readonly linesDropped?: () => number;
   /** Adds numbers of the process and its memory to the metrics. */
   readonly collectDefaultMetrics?: boolean;
   /** How fast members of a cluster notice each other; the same at all. Default: what fits the default read lease. */
@@ -98,6 +102,7 @@ class Closers {
  *
  * @throws {ServiceError} `CONFLICT` when another process has the directory; `DATA_CORRUPTED`, `STORAGE_FULL`
  * @throws {OptionError} when a stored key is damaged
+ * @throws {ListenError} when the port is taken; nothing was made or printed then
  */
 export async function startMember(environment: MemberEnvironment): Promise<Member> {
   const closers = new Closers();
@@ -115,8 +120,17 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
   const lock = await acquireDataDirectory(serverOptions.dataDir);
   closers.add(() => lock.release());
   requireFinishedRestore(serverOptions.dataDir);
+  // Before anything is made or printed that only a running member is of use for.
+  if (serverOptions.port !== 0) await requireFreePort(serverOptions.host, serverOptions.port);
+  const volatile = volatileVolumeWarning(serverOptions.dataDir);
+  if (volatile !== undefined) log.warn(volatile);
   const secrets = loadSecrets(serverOptions, random);
   const metrics = new Metrics({ collectDefaults: environment.collectDefaultMetrics === true });
+  metrics.gauge(
+    'svc_log_lines_dropped',
+    'Lines of output given up since the start because nobody read them.',
+    environment.linesDropped ?? (() => 0),
+  );
   let upgrades: LazyUpgrades | undefined;
   let jobs: MemberJobs | undefined;
   let server: HttpServer | undefined;

@@ -22,6 +22,7 @@ import type { HttpLog } from './http-log.ts';
 import { InFlight } from './in-flight.ts';
 import { isJsonContentType, parseJsonBody, parseJsonInSlices, SMALL_JSON_BYTES } from './json-body.ts';
 import type { JsonBounds } from './json-work.ts';
+import { listenError } from './listen-error.ts';
 import { type CompiledRoute, PathRouter } from './path-router.ts';
 import { ReplyWriter } from './reply-writer.ts';
 import {
@@ -94,6 +95,7 @@ export interface HttpServer {
    *
    * @param port 0 picks a free one
    * @returns the port
+   * @throws {ListenError} as a promise
    */
   listen(host: string, port: number): Promise<{ readonly port: number }>;
   /**
@@ -191,7 +193,7 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
       const listenOn = this.#app.listen as unknown as ExclusiveListen;
       listenOn.call(this.#app, host, port, exclusivePort, (socket) => {
         if (socket === false) {
-          reject(new Error(`cannot listen on ${host}:${port}; is the port in use?`));
+          reject(listenError(host, port, undefined));
           return;
         }
         this.#listenSockets.push(socket);

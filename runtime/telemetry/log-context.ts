@@ -2,6 +2,7 @@ import { pino, type Logger } from 'pino';
 
 import type { Clock } from '#runtime/base/clock.ts';
 import type { LogLevel } from '#runtime/config/options.ts';
+import { ProcessOutput } from './process-output.ts';
 import { type Facts, redact, redactText } from './redact.ts';
 
 /** A level a line can have. */
@@ -30,6 +31,8 @@ export interface Log {
 /** Takes finished lines, each with its line feed. */
 export interface LogSink {
   write(line: string): void;
+  /** Writes out what is still buffered, if anything ever is. Must not throw, nor wait for ever. */
+  flush?(): void;
 }
 
 /** The log of a process. */
@@ -42,14 +45,12 @@ export interface RootLog extends Log {
 export interface LogSettings {
   readonly level: LogLevel;
   readonly clock: Clock;
-  /** Where lines go; unset: standard output, without waiting for it. */
+  /** Where lines go; unset: standard output, see {@link ProcessOutput}. */
   readonly sink?: LogSink;
 }
 
 /** Opens the log of a process. */
-export function createLog({ level, clock, sink }: LogSettings): RootLog {
-  // Asynchronous on purpose: a slow reader of our output must not stop the event loop.
-  const standardOutput = sink === undefined ? pino.destination({ dest: 1, sync: false }) : undefined;
+export function createLog({ level, clock, sink = new ProcessOutput(1, clock) }: LogSettings): RootLog {
   const logger = pino(
     {
       level,
@@ -57,17 +58,9 @@ export function createLog({ level, clock, sink }: LogSettings): RootLog {
       timestamp: () => `,"time":"${new Date(clock.wallMs()).toISOString()}"`,
       formatters: { level: (label) => ({ level: label }) },
     },
-    sink ?? (standardOutput as LogSink),
+    sink,
   );
-  const flush = (): void => {
-    try {
-      standardOutput?.flushSync();
-    } catch (error) {
-      // The destination opens in a later turn; before that nothing was written, so nothing is lost.
-      if (!(error instanceof Error && error.message.includes('not ready'))) throw error;
-    }
-  };
-  return Object.assign(new PinoLog(logger, {}), { flush });
+  return Object.assign(new PinoLog(logger, {}), { flush: () => sink.flush?.() });
 }
 
 /** A log that writes nothing. */

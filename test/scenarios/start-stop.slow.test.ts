@@ -4,6 +4,7 @@ import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { freePorts } from '#test/support/free-ports.ts';
 import { ADMIN_PASSWORD } from '#test/support/server.ts';
 import {
   type ServerProcess,
@@ -190,9 +191,42 @@ describe('starting', () => {
     expect(server.stdout).toContain('curl');
     const ready = server.stdout.split('\n').find((line) => line.includes('"msg":"ready"')) as string;
     expect(JSON.parse(ready)).toMatchObject({ level: 'info', port: server.port });
-    const second = await start({ env: { PORT: String(server.port) }, waitForExit: true });
+    const second = await start({
+      env: { PORT: String(server.port), SVC_ADMIN_PASSWORD: undefined },
+      waitForExit: true,
+    });
     expect((await second.exited).code).toBe(1);
-    expect(second.stderr).toContain(`127.0.0.1:${server.port}`);
+    expect(second.stderr.trimEnd().split('\n')).toEqual([
+      expect.stringMatching(`cannot listen on 127\\.0\\.0\\.1:${server.port}: another process has the port`),
+    ]);
+    // No password of an account that will not be there, and no stack.
+    expect(second.stdout).not.toMatch(/password|    at /);
+    expect(existsSync(join(second.dataDir, 'secrets'))).toBe(false);
+  });
+
+  it('serves and stops although nobody reads its output any more', async () => {
+    const port = await freePorts([0]);
+    const child = spawn(process.execPath, [join(import.meta.dirname, '../../cluster/member/main.ts')], {
+      env: {
+        PATH: process.env.PATH,
+        UV_THREADPOOL_SIZE: '32',
+        PORT: String(port),
+        SVC_DATA_DIR: temporaryFolder(),
+        SVC_LOG_LEVEL: 'debug',
+      },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    cleanups.push(() => child.kill('SIGKILL'));
+    child.stdout.destroy();
+    child.stderr.destroy();
+    const ended = new Promise((resolve) => {
+      child.once('exit', (code, signal) => resolve({ code, signal }));
+    });
+    const health = () => fetch(`http://127.0.0.1:${port}/health`).then((answer) => answer.text());
+    await expect.poll(() => health().catch(() => 'refused'), { timeout: 20_000 }).toBe('ok');
+    for (let asked = 0; asked < 100; asked += 1) expect(await health()).toBe('ok');
+    child.kill('SIGTERM');
+    expect(await ended).toEqual({ code: 0, signal: null });
   });
 
   it('reads the file SVC_CONFIG names, environment variables winning [CONF-004]', async () => {

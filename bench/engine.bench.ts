@@ -12,6 +12,7 @@ import { policyFor } from '#runtime/access/policy.ts';
 import type { Principal } from '#runtime/access/principal.ts';
 import { ActorHost } from '#runtime/actor/actor-host.ts';
 import { systemClock } from '#runtime/base/clock.ts';
+import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
 import { realFileSystem } from '#runtime/base/file-system.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import type { ActorKind, Caller } from '#runtime/commit/behaviour.ts';
@@ -45,6 +46,7 @@ const host = new ActorHost({
   clock: systemClock,
   random: systemRandom,
   kinds: [branchActor({ commitNodesMax: 100_000 }), repository],
+  slices: new SliceScheduler(systemClock),
   limits: {
     commit: {
       mailboxMax: 4096,

@@ -103,7 +103,7 @@ function wholeText(context: QueryContext, work: Steps<string, void>): string | u
   let text = '';
   for (const piece of work(context.view)) {
     text += piece;
-    if (text.length > WHOLE_CHARACTERS_MAX || context.pause() !== undefined) return undefined;
+    if (text.length > WHOLE_CHARACTERS_MAX || context.mustPause()) return undefined;
   }
   return text;
 }

@@ -449,6 +449,7 @@ class ClusterEngine implements MemberEngine {
               replica,
               kindOf: (actor) => store.kindOf(actor),
               clock,
+              slices: this.#environment.slices,
               damaged: (cause) => this.#started?.manager.metDamage(partition, cause),
             }),
           replicas: replicasOf(partition),
@@ -506,7 +507,7 @@ class ClusterEngine implements MemberEngine {
     log: PartitionLog,
     stream: JetStreamLogStream,
   ): Promise<ActorHost> {
-    const { kinds, observer, options, random, space } = this.#environment;
+    const { kinds, observer, options, random, slices, space } = this.#environment;
     const clock = await this.#logWatch.clockOf(partition, log, stream);
     const failures = new ShardFailures(clock);
     const stepDown = (cause: unknown): void => this.#started?.manager.stepDown(partition, cause);
@@ -529,6 +530,7 @@ class ClusterEngine implements MemberEngine {
           this.#started?.manager.metDamage(partition, cause);
         },
       },
+      slices,
       space: space.at(partition),
     });
     await host.recover();

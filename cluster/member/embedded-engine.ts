@@ -19,7 +19,7 @@ import { stoppedFindings } from './stopped-findings.ts';
  * @throws {ServiceError} `DATA_CORRUPTED`, `STORAGE_FULL`
  */
 export async function openEmbeddedEngine(environment: EngineEnvironment): Promise<MemberEngine> {
-  const { clock, files, kinds, log, metrics, observer, options, random, space } = environment;
+  const { clock, files, kinds, log, metrics, observer, options, random, slices, space } = environment;
   const durability = embeddedDurability(options);
   const { dataDir } = options.server;
   const journal = await Journal.open({
@@ -41,6 +41,7 @@ export async function openEmbeddedEngine(environment: EngineEnvironment): Promis
     kinds,
     limits,
     observer,
+    slices,
     space: space.at('member'),
   });
   const bus = new LocalBus({ router: host, clock, random, observer: busObserver(metrics) });

@@ -10,6 +10,7 @@ import type { UnsettledOwners } from '#runtime/actor/unsettled-owners.ts';
 import type { Clock } from '#runtime/base/clock.ts';
 import type { FileSystem } from '#runtime/base/file-system.ts';
 import type { Random } from '#runtime/base/random.ts';
+import type { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
 import type { Options } from '#runtime/config/options.ts';
 import type { MemberLoad } from '#runtime/directory/ports.ts';
 import type { JobTickets } from '#runtime/jobs/tickets.ts';
@@ -26,6 +27,8 @@ export interface EngineEnvironment {
   readonly observer: HostObserver;
   readonly clock: Clock;
   readonly random: Random;
+  /** Divides the event loop of the process between everything that may be long. */
+  readonly slices: SliceScheduler;
   readonly log: Log;
   readonly metrics: Metrics;
   readonly files: FileSystem;

@@ -12,6 +12,7 @@ import type { Principal } from '#runtime/access/principal.ts';
 import { RoutedCopies } from '#runtime/actor/routed-copies.ts';
 import { BackupKey } from '#runtime/backup/backup-key.ts';
 import type { Clock } from '#runtime/base/clock.ts';
+import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
 import { type FileSystem, realFileSystem } from '#runtime/base/file-system.ts';
 import type { Random } from '#runtime/base/random.ts';
 import type { Bus } from '#runtime/bus/ports.ts';
@@ -151,6 +152,7 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
     metrics,
     version: environment.version,
     files,
+    slices: new SliceScheduler(clock),
     space,
     kinds: actorKinds(options.limits),
     observer: tellingEvents(

@@ -1,6 +1,7 @@
 import { assert } from '#runtime/base/assert.ts';
 import type { Clock } from '#runtime/base/clock.ts';
 import type { Random } from '#runtime/base/random.ts';
+import type { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
 import type {
   ActorBehaviour,
   ActorContext,
@@ -73,6 +74,8 @@ export interface HostEnvironment {
   readonly kinds: readonly ActorKind[];
   readonly limits: HostLimits;
   readonly observer: HostObserver;
+  /** Gives long reads and commands their slices; one for the whole process. */
+  readonly slices: SliceScheduler;
   /** Says whether there is room for what is written; without it there always is. */
   readonly space?: SpaceGuard;
 }
@@ -398,7 +401,7 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
     try {
       const answer = open.behaviour.query(
         query as never,
-        new QueryScope(open, caller, this.#environment.clock),
+        new QueryScope(open, caller, this.#environment.clock, this.#environment.slices),
       );
       if (!(answer instanceof Promise)) return answer;
       open.reads += 1;
@@ -440,7 +443,7 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
   }
 
   #openActor(actor: ActorId): OpenActor {
-    const { log, clock, random, limits, observer, space } = this.#environment;
+    const { log, clock, random, limits, observer, slices, space } = this.#environment;
     const kind = this.#store.kindOf(actor);
     const own = kind.create(this.#contextOf(actor));
     const behaviour = new BackupBehaviour(own, kind.tables.length, () => this.#tellCopy(actor));
@@ -469,6 +472,7 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
         random,
         limits: limits.commit,
         observer: commitObserver,
+        slices,
         ...(space === undefined ? {} : { space: { guard: space, useOf: kind.spaceUse } }),
       },
       behaviour,

@@ -1,6 +1,7 @@
 import type { Clock } from '#runtime/base/clock.ts';
 import type { Caller, QueryContext } from '#runtime/commit/behaviour.ts';
-import { checkWaiting, SLICE_MS } from '#runtime/commit/commit-loop.ts';
+import type { SlicedWork, SliceOwner, SliceScheduler } from '#runtime/base/slice-scheduler.ts';
+import { checkWaiting, sliceKeyOf } from '#runtime/commit/commit-loop.ts';
 import type { ShardSnapshot, TableReader } from '#runtime/shard/shard.ts';
 
 /** The parts of an actor that a query works with. */
@@ -14,16 +15,18 @@ export interface QueriedActor {
 }
 
 /** What one query works with. A class, not a set of closures: one is made for every point read. */
-export class QueryScope implements QueryContext {
+export class QueryScope implements QueryContext, SliceOwner {
   readonly caller: Caller;
   readonly #actor: QueriedActor;
   readonly #clock: Clock;
-  #sliceStartMs = -1;
+  readonly #slices: SliceScheduler;
+  #work: SlicedWork | undefined;
 
-  constructor(actor: QueriedActor, caller: Caller, clock: Clock) {
+  constructor(actor: QueriedActor, caller: Caller, clock: Clock, slices: SliceScheduler) {
     this.caller = caller;
     this.#actor = actor;
     this.#clock = clock;
+    this.#slices = slices;
   }
 
   get view(): TableReader {
@@ -48,15 +51,24 @@ export class QueryScope implements QueryContext {
   }
 
   pause(): Promise<void> | undefined {
-    const now = this.#clock.monotonicMs();
-    if (this.#sliceStartMs < 0) this.#sliceStartMs = now;
-    if (now - this.#sliceStartMs < SLICE_MS) return undefined;
+    return this.#sliced().pause();
+  }
+
+  mustPause(): boolean {
+    return this.#sliced().isOver();
+  }
+
+  get sliceKey(): string {
+    return sliceKeyOf(this.caller);
+  }
+
+  requireWaiting(): void {
     checkWaiting(this.caller, this.#clock);
-    return new Promise<void>((resolve) =>
-      this.#clock.soon(() => {
-        this.#sliceStartMs = this.#clock.monotonicMs();
-        resolve();
-      }),
-    );
+  }
+
+  /** Made by the first long loop: most queries have none. */
+  #sliced(): SlicedWork {
+    this.#work ??= this.#slices.begin('read', this);
+    return this.#work;
   }
 }

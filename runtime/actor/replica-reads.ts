@@ -1,4 +1,5 @@
 import type { Clock } from '#runtime/base/clock.ts';
+import type { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
 import type { ActorBehaviour, ActorContext, ActorKind, Caller } from '#runtime/commit/behaviour.ts';
 import type { Replica } from '#runtime/commit/replica.ts';
 import type { ReplicaView } from '#runtime/commit/replica-view.ts';
@@ -18,6 +19,8 @@ export interface ReplicaReadsEnvironment {
   /** The kind of an actor, by its id. */
   readonly kindOf: (actor: ActorId) => ActorKind;
   readonly clock: Clock;
+  /** Gives long reads their slices; one for the whole process. */
+  readonly slices: SliceScheduler;
   /** Told of stored bytes that do not verify: the replica is of no use any more. */
   readonly damaged?: (cause: ServiceError) => void;
 }
@@ -52,7 +55,7 @@ export class ReplicaReads implements ReplicaSource {
   query(actor: ActorId, query: unknown, caller: Caller): unknown {
     try {
       const kept = this.#actor(actor);
-      const scope = new QueryScope(kept, caller, this.#environment.clock);
+      const scope = new QueryScope(kept, caller, this.#environment.clock, this.#environment.slices);
       const answer = kept.behaviour.query(query as never, scope);
       if (!(answer instanceof Promise)) return answer;
       kept.reads += 1;

@@ -134,11 +134,14 @@ export interface QueryContext {
   /** Pins durable state for a read that spans several turns of the event loop. Close it. */
   pin(): ShardSnapshot;
   /**
-   * Gives the event loop back when this read has held it for its slice; call it in every long loop.
+   * Gives the event loop back when this read has held it for its slice; call it in every long loop. A promise that
+   * comes back must be awaited.
    *
    * @throws {ServiceError} `DEADLINE_EXCEEDED`, `REQUEST_CANCELLED`
    */
   pause(): Promise<void> | undefined;
+  /** Whether {@link pause} would wait: for what rather stops than waits. */
+  mustPause(): boolean;
 }
 
 /**

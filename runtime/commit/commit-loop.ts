@@ -1,7 +1,9 @@
+import { principalKey } from '#runtime/access/principal.ts';
 import { assert, InvariantError } from '#runtime/base/assert.ts';
 import { BoundedQueue } from '#runtime/base/bounded-queue.ts';
 import type { Clock } from '#runtime/base/clock.ts';
 import type { Random } from '#runtime/base/random.ts';
+import type { SliceOwner, SliceScheduler } from '#runtime/base/slice-scheduler.ts';
 import type { ErrorCode } from '#runtime/errors/error-registry.ts';
 import { isDamage, ServiceError } from '#runtime/errors/service-error.ts';
 import type { Log } from '#runtime/log/ports.ts';
@@ -31,8 +33,8 @@ export interface CommitLimits {
   readonly idempotency: IdempotencyLimits;
 }
 
-/** How long one batch or slice may hold the event loop. */
-export const SLICE_MS = 6;
+/** How long the short commands of one batch may hold the event loop. */
+const BATCH_MS = 6;
 
 /** What the loop tells about itself; metrics and logs hang on it. */
 export interface CommitObserver {
@@ -55,6 +57,8 @@ export interface CommitEnvironment {
   readonly random: Random;
   readonly limits: CommitLimits;
   readonly observer: CommitObserver;
+  /** Gives long commands their slices. */
+  readonly slices: SliceScheduler;
   /** Says whether there is room for a command; without it there always is. */
   readonly space?: {
     readonly guard: SpaceGuard;
@@ -269,16 +273,18 @@ export class CommitLoop {
   }
 
   async #fill(layer: Layer, held: HeldReply[], events: ActorEvent[], startedMs: number): Promise<void> {
-    const { limits, clock } = this.#environment;
+    const { limits, clock, slices } = this.#environment;
     let nowMs = startedMs;
     while (held.length < limits.batchCommandsMax && layer.bytes < limits.batchBytesMax) {
       const envelope = this.#mailbox.shift();
       if (envelope === undefined) return;
       const reply = this.#execute(envelope, layer, events, nowMs);
-      held.push(reply instanceof Promise ? await reply : reply);
+      const isLong = reply instanceof Promise;
+      held.push(isLong ? await reply : reply);
       if (this.#broken !== undefined) throw this.#broken;
       nowMs = clock.monotonicMs();
-      if (nowMs - startedMs > SLICE_MS) return;
+      if (!isLong) slices.noteWrite(nowMs);
+      if (nowMs - startedMs > BATCH_MS) return;
     }
   }
 
@@ -324,17 +330,14 @@ export class CommitLoop {
     steps: Generator<unknown, unknown>,
     events: ActorEvent[],
   ): Promise<HeldReply> {
-    const { clock } = this.#environment;
+    const { clock, slices } = this.#environment;
+    const work = slices.begin('command', sliceOwner(envelope.caller, clock));
     try {
-      let sliceStartMs = clock.monotonicMs();
       for (;;) {
         const step = steps.next();
         if (step.done === true) return this.#finish(envelope, turn, step.value, events);
-        if (clock.monotonicMs() - sliceStartMs > SLICE_MS) {
-          await new Promise<void>((resolve) => clock.soon(resolve));
-          checkWaiting(envelope.caller, clock);
-          sliceStartMs = clock.monotonicMs();
-        }
+        const wait = work.pause();
+        if (wait !== undefined) await wait;
       }
     } catch (error) {
       abandon(steps);
@@ -524,6 +527,15 @@ function isGenerator(value: unknown): value is Generator<unknown, unknown> {
     typeof (value as Generator).next === 'function' &&
     Symbol.iterator in value
   );
+}
+
+/** By what the long work of callers is told apart, see `SliceOwner`. */
+export function sliceKeyOf({ principal }: Caller): string {
+  return `${principal.tenant}\0${principalKey(principal)}`;
+}
+
+function sliceOwner(caller: Caller, clock: Clock): SliceOwner {
+  return { sliceKey: sliceKeyOf(caller), requireWaiting: () => checkWaiting(caller, clock) };
 }
 
 /** @throws {ServiceError} `REQUEST_CANCELLED`, `DEADLINE_EXCEEDED` when nobody waits for the answer any more */

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { policyFor } from '#runtime/access/policy.ts';
 import type { Clock } from '#runtime/base/clock.ts';
+import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
 import type { Caller, IdempotencyKey } from '#runtime/commit/behaviour.ts';
 import { CommitLoop } from '#runtime/commit/commit-loop.ts';
 import { armCrashPoint, type CrashPointName } from '#runtime/commit/crash-point.ts';
@@ -81,12 +82,14 @@ interface Life {
   readonly clock: Clock;
   readonly loops: Map<string, CommitLoop>;
   readonly writers: Map<string, ShardWriter>;
+  readonly slices: SliceScheduler;
   journal: Journal | undefined;
 }
 
 /** A life that is over before it began. */
 function noLife(clock: Clock): Life {
-  return { isAlive: false, clock, loops: new Map(), writers: new Map(), journal: undefined };
+  const slices = new SliceScheduler(clock);
+  return { isAlive: false, clock, slices, loops: new Map(), writers: new Map(), journal: undefined };
 }
 
 /** The clock of one process: when that has died, nothing it still tries ever happens. */
@@ -391,6 +394,7 @@ class World {
       random: this.#random,
       limits,
       observer,
+      slices: life.slices,
     };
     life.writers.set(actor, writer);
     life.loops.set(actor, new CommitLoop(environment, simActor(this.#scheduler), writer));

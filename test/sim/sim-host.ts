@@ -3,6 +3,7 @@ import { locksActor } from '#actors/locks/locks-actor.ts';
 import { locksTableNames } from '#actors/locks/locks-tables.ts';
 import type { PartitionHost, PartitionStore } from '#cluster/lease/partition-host.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
+import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
 import {
   type ActorBehaviour,
   type ActorContext,
@@ -121,6 +122,7 @@ export class SimHost implements PartitionHost {
   ) {
     const hybridClock = new HybridClock(process, log.lastClock);
     const servingSinceMs = process.monotonicMs();
+    const slices = new SliceScheduler(process);
     for (const actor of ACTORS) {
       const apply = { applyBytes: 1500, applyDelayMs: 20 };
       const writer = new ShardWriter(
@@ -144,7 +146,7 @@ export class SimHost implements PartitionHost {
       const behaviour =
         actor === LOCKS ? locksActor.create(context) : simActor(scheduler, new LockGuard(context));
       const observer = { batchDurable: () => {}, events: () => {}, stopped: () => {} };
-      const environment = { actor, log, clock: process, hybridClock, random, limits, observer };
+      const environment = { actor, log, clock: process, hybridClock, random, limits, observer, slices };
       this.#behaviours.set(actor, behaviour);
       this.#writers.push(writer);
       this.#loops.set(actor, new CommitLoop(environment, behaviour, writer));
@@ -158,7 +160,7 @@ export class SimHost implements PartitionHost {
     const unused = (): never => {
       throw new Error('what one actor asks another is answered at once');
     };
-    const context: QueryContext = { caller: engineCaller('t'), view, pin: unused, pause: unused };
+    const context: QueryContext = { caller: engineCaller('t'), view, pin: unused, pause: unused, mustPause: unused };
     return this.#behaviours.get(actor)?.query(query as never, context);
   }
 

@@ -23,6 +23,7 @@ import { ActorHost } from '#runtime/actor/actor-host.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
 import { systemClock } from '#runtime/base/clock.ts';
+import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
 import { realFileSystem } from '#runtime/base/file-system.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import type { ActorEvent, Caller } from '#runtime/commit/behaviour.ts';
@@ -239,6 +240,7 @@ export class BranchFixture {
       clock: systemClock,
       random: systemRandom,
       kinds: [repositoryActor, branchActor({ commitNodesMax: this.#commitNodesMax })],
+      slices: new SliceScheduler(systemClock),
       limits: {
         commit: {
           mailboxMax: 100_000,

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { ActorHost, type HostLimits, type HostObserver } from '#runtime/actor/actor-host.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
 import { type Clock, systemClock } from '#runtime/base/clock.ts';
+import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
 import { type FileSystem, realFileSystem } from '#runtime/base/file-system.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import type { ActorKind, Caller } from '#runtime/commit/behaviour.ts';
@@ -63,6 +64,7 @@ export class Engine {
       random: systemRandom,
       kinds: setup.kinds,
       limits: { ...engineLimits, ...setup.limits },
+      slices: new SliceScheduler(setup.clock ?? systemClock),
       observer: {
         batchDurable: () => {},
         events: setup.events ?? (() => {}),

@@ -8,6 +8,7 @@ import type { EngineEnvironment, MemberEngine } from '#cluster/member/engine.ts'
 import { systemClock } from '#runtime/base/clock.ts';
 import { realFileSystem } from '#runtime/base/file-system.ts';
 import { systemRandom } from '#runtime/base/random.ts';
+import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
 import { loadOptions } from '#runtime/config/load-options.ts';
 import { silentLog } from '#runtime/telemetry/log-context.ts';
 import { Metrics } from '#runtime/telemetry/metrics.ts';
@@ -43,6 +44,7 @@ async function openEngines(
         kinds: [noteActor],
         observer: { batchDurable: () => {}, events: () => {}, stopped: () => {}, applyFailed: () => {} },
         clock: systemClock,
+        slices: new SliceScheduler(systemClock),
         random: systemRandom,
         log: silentLog,
         metrics,

@@ -16,6 +16,7 @@ import { ActorStore } from '#runtime/actor/actor-store.ts';
 import type { NearbyReads, ReplicaSource, Router } from '#runtime/actor/ports.ts';
 import { ReplicaReads } from '#runtime/actor/replica-reads.ts';
 import { systemClock } from '#runtime/base/clock.ts';
+import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import type { Caller } from '#runtime/commit/behaviour.ts';
 import { Replica } from '#runtime/commit/replica.ts';
@@ -68,6 +69,7 @@ export class FarMember {
       replica: this.#replica,
       kindOf: (actor) => store.kindOf(actor),
       clock: systemClock,
+      slices: new SliceScheduler(systemClock),
     });
     this.source = this.#reads;
     const lease: Lease = { isValid: true, barriers: 0 };

@@ -12,6 +12,7 @@ import type { AdminPrincipal, Principal } from '#runtime/access/principal.ts';
 import { ActorHost } from '#runtime/actor/actor-host.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
 import { type Clock, systemClock } from '#runtime/base/clock.ts';
+import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
 import { realFileSystem } from '#runtime/base/file-system.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import type { ActorEvent, ActorKind, Caller, IdempotencyKey } from '#runtime/commit/behaviour.ts';
@@ -147,6 +148,7 @@ export class HostFixture {
           throw cause;
         },
       },
+      slices: new SliceScheduler(this.#clock),
     });
     await this.#host.recover();
   }

@@ -1,4 +1,5 @@
 import { policyFor } from '#runtime/access/policy.ts';
+import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
 import type { Principal } from '#runtime/access/principal.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import type {
@@ -123,7 +124,9 @@ export class LoopFixture {
       damaged: (cause: unknown) => void this.damages.push(cause),
     };
     const { clock, log, hybridClock } = this;
-    const environment = { actor: 'a/b', log, clock, hybridClock, random: systemRandom, limits, observer };
+    const slices = new SliceScheduler(clock);
+    const random = systemRandom;
+    const environment = { actor: 'a/b', log, clock, hybridClock, random, limits, observer, slices };
     this.loop = new CommitLoop(environment, behaviour, this.writer);
   }
 

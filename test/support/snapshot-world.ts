@@ -11,6 +11,7 @@ import { SnapshotWriter } from '#cluster/snapshot/snapshot-writer.ts';
 import { ActorHost } from '#runtime/actor/actor-host.ts';
 import { ActorStore } from '#runtime/actor/actor-store.ts';
 import { systemClock } from '#runtime/base/clock.ts';
+import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
 import { realFileSystem } from '#runtime/base/file-system.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import type { Blobs } from '#runtime/blobs/ports.ts';
@@ -128,6 +129,7 @@ export class SnapshotSide {
           clock: systemClock,
           random: systemRandom,
           kinds: [noteActor],
+          slices: new SliceScheduler(systemClock),
           limits: engineLimits,
           observer: { batchDurable: () => {}, events: () => {}, stopped: () => {}, applyFailed: () => {} },
         });

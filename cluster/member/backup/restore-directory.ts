@@ -10,6 +10,7 @@ import { noUnsettledOwners } from '#runtime/actor/unsettled-owners.ts';
 import type { Clock } from '#runtime/base/clock.ts';
 import { realFileSystem } from '#runtime/base/file-system.ts';
 import type { Random } from '#runtime/base/random.ts';
+import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
 import { defaultLimits } from '#runtime/config/options.ts';
 import { acquireDataDirectory } from '#runtime/embedded/data-directory-lock.ts';
 import { Journal } from '#runtime/embedded/journal.ts';
@@ -120,6 +121,7 @@ async function fill(
     kinds,
     limits: hostLimits(defaultLimits),
     observer: { batchDurable: () => {}, events: () => {}, stopped: () => {}, applyFailed: () => {} },
+    slices: new SliceScheduler(clock),
   });
   const queue = new LocalQueue({ router: host, lifecycle: host, clock, random, onFailure: () => {} });
   try {

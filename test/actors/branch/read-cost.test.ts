@@ -94,6 +94,7 @@ function countedContext(
       };
     },
     pause: () => undefined,
+    mustPause: () => false,
   };
 }
 

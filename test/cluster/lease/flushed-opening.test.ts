@@ -10,6 +10,7 @@ import type { AppendOutcome, LogStream } from '#cluster/replication/log-stream.t
 import { ActorHost } from '#runtime/actor/actor-host.ts';
 import { ActorStore } from '#runtime/actor/actor-store.ts';
 import { systemClock } from '#runtime/base/clock.ts';
+import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
 import { realFileSystem } from '#runtime/base/file-system.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { engineLimits } from '#test/support/engine.ts';
@@ -57,7 +58,8 @@ class Side {
       openHost: async (log) => {
         const observer = { batchDurable() {}, events() {}, stopped() {}, applyFailed() {} };
         const environment = { folder, log, clock: systemClock, random: systemRandom, kinds: [noteActor] };
-        const host = new ActorHost({ ...environment, limits: engineLimits, observer });
+        const slices = new SliceScheduler(systemClock);
+        const host = new ActorHost({ ...environment, limits: engineLimits, observer, slices });
         await host.recover();
         return host;
       },

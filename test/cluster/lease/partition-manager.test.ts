@@ -9,6 +9,7 @@ import type { LogEvent } from '#cluster/replication/log-events.ts';
 import { ActorHost } from '#runtime/actor/actor-host.ts';
 import { ActorStore } from '#runtime/actor/actor-store.ts';
 import { systemClock } from '#runtime/base/clock.ts';
+import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
 import { realFileSystem } from '#runtime/base/file-system.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
@@ -50,7 +51,8 @@ function memberOf(
     openHost: async (log) => {
       const observer = { batchDurable() {}, events() {}, stopped() {}, applyFailed() {} };
       const environment = { folder, log, clock: systemClock, random: systemRandom, kinds: [noteActor] };
-      const host = new ActorHost({ ...environment, limits: engineLimits, observer });
+      const slices = new SliceScheduler(systemClock);
+      const host = new ActorHost({ ...environment, limits: engineLimits, observer, slices });
       await host.recover();
       return host;
     },

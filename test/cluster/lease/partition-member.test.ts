@@ -10,6 +10,7 @@ import { ActorHost } from '#runtime/actor/actor-host.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
 import { ActorStore } from '#runtime/actor/actor-store.ts';
 import { systemClock } from '#runtime/base/clock.ts';
+import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
 import { ReplicaReads } from '#runtime/actor/replica-reads.ts';
 import { realFileSystem } from '#runtime/base/file-system.ts';
 import { systemRandom } from '#runtime/base/random.ts';
@@ -54,13 +55,14 @@ class Side {
           clock: systemClock,
           random: systemRandom,
           kinds: [noteActor],
+          slices: new SliceScheduler(systemClock),
           limits: engineLimits,
           observer: { batchDurable: () => {}, events: () => {}, stopped: () => {}, applyFailed: () => {} },
         });
         await host.recover();
         return host;
       },
-      openReads: (replica) => new ReplicaReads({ replica, kindOf: () => noteActor, clock: systemClock }),
+      openReads: (replica) => new ReplicaReads({ replica, kindOf: () => noteActor, clock: systemClock, slices: new SliceScheduler(systemClock) }),
       report: (event) => this.events.push(event),
       onRole: (role) => this.roles.push(role),
     });

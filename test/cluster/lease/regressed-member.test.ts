@@ -7,6 +7,7 @@ import { PartitionMember } from '#cluster/lease/partition-member.ts';
 import type { StoredMessage } from '#cluster/replication/log-stream.ts';
 import { REGRESSION_CONFIRM_MS, REGRESSION_POLL_MS } from '#cluster/replication/stream-checks.ts';
 import { ActorHost } from '#runtime/actor/actor-host.ts';
+import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
 import { ActorStore } from '#runtime/actor/actor-store.ts';
 import { realFileSystem } from '#runtime/base/file-system.ts';
@@ -44,7 +45,8 @@ beforeEach(async () => {
     random: systemRandom,
     openHost: async (log) => {
       const environment = { folder, log, clock, random: systemRandom, kinds: [noteActor] };
-      const host = new ActorHost({ ...environment, limits: engineLimits, observer });
+      const slices = new SliceScheduler(clock);
+      const host = new ActorHost({ ...environment, limits: engineLimits, observer, slices });
       await host.recover();
       return host;
     },

@@ -9,6 +9,7 @@ import { ActorStore } from '#runtime/actor/actor-store.ts';
 import type { ReplicaSource } from '#runtime/actor/ports.ts';
 import { ReplicaReads } from '#runtime/actor/replica-reads.ts';
 import { systemClock } from '#runtime/base/clock.ts';
+import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import type { Caller, ReadConsistency } from '#runtime/commit/behaviour.ts';
 import { Replica } from '#runtime/commit/replica.ts';
@@ -36,7 +37,7 @@ beforeEach(async () => {
   await owner.host.create(actor);
   const store = new ActorStore(join(root, 'follower'), [noteActor], systemClock);
   replica = new Replica(store, systemClock, () => {});
-  replicaReads = new ReplicaReads({ replica, kindOf: () => noteActor, clock: systemClock });
+  replicaReads = new ReplicaReads({ replica, kindOf: () => noteActor, clock: systemClock, slices: new SliceScheduler(systemClock) });
   source = replicaReads;
   askedOwner = 0;
   followed = 0;

@@ -7,6 +7,7 @@ import { actorId } from '#runtime/actor/actor-id.ts';
 import { ActorStore } from '#runtime/actor/actor-store.ts';
 import { ReplicaReads } from '#runtime/actor/replica-reads.ts';
 import { systemClock } from '#runtime/base/clock.ts';
+import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
 import type { ActorKind } from '#runtime/commit/behaviour.ts';
 import { Replica } from '#runtime/commit/replica.ts';
 import { JsonText } from '#runtime/content/json-text.ts';
@@ -33,7 +34,7 @@ function follower(kinds: readonly ActorKind[]): { replica: Replica; reads: Repli
   const store = new ActorStore(join(root, 'follower'), kinds, systemClock);
   const replica = new Replica(store, systemClock, () => {});
   const kindOf = (actor: string): ActorKind => store.kindOf(actor);
-  return { replica, reads: new ReplicaReads({ replica, kindOf, clock: systemClock }) };
+  return { replica, reads: new ReplicaReads({ replica, kindOf, clock: systemClock, slices: new SliceScheduler(systemClock) }) };
 }
 
 /** An answer as text, of whichever form it is. */

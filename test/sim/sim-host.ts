@@ -160,7 +160,13 @@ export class SimHost implements PartitionHost {
     const unused = (): never => {
       throw new Error('what one actor asks another is answered at once');
     };
-    const context: QueryContext = { caller: engineCaller('t'), view, pin: unused, pause: unused, mustPause: unused };
+    const context: QueryContext = {
+      caller: engineCaller('t'),
+      view,
+      pin: unused,
+      pause: unused,
+      mustPause: unused,
+    };
     return this.#behaviours.get(actor)?.query(query as never, context);
   }
 

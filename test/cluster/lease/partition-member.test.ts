@@ -62,7 +62,13 @@ class Side {
         await host.recover();
         return host;
       },
-      openReads: (replica) => new ReplicaReads({ replica, kindOf: () => noteActor, clock: systemClock, slices: new SliceScheduler(systemClock) }),
+      openReads: (replica) =>
+        new ReplicaReads({
+          replica,
+          kindOf: () => noteActor,
+          clock: systemClock,
+          slices: new SliceScheduler(systemClock),
+        }),
       report: (event) => this.events.push(event),
       onRole: (role) => this.roles.push(role),
     });

@@ -37,7 +37,12 @@ beforeEach(async () => {
   await owner.host.create(actor);
   const store = new ActorStore(join(root, 'follower'), [noteActor], systemClock);
   replica = new Replica(store, systemClock, () => {});
-  replicaReads = new ReplicaReads({ replica, kindOf: () => noteActor, clock: systemClock, slices: new SliceScheduler(systemClock) });
+  replicaReads = new ReplicaReads({
+    replica,
+    kindOf: () => noteActor,
+    clock: systemClock,
+    slices: new SliceScheduler(systemClock),
+  });
   source = replicaReads;
   askedOwner = 0;
   followed = 0;

@@ -34,7 +34,10 @@ function follower(kinds: readonly ActorKind[]): { replica: Replica; reads: Repli
   const store = new ActorStore(join(root, 'follower'), kinds, systemClock);
   const replica = new Replica(store, systemClock, () => {});
   const kindOf = (actor: string): ActorKind => store.kindOf(actor);
-  return { replica, reads: new ReplicaReads({ replica, kindOf, clock: systemClock, slices: new SliceScheduler(systemClock) }) };
+  return {
+    replica,
+    reads: new ReplicaReads({ replica, kindOf, clock: systemClock, slices: new SliceScheduler(systemClock) }),
+  };
 }
 
 /** An answer as text, of whichever form it is. */

@@ -182,9 +182,7 @@ describe('beside short writes', () => {
   });
 
   it('takes short slices while writers wait for the disk', async () => {
-    const jobs = await started(() =>
-      Array.from({ length: 32 }, () => new Job('read', 'a').start(1_000_000)),
-    );
+    const jobs = await started(() => Array.from({ length: 32 }, () => new Job('read', 'a').start(1_000_000)));
     await turns(5);
     slices.noteWrite(clock.monotonicMs());
     await turns(2);

@@ -19,6 +19,7 @@ import { history } from './history.bench.ts';
 import { listings } from './listings.bench.ts';
 import { merges } from './merges.bench.ts';
 import { locks } from './locks.bench.ts';
+import { readersAndWriters } from './readers-and-writers.bench.ts';
 import { reads } from './reads.bench.ts';
 import { storage } from './storage.bench.ts';
 import { killChildren } from './support/child.ts';
@@ -42,6 +43,7 @@ const questions: readonly Question[] = [
   forks,
   merges,
   history,
+  readersAndWriters,
   storage,
   locks,
   clusterWrites,

@@ -1,0 +1,152 @@
+import { Agent, request } from 'node:http';
+import { articleProperties, articleUrl, nodesUrl } from './support/corpus.ts';
+import { percentile } from './support/percentile.ts';
+import type { Answer, Question } from './support/question.ts';
+import { median, undisturbed } from './support/rounds.ts';
+import { type LoadedGrove, progress } from './support/stage.ts';
+import { whole } from './support/table.ts';
+
+/** Nodes of the store: a read of all of them takes about a second when it is alone. */
+const NODES = 100_000;
+
+/** Those who write, each one update after the other. */
+const WRITERS = [1, 8] as const;
+
+/** Long reads under way at once. */
+const READERS = [0, 1, 8, 32] as const;
+
+/** Time readers have to get going. */
+const WARM_UP_MS = 300;
+
+/** A read of every node. */
+const DEEP_READ = `${nodesUrl}/?deep=true`;
+
+/** What was seen at one number of writers and readers. */
+interface Seen {
+  readonly writesPerSecond: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly readMegabytesPerSecond: number;
+}
+
+/** How much do long reads take from those who write, and what is left to the reads? */
+export const readersAndWriters: Question = {
+  name: 'readers-and-writers',
+  title: 'Writers beside long reads',
+  async measure(plan, stage) {
+    const grove = await stage.sizedGrove(NODES);
+    const rows: string[][] = [];
+    for (const writers of WRITERS) {
+      let alone = 0;
+      for (const readers of READERS) {
+        progress(`${whole(writers)} writers beside ${whole(readers)} deep reads`);
+        const seen: Seen[] = [];
+        for (let round = 0; round < plan.rounds; round++) {
+          seen.push(
+            await undisturbed(plan.disturbance, () => together(grove, writers, readers, plan.seconds * 1000)),
+          );
+        }
+        const of = (figure: keyof Seen): number => median(seen.map((one) => one[figure]));
+        if (readers === 0) alone = of('writesPerSecond');
+        rows.push([
+          whole(writers),
+          whole(readers),
+          whole(of('writesPerSecond')),
+          (of('writesPerSecond') / alone).toFixed(2),
+          of('p50Ms').toFixed(2),
+          of('p99Ms').toFixed(2),
+          of('readMegabytesPerSecond').toFixed(1),
+        ]);
+      }
+    }
+    await stage.discard(grove);
+    return describe(rows);
+  },
+};
+
+async function together(
+  grove: LoadedGrove,
+  writers: number,
+  readers: number,
+  lengthMs: number,
+): Promise<Seen> {
+  const agent = new Agent({ keepAlive: true });
+  const state = { isOver: false, bytes: 0 };
+  const latencies: number[] = [];
+  const reading = Array.from({ length: readers }, () => read(grove, agent, state));
+  await new Promise((resolve) => setTimeout(resolve, WARM_UP_MS));
+  state.bytes = 0;
+  const startMs = performance.now();
+  const untilMs = startMs + lengthMs;
+  await Promise.all(
+    Array.from({ length: writers }, (_, writer) => write(grove, agent, writer, untilMs, latencies)),
+  );
+  const seconds = (performance.now() - startMs) / 1000;
+  state.isOver = true;
+  const megabytes = state.bytes / 1e6;
+  agent.destroy();
+  await Promise.all(reading);
+  latencies.sort((a, b) => a - b);
+  return {
+    writesPerSecond: latencies.length / seconds,
+    p50Ms: percentile(latencies, 0.5),
+    p99Ms: percentile(latencies, 0.99),
+    readMegabytesPerSecond: megabytes / seconds,
+  };
+}
+
+/** One deep read after the other, whose answers are thrown away. */
+async function read(
+  { server }: LoadedGrove,
+  agent: Agent,
+  state: { isOver: boolean; bytes: number },
+): Promise<void> {
+  const headers = { authorization: `Bearer ${server.token}` };
+  while (!state.isOver) {
+    await new Promise<void>((resolve, reject) => {
+      const end = (error: Error): void => (state.isOver ? resolve() : reject(error));
+      request({ host: '127.0.0.1', port: server.port, path: DEEP_READ, agent, headers }, (response) => {
+        if (response.statusCode !== 200) reject(new Error(`a deep read was answered ${response.statusCode}`));
+        response.on('data', (chunk: Buffer) => (state.bytes += chunk.length));
+        response.on('end', resolve).on('error', end);
+      })
+        .on('error', end)
+        .end();
+    });
+  }
+}
+
+async function write(
+  { articles, server }: LoadedGrove,
+  agent: Agent,
+  writer: number,
+  untilMs: number,
+  latencies: number[],
+): Promise<void> {
+  const headers = { authorization: `Bearer ${server.token}`, 'content-type': 'application/json' };
+  for (let count = 0; performance.now() < untilMs; count++) {
+    const fromMs = performance.now();
+    const path = articleUrl(nodesUrl, (writer * 7_919 + count * 101) % articles);
+    const body = JSON.stringify({ properties: articleProperties(count) });
+    await new Promise<void>((resolve, reject) => {
+      request({ host: '127.0.0.1', port: server.port, method: 'PUT', path, agent, headers }, (response) => {
+        if (response.statusCode !== 200) reject(new Error(`an update was answered ${response.statusCode}`));
+        response.resume().on('end', resolve).on('error', reject);
+      })
+        .on('error', reject)
+        .end(body);
+    });
+    latencies.push(performance.now() - fromMs);
+  }
+}
+
+function describe(rows: readonly (readonly string[])[]): Answer {
+  return {
+    columns: ['writers', 'deep reads', 'updates/s', 'to alone', 'p50 ms of an update', 'p99 ms', 'MB read/s'],
+    rows,
+    notes: [
+      `A deep read is \`GET …/head/content/?deep=true\` over ${whole(NODES)} nodes, one after the other on each ` +
+        'connection. Writers send one update after the other.',
+    ],
+  };
+}

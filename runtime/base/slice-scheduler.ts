@@ -10,10 +10,10 @@ const QUICK_MS = 1;
 const WRITES_RECENT_MS = 50;
 
 /** The shortest slice: below it, changing from one work to the next would cost more than the work. */
-const SLICE_MS_MIN = 0.25;
+const SLICE_MS_MIN = 0.1;
 
 /** Share of a turn that sliced work takes beside writers, of what everything else took. */
-const SHARE_BESIDE_WRITERS = 0.5;
+const SHARE_BESIDE_WRITERS = 0.25;
 
 /**
  * Who waits for a piece of work:
@@ -45,9 +45,9 @@ export interface SliceOwner {
  * turn, so that callers have equal shares however many works each of them has; of a key first what had no slice yet, at
  * most every second time, so that a short read waits for one slice or two and not for everybody, then each in turn.
  *
- * While short writes are being made slices are shorter: half of what everything else took of the turn before. A write
- * takes a handful of turns from its request to its answer, so 8 ms in each would make it many times slower. Sliced work
- * then has a third of the processor when writers are busy, and most of it while they wait for the disk.
+ * While short writes are being made slices are shorter: a quarter of what everything else took of the turn before. A
+ * write takes a handful of turns from its request to its answer, so 8 ms in each would make it many times slower. Sliced
+ * work then has a fifth of the processor when writers are busy, and most of it while they wait for the disk.
  *
  * @see docs/decisions/0037-one-scheduler-of-slices.md
  */

@@ -273,17 +273,15 @@ export class CommitLoop {
   }
 
   async #fill(layer: Layer, held: HeldReply[], events: ActorEvent[], startedMs: number): Promise<void> {
-    const { limits, clock, slices } = this.#environment;
+    const { limits, clock } = this.#environment;
     let nowMs = startedMs;
     while (held.length < limits.batchCommandsMax && layer.bytes < limits.batchBytesMax) {
       const envelope = this.#mailbox.shift();
       if (envelope === undefined) return;
       const reply = this.#execute(envelope, layer, events, nowMs);
-      const isLong = reply instanceof Promise;
-      held.push(isLong ? await reply : reply);
+      held.push(reply instanceof Promise ? await reply : reply);
       if (this.#broken !== undefined) throw this.#broken;
       nowMs = clock.monotonicMs();
-      if (!isLong) slices.noteWrite(nowMs);
       if (nowMs - startedMs > BATCH_MS) return;
     }
   }
@@ -335,7 +333,7 @@ export class CommitLoop {
     try {
       for (;;) {
         const step = steps.next();
-        if (step.done === true) return this.#finish(envelope, turn, step.value, events);
+        if (step.done === true) return this.#finish(envelope, turn, step.value, events, !work.isFresh);
         const wait = work.pause();
         if (wait !== undefined) await wait;
       }
@@ -345,7 +343,13 @@ export class CommitLoop {
     }
   }
 
-  #finish(envelope: Envelope, turn: TurnScope, result: unknown, events: ActorEvent[]): HeldReply {
+  #finish(
+    envelope: Envelope,
+    turn: TurnScope,
+    result: unknown,
+    events: ActorEvent[],
+    isLong = false,
+  ): HeldReply {
     assert(!(result instanceof Promise), 'a command waits for nothing; long ones are generators');
     const limits = this.#environment.limits.idempotency;
     const { call, caller, idempotency } = envelope;
@@ -358,6 +362,7 @@ export class CommitLoop {
     } else if (idempotency !== undefined) remember(turn, idempotency, { result }, limits);
     else if (call !== undefined && turn.hasChanges) this.#calls.keep(turn, call, this.#shorten(result));
     for (const event of turn.events) events.push(event);
+    if (!isLong) this.#environment.slices.noteWrite(this.#environment.clock.monotonicMs());
     return { envelope, result, error: undefined };
   }
 

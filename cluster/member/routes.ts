@@ -11,6 +11,7 @@ import { lockListRoutes } from '#protocols/rest/lock-lists.ts';
 import { lockRoutes } from '#protocols/rest/locks.ts';
 import { type RepositoriesContext, repositoryRoutes } from '#protocols/rest/repositories.ts';
 import { withConsistency } from '#protocols/rest/read-consistency.ts';
+import { refusingReadParameters } from '#protocols/rest/write-parameters.ts';
 import type { RestRoute } from '#protocols/rest/rest-context.ts';
 import { type SystemContext, systemRoutes } from '#protocols/rest/system.ts';
 import { systemUpdateRoutes } from '#protocols/rest/system-updates.ts';
@@ -46,18 +47,20 @@ export function memberRoutes(context: RoutesContext): readonly RestRoute[] {
     ...clusterRoutes(context),
     ...adminAuthRoutes(context),
     ...withAdmission(context, [
-      ...withConsistency([
-        ...tenantRoutes(context),
-        ...repositoryRoutes(context),
-        ...systemUpdateRoutes(context),
-        ...workspaceRoutes(context),
-        ...branchRoutes(context),
-        ...tagRoutes(context),
-        ...contentRoutes(context),
-        ...lockRoutes(context),
-        ...lockListRoutes(context),
-        ...jobRoutes(context),
-      ]),
+      ...withConsistency(
+        refusingReadParameters([
+          ...tenantRoutes(context),
+          ...repositoryRoutes(context),
+          ...systemUpdateRoutes(context),
+          ...workspaceRoutes(context),
+          ...branchRoutes(context),
+          ...tagRoutes(context),
+          ...contentRoutes(context),
+          ...lockRoutes(context),
+          ...lockListRoutes(context),
+          ...jobRoutes(context),
+        ]),
+      ),
     ]),
     ...backupRoutes(context),
   ];

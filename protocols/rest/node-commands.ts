@@ -35,9 +35,10 @@ import { type NodeTarget, placeOf } from './node-target.ts';
 import { clampedInteger } from './read-parameters.ts';
 import { callerOf } from './rest-context.ts';
 import type { Soon } from './soon.ts';
+import { refuseParameters } from './write-parameters.ts';
 
 /** Audit entries the command answers at most. */
-const AUDIT_LIMIT_MAX = 1_000;
+export const AUDIT_LIMIT_MAX = 1_000;
 
 /** What every message about the node of a command carries. */
 interface Subject {
@@ -125,6 +126,7 @@ export function runCommand(target: NodeTarget, name: string): Soon<HttpReply> {
   const command = commandByName.get(spelling(name));
   if (command === undefined) throw unknownCommand(name);
   requireNoProperty(target, name);
+  refuseParameters(target.request, command === readAudit ? ['deep'] : ['deep', 'limit']);
   const fields = bodyFields(target.request.body ?? {});
   const commit = commandCommit(fields);
   const subject: Subject = {

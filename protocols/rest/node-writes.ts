@@ -18,6 +18,7 @@ import { parseCreateBody, parseUpdateBody } from './node-bodies.ts';
 import { runCommand } from './node-commands.ts';
 import { type NodeTarget, placeOf, targetOf } from './node-target.ts';
 import type { RestContext, RestRequest } from './rest-context.ts';
+import { refuseParameters } from './write-parameters.ts';
 
 /** Methods of the addresses that are not simply a node. */
 const allowOf = { property: 'GET, HEAD, PUT', versions: 'GET, HEAD', command: 'POST' } as const;
@@ -40,6 +41,7 @@ export async function postNode(context: RestContext, request: RestRequest): Prom
 
 async function createNode({ context, request, branch, workspace, address }: NodeTarget): Promise<HttpReply> {
   const parentPath = address.path;
+  refuseParameters(request, ['limit']);
   if (parentPath === null) {
     throw new ServiceError('INVALID_PATH', 'A node is created below a path, not below an id');
   }

@@ -2,7 +2,7 @@ import type { ResponseDocs } from '#protocols/http/route.ts';
 import { minRevisionParameter } from './branch-access.ts';
 import { contentList, contentSchema } from './content-schemas.ts';
 import { lockParameter, lockSchema } from './lock-precondition.ts';
-import { commandNames } from './node-commands.ts';
+import { AUDIT_LIMIT_MAX, commandNames } from './node-commands.ts';
 import { readAtHead, readAtRevision } from './node-reads.ts';
 import { deleteNode, postNode, putNode, refuseRevisionWrite } from './node-writes.ts';
 import { readParameters, revisionParameter } from './read-parameters.ts';
@@ -29,6 +29,10 @@ const idempotencyParameter = {
 
 const missing: ResponseDocs = { description: 'There is no such repository, branch, workspace or node.' };
 const badValue: ResponseDocs = { description: 'A value is not allowed; the message names it.' };
+const readParameter: ResponseDocs = {
+  description:
+    'The address does not take the method; or `?revision=` names a revision, which cannot be written (`READ_ONLY_REVISION`). Other parameters of reads are 400.',
+};
 const badBody: ResponseDocs = {
   description: 'A field is missing or of the wrong type; the text names it.',
   schema: { type: 'string' },
@@ -133,6 +137,12 @@ function postRoute(context: RestContext): RestRoute {
           schema: { type: 'string', enum: commandNames },
           description: 'Runs this command instead.',
         },
+        {
+          name: 'limit',
+          in: 'query',
+          schema: { type: 'integer', minimum: 1, maximum: AUDIT_LIMIT_MAX },
+          description: 'Entries that `audit_log` answers at most.',
+        },
         idempotencyParameter,
         lockParameter,
       ],
@@ -161,6 +171,7 @@ function postRoute(context: RestContext): RestRoute {
         204: { description: 'The command ran and has nothing to say.' },
         400: badValue,
         404: missing,
+        405: readParameter,
         409: { description: 'A node is there already, or the lock the write names is not held.' },
         422: badBody,
         501: { description: 'There is no such command.' },
@@ -214,6 +225,7 @@ function putRoute(context: RestContext): RestRoute {
         },
         400: badValue,
         404: missing,
+        405: readParameter,
         422: badBody,
       },
     },
@@ -249,6 +261,7 @@ function deleteRoute(context: RestContext): RestRoute {
         },
         400: { description: 'It, or something below it, is published.' },
         404: missing,
+        405: readParameter,
         422: badBody,
       },
     },
@@ -266,7 +279,8 @@ function refusalRoute(method: 'POST' | 'PUT' | 'DELETE', operationId: string): R
     docs: {
       summary: 'Refused: an earlier revision cannot be written',
       tag,
-      parameters: [pathParameter],
+      // Refused whatever they ask for.
+      parameters: [pathParameter, ...readParameters],
       responses: { 405: { description: 'Always, with code `READ_ONLY_REVISION`.' } },
     },
     handler: refuseRevisionWrite,

@@ -59,6 +59,7 @@ export function withConsistency(routes: readonly RestRoute[]): readonly RestRout
   });
 }
 
-function isRead({ isRead: isMarked, method }: Pick<Route<unknown>, 'isRead' | 'method'>): boolean {
+/** Whether a route changes nothing. */
+export function isRead({ isRead: isMarked, method }: Pick<Route<unknown>, 'isRead' | 'method'>): boolean {
   return isMarked ?? method === 'GET';
 }

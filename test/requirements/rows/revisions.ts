@@ -35,6 +35,8 @@ export const revisionsRows: readonly Requirement[] = [
   { id: 'REV-030', document: 2, section: 'Reads at a revision', status: 'verified', theme: 'rest-content', behaviour: 'A bare integer revision reads as `<integer>-0`' },
   { id: 'REV-031', document: 2, section: 'Reads at a revision', status: 'verified', theme: 'rest-content', behaviour: 'A read at a revision between two writes answers the state of the earlier one' },
   { id: 'REV-032', document: 2, section: 'Reads at a revision', status: 'verified', theme: 'rest-content', behaviour: 'Translations read at a revision are those of that revision' },
+  { id: 'REV-033', document: 'design', section: 'Read query parameters', status: 'verified', theme: 'rest-content', behaviour: 'A write with `?revision=` answers 405 `READ_ONLY_REVISION` and changes nothing' },
+  { id: 'REV-034', document: 'design', section: 'Read query parameters', status: 'verified', theme: 'rest-content', behaviour: 'A write with another parameter of reads (`lang`, `level`, `deep`, `flatten`, `format`, `limit`, `cursor`) that it does not have itself answers 400 and changes nothing' },
   { id: 'HIST-001', document: 2, section: 'History and audit', status: 'verified', theme: 'rest-content', behaviour: '`GET /api/history/{repo}/{branch}/{workspace}/{path}` answers an array of `{revision, updated_at, updated_by, deleted, message, is_system}`, newest first' },
   { id: 'HIST-002', document: 2, section: 'History and audit', status: 'verified', theme: 'rest-content', behaviour: '`GET /api/history/.../by-id/{id}` answers the same by node id' },
   { id: 'HIST-003', document: 2, section: 'History and audit', status: 'verified', theme: 'rest-content', behaviour: '`?limit=` bounds the history' },

@@ -1,6 +1,8 @@
-import type { NatsConnection } from '@nats-io/transport-node';
+import type { Msg } from '@nats-io/transport-node';
 import { LinkWatch } from '#cluster/nats/link-watch.ts';
 import type { Subjects } from '#cluster/nats/subjects.ts';
+import type { NewsSender } from '#cluster/seal/member-seal.ts';
+import type { SealedLink } from '#cluster/seal/sealed-link.ts';
 import { decodeHeartbeat, encodeHeartbeat, type Heartbeat } from './heartbeat.ts';
 import type { HeartbeatChannel } from './member-registry.ts';
 
@@ -9,31 +11,35 @@ import type { HeartbeatChannel } from './member-registry.ts';
  * sent: a heartbeat that comes minutes late says nothing of now.
  */
 export class NatsHeartbeats implements HeartbeatChannel {
-  readonly #connection: NatsConnection;
+  readonly #sealed: SealedLink;
   readonly #link: LinkWatch;
   readonly #subject: string;
   readonly #partitions: number;
 
   /** @param partitions number of partitions of the cluster; what does not fit it is not heard */
-  constructor(connection: NatsConnection, subjects: Subjects, partitions: number) {
-    this.#connection = connection;
-    this.#link = new LinkWatch(connection);
+  constructor(sealed: SealedLink, subjects: Subjects, partitions: number) {
+    this.#sealed = sealed;
+    this.#link = new LinkWatch(sealed.connection);
     this.#subject = subjects.heartbeats;
     this.#partitions = partitions;
   }
 
   send(heartbeat: Heartbeat): void {
     if (!this.#link.isUp) return;
-    this.#connection.publish(this.#subject, encodeHeartbeat(heartbeat));
+    this.#sealed.publish(this.#subject, encodeHeartbeat(heartbeat));
   }
 
   listen(hear: (heartbeat: Heartbeat) => void): () => void {
-    const subscription = this.#connection.subscribe(this.#subject, {
-      callback: (error, message) => {
-        const heartbeat = error === null ? decodeHeartbeat(message.data, this.#partitions) : undefined;
-        if (heartbeat !== undefined) hear(heartbeat);
-      },
-    });
+    const listen = (message: Msg, sender: NewsSender): void => {
+      const heartbeat = decodeHeartbeat(message.data, this.#partitions);
+      // Of a member is what it says of itself.
+      if (heartbeat === undefined || (sender.life !== undefined && sender.name !== heartbeat.member)) return;
+      const { seal } = this.#sealed;
+      if (sender.life === undefined) seal.forget(heartbeat.member);
+      else seal.heard(sender);
+      hear(heartbeat);
+    };
+    const subscription = this.#sealed.subscribe(this.#subject, listen);
     return () => subscription.unsubscribe();
   }
 }

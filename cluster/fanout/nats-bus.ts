@@ -1,6 +1,7 @@
-import type { NatsConnection, Subscription } from '@nats-io/transport-node';
+import type { Subscription } from '@nats-io/transport-node';
 import { LinkWatch } from '#cluster/nats/link-watch.ts';
 import type { Subjects } from '#cluster/nats/subjects.ts';
+import type { SealedLink } from '#cluster/seal/sealed-link.ts';
 import type { ActorId } from '#runtime/actor/ports.ts';
 import type { QueueLimits } from '#runtime/base/byte-queue.ts';
 import type { Clock, Timer } from '#runtime/base/clock.ts';
@@ -37,7 +38,7 @@ const RECENT_MAX = 10_000;
 
 /** Everything a bus over NATS works with. */
 export interface NatsBusEnvironment extends HubEnvironment {
-  readonly connection: NatsConnection;
+  readonly sealed: SealedLink;
   readonly subjects: Subjects;
   /** Number of partitions of the cluster. */
   readonly partitions: number;
@@ -70,18 +71,14 @@ export class NatsBus implements Bus {
   #doubting: Timer;
 
   constructor(environment: NatsBusEnvironment) {
-    const { clock, connection, random, subjects, times = busTimes } = environment;
+    const { clock, random, sealed, subjects, times = busTimes } = environment;
     this.#environment = environment;
     this.#clock = clock;
     this.#times = times;
     this.#hub = new BusHub(environment);
-    this.#link = new LinkWatch(connection);
+    this.#link = new LinkWatch(sealed.connection);
     this.#sender = Buffer.from(random.bytes(8)).toString('hex');
-    this.#subscription = connection.subscribe(subjects.allEvents, {
-      callback: (error, message) => {
-        if (error === null) this.#hear(message.data);
-      },
-    });
+    this.#subscription = sealed.subscribe(subjects.allEvents, ({ data }) => this.#hear(data));
     this.#stopWatching = this.#link.onReturn(() => {
       this.#hub.doubt();
       this.#announce();
@@ -96,7 +93,7 @@ export class NatsBus implements Bus {
 
   /** Resolves when the servers know that this bus listens. */
   ready(): Promise<void> {
-    return this.#environment.connection.flush();
+    return this.#environment.sealed.connection.flush();
   }
 
   /**
@@ -126,7 +123,7 @@ export class NatsBus implements Bus {
     if (!this.#link.isUp) return;
     const subject = this.#subjectOf(branch);
     for (const bytes of eventMessages(this.#sender, branch, events))
-      this.#environment.connection.publish(subject, bytes);
+      this.#environment.sealed.publish(subject, bytes);
   }
 
   removed(owner: string): void {
@@ -221,7 +218,7 @@ export class NatsBus implements Bus {
 
   #send(branch: ActorId, message: BusMessage): void {
     if (!this.#link.isUp) return;
-    this.#environment.connection.publish(this.#subjectOf(branch), encodeBusMessage(this.#sender, message));
+    this.#environment.sealed.publish(this.#subjectOf(branch), encodeBusMessage(this.#sender, message));
   }
 
   #subjectOf(branch: ActorId): string {

@@ -1,24 +1,25 @@
-import type { NatsConnection } from '@nats-io/transport-node';
 import type { Subjects } from '#cluster/nats/subjects.ts';
+import type { SealedLink } from '#cluster/seal/sealed-link.ts';
 import type { FlushChannel, FlushConfirmation } from './flush-channel.ts';
 
 /** {@link FlushChannel} over core NATS. */
 export class NatsFlushChannel implements FlushChannel {
-  readonly #connection: NatsConnection;
+  readonly #sealed: SealedLink;
   readonly #subjects: Subjects;
 
-  constructor(connection: NatsConnection, subjects: Subjects) {
-    this.#connection = connection;
+  constructor(sealed: SealedLink, subjects: Subjects) {
+    this.#sealed = sealed;
     this.#subjects = subjects;
   }
 
   tell(partition: number, { chain, epoch, member, sequence }: FlushConfirmation): void {
     const text = JSON.stringify({ member, epoch, sequence, chain: chain.toString('hex') });
-    this.#publish(this.#subjects.flushes(partition), text);
+    // Without a connection nobody hears it; the owner asks again.
+    this.#sealed.publish(this.#subjects.flushes(partition), text);
   }
 
   ask(partition: number): void {
-    this.#publish(this.#subjects.flushQuestions(partition), '');
+    this.#sealed.publish(this.#subjects.flushQuestions(partition), '');
   }
 
   onTold(partition: number, listener: (confirmation: FlushConfirmation) => void): () => void {
@@ -33,17 +34,8 @@ export class NatsFlushChannel implements FlushChannel {
   }
 
   #listen(subject: string, listener: (text: string) => void): () => void {
-    const subscription = this.#connection.subscribe(subject, {
-      callback: (error, message) => {
-        if (error === null) listener(message.string());
-      },
-    });
+    const subscription = this.#sealed.subscribe(subject, (message) => listener(message.string()));
     return () => subscription.unsubscribe();
-  }
-
-  #publish(subject: string, text: string): void {
-    // Without a connection nobody hears it; the owner asks again.
-    if (!this.#connection.isClosed()) this.#connection.publish(subject, text);
   }
 }
 

@@ -18,6 +18,7 @@ import type { JobScope } from '#runtime/jobs/ports.ts';
 import type { JobTicket, JobTickets } from '#runtime/jobs/tickets.ts';
 import { ensureStream } from '#cluster/nats/streams.ts';
 import type { Subjects } from '#cluster/nats/subjects.ts';
+import type { SealedLink } from '#cluster/seal/sealed-link.ts';
 import { ensureTicketConsumer } from './ticket-consumer.ts';
 import { decodeTicket, encodeTicket } from './ticket-format.ts';
 
@@ -31,7 +32,7 @@ export interface TicketSettings {
 
 /** What tickets work with. */
 export interface TicketEnvironment {
-  readonly connection: NatsConnection;
+  readonly sealed: SealedLink;
   readonly subjects: Subjects;
   readonly settings: TicketSettings;
   readonly clock: Clock;
@@ -99,6 +100,7 @@ interface Pull {
  * @see docs/decisions/0022-tickets-for-jobs.md
  */
 export class NatsTickets implements JobTickets {
+  readonly #sealed: SealedLink;
   readonly #connection: NatsConnection;
   readonly #subjects: Subjects;
   readonly #clock: Clock;
@@ -111,7 +113,9 @@ export class NatsTickets implements JobTickets {
   #isFailing = false;
   #isClosed = false;
 
-  private constructor({ clock, connection, report, subjects }: TicketEnvironment) {
+  private constructor({ clock, report, sealed, subjects }: TicketEnvironment) {
+    const { connection } = sealed;
+    this.#sealed = sealed;
     this.#connection = connection;
     this.#subjects = subjects;
     this.#clock = clock;
@@ -125,7 +129,8 @@ export class NatsTickets implements JobTickets {
    * @throws {OptionError} when the stream has other settings, or cannot be made in time
    */
   static async open(environment: TicketEnvironment): Promise<NatsTickets> {
-    const { clock, connection, settings, subjects } = environment;
+    const { clock, sealed, settings, subjects } = environment;
+    const { connection } = sealed;
     const isMaker = await ensureStream(connection, ticketStream(subjects, settings), clock);
     const manager = await jetstreamManager(connection, { timeout: REQUEST_MS_MAX, checkAPI: false });
     const wanted = {
@@ -163,16 +168,12 @@ export class NatsTickets implements JobTickets {
   }
 
   tellCancelled(id: string): void {
-    if (!this.#connection.isClosed()) this.#connection.publish(this.#subjects.cancelledJobs, id);
+    this.#sealed.publish(this.#subjects.cancelledJobs, id);
   }
 
   onCancelled(hear: (id: string) => void): void {
-    const subscription = this.#connection.subscribe(this.#subjects.cancelledJobs, {
-      callback: (error, message) => {
-        if (error === null) hear(message.string());
-      },
-    });
-    this.#cancelled.push(subscription);
+    const { cancelledJobs } = this.#subjects;
+    this.#cancelled.push(this.#sealed.subscribe(cancelledJobs, (message) => hear(message.string())));
   }
 
   close(): void {

@@ -25,7 +25,6 @@ import { NatsFlushChannel } from '#cluster/flush-journal/nats-flush-channel.ts';
 import { NatsStandings } from '#cluster/flush-journal/nats-standings.ts';
 import type { ReplicasEnvironment } from '#cluster/lease/flushed-replica.ts';
 import { NatsTickets } from '#cluster/jobs/nats-tickets.ts';
-import { linkRisks, linkSecurityOf } from '#cluster/nats/link-security.ts';
 import { LinkWatch } from '#cluster/nats/link-watch.ts';
 import { ensureCommitStream } from '#cluster/nats/streams.ts';
 import { Subjects } from '#cluster/nats/subjects.ts';
@@ -34,6 +33,7 @@ import { JetStreamLogStream } from '#cluster/replication/jetstream-log-stream.ts
 import type { LogEvent } from '#cluster/replication/log-events.ts';
 import type { PartitionLog } from '#cluster/replication/partition-log.ts';
 import { RECORD_FORMAT } from '#cluster/replication/record-format.ts';
+import type { SealedLink } from '#cluster/seal/sealed-link.ts';
 import { CALL_VERSION } from '#cluster/router/call-frames.ts';
 import { CallServer } from '#cluster/router/call-server.ts';
 import { ClusterRouter } from '#cluster/router/cluster-router.ts';
@@ -44,6 +44,7 @@ import { hostLimits } from './host-limits.ts';
 import { LogWatch } from './log-watch.ts';
 import { busObserver, tellingRemovals } from './member-bus.ts';
 import { MemberClusterStatus } from './member-cluster-status.ts';
+import { linkFindings, sealedLink } from './member-link.ts';
 import { NatsLogins } from './nats-logins.ts';
 import { NatsServersView } from './nats-servers-view.ts';
 import { partitionReport } from './observers.ts';
@@ -99,6 +100,7 @@ export async function openClusterEngine(environment: EngineEnvironment): Promise
       checkServers(connection, environment),
     );
     const subjects = new Subjects(cluster.name);
+    const sealed = sealedLink(connection, subjects, environment);
     const settings = { replicas: cluster.replicas, bytesMax: cluster.logBytesMax };
     for (let first = 0; first < cluster.partitions; first += STREAMS_AT_ONCE) {
       const some = Array.from(
@@ -112,7 +114,7 @@ export async function openClusterEngine(environment: EngineEnvironment): Promise
     }
     const tickets = await waits.until('the stream of tickets for jobs', () =>
       NatsTickets.open({
-        connection,
+        sealed,
         subjects,
         settings: { replicas: cluster.replicas, leaseMs: queueDefaults.leaseMs },
         clock,
@@ -120,9 +122,9 @@ export async function openClusterEngine(environment: EngineEnvironment): Promise
       }),
     );
     const snapshots = await waits.until('the store of snapshots', () =>
-      PartitionSnapshots.open(environment, connection, subjects),
+      PartitionSnapshots.open(environment, sealed, subjects),
     );
-    return new ClusterEngine(environment, connection, subjects, servers, tickets, snapshots, random.bytes(8));
+    return new ClusterEngine(environment, sealed, subjects, servers, tickets, snapshots, random.bytes(8));
   } catch (error) {
     await connection.close();
     throw error;
@@ -143,6 +145,7 @@ class ClusterEngine implements MemberEngine {
   readonly durability: string;
   readonly #environment: EngineEnvironment;
   readonly #connection: NatsConnection;
+  readonly #sealed: SealedLink;
   readonly #subjects: Subjects;
   readonly #servers: CheckedServers;
   readonly #link: LinkWatch;
@@ -165,7 +168,7 @@ class ClusterEngine implements MemberEngine {
 
   constructor(
     environment: EngineEnvironment,
-    connection: NatsConnection,
+    sealed: SealedLink,
     subjects: Subjects,
     servers: CheckedServers,
     tickets: NatsTickets,
@@ -174,6 +177,8 @@ class ClusterEngine implements MemberEngine {
   ) {
     const { clock, random, options } = environment;
     this.#environment = environment;
+    const { connection } = sealed;
+    this.#sealed = sealed;
     this.#connection = connection;
     this.#subjects = subjects;
     this.#servers = servers;
@@ -181,7 +186,7 @@ class ClusterEngine implements MemberEngine {
     this.tickets = tickets;
     this.#snapshots = snapshots;
     this.#nonce = Buffer.from(nonce).toString('hex');
-    this.logins = new NatsLogins(connection, subjects, this.#nonce);
+    this.logins = new NatsLogins(sealed, subjects, this.#nonce);
     this.#link = new LinkWatch(connection);
     this.#logWatch = new LogWatch({
       connection,
@@ -205,7 +210,7 @@ class ClusterEngine implements MemberEngine {
     this.#channel = new AppendChannel(connection, clock, (outcome, elapsedMs) =>
       this.#partitionMetrics.append(outcome, elapsedMs),
     );
-    this.#calls = new RemoteCalls(connection, clock);
+    this.#calls = new RemoteCalls(connection, clock, sealed.seal);
     this.router = new ClusterRouter({
       partitions: options.cluster.partitions,
       local: (partition) => this.#started?.manager.local(partition),
@@ -223,7 +228,7 @@ class ClusterEngine implements MemberEngine {
     });
     this.nearby = this.router;
     this.bus = new NatsBus({
-      connection,
+      sealed,
       subjects,
       partitions: options.cluster.partitions,
       router: this.router,
@@ -279,7 +284,7 @@ class ClusterEngine implements MemberEngine {
     return [
       ...spaceFindings(this.#environment.space),
       ...this.#logWatch.findings,
-      ...linkRisks(linkSecurityOf(this.#connection, this.#environment.options.server.natsUrl)),
+      ...linkFindings(this.#sealed, this.#environment.options.server.natsUrl),
       ...stalled,
       ...stoppedFindings(this.stoppedActors()),
     ];
@@ -360,13 +365,14 @@ class ClusterEngine implements MemberEngine {
     const { partitions } = options.cluster;
     const url = this.#address();
     const id = options.server.memberId ?? `${hostname()}:${new URL(url).port}`;
+    this.#sealed.seal.begin(id);
     const registry = new MemberRegistry({
       member: { id, url },
       version,
       formats: { records: RECORD_FORMAT, calls: CALL_VERSION },
       partitions,
       load: () => ({ requestsInFlight: this.#environment.requestsInFlight(), ...this.load() }),
-      channel: new NatsHeartbeats(this.#connection, this.#subjects, partitions),
+      channel: new NatsHeartbeats(this.#sealed, this.#subjects, partitions),
       clock,
       random,
       ...(registryTimes === undefined ? {} : { times: registryTimes }),
@@ -387,6 +393,7 @@ class ClusterEngine implements MemberEngine {
       inbox,
       this.#subjects.calls(id),
       clock,
+      this.#sealed.seal,
       (call, caller) => this.router.handle(call, caller),
       (error) => log.error('a call of another member failed', { error }),
     );
@@ -406,8 +413,8 @@ class ClusterEngine implements MemberEngine {
     };
     const folderOf = (partition: number): string =>
       join(options.server.dataDir, 'partitions', String(partition).padStart(3, '0'));
-    const standings = new NatsStandings(this.#connection, this.#subjects.standings, clock);
-    const flushChannel = new NatsFlushChannel(this.#connection, this.#subjects);
+    const standings = new NatsStandings(this.#sealed, this.#subjects.standings, clock);
+    const flushChannel = new NatsFlushChannel(this.#sealed, this.#subjects);
     const replicasOf = (partition: number): ReplicasEnvironment => ({
       standings,
       others: () => directory.members().filter(({ isSelf, isSuspect }) => !isSelf && !isSuspect).length,
@@ -478,7 +485,8 @@ class ClusterEngine implements MemberEngine {
       troubleOf: (partition) => manager.members.get(partition)?.trouble,
     });
     const exchange = new PositionExchange({
-      connection: this.#connection,
+      sealed: this.#sealed,
+      clock,
       subject: this.#subjects.positions,
       member: id,
       positions: () =>

@@ -1,7 +1,7 @@
-import type { NatsConnection } from '@nats-io/transport-node';
 import type { LoginNews, LoginTurn } from '#runtime/access/login-throttle.ts';
 import { LinkWatch } from '#cluster/nats/link-watch.ts';
 import type { Subjects } from '#cluster/nats/subjects.ts';
+import type { SealedLink } from '#cluster/seal/sealed-link.ts';
 
 /** What became of an attempt, as one character. */
 const turns: ReadonlyMap<string, LoginTurn> = new Map([
@@ -20,31 +20,29 @@ const messageShape = /^([0-9a-f]{16}) ([-+~])([\w-]{43})$/;
  * there is no connection nothing is told: what comes minutes late would make somebody wait who need not any more.
  */
 export class NatsLogins implements LoginNews {
-  readonly #connection: NatsConnection;
+  readonly #sealed: SealedLink;
   readonly #link: LinkWatch;
   readonly #subject: string;
   readonly #self: string;
 
   /** @param self this life of the member, 16 hex digits: what it tells comes back to it */
-  constructor(connection: NatsConnection, subjects: Subjects, self: string) {
-    this.#connection = connection;
-    this.#link = new LinkWatch(connection);
+  constructor(sealed: SealedLink, subjects: Subjects, self: string) {
+    this.#sealed = sealed;
+    this.#link = new LinkWatch(sealed.connection);
     this.#subject = subjects.logins;
     this.#self = self;
   }
 
   tell(place: string, turn: LoginTurn): void {
     if (!this.#link.isUp) return;
-    this.#connection.publish(this.#subject, `${this.#self} ${signs.get(turn)}${place}`);
+    this.#sealed.publish(this.#subject, `${this.#self} ${signs.get(turn)}${place}`);
   }
 
   listen(hear: (place: string, turn: LoginTurn) => void): void {
-    this.#connection.subscribe(this.#subject, {
-      callback: (error, message) => {
-        const found = error === null ? messageShape.exec(message.string()) : null;
-        if (found === null || found[1] === this.#self) return;
-        hear(found[3] as string, turns.get(found[2] as string) as LoginTurn);
-      },
+    this.#sealed.subscribe(this.#subject, (message) => {
+      const found = messageShape.exec(message.string());
+      if (found === null || found[1] === this.#self) return;
+      hear(found[3] as string, turns.get(found[2] as string) as LoginTurn);
     });
   }
 }

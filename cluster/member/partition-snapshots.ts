@@ -1,5 +1,4 @@
 import { join } from 'node:path';
-import type { NatsConnection } from '@nats-io/transport-node';
 import type { SeenLog } from '#protocols/rest/ports.ts';
 import { ActorStore } from '#runtime/actor/actor-store.ts';
 import { sleep } from '#runtime/base/clock.ts';
@@ -10,6 +9,7 @@ import type { PartitionMember } from '#cluster/lease/partition-member.ts';
 import type { Subjects } from '#cluster/nats/subjects.ts';
 import type { LogStream } from '#cluster/replication/log-stream.ts';
 import { NatsSnapshotIndex } from '#cluster/snapshot/nats-snapshot-index.ts';
+import type { SealedLink } from '#cluster/seal/sealed-link.ts';
 import { SnapshotKeeper } from '#cluster/snapshot/snapshot-keeper.ts';
 import type { SnapshotReport } from '#cluster/snapshot/snapshot-events.ts';
 import { SnapshotRequests } from '#cluster/snapshot/snapshot-requests.ts';
@@ -35,7 +35,7 @@ export interface KnownPartitions {
 /** Everything of snapshots that a member of a cluster has: it takes them, cuts logs, and begins with them. */
 export class PartitionSnapshots {
   readonly #environment: EngineEnvironment;
-  readonly #connection: NatsConnection;
+  readonly #sealed: SealedLink;
   readonly #subjects: Subjects;
   readonly #blobs: NatsBlobs;
   readonly #index: NatsSnapshotIndex;
@@ -46,34 +46,35 @@ export class PartitionSnapshots {
 
   private constructor(
     environment: EngineEnvironment,
-    connection: NatsConnection,
+    sealed: SealedLink,
     subjects: Subjects,
     blobs: NatsBlobs,
     index: NatsSnapshotIndex,
   ) {
     this.#environment = environment;
-    this.#connection = connection;
+    this.#sealed = sealed;
     this.#subjects = subjects;
     this.#blobs = blobs;
     this.#index = index;
-    this.#requests = new SnapshotRequests(connection, subjects.snapshotRequests);
+    this.#requests = new SnapshotRequests(sealed, subjects.snapshotRequests);
     this.#report = snapshotReport(environment.metrics, environment.log);
   }
 
   /** Makes what snapshots are kept in, or finds it. @throws {ServiceError} `OVERLOADED` */
   static async open(
     environment: EngineEnvironment,
-    connection: NatsConnection,
+    sealed: SealedLink,
     subjects: Subjects,
   ): Promise<PartitionSnapshots> {
     const { clock, options, random } = environment;
     const { partitions, replicas } = options.cluster;
+    const { connection } = sealed;
     const common = { connection, replicas, clock, random };
     for (let retries = 0; ; retries += 1) {
       try {
         const blobs = await NatsBlobs.open({ ...common, bucket: subjects.snapshotBucket });
         const index = await NatsSnapshotIndex.open({ ...common, subjects, partitions });
-        return new PartitionSnapshots(environment, connection, subjects, blobs, index);
+        return new PartitionSnapshots(environment, sealed, subjects, blobs, index);
       } catch (error) {
         if (retries >= OPEN_RETRIES_MAX) throw error;
       }
@@ -103,7 +104,8 @@ export class PartitionSnapshots {
     const { clock, files, kinds, options } = this.#environment;
     const { logBytesMax, logKeepMs, snapshotLogBytes } = options.cluster;
     const exchange = new PositionExchange({
-      connection: this.#connection,
+      sealed: this.#sealed,
+      clock,
       subject: this.#subjects.storedPositions,
       member: known.directory.self,
       positions: () =>

@@ -1,6 +1,8 @@
-import type { NatsConnection, Subscription } from '@nats-io/transport-node';
+import type { Subscription } from '@nats-io/transport-node';
+import { type Clock, sleep } from '#runtime/base/clock.ts';
 import type { MemberFinding } from '#protocols/rest/ports.ts';
 import { clusterWarningSeverities } from '#protocols/rest/cluster-warnings.ts';
+import type { SealedLink } from '#cluster/seal/sealed-link.ts';
 
 /** Time the others have to tell their positions, in milliseconds: who asks wants to see what is broken now. */
 const ASK_MS_MAX = 500;
@@ -23,7 +25,8 @@ export interface Told {
 
 /** What an exchange works with. */
 export interface PositionExchangeOptions {
-  readonly connection: NatsConnection;
+  readonly sealed: SealedLink;
+  readonly clock: Clock;
   readonly subject: string;
   /** Name of this member. */
   readonly member: string;
@@ -42,13 +45,10 @@ export class PositionExchange {
 
   constructor(options: PositionExchangeOptions) {
     this.#options = options;
-    const { connection, findings, member, positions, subject } = options;
-    this.#subscription = connection.subscribe(subject, {
-      callback: (error, message) => {
-        if (error !== null) return;
-        const found = findings().slice(0, FINDINGS_MAX);
-        message.respond(JSON.stringify({ member, positions: [...positions()], findings: found }));
-      },
+    const { findings, member, positions, sealed, subject } = options;
+    this.#subscription = sealed.subscribe(subject, (message) => {
+      const found = findings().slice(0, FINDINGS_MAX);
+      sealed.respond(message, JSON.stringify({ member, positions: [...positions()], findings: found }));
     });
   }
 
@@ -59,23 +59,24 @@ export class PositionExchange {
    * @returns what those who answered in time said, by name
    */
   async ask(members: number): Promise<Told> {
-    const { connection, subject } = this.#options;
+    const { clock, sealed, subject } = this.#options;
     const positions = new Map<string, Positions>();
     const findings = new Map<string, readonly MemberFinding[]>();
+    const all = Promise.withResolvers<void>();
+    let answers: Subscription | undefined;
     try {
-      const answers = await connection.requestMany(subject, '', {
-        strategy: 'count',
-        maxMessages: Math.max(1, members),
-        maxWait: ASK_MS_MAX,
-      });
-      for await (const answer of answers) {
-        const said = parse(answer.string());
-        if (said === undefined) continue;
+      answers = sealed.ask(subject, '', (message) => {
+        const said = parse(message.string());
+        if (said === undefined) return;
         positions.set(said.member, said.positions);
         findings.set(said.member, said.findings);
-      }
+        if (positions.size >= members) all.resolve();
+      });
+      await Promise.race([all.promise, sleep(clock, ASK_MS_MAX)]);
     } catch {
-      // Without a connection, or with nobody there, nothing is known.
+      // Without a connection nothing is known.
+    } finally {
+      answers?.unsubscribe();
     }
     return { positions, findings };
   }

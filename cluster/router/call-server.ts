@@ -5,6 +5,7 @@ import { type Clock, sleep, type Timer } from '#runtime/base/clock.ts';
 import type { Caller } from '#runtime/commit/behaviour.ts';
 import { DatedAnswer, undated } from '#runtime/content/dated-answer.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
+import type { AnswerSeal, MemberSeal } from '#cluster/seal/member-seal.ts';
 import {
   answerFrames,
   type Call,
@@ -42,12 +43,18 @@ interface Streamed {
   readonly chunks: AsyncIterable<string>;
 }
 
+/** Where a call is answered, and how. */
+interface AnswerPlace {
+  readonly replyTo: string;
+  /** Where the caller sends what it has to say about the call. */
+  readonly control: string;
+  readonly seal: AnswerSeal;
+}
+
 /** A call whose answer is not over. */
 class RunningCall {
   readonly #server: CallServer;
-  #replyTo: string;
-  /** Where the caller sends what it has to say about this call. */
-  #control: string;
+  #place: AnswerPlace;
   /** How often it was asked. */
   #deliveries = 1;
   readonly #controller = new AbortController();
@@ -60,18 +67,13 @@ class RunningCall {
   #unheard = 0;
   #isUnheard = false;
 
-  constructor(server: CallServer, replyTo: string, control: string) {
+  constructor(server: CallServer, place: AnswerPlace) {
     this.#server = server;
-    this.#replyTo = replyTo;
-    this.#control = control;
+    this.#place = place;
   }
 
-  get replyTo(): string {
-    return this.#replyTo;
-  }
-
-  get control(): string {
-    return this.#control;
+  get place(): AnswerPlace {
+    return this.#place;
   }
 
   /** Rises when the caller asks again; what was told of the answer before is told anew. */
@@ -80,9 +82,8 @@ class RunningCall {
   }
 
   /** The caller has heard nothing for long and asks again, with another place for the answer. */
-  redirect(replyTo: string, control: string): void {
-    this.#replyTo = replyTo;
-    this.#control = control;
+  redirect(place: AnswerPlace): void {
+    this.#place = place;
     this.#deliveries += 1;
     this.#sent = 0;
     this.#taken = 0;
@@ -104,7 +105,9 @@ class RunningCall {
    * What the caller says; or, with empty data, a server: that nobody listens at the place for the answer. The caller may
    * just be on its way to another server, so that counts only when it is said for long.
    */
-  told(text: string): void {
+  told(data: Uint8Array): void {
+    const text = data.length === 0 ? '' : this.#place.seal.openControl(this.#place.control, data);
+    if (text === undefined) return;
     if (text === '') this.#isUnheard = true;
     else if (text === CANCEL) this.cancel(new ServiceError('REQUEST_CANCELLED'));
     else if (text.startsWith(TAKEN)) this.#taken = Math.max(this.#taken, Number(text.slice(TAKEN.length)));
@@ -121,7 +124,7 @@ class RunningCall {
     this.#unheard = this.#isUnheard ? this.#unheard + 1 : 0;
     this.#isUnheard = false;
     if (this.#unheard === UNHEARD_MAX) this.cancel(new ServiceError('REQUEST_CANCELLED'));
-    this.#server.send(this.#replyTo, encodeFrame(FrameKind.working, false, this.#sent), this.#control);
+    this.#server.send(this.#place, encodeFrame(FrameKind.working, false, this.#sent));
     this.#timer = this.#server.clock.after(WORKING_MS, () => this.keepSaying());
   }
 
@@ -144,7 +147,7 @@ class RunningCall {
     if (this.signal.aborted) throw this.signal.reason;
     if (this.#deliveries !== deliveries) return false;
     this.#sent += 1;
-    this.#server.send(this.#replyTo, frame, this.#control);
+    this.#server.send(this.#place, frame);
     return true;
   }
 
@@ -175,6 +178,7 @@ export class CallServer {
   readonly clock: Clock;
   readonly #connection: NatsConnection;
   readonly #handle: CallHandler;
+  readonly #seal: MemberSeal;
   readonly #calls: Subscription;
   readonly #assembly = new CallAssembly();
   readonly #running = new Map<string, RunningCall>();
@@ -195,17 +199,19 @@ export class CallServer {
     inbox: string,
     subject: string,
     clock: Clock,
+    seal: MemberSeal,
     handle: CallHandler,
     report: (error: unknown) => void,
   ) {
     this.#connection = connection;
     this.clock = clock;
+    this.#seal = seal;
     this.#handle = handle;
     this.#report = report;
     this.#inbox = inbox;
     this.#control = connection.subscribe(`${this.#inbox}.*`, {
       callback: (error, message) => {
-        if (error === null) this.#running.get(message.subject)?.told(message.string());
+        if (error === null) this.#running.get(message.subject)?.told(message.data);
       },
     });
     this.#calls = connection.subscribe(subject, {
@@ -235,35 +241,38 @@ export class CallServer {
   }
 
   /** Publishes a frame. */
-  send(to: string, frame: Uint8Array, control: string): void {
-    if (!this.#connection.isClosed()) this.#connection.publish(to, frame, { reply: control });
+  send({ control, replyTo, seal }: AnswerPlace, frame: Uint8Array): void {
+    if (this.#connection.isClosed()) return;
+    this.#connection.publish(replyTo, seal.seal(replyTo, control, frame), { reply: control });
   }
 
-  #take(message: Msg): void {
-    const { reply } = message;
+  #take({ data, reply, subject }: Msg): void {
     if (reply === undefined) return;
+    // Who is no member gets no answer: it would go wherever they like.
+    const opened = this.#seal.openCall(subject, reply, data);
+    if (opened === undefined) return;
     const control = `${this.#inbox}.${(this.#count++).toString(36)}`;
-    const running = new RunningCall(this, reply, control);
+    const place: AnswerPlace = { replyTo: reply, control, seal: opened.answers };
+    const running = new RunningCall(this, place);
     let answer: unknown;
     let name: string | undefined;
     try {
-      const bytes = this.#assembly.take(reply, message.data, this.clock.monotonicMs());
+      const bytes = this.#assembly.take(reply, opened.message, this.clock.monotonicMs());
       if (bytes === undefined) {
         // All of it may take longer than its caller bears to hear nothing.
-        if (this.#assembly.isComing(reply))
-          this.send(reply, encodeFrame(FrameKind.working, false, 0), control);
+        if (this.#assembly.isComing(reply)) this.send(place, encodeFrame(FrameKind.working, false, 0));
         return;
       }
       const call = decodeCall(bytes);
       name = call.id === undefined ? undefined : `${call.id.session} ${call.id.number}`;
-      if (name !== undefined && this.#join(name, reply, control)) return;
+      if (name !== undefined && this.#join(name, place)) return;
       answer = this.#handle(call, this.#callerOf(call, running));
     } catch (error) {
-      this.#fail(reply, error, control, 0);
+      this.#fail(place, error, 0);
       return;
     }
     if (!(answer instanceof Promise) && !isStreamed(undated(answer)) && !isLong(undated(answer))) {
-      for (const frame of answerFrames(answer)) this.send(reply, frame, control);
+      for (const frame of answerFrames(answer)) this.send(place, frame);
       return;
     }
     this.#running.set(control, running);
@@ -273,12 +282,12 @@ export class CallServer {
   }
 
   /** @returns whether the call is one that runs already, and was not taken back: it answers to whoever asked last */
-  #join(name: string, reply: string, control: string): boolean {
+  #join(name: string, place: AnswerPlace): boolean {
     const running = this.#named.get(name);
     if (running === undefined || running.signal.aborted) return false;
-    this.#running.delete(running.control);
-    this.#running.set(control, running);
-    running.redirect(reply, control);
+    this.#running.delete(running.place.control);
+    this.#running.set(place.control, running);
+    running.redirect(place);
     return true;
   }
 
@@ -289,17 +298,17 @@ export class CallServer {
       if (!isStreamed(told)) await running.sendAll(answer);
       else await sendStream(running, told, answer instanceof DatedAnswer ? answer.head : undefined);
     } catch (error) {
-      this.#fail(running.replyTo, error, running.control, running.sent);
+      this.#fail(running.place, error, running.sent);
     } finally {
       running.end();
-      this.#running.delete(running.control);
+      this.#running.delete(running.place.control);
       if (name !== undefined && this.#named.get(name) === running) this.#named.delete(name);
     }
   }
 
-  #fail(reply: string, error: unknown, control: string, number: number): void {
+  #fail(place: AnswerPlace, error: unknown, number: number): void {
     if (!(error instanceof ServiceError)) this.#report(error);
-    this.send(reply, failureFrame(error, number), control);
+    this.send(place, failureFrame(error, number));
   }
 
   #callerOf(call: Call, running: RunningCall): Caller {

@@ -4,6 +4,7 @@ import type { Clock, Timer } from '#runtime/base/clock.ts';
 import { DatedAnswer } from '#runtime/content/dated-answer.ts';
 import { JsonText } from '#runtime/content/json-text.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
+import type { CallerSeal, MemberSeal } from '#cluster/seal/member-seal.ts';
 import { type Call, decodeFrame, encodeCall, errorOf, type Frame, FrameKind } from './call-frames.ts';
 import { callMessages } from './call-parts.ts';
 import { CANCEL, TAKEN, WORKING_MS } from './call-server.ts';
@@ -28,6 +29,8 @@ export type CallOutcome =
 
 class PendingCall {
   readonly subject: string;
+  /** Opens its answers. */
+  readonly seal: CallerSeal;
   readonly #calls: RemoteCalls;
   readonly #resolve: (outcome: CallOutcome) => void;
   readonly #reject: (error: unknown) => void;
@@ -45,6 +48,7 @@ class PendingCall {
 
   constructor(
     subject: string,
+    seal: CallerSeal,
     calls: RemoteCalls,
     deadlineMs: number,
     nowMs: number,
@@ -53,6 +57,7 @@ class PendingCall {
     reject: (error: unknown) => void,
   ) {
     this.subject = subject;
+    this.seal = seal;
     this.#calls = calls;
     this.deadlineMs = deadlineMs;
     this.heardMs = nowMs;
@@ -162,11 +167,13 @@ class PendingCall {
   }
 
   #tellTaken(): void {
-    if (this.#control !== undefined) this.#calls.tell(this.#control, `${TAKEN}${this.#takenCount}`);
+    if (this.#control !== undefined)
+      this.#calls.tell(this.#control, this.seal.sealControl(this.#control, `${TAKEN}${this.#takenCount}`));
   }
 
   #cancel(): void {
-    if (this.#control !== undefined) this.#calls.tell(this.#control, CANCEL);
+    if (this.#control !== undefined)
+      this.#calls.tell(this.#control, this.seal.sealControl(this.#control, CANCEL));
   }
 
   #settle(outcome: CallOutcome): true {
@@ -253,6 +260,7 @@ class FrameStream implements AsyncIterableIterator<string> {
 export class RemoteCalls {
   readonly #connection: NatsConnection;
   readonly #clock: Clock;
+  readonly #seal: MemberSeal;
   readonly #inbox = createInbox();
   readonly #subscription: Subscription;
   readonly #pending = new Map<string, PendingCall>();
@@ -260,9 +268,10 @@ export class RemoteCalls {
   #endMs = Number.POSITIVE_INFINITY;
   #sweep: Timer | undefined;
 
-  constructor(connection: NatsConnection, clock: Clock) {
+  constructor(connection: NatsConnection, clock: Clock, seal: MemberSeal) {
     this.#connection = connection;
     this.#clock = clock;
+    this.#seal = seal;
     this.#subscription = connection.subscribe(`${this.#inbox}.*`, {
       callback: (error, message) => {
         if (error === null) this.#take(message);
@@ -280,12 +289,16 @@ export class RemoteCalls {
   call(subject: string, call: Call, deadlineMs: number, signal?: AbortSignal): Promise<CallOutcome> {
     return new Promise((resolve, reject) => {
       if (signal?.aborted === true) return reject(signal.reason);
+      const seal = this.#seal.callTo(subject);
+      // Nothing is known of the one that would be asked: nothing can be sealed for it, and nothing was done.
+      if (seal === undefined) return resolve({ kind: 'elsewhere' });
       const reply = `${this.#inbox}.${(this.#count++).toString(36)}`;
       const nowMs = this.#clock.monotonicMs();
-      this.#pending.set(reply, new PendingCall(subject, this, deadlineMs, nowMs, signal, resolve, reject));
+      const pending = new PendingCall(subject, seal, this, deadlineMs, nowMs, signal, resolve, reject);
+      this.#pending.set(reply, pending);
       this.#schedule();
       for (const message of callMessages(encodeCall(call)))
-        this.#connection.publish(subject, message, { reply });
+        this.#connection.publish(subject, seal.seal(reply, message), { reply });
     });
   }
 
@@ -298,9 +311,9 @@ export class RemoteCalls {
     }
   }
 
-  /** Says something about a call to its owner. */
-  tell(control: string, text: string): void {
-    if (!this.#connection.isClosed()) this.#connection.publish(control, text);
+  /** Says something about a call to its owner. @param said sealed */
+  tell(control: string, said: Uint8Array | string): void {
+    if (!this.#connection.isClosed()) this.#connection.publish(control, said);
   }
 
   /** Takes a call off the list: nobody waits for it any more. */
@@ -333,14 +346,19 @@ export class RemoteCalls {
       pending.undelivered();
       return;
     }
-    const isOver = pending.take(decodeFrame(message.data), message.reply, this.#clock.monotonicMs());
+    const frame = pending.seal.open(message.subject, message.reply, message.data);
+    // Not an answer of the member that was asked; that one may still come.
+    if (frame === undefined) return;
+    const isOver = pending.take(decodeFrame(frame), message.reply, this.#clock.monotonicMs());
     if (isOver) this.#pending.delete(message.subject);
   }
 
   /** More is to come of an answer that nobody waits for, or of one that was asked for anew: its owner is to stop. */
-  #decline({ data, reply }: Msg): void {
+  #decline({ data, reply, subject }: Msg): void {
     if (reply === undefined || data.length === 0) return;
-    if (!decodeFrame(data).isLast) this.tell(reply, CANCEL);
+    // Else anybody could have this member send something to wherever they like.
+    const said = this.#seal.openAny(subject, reply, data);
+    if (said !== undefined && !decodeFrame(said.frame).isLast) this.tell(reply, said.sealControl(CANCEL));
   }
 
   #schedule(): void {

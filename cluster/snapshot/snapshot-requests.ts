@@ -1,4 +1,5 @@
-import type { NatsConnection, Subscription } from '@nats-io/transport-node';
+import type { Subscription } from '@nats-io/transport-node';
+import type { SealedLink } from '#cluster/seal/sealed-link.ts';
 
 /** Asks for snapshots. */
 export interface SnapshotRequest {
@@ -13,29 +14,26 @@ export interface SnapshotRequest {
  * lost: whoever needs its result asks again.
  */
 export class SnapshotRequests {
-  readonly #connection: NatsConnection;
+  readonly #sealed: SealedLink;
   readonly #subject: string;
   #subscription: Subscription | undefined;
 
-  constructor(connection: NatsConnection, subject: string) {
-    this.#connection = connection;
+  constructor(sealed: SealedLink, subject: string) {
+    this.#sealed = sealed;
     this.#subject = subject;
   }
 
   /** @param hear called for every request, one's own included; must not throw */
   listen(hear: (request: SnapshotRequest) => void): void {
-    this.#subscription = this.#connection.subscribe(this.#subject, {
-      callback: (error, message) => {
-        const request = error === null ? parsed(message.string()) : undefined;
-        if (request !== undefined) hear(request);
-      },
+    this.#subscription = this.#sealed.subscribe(this.#subject, (message) => {
+      const request = parsed(message.string());
+      if (request !== undefined) hear(request);
     });
   }
 
   /** Asks; without a connection nothing happens. */
   send({ isWhole, partition }: SnapshotRequest): void {
-    if (this.#connection.isClosed()) return;
-    this.#connection.publish(this.#subject, JSON.stringify({ partition: partition ?? null, whole: isWhole }));
+    this.#sealed.publish(this.#subject, JSON.stringify({ partition: partition ?? null, whole: isWhole }));
   }
 
   /** Hears nothing any more. */

@@ -27,6 +27,8 @@ export const clusterWarningSeverities = Object.freeze({
   'durability-weak': 'notice',
   'nats-unreachable': 'alarm',
   'nats-settings': 'notice',
+  'messages-refused': 'alarm',
+  'unsigned-accepted': 'alarm',
   'nats-unauthenticated': 'alarm',
   'nats-plaintext': 'notice',
   'space-low': 'alarm',

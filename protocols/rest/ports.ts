@@ -222,6 +222,8 @@ export type MemberFindingCode =
   | 'space-exhausted'
   | 'clock-skew'
   | 'partition-stalled'
+  | 'messages-refused'
+  | 'unsigned-accepted'
   | 'nats-unauthenticated'
   | 'nats-plaintext'
   | 'actor-stopped';

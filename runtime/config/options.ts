@@ -210,6 +210,11 @@ const cluster = {
     description:
       'How long records stay in a log although snapshots have them, so that a member that was away for less reads on where it stood. A log that is three quarters full is cut earlier.',
   }),
+  acceptUnsigned: booleanOption({
+    default: false,
+    description:
+      'Whether what is not signed with a key of the cluster is believed like what is: for a rolling upgrade from a version that does not sign, and no longer. While it is on, whoever has credentials of NATS can act as any user. The status has an alarm meanwhile.',
+  }),
   natsMonitorUrls: textListOption({
     type: 'list of addresses such as `http://host:8222`',
     entriesMax: 32,

@@ -5,6 +5,7 @@ import { Subjects } from '#cluster/nats/subjects.ts';
 import { systemClock } from '#runtime/base/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { BusCounts, BusWorld } from './bus-world.ts';
+import { testLink } from './member-seals.ts';
 
 let made = 0;
 
@@ -38,7 +39,7 @@ export class NatsBusWorld {
         const connection = await connectToNats({ urls: servers, name: 'bus' });
         const counts = new BusCounts();
         const bus = new NatsBus({
-          connection,
+          sealed: testLink(connection),
           subjects,
           partitions: 32,
           router: world.branch.engine.host,

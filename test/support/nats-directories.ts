@@ -6,6 +6,7 @@ import { connectToNats } from '#cluster/nats/connection.ts';
 import { Subjects } from '#cluster/nats/subjects.ts';
 import { systemClock } from '#runtime/base/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
+import { testLink } from './member-seals.ts';
 
 let made = 0;
 
@@ -42,7 +43,7 @@ export class NatsDirectories {
       formats: { records: 1, calls: 1 },
       partitions: this.#partitions,
       load: () => ({ requestsInFlight: 1, openActors: 2, pendingBytes: 3 }),
-      channel: new NatsHeartbeats(connection, this.#subjects, this.#partitions),
+      channel: new NatsHeartbeats(testLink(connection, id), this.#subjects, this.#partitions),
       clock: systemClock,
       random: systemRandom,
       observer: {

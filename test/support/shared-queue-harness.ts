@@ -16,6 +16,7 @@ import type { ClaimedJob, JobScope } from '#runtime/jobs/ports.ts';
 import type { QueueHarness } from '#test/runtime/jobs/queue-conformance.ts';
 import { Engine, engineUser } from './engine.ts';
 import { JOB_SCOPE, jobsLimits, OTHER_JOB_SCOPE } from './job-fixtures.ts';
+import { testLink } from './member-seals.ts';
 import { TestClock } from './test-clock.ts';
 
 /** Time a ticket is its holder's, in milliseconds of the servers. */
@@ -92,7 +93,7 @@ export class SharedQueueHarness implements QueueHarness {
     const failures: unknown[] = [];
     const counts = { issued: 0, redelivered: 0, idle: 0 };
     const tickets = await NatsTickets.open({
-      connection,
+      sealed: testLink(connection),
       subjects: this.subjects,
       settings: { replicas: this.#urls.length, leaseMs: TICKET_LEASE_MS },
       clock: systemClock,

@@ -9,6 +9,7 @@ import { systemClock } from '#runtime/base/clock.ts';
 import type { JobTicket } from '#runtime/jobs/tickets.ts';
 import { JOB_SCOPE, newJob, OTHER_JOB_SCOPE } from '#test/support/job-fixtures.ts';
 import { engineUser } from '#test/support/engine.ts';
+import { testLink } from '#test/support/member-seals.ts';
 import { sharedNatsCluster } from '#test/support/nats-cluster.ts';
 import { SharedQueueHarness } from '#test/support/shared-queue-harness.ts';
 
@@ -34,7 +35,7 @@ async function open(members: number) {
   for (let member = 0; member < members; member++) {
     const connection = await connectToNats({ urls: nats().urls, name: 'tickets' });
     const tickets = await NatsTickets.open({
-      connection,
+      sealed: testLink(connection),
       subjects,
       settings: { replicas: 1, leaseMs: LEASE_MS },
       clock: systemClock,
@@ -81,7 +82,8 @@ describe('tickets in JetStream', () => {
     await observer.flush();
     const opened = async (connection: NatsConnection): Promise<void> => {
       const settings = { replicas: 1, leaseMs: LEASE_MS };
-      const environment = { connection, subjects, settings, clock: systemClock, report: () => {} };
+      const sealed = testLink(connection);
+      const environment = { sealed, subjects, settings, clock: systemClock, report: () => {} };
       const tickets = await NatsTickets.open(environment);
       closers.push(async () => tickets.close());
     };

@@ -3,6 +3,8 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { PositionExchange } from '#cluster/member/position-exchange.ts';
 import { connectToNats } from '#cluster/nats/connection.ts';
 import type { MemberFinding } from '#protocols/rest/ports.ts';
+import { systemClock } from '#runtime/base/clock.ts';
+import { testLink } from '#test/support/member-seals.ts';
 import { sharedNatsCluster } from '#test/support/nats-cluster.ts';
 
 const cluster = sharedNatsCluster(1);
@@ -25,7 +27,8 @@ async function exchange(
 ): Promise<PositionExchange> {
   const connection = await connect();
   const made = new PositionExchange({
-    connection,
+    sealed: testLink(connection, member),
+    clock: systemClock,
     subject: 'test.position',
     member,
     positions: () => new Map(positions),
@@ -85,8 +88,8 @@ describe('how far members are in the logs', () => {
       '{"member": 3}',
       '{"member": "c", "positions": [[0, -1], ["x", 1], [2, 3], 4], "findings": [null, 3, {"code": "new", "message": "x"}, {"code": "clock-skew"}, {"code": "clock-skew", "message": "late"}]}',
     ];
-    for (const answer of answers)
-      other.subscribe('test.position', { callback: (_error, message) => void message.respond(answer) });
+    const link = testLink(other, 'c');
+    for (const answer of answers) link.subscribe('test.position', (message) => link.respond(message, answer));
     await other.flush();
     expect(await a.ask(5)).toEqual({
       positions: new Map([
@@ -98,6 +101,26 @@ describe('how far members are in the logs', () => {
         ['c', [{ code: 'clock-skew', message: 'late' }]],
       ]),
     });
+  });
+
+  it('is asked by members, and told by members, alone', async () => {
+    const low: MemberFinding = { code: 'space-low', message: 'made up' };
+    const a = await exchange('a', [[0, 12]]);
+    const other = await connect();
+    const made = JSON.stringify({ member: 'a', positions: [[0, 99]], findings: [low] });
+    other.subscribe('test.position', { callback: (_error, message) => void message.respond(made) });
+    await other.flush();
+    expect(await a.ask(2)).toEqual({
+      positions: new Map([['a', new Map([[0, 12]])]]),
+      findings: new Map([['a', []]]),
+    });
+    const answers: string[] = [];
+    other.subscribe('test.answers', { callback: (_error, message) => void answers.push(message.string()) });
+    other.publish('test.position', '', { reply: 'test.answers' });
+    // Whatever is answered to the forged question is answered before this one.
+    expect((await a.ask(1)).positions.size).toBe(1);
+    await other.flush();
+    expect(answers).toEqual([made]);
   });
 
   it('is not known without a connection', async () => {

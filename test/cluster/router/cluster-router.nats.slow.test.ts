@@ -4,6 +4,7 @@ import { type Call, CALL_VERSION } from '#cluster/router/call-frames.ts';
 import { CallServer } from '#cluster/router/call-server.ts';
 import { ClusterRouter } from '#cluster/router/cluster-router.ts';
 import { RemoteCalls, SILENCE_MS } from '#cluster/router/remote-calls.ts';
+import type { MemberSeal } from '#cluster/seal/member-seal.ts';
 import { policyFor } from '#runtime/access/policy.ts';
 import { PremiseRefuted } from '#runtime/actor/premise.ts';
 import { systemClock } from '#runtime/base/clock.ts';
@@ -11,6 +12,7 @@ import { systemRandom } from '#runtime/base/random.ts';
 import type { Caller } from '#runtime/commit/behaviour.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { adminOf } from '#test/support/host-fixture.ts';
+import { hearPulse, testSeal } from '#test/support/member-seals.ts';
 import { sharedNatsCluster } from '#test/support/nats-cluster.ts';
 
 const nats = sharedNatsCluster(1);
@@ -20,6 +22,7 @@ const subjectOf = (member: string): string => `test.route.${member}`;
 
 let connection: NatsConnection;
 let calls: RemoteCalls;
+let seal: MemberSeal;
 let router: ClusterRouter;
 /** Who is believed to own everything. */
 let owner: string | undefined;
@@ -36,7 +39,9 @@ afterAll(() => connection.close());
 beforeEach(() => {
   owner = 'm2';
   callVersion = CALL_VERSION;
-  calls = new RemoteCalls(connection, systemClock);
+  // Where nobody is known to seal, tests listen themselves.
+  ({ seal } = testSeal('test.caller', { acceptsUnsigned: true }));
+  calls = new RemoteCalls(connection, systemClock, seal);
   router = new ClusterRouter({
     partitions: 4,
     local: () => undefined,
@@ -63,8 +68,10 @@ function member(id: string, handle: (call: Call) => unknown): Call[] {
     seen.push(call);
     return handle(call);
   };
+  const { seal: own } = testSeal(subjectOf(id));
+  hearPulse(seal, own);
   servers.push(
-    new CallServer(connection, `test.inbox.${id}`, subjectOf(id), systemClock, take, () => undefined),
+    new CallServer(connection, `test.inbox.${id}`, subjectOf(id), systemClock, own, take, () => undefined),
   );
   return seen;
 }

@@ -12,11 +12,13 @@ import {
 import { callMessages } from '#cluster/router/call-parts.ts';
 import { type CallHandler, CallServer, TAKEN, WINDOW_FRAMES } from '#cluster/router/call-server.ts';
 import { type CallOutcome, RemoteCalls } from '#cluster/router/remote-calls.ts';
+import type { MemberSeal } from '#cluster/seal/member-seal.ts';
 import { PremiseRefuted } from '#runtime/actor/premise.ts';
 import { systemClock } from '#runtime/base/clock.ts';
 import { DatedAnswer } from '#runtime/content/dated-answer.ts';
 import { JsonText } from '#runtime/content/json-text.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
+import { hearPulse, testSeal } from '#test/support/member-seals.ts';
 import { sharedNatsCluster } from '#test/support/nats-cluster.ts';
 
 const nats = sharedNatsCluster(1);
@@ -26,6 +28,7 @@ let owner: NatsConnection;
 let caller: NatsConnection;
 let calls: RemoteCalls;
 let server: CallServer;
+let seal: MemberSeal;
 let handle: CallHandler;
 let reported: unknown[];
 
@@ -38,13 +41,20 @@ afterAll(async () => {
 });
 
 beforeEach(async () => {
-  calls = new RemoteCalls(caller, systemClock);
+  // Calls to member 1 are sealed. What tests send or answer themselves is not: as a member of an older version does it.
+  const [ours, theirs] = ['test.caller', subjectOf(1)].map(
+    (name) => testSeal(name, { acceptsUnsigned: true }).seal,
+  );
+  hearPulse(ours as MemberSeal, theirs as MemberSeal);
+  seal = theirs as MemberSeal;
+  calls = new RemoteCalls(caller, systemClock, ours as MemberSeal);
   reported = [];
   server = new CallServer(
     owner,
     `test.m.${Date.now().toString(36)}`,
     subjectOf(1),
     systemClock,
+    seal,
     (call, who) => handle(call, who),
     (error) => reported.push(error),
   );
@@ -293,7 +303,7 @@ describe('a call to the owner of a partition', () => {
     };
     // Signs of work every 20 ms, so that the test need not wait.
     const quick = { ...systemClock, after: (ms: number, run: () => void) => systemClock.after(ms / 50, run) };
-    const hurried = new CallServer(owner, 'test.hurried', subjectOf(8), quick, handle, () => undefined);
+    const hurried = new CallServer(owner, 'test.hurried', subjectOf(8), quick, seal, handle, () => undefined);
     await owner.flush();
     const call = encodeCall(callOf('x'));
     caller.publish(subjectOf(8), call, { reply: 'test.away.1' });
@@ -315,7 +325,7 @@ describe('a call to the owner of a partition', () => {
       signals.push(signal as AbortSignal);
       return never;
     };
-    const again = new CallServer(owner, 'test.again', subjectOf(9), quick, handle, () => undefined);
+    const again = new CallServer(owner, 'test.again', subjectOf(9), quick, seal, handle, () => undefined);
     await owner.flush();
     caller.publish(subjectOf(9), call, { reply: 'test.away.2' });
     await expect

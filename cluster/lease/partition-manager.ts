@@ -103,13 +103,17 @@ export class PartitionManager {
     }
   }
 
-  /** Lets go of everything and says good-bye. */
-  async close(): Promise<void> {
+  /**
+   * Lets go of everything and says good-bye.
+   *
+   * @param graceMs as {@link PartitionMember.leave}
+   */
+  async close(graceMs?: number): Promise<void> {
     this.#state = 'closed';
     this.#timer?.cancel();
     this.#warmTimer?.cancel();
     this.#stopListening?.();
-    await Promise.all([...this.#members.values()].map((member) => member.leave()));
+    await Promise.all([...this.#members.values()].map((member) => member.leave(graceMs)));
     this.#environment.registry.stop();
   }
 

@@ -29,6 +29,9 @@ const READS_MS_MAX = 10_000;
 /** Time before a position is stored again after an error, in milliseconds. */
 const RETRY_MS = 1000;
 
+/** Time writes under way have when a partition is let go of, in milliseconds. */
+const LEAVE_MS_MAX = 10_000;
+
 /**
  * One partition on one member: follows its log, opens it, owns it, hands it over. Changes of the role happen one
  * after the other, in the order they were asked for.
@@ -237,18 +240,28 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
     this.#opening?.abort();
   }
 
-  /** Lets go of everything; what is owned is handed over. */
-  leave(): Promise<void> {
+  /**
+   * Lets go of everything; what is owned is handed over.
+   *
+   * @param graceMs time writes under way have to be answered by the servers, in milliseconds; then their outcome stays
+   *   unknown
+   */
+  async leave(graceMs: number = LEAVE_MS_MAX): Promise<void> {
     this.cancelOpening();
     this.#mending?.stop();
     this.#leaving += 1;
-    return this.#inTurn(async () => {
-      this.#leaving -= 1;
-      await this.#giveUp();
-      await this.#stopFollowing();
-      await this.#flushed?.close();
-      this.#become('idle');
-    });
+    const hurry = this.#environment.clock.after(graceMs, () => this.#owned?.log.abandon());
+    try {
+      await this.#inTurn(async () => {
+        this.#leaving -= 1;
+        await this.#giveUp();
+        await this.#stopFollowing();
+        await this.#flushed?.close();
+        this.#become('idle');
+      });
+    } finally {
+      hurry.cancel();
+    }
   }
 
   async #startOver(cause: unknown): Promise<void> {

@@ -10,6 +10,7 @@ import type { StoppedActor } from '#runtime/actor/stopped-actors.ts';
 import { ReplicaReads } from '#runtime/actor/replica-reads.ts';
 import { noUnsettledOwners } from '#runtime/actor/unsettled-owners.ts';
 import { sleep } from '#runtime/base/clock.ts';
+import { within } from '#runtime/base/within.ts';
 import { OptionError } from '#runtime/config/option.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { MemberFinding } from '#protocols/rest/ports.ts';
@@ -65,6 +66,9 @@ const OWNERS_POLL_MS = 50;
 
 /** Time after which a start goes on without owners for all partitions, in milliseconds: the log says which lack one. */
 const OWNERS_MS_MAX = 60_000;
+
+/** Time closing everything takes at most when nobody said so, in milliseconds. */
+const CLOSE_MS_MAX = 20_000;
 
 /** Time answers to other members have to be sent when everything is over, in milliseconds. */
 const ANSWERS_MS_MAX = 2_000;
@@ -165,6 +169,8 @@ class ClusterEngine implements MemberEngine {
   readonly unsettled = noUnsettledOwners;
   #address: () => string = () => '';
   #started: Started | undefined;
+  /** Time {@link close} has, in milliseconds. */
+  #closeMs = CLOSE_MS_MAX;
 
   constructor(
     environment: EngineEnvironment,
@@ -330,8 +336,9 @@ class ClusterEngine implements MemberEngine {
     for (const host of this.#hosts()) host.endWaits();
   }
 
-  async drain(graceMs: number): Promise<void> {
+  async drain(graceMs: number, closeMs: number): Promise<void> {
     const { clock } = this.#environment;
+    this.#closeMs = closeMs;
     this.router.endAt(clock.monotonicMs() + graceMs - Math.min(LAST_ANSWERS_MS, graceMs / 2));
     await this.#started?.manager.drain(graceMs);
   }
@@ -340,13 +347,16 @@ class ClusterEngine implements MemberEngine {
     this.#logWatch.stop();
     await this.bus.close();
     this.#started?.exchange.close();
-    await this.#snapshots.close();
+    const { clock } = this.#environment;
+    // Each of these may wait for servers that do not answer.
+    await within(clock, this.#closeMs / 5, this.#snapshots.close());
     this.#started?.standings.close();
-    await this.#started?.manager.close();
-    await this.#started?.server.settled(ANSWERS_MS_MAX);
+    await this.#started?.manager.close((this.#closeMs * 2) / 5);
+    await this.#started?.server.settled(Math.min(ANSWERS_MS_MAX, this.#closeMs / 5));
     this.#started?.server.close();
     this.#calls.close();
-    await this.#connection.drain().catch(() => undefined);
+    const drained = this.#connection.drain().catch(() => undefined);
+    if (!(await within(clock, this.#closeMs / 5, drained))) await this.#connection.close();
   }
 
   #roles(): readonly PartitionRole[] {

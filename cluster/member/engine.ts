@@ -78,8 +78,13 @@ export interface MemberEngine {
   start(address: () => string): Promise<void>;
   /** Refuses commands that wait for something, so that nobody's patience holds up the end. */
   endWaits(): void;
-  /** Gives what it has to others, as long as there are some. */
-  drain(graceMs: number): Promise<void>;
+  /**
+   * Gives what it has to others, as long as there are some.
+   *
+   * @param graceMs time for that, in milliseconds
+   * @param closeMs time {@link close} has after that, in milliseconds: what cannot be finished by then is left
+   */
+  drain(graceMs: number, closeMs: number): Promise<void>;
   /** Applies everything and lets go of it all. */
   close(): Promise<void>;
 }

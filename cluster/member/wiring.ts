@@ -15,6 +15,7 @@ import type { Clock } from '#runtime/base/clock.ts';
 import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
 import { type FileSystem, realFileSystem } from '#runtime/base/file-system.ts';
 import type { Random } from '#runtime/base/random.ts';
+import { within } from '#runtime/base/within.ts';
 import type { Bus } from '#runtime/bus/ports.ts';
 import type { Options } from '#runtime/config/options.ts';
 import { loadSecrets } from '#runtime/config/secrets.ts';
@@ -82,6 +83,9 @@ export interface Member {
    */
   drain(graceMs: number): Promise<void>;
 }
+
+/** Time everything has to be closed at the least, in milliseconds, however short the grace period is. */
+const CLOSE_MS_MIN = 5_000;
 
 /** Undoes what was opened, newest first. */
 class Closers {
@@ -276,14 +280,21 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
     // Else a client that waits for a lock would hold up the others' restart, and be cut off in the end.
     locks.stop();
     engine.endWaits();
-    // Hand-overs go on while requests are answered: the new owner answers what comes late.
-    await Promise.all([
-      engine.drain(graceMs),
-      http.drain(graceMs),
-      background.drain(graceMs),
-      backups.close(),
-    ]);
-    await closers.run();
+    const closeMs = Math.max(CLOSE_MS_MIN, graceMs / 4);
+    const requestsMs = (graceMs * 3) / 4;
+    const stopped = async (): Promise<void> => {
+      // Hand-overs go on while requests are answered: the new owner answers what comes late.
+      await Promise.all([
+        engine.drain(requestsMs, closeMs),
+        http.drain(requestsMs),
+        background.drain(requestsMs),
+        backups.close(),
+      ]);
+      await closers.run();
+    };
+    // Nothing acknowledged depends on the end of a process, so it never waits for what does not answer.
+    if (!(await within(clock, requestsMs + closeMs, stopped())))
+      log.warn('not everything could be closed in time; nothing acknowledged is lost', { graceMs });
   };
   return {
     port,

@@ -328,6 +328,15 @@ export class PartitionLog implements Log {
     return this.#closing;
   }
 
+  /**
+   * Ends the log at once. What is under way is rejected with `WRITES_STOPPED`: whether it is kept is not known. The
+   * next owner waits for the lease.
+   */
+  abandon(): void {
+    if (this.#ended !== undefined) return;
+    this.#end(new ServiceError('WRITES_STOPPED', 'The log was closed before the servers answered.'));
+  }
+
   #refusal(): ServiceError | undefined {
     if (this.#ended !== undefined) return this.#ended;
     if (this.#closing !== undefined) return new ServiceError('SHUTTING_DOWN');
@@ -641,7 +650,7 @@ export class PartitionLog implements Log {
     }
     if (this.#ended !== undefined) return;
     if (!this.#isSettled) {
-      this.#end(new ServiceError('WRITES_STOPPED', 'The log was closed before the servers answered.'));
+      this.abandon();
       return;
     }
     // Before the record goes out: whoever reads it opens the partition at once.

@@ -144,7 +144,7 @@ const server = {
     min: 0,
     max: 600_000,
     description:
-      'How long SIGTERM waits for requests under way before their connections are cut. Too low cuts off clients whose writes may have happened; too high and the supervisor kills the process first.',
+      'How long the process takes to end after SIGTERM. Requests under way have three quarters of it before their connections are cut; the rest, and at least 5 seconds, is for closing files and handing over. Too low cuts off clients whose writes may have happened; too high and the supervisor kills the process first.',
   }),
 };
 

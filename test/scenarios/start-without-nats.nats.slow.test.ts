@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { startNatsCluster } from '#test/support/nats-cluster.ts';
+import { type NatsCluster, startNatsCluster } from '#test/support/nats-cluster.ts';
 import {
   type ServerProcess,
   type ServerProcessOptions,
@@ -29,17 +29,49 @@ async function startMember(env: ServerProcessOptions['env']): Promise<ServerProc
   return server;
 }
 
+/** A member that owns everything, with one NATS server. */
+async function startAlone(): Promise<{ readonly nats: NatsCluster; readonly member: ServerProcess }> {
+  const nats = await startNatsCluster(1);
+  cleanups.push(() => nats.close());
+  return { nats, member: await startMember({ SVC_NATS_URL: nats.urls.join(','), SVC_CONFIG: configFile() }) };
+}
+
+/** @returns the file of a configuration for one NATS server */
+function configFile(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'grove-test-'));
+  cleanups.push(async () => rmSync(folder, { recursive: true, force: true }));
+  const config = join(folder, 'svc.toml');
+  const cluster = '[cluster]\npartitions = 2\nreplicas = 1\nlog_bytes_max = 268435456\n';
+  writeFileSync(config, `[server]\nshutdown_grace_ms = 4000\n${cluster}`);
+  return config;
+}
+
+describe('a member of a cluster that is told to end while NATS is gone', () => {
+  it('ends with 0 inside its grace period, with a write under way whose outcome nobody knows', async () => {
+    const { member, nats } = await startAlone();
+    await member.ready();
+    const token = await member.logIn();
+    const create = (repository: string) =>
+      member.request('POST', '/api/repositories', { token, body: { repo_id: repository } });
+    expect((await create('before')).status).toBe(201);
+    for (const server of nats.servers) server.pause();
+    // The servers take it and do not answer, so that its outcome is looked for again and again.
+    const write = create('during').catch((error: unknown) => error);
+    await member.request('GET', '/ready');
+    expect(await member.kill('SIGTERM')).toEqual({ code: 0, signal: null });
+    expect(member.stdout).toContain('"msg":"stopped"');
+    expect(member.stdout).not.toContain('not everything could be closed in time');
+    await write;
+  });
+});
+
 describe('a member of a cluster that starts before NATS', () => {
   it('waits, says what for, and serves when NATS is there', async () => {
     const nats = await startNatsCluster(1);
     cleanups.push(() => nats.close());
     const [server] = nats.servers;
     await server?.kill();
-    const folder = mkdtempSync(join(tmpdir(), 'grove-test-'));
-    cleanups.push(async () => rmSync(folder, { recursive: true, force: true }));
-    const config = join(folder, 'svc.toml');
-    writeFileSync(config, '[cluster]\npartitions = 2\nreplicas = 1\nlog_bytes_max = 268435456\n');
-    const member = await startMember({ SVC_NATS_URL: nats.urls.join(','), SVC_CONFIG: config });
+    const member = await startMember({ SVC_NATS_URL: nats.urls.join(','), SVC_CONFIG: configFile() });
     await expect
       .poll(() => member.stdout, { timeout: 30_000 })
       .toMatch(/"waitedS":0.*"msg":"waiting for NATS"/);

@@ -1,0 +1,20 @@
+import type { Clock } from './clock.ts';
+
+/**
+ * Waits for something, but not longer than `ms`. What it waits for goes on.
+ *
+ * @returns whether it ended in time
+ * @throws what `work` rejects with in time
+ */
+export async function within(clock: Clock, ms: number, work: Promise<unknown>): Promise<boolean> {
+  let cancel = (): void => undefined;
+  const late = new Promise<false>((resolve) => {
+    const timer = clock.after(ms, () => resolve(false));
+    cancel = () => timer.cancel();
+  });
+  try {
+    return await Promise.race([work.then(() => true), late]);
+  } finally {
+    cancel();
+  }
+}

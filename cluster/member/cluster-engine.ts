@@ -213,9 +213,10 @@ class ClusterEngine implements MemberEngine {
       servers.pages.servers,
     );
     this.#partitionMetrics = new PartitionMetrics(environment.metrics, () => this.#roles());
-    this.#channel = new AppendChannel(connection, clock, (outcome, elapsedMs) =>
-      this.#partitionMetrics.append(outcome, elapsedMs),
-    );
+    this.#channel = new AppendChannel(connection, clock, {
+      observe: (outcome, elapsedMs) => this.#partitionMetrics.append(outcome, elapsedMs),
+      limitsBeforeCommit: servers.limitsBeforeCommit,
+    });
     this.#calls = new RemoteCalls(connection, clock, sealed.seal);
     this.router = new ClusterRouter({
       partitions: options.cluster.partitions,

@@ -14,13 +14,16 @@ const APPEND_MS_MAX = 5000;
 /** "wrong last sequence", and that another append with the same expectation is under way. */
 const WRONG_SEQUENCE: ReadonlySet<number> = new Set([10_071, 10_164]);
 
-/** Refusals of the server before anything is stored: account, server, memory or storage exceeded. */
-const NO_SPACE: ReadonlySet<number> = new Set([10_002, 10_023, 10_028, 10_047]);
+/**
+ * Limits of one server or account are exceeded: account, server, memory or storage. Servers before 2.12 also look at
+ * them when the append has been agreed on, each server at its own: the one that leads refuses what others store.
+ */
+const LIMIT_EXCEEDED: ReadonlySet<number> = new Set([10_002, 10_023, 10_028, 10_047]);
 
 /** "store failed": of space when it says so; of anything else other replicas may have stored it. */
 const STORE_FAILED = 10_077;
 
-/** How a store says that it is full. */
+/** How a store says that the bound of the stream is reached, which is the same one on all servers. */
 const fullText = /maximum (?:bytes|messages) exceeded/;
 
 interface Waiting {
@@ -30,8 +33,13 @@ interface Waiting {
   readonly resolve: (outcome: AppendOutcome) => void;
 }
 
-/** Hears of every append. */
-export type AppendObserver = (outcome: AppendOutcome, elapsedMs: number) => void;
+/** What an append channel may be told besides its connection. */
+export interface AppendChannelOptions {
+  /** Told of each append and the milliseconds until its outcome was known. */
+  readonly observe?: (outcome: AppendOutcome, elapsedMs: number) => void;
+  /** Whether every server is known to look at its limits before an append is agreed on and at no other time. */
+  readonly limitsBeforeCommit?: boolean;
+}
 
 /** What JetStream answers to an append. */
 interface Answer {
@@ -47,7 +55,8 @@ interface Answer {
 export class AppendChannel {
   readonly #connection: NatsConnection;
   readonly #clock: Clock;
-  readonly #observe: AppendObserver;
+  readonly #observe: (outcome: AppendOutcome, elapsedMs: number) => void;
+  readonly #limitsBeforeCommit: boolean;
   readonly #inbox = createInbox();
   readonly #answers: Subscription;
   readonly #waiting = new Map<string, Waiting>();
@@ -58,12 +67,12 @@ export class AppendChannel {
 
   /**
    * @param connection closed by its owner; then every append has an unknown outcome
-   * @param observe told of each append and the milliseconds until its outcome was known
    */
-  constructor(connection: NatsConnection, clock: Clock, observe: AppendObserver = () => {}) {
+  constructor(connection: NatsConnection, clock: Clock, options: AppendChannelOptions = {}) {
     this.#connection = connection;
     this.#clock = clock;
-    this.#observe = observe;
+    this.#observe = options.observe ?? (() => {});
+    this.#limitsBeforeCommit = options.limitsBeforeCommit ?? false;
     this.#answers = connection.subscribe(`${this.#inbox}.*`, {
       callback: (error, message) => {
         if (error === null) this.#answered(message);
@@ -138,7 +147,8 @@ export class AppendChannel {
   #answered(message: Msg): void {
     const token = message.subject.slice(this.#inbox.length + 1);
     const waiting = this.#waiting.get(token);
-    if (waiting !== undefined) this.#settle(token, outcomeOf(message, waiting.stream));
+    if (waiting !== undefined)
+      this.#settle(token, outcomeOf(message, waiting.stream, this.#limitsBeforeCommit));
   }
 
   #settle(token: string, outcome: AppendOutcome): void {
@@ -166,11 +176,11 @@ export class AppendChannel {
   }
 }
 
-function unknown(reason: string): AppendOutcome {
+function unknown(reason: string): AppendOutcome & { readonly kind: 'unknown' } {
   return { kind: 'unknown', reason };
 }
 
-function outcomeOf(message: Msg, stream: string): AppendOutcome {
+function outcomeOf(message: Msg, stream: string, limitsBeforeCommit: boolean): AppendOutcome {
   // Nobody takes the subject at present; who knows what took it before that.
   if (message.data.length === 0) return unknown(`status ${message.headers?.code ?? 0}`);
   let answer: Answer;
@@ -186,7 +196,11 @@ function outcomeOf(message: Msg, stream: string): AppendOutcome {
   }
   const { err_code: code = 0, description = '' } = error;
   if (WRONG_SEQUENCE.has(code)) return { kind: 'wrong-sequence' };
-  if (NO_SPACE.has(code) || (code === STORE_FAILED && fullText.test(description)))
-    return { kind: 'full', reason: description };
+  if (code === STORE_FAILED && fullText.test(description)) return { kind: 'full', reason: description };
+  if (LIMIT_EXCEEDED.has(code)) {
+    return limitsBeforeCommit
+      ? { kind: 'full', reason: description }
+      : { ...unknown(`${code} ${description}`), isRefused: true };
+  }
   return unknown(`${code} ${description}`);
 }

@@ -11,12 +11,19 @@ export interface StoredMessage {
 export type AppendOutcome =
   /** It is stored at this sequence, in the durability class of the servers. */
   | { readonly kind: 'stored'; readonly sequence: number }
-  /** It is not stored and will not be: the stream does not end where it expected. */
+  /**
+   * The stream does not end where it expected, as the server that leads sees it. Where that one has less space than the
+   * others they may have stored it all the same, so that only the stream tells.
+   */
   | { readonly kind: 'wrong-sequence' }
   /** It is not stored and will not be: there is no space. */
   | { readonly kind: 'full'; readonly reason: string }
-  /** It may be stored, now or some time later. */
-  | { readonly kind: 'unknown'; readonly reason: string };
+  /**
+   * It may be stored, now or some time later.
+   *
+   * `isRefused`: the server that leads has no space for it, and refused it when the others may have stored it already.
+   */
+  | { readonly kind: 'unknown'; readonly reason: string; readonly isRefused?: true };
 
 /** Where a stream stands, as its leader says. */
 export interface StreamState {
@@ -39,7 +46,7 @@ export interface StreamState {
  * 1. Sequences rise by one a message and never restart while the identity stays.
  * 2. An append is stored only directly behind the message with the expected sequence, so at most one append that
  *    expects the same sequence is ever stored.
- * 3. What `append` reports other than `unknown` is true for ever.
+ * 3. That `append` reports `stored` or `full` is true for ever.
  * 4. What {@link LogStream.truncate} removed stays away, and nothing else ever goes.
  */
 export interface LogStream {

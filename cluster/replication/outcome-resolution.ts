@@ -3,8 +3,9 @@ import { type Clock, sleep } from '#runtime/base/clock.ts';
 import { isUnavailable, logCorrupted, logRegressed, ownedBy } from './log-errors.ts';
 import type { LogReport } from './log-events.ts';
 import type { JudgedRecord, LogFold } from './log-fold.ts';
-import type { LogStream } from './log-stream.ts';
+import type { AppendOutcome, LogStream } from './log-stream.ts';
 import type { Moment } from './read-lease.ts';
+import { leaveRefusingLeader } from './refusing-leader.ts';
 import {
   decodeRecord,
   encodeOpening,
@@ -42,8 +43,18 @@ export interface UnresolvedWriter {
   renew(sent: Moment): void;
   /** Now. */
   moment(): Moment;
+  /**
+   * Whether the server that leads refused an append for its own want of space since the last call: another one is to
+   * lead before anything more is appended.
+   */
+  takeRefusal(): boolean;
   /** Throws when nobody waits for the outcome any more. */
   requireWanted(): void;
+}
+
+/** Whether the server that leads refused an append for its own want of space. */
+export function isRefusedByLeader(outcome: AppendOutcome | undefined): boolean {
+  return outcome?.kind === 'unknown' && outcome.isRefused === true;
 }
 
 /** An attempt to open a further epoch behind a message. */
@@ -66,16 +77,28 @@ interface Reopening {
  * @see Reliability: R6
  */
 export async function resolveOutcomes(writer: UnresolvedWriter): Promise<boolean> {
+  const isReopened = await findOutcomes(writer);
+  // What was refused may have been answered last of all.
+  if (writer.takeRefusal()) await leaveRefusingLeader(writer.stream, writer.clock, writer.requireWanted);
+  return isReopened;
+}
+
+async function findOutcomes(writer: UnresolvedWriter): Promise<boolean> {
   let reopening: Reopening | undefined;
+  let isRefused = false;
   const startEpoch = writer.fold.state.epoch;
   for (;;) {
     writer.requireWanted();
+    if (isRefused) await leaveRefusingLeader(writer.stream, writer.clock, writer.requireWanted);
+    isRefused = false;
     const { sequence } = writer.fold.state;
     if (!(await isStillEnd(writer))) {
       await sleep(writer.clock, RETRY_MS);
       continue;
     }
     writer.requireWanted();
+    isRefused = writer.takeRefusal();
+    if (isRefused) continue;
     if (reopening?.expected !== sequence) reopening = seal(writer);
     const sent = writer.moment();
     const outcome = await writer.stream.append(sequence, reopening.bytes);
@@ -87,6 +110,7 @@ export async function resolveOutcomes(writer: UnresolvedWriter): Promise<boolean
       writer.renew(sent);
       return true;
     }
+    isRefused = isRefusedByLeader(outcome);
     if (outcome.kind === 'wrong-sequence') {
       await readForward(writer).catch(requireUnavailable);
       // An earlier attempt counted, only its answer was lost.

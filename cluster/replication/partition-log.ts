@@ -146,6 +146,10 @@ export class PartitionLog implements Log {
   #isScheduled = false;
   /** When outcomes became unknown; undefined while all is well. */
   #unresolvedSinceMs: number | undefined;
+  /** Why the server that leads refused what has no outcome yet. */
+  #refusedFor: string | undefined;
+  /** Whether that was not acted on yet. */
+  #isRefused = false;
   /** For the rest of this turn. */
   #full: ServiceError | undefined;
   /** Why it takes nothing more, for ever. */
@@ -345,7 +349,9 @@ export class PartitionLog implements Log {
     if (!stream.isConnected) return logUnavailable('no connection to the servers');
     // What came before is waited for; more need not pile up behind it.
     if (this.#unresolvedSinceMs !== undefined && clock.monotonicMs() - this.#unresolvedSinceMs > leaseMs)
-      return logUnavailable('the last append was not answered');
+      return this.#refusedFor === undefined
+        ? logUnavailable('the last append was not answered')
+        : noSpace(this.#refusedFor);
     return undefined;
   }
 
@@ -369,6 +375,8 @@ export class PartitionLog implements Log {
 
   #send(): void {
     while (this.#ended === undefined && this.#unresolvedSinceMs === undefined) {
+      // Those before it are answered soon; then it is found out what became of it.
+      if (this.#isRefused) return;
       if (this.#inFlight.length >= IN_FLIGHT_MAX || this.#isGateFull) return;
       this.#sending ??= this.#nextBatchToSend();
       if (this.#sending === undefined) break;
@@ -426,6 +434,10 @@ export class PartitionLog implements Log {
 
   #arrived(flight: Flight, outcome: AppendOutcome): void {
     flight.outcome = outcome;
+    if (outcome.kind === 'unknown' && outcome.isRefused === true) {
+      this.#refusedFor = outcome.reason;
+      this.#isRefused = true;
+    }
     if (this.#unresolvedSinceMs !== undefined || this.#ended !== undefined) return;
     for (let head = this.#inFlight[0]; head?.outcome !== undefined; head = this.#inFlight[0]) {
       if (head.outcome.kind !== 'stored') {
@@ -507,6 +519,7 @@ export class PartitionLog implements Log {
       }
       if (this.#ended !== undefined) return;
       this.#unresolvedSinceMs = undefined;
+      this.#refusedFor = undefined;
       this.#tail = tailOf(this.#fold.state);
       this.#schedule();
     } catch (error) {
@@ -530,6 +543,11 @@ export class PartitionLog implements Log {
       nextBatch: () => this.#nextBatch++,
       renew: (sent) => this.lease.renew(sent),
       moment: () => this.lease.moment(),
+      takeRefusal: () => {
+        const isRefused = this.#isRefused;
+        this.#isRefused = false;
+        return isRefused;
+      },
       requireWanted: () => {
         if (this.#ended !== undefined) throw this.#ended;
       },
@@ -552,7 +570,7 @@ export class PartitionLog implements Log {
    * away for ever, because no later record has the chain it goes on from.
    */
   #refuseAll(reason: string): void {
-    const refusal = new ServiceError('STORAGE_FULL', `The log has no space: ${reason}`);
+    const refusal = noSpace(reason);
     this.#options.report({ kind: 'storage-full', batches: this.#rejectAll(refusal), reason });
     this.#full = refusal;
     this.#options.clock.soon(() => {
@@ -660,6 +678,10 @@ export class PartitionLog implements Log {
     // Without an answer nothing is lost but the time of a lease.
     await stream.append(sequence, this.#seal(fields, new Uint8Array(0)).bytes);
   }
+}
+
+function noSpace(reason: string): ServiceError {
+  return new ServiceError('STORAGE_FULL', `The log has no space: ${reason}`);
 }
 
 function tailOf({ sequence, chain, clock }: FoldState): Tail {

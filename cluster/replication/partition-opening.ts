@@ -10,9 +10,11 @@ import type { LogFold } from './log-fold.ts';
 import { LogMarks } from './log-marks.ts';
 import { type LogPosition, positionOf, type ReceivedPosition, stateAt } from './log-position.ts';
 import type { AppendOutcome, LogStream } from './log-stream.ts';
+import { isRefusedByLeader } from './outcome-resolution.ts';
 import { PendingActors } from './pending-actors.ts';
 import type { Moment } from './read-lease.ts';
 import { encodeOpening, encodeRecord, NONCE_BYTES, type Opening, RecordKind } from './record-format.ts';
+import { leaveRefusingLeader } from './refusing-leader.ts';
 import { messagesUpTo, REGRESSION_CONFIRM_MS, REGRESSION_POLL_MS, stateReaching } from './stream-checks.ts';
 
 /** Looks at the stream during one lease wait. */
@@ -135,6 +137,7 @@ export class PartitionOpening {
       }
       if (outcome.kind === 'full')
         throw new ServiceError('STORAGE_FULL', `The log has no space: ${outcome.reason}`);
+      if (isRefusedByLeader(outcome)) await this.#leaveLeader();
       if (outcome.kind === 'unknown') await this.#pause();
     }
   }
@@ -313,6 +316,11 @@ export class PartitionOpening {
     this.#breaks += 1;
     this.#waitedMs = 0;
     this.#lookedMs = clock.monotonicMs();
+  }
+
+  async #leaveLeader(): Promise<void> {
+    const { clock, stream } = this.#options;
+    await leaveRefusingLeader(stream, clock, () => this.#requireWanted());
   }
 
   async #pause(): Promise<void> {

@@ -343,7 +343,8 @@ class LogSimulation {
     else if (dice < 0.55) life.sleep(this.#random.next() * 15_000);
     else if (dice < 0.7) this.#stream.cutOff(life, this.#random.next() * 10_000);
     else if (dice < 0.75) this.#stream.slowDown(life, this.#random.next() * 10_000);
-    else if (dice < 0.8) this.#stream.fill(this.#random.next() * 3000);
+    else if (dice < 0.775) this.#stream.fill(this.#random.next() * 3000);
+    else if (dice < 0.8) this.#stream.refuseAlone(this.#random.next() * 8000);
     else if (dice < 0.92) {
       life.kill();
       this.#scheduler.after(this.#random.next() * 3000, () => this.#start(life.name));

@@ -242,7 +242,8 @@ class PartitionSimulation {
     else if (dice < 0.5) life.sleep(this.#random.next() * 15_000);
     else if (dice < 0.65) this.#stream.cutOff(life, this.#random.next() * 10_000);
     else if (dice < 0.7) this.#stream.slowDown(life, this.#random.next() * 10_000);
-    else if (dice < 0.75) this.#stream.fill(this.#random.next() * 3000);
+    else if (dice < 0.725) this.#stream.fill(this.#random.next() * 3000);
+    else if (dice < 0.75) this.#stream.refuseAlone(this.#random.next() * 8000);
     else {
       this.#kill(machine);
       this.#scheduler.after(this.#random.next() * 3000, () => this.#restart(machine));

@@ -1,3 +1,4 @@
+import { assert } from '#runtime/base/assert.ts';
 import { logUnavailable } from '#cluster/replication/log-errors.ts';
 import type {
   AppendOutcome,
@@ -18,12 +19,16 @@ const STRAGGLE_MS_MAX = 30_000;
 /** How late an append arrives over a slow connection at most, in milliseconds: longer than it is waited for. */
 const SLOW_MS_MAX = 4000;
 
+/** How much later than the append is stored a late answer to it comes at most, in milliseconds: after it was given up. */
+const LATE_ANSWER_MS_MAX = 3000;
+
 /** Between two looks of who follows, in milliseconds, unless it is said. */
 const FOLLOW_MS = 20;
 
 /**
- * A stream on servers that lose leaders, answers and requests, deliver late and twice, and sometimes answer with
- * what they knew some time ago. It never breaks a promise of {@link LogStream}.
+ * A stream on servers that lose leaders, answers and requests, deliver late and twice, answer long after they stored,
+ * refuse what the others store, and sometimes answer with what they knew some time ago. It never breaks a promise of
+ * {@link LogStream}.
  */
 export class SimStream {
   /** All of them, also those that were cut off. */
@@ -34,7 +39,11 @@ export class SimStream {
   readonly #scheduler: SimScheduler;
   readonly #random: SimRandom;
   #leader: string | undefined = 's1';
+  /** Rises with each leader. */
+  #term = 1;
   #isFull = false;
+  /** Up to where the leader's own copy goes while it alone has no space; undefined: it has what the others have. */
+  #refusesBehind: number | undefined;
   /** Once true, everything works at once. */
   #isHealed = false;
   /** Of a process whose server takes itself for the leader: the messages that one has. */
@@ -70,12 +79,36 @@ export class SimStream {
     if (this.#leader === undefined || this.#isHealed) return;
     const next = `s${1 + this.#random.below(3)}`;
     this.#leader = undefined;
+    this.#refusesBehind = undefined;
     for (const process of staleCandidates) {
       this.#stale.set(process, { first: this.#firstSequence, last: this.messages.length });
       this.#scheduler.after(this.#random.next() * 10_000, () => this.#stale.delete(process));
     }
     this.#scheduler.after(electionMs, () => {
-      this.#leader ??= next;
+      if (this.#leader === undefined) this.#lead(next);
+    });
+  }
+
+  #lead(leader: string): void {
+    this.#leader = leader;
+    this.#term += 1;
+  }
+
+  /** Which leader in succession leads, or led last. */
+  get term(): number {
+    return this.#term;
+  }
+
+  /**
+   * The server that leads has no space, and the others have: it refuses what they store, and says that the stream ends
+   * where its own copy does. After some time another one leads.
+   */
+  refuseAlone(ms: number): void {
+    if (this.#leader === undefined || this.#isHealed) return;
+    this.#refusesBehind = this.messages.length;
+    const term = this.#term;
+    this.#scheduler.after(ms, () => {
+      if (this.#term === term) this.loseLeader(this.#random.next() * 5000, []);
     });
   }
 
@@ -154,7 +187,8 @@ export class SimStream {
   heal(): void {
     this.#isHealed = true;
     this.#isFull = false;
-    this.#leader ??= 's1';
+    if (this.#leader === undefined || this.#refusesBehind !== undefined) this.#lead('s1');
+    this.#refusesBehind = undefined;
     this.#stale.clear();
     this.#cut.clear();
     this.#slow.clear();
@@ -173,18 +207,31 @@ export class SimStream {
     }
     if (this.#leader === undefined)
       return this.#random.chance(0.5) ? undefined : { kind: 'unknown', reason: 'nobody leads' };
+    if (this.#refusesBehind !== undefined) {
+      // Refused before the others were asked, or afterwards.
+      if (expected === this.messages.length && this.#random.chance(0.7)) this.#store(bytes);
+      if (expected !== this.#refusesBehind) return { kind: 'wrong-sequence' };
+      return { kind: 'unknown', reason: 'this server is full', isRefused: true };
+    }
     if (expected !== this.messages.length) return { kind: 'wrong-sequence' };
     if (this.#isFull) return { kind: 'full', reason: 'the disks are full' };
-    const sequence = expected + 1;
+    return { kind: 'stored', sequence: this.#store(bytes) };
+  }
+
+  #store(bytes: Buffer): number {
+    const sequence = this.messages.length + 1;
     this.messages.push({ sequence, bytes: Buffer.from(bytes), storedMs: this.#scheduler.wallMs() });
-    return { kind: 'stored', sequence };
+    return sequence;
   }
 
   /** @returns undefined when nobody leads */
   state(process: SimProcess): StreamState | undefined {
     const stale = this.#stale.get(process);
     if (stale === undefined && this.#leader === undefined) return undefined;
-    const { first, last } = stale ?? { first: this.#firstSequence, last: this.messages.length };
+    const { first, last } = stale ?? {
+      first: this.#firstSequence,
+      last: this.#refusesBehind ?? this.messages.length,
+    };
     const bytes = this.messages
       .slice(first - 1, last)
       .reduce((sum, message) => sum + message.bytes.length, 0);
@@ -202,6 +249,7 @@ export class SimStream {
     if (this.#stale.has(process) || this.#leader === undefined) return false;
     const isWhole = this.#random.chance(0.5);
     // When nothing goes wrong any more there is no time without a leader.
+    if (this.#isHealed) this.#lead(this.#leader === 's1' ? 's2' : 's1');
     this.loseLeader(300 + this.#random.next() * 5000, []);
     if (isWhole || this.#isHealed) this.findEnd();
     return true;
@@ -232,6 +280,8 @@ class SimLink implements LogStream {
   readonly #random: SimRandom;
   /** When the last append that went out in order arrives. */
   #arrivalMs = 0;
+  /** Of the leader that refused an append for want of space, as this process knows. */
+  #refusedTerm: number | undefined;
 
   constructor(stream: SimStream, process: SimProcess, scheduler: SimScheduler, random: SimRandom) {
     this.#stream = stream;
@@ -245,10 +295,19 @@ class SimLink implements LogStream {
   }
 
   append(expected: number, bytes: Buffer): Promise<AppendOutcome> {
+    // What that one takes when it has space again is on no other server.
+    const isRefused = this.#refusedTerm === this.#stream.term;
+    assert(!isRefused, 'an append goes to the leader that refused one for its own want of space');
     return new Promise((resolve) => {
-      const answer = (outcome: AppendOutcome): void => {
+      let isAnswered = false;
+      const answer = (outcome: AppendOutcome, term?: number): void => {
         timeout.cancel();
-        this.#process.run(() => resolve(outcome));
+        if (isAnswered) return;
+        isAnswered = true;
+        this.#process.run(() => {
+          if (outcome.kind === 'unknown' && outcome.isRefused === true) this.#refusedTerm = term;
+          resolve(outcome);
+        });
       };
       const timeout = this.#scheduler.after(APPEND_MS_MAX, () =>
         answer({ kind: 'unknown', reason: 'no answer' }),
@@ -258,7 +317,7 @@ class SimLink implements LogStream {
     });
   }
 
-  #deliver(expected: number, bytes: Buffer, answer: (outcome: AppendOutcome) => void): void {
+  #deliver(expected: number, bytes: Buffer, answer: (outcome: AppendOutcome, term: number) => void): void {
     if (!this.isConnected || this.#happens(0.01)) return;
     const now = this.#scheduler.monotonicMs();
     const isSlow = this.#stream.isSlow(this.#process);
@@ -270,10 +329,12 @@ class SimLink implements LogStream {
     const { generation } = this.#stream;
     this.#scheduler.after(arrivesMs - now, () => {
       if (generation !== this.#stream.generation) return;
+      const { term } = this.#stream;
       const outcome = this.#stream.process(this.#process, expected, bytes);
       if (outcome === undefined || this.#happens(0.01)) return;
-      this.#scheduler.after(this.#random.next(), () => {
-        if (this.isConnected) answer(outcome);
+      const answersMs = this.#random.next() * (this.#happens(0.02) ? LATE_ANSWER_MS_MAX : 1);
+      this.#scheduler.after(answersMs, () => {
+        if (this.isConnected) answer(outcome, term);
       });
     });
   }

@@ -35,6 +35,8 @@ export const natsUsers = {
 export interface NatsClusterOptions {
   /** Lines for the `jetstream` block of the configuration (`sync_interval: always`). */
   readonly jetStream?: readonly string[];
+  /** What JetStream may store on one server, by its index from 0 (`8MB`); default: more than any test writes. */
+  readonly fileStore?: (index: number) => string | undefined;
   /** Lines for the top of the configuration. */
   readonly server?: readonly string[];
   /** Lines for the `cluster` block (`no_advertise: true`). */
@@ -230,7 +232,8 @@ export class NatsCluster {
     const [ports] = await freePorts(1);
     this.#named += 1;
     const name = `n${this.#named}`;
-    const server = serverOf(name, ports as Ports, this.#routes, this.#folder, undefined, this.#options);
+    const places = { folder: this.#folder, store: undefined, fileStore: undefined };
+    const server = serverOf(name, ports as Ports, this.#routes, places, this.#options);
     await this.#asSystem([await this.leader()], async (connection) => {
       const told = connection.subscribe('$SYS.SERVER.*.STATSZ');
       this.#servers.push(server);
@@ -391,9 +394,10 @@ export async function startNatsCluster(count: 1 | 3, options: NatsClusterOptions
   const ports = await freePorts(count);
   const routes = ports.map(({ route }) => `nats-route://127.0.0.1:${route}`);
   const known = count === 1 ? [] : routes;
-  const servers = ports.map((own, index) =>
-    serverOf(`n${index + 1}`, own, known, folder, options.store?.(index), options),
-  );
+  const servers = ports.map((own, index) => {
+    const places = { folder, store: options.store?.(index), fileStore: options.fileStore?.(index) };
+    return serverOf(`n${index + 1}`, own, known, places, options);
+  });
   const cluster = new NatsCluster(servers, folder, known, options);
   for (const server of servers) server.start();
   try {
@@ -428,19 +432,28 @@ export function sharedNatsCluster(count: 1 | 3, options: NatsClusterOptions = {}
   };
 }
 
-/** A server that does not run yet. @param store its folder; default: one beside its configuration */
+/** Where a server keeps what, and how much. */
+interface ServerPlaces {
+  /** Of its configuration. */
+  readonly folder: string;
+  /** Folder of its store; default: one beside its configuration. */
+  readonly store: string | undefined;
+  /** As {@link NatsClusterOptions.fileStore}. */
+  readonly fileStore: string | undefined;
+}
+
+/** A server that does not run yet. */
 function serverOf(
   name: string,
   ports: Ports,
   routes: readonly string[],
-  folder: string,
-  store: string | undefined,
+  { fileStore, folder, store }: ServerPlaces,
   options: NatsClusterOptions,
 ): NatsServer {
   const file = join(folder, `${name}.conf`);
   const own = store ?? join(folder, name);
   mkdirSync(own, { recursive: true });
-  writeFileSync(file, configurationOf(name, ports, routes, own, options));
+  writeFileSync(file, configurationOf(name, ports, routes, { store: own, fileStore }, options));
   return new NatsServer(name, ports, file, own);
 }
 
@@ -448,7 +461,7 @@ function configurationOf(
   name: string,
   { client, monitor, route }: Ports,
   routes: readonly string[],
-  store: string,
+  { fileStore, store }: Omit<ServerPlaces, 'folder'>,
   options: NatsClusterOptions,
 ): string {
   const { grove, system } = natsUsers;
@@ -460,7 +473,7 @@ function configurationOf(
     `  store_dir: "${store}"`,
     // Streams reserve what they may grow to; nothing is taken before it is written.
     '  max_memory_store: 1GB',
-    '  max_file_store: 1TB',
+    `  max_file_store: ${fileStore ?? '1TB'}`,
     ...(options.jetStream ?? []),
     '}',
     'accounts {',

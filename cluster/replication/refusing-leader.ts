@@ -1,0 +1,60 @@
+import { type Clock, sleep } from '#runtime/base/clock.ts';
+import { isUnavailable } from './log-errors.ts';
+import type { LogStream } from './log-stream.ts';
+
+/** Between two looks who leads, in milliseconds. */
+const POLL_MS = 50;
+
+/** How long an election is waited for before the leader is asked again, in milliseconds. */
+const ELECTION_MS_MAX = 10_000;
+
+/** Time after which a server that is alone is tried again, in milliseconds. */
+const PAUSE_MS = 500;
+
+/**
+ * Has another server lead a stream after the one that does refused an append for want of space. Servers before 2.12
+ * refuse after the others may have stored it: the copy of that leader then ends before theirs, and as soon as it has
+ * space it acknowledges alone what the others refuse. So nothing may be appended until this returns.
+ *
+ * It returns when another server leads, and after a pause where there is only one.
+ *
+ * @param requireWanted throws when nobody waits for it any more
+ */
+export async function leaveRefusingLeader(
+  stream: LogStream,
+  clock: Clock,
+  requireWanted: () => void,
+): Promise<void> {
+  let refusing = await leaderOf(stream);
+  while (refusing === undefined) {
+    await sleep(clock, POLL_MS);
+    requireWanted();
+    refusing = await leaderOf(stream);
+  }
+  if (refusing === '') return sleep(clock, PAUSE_MS);
+  for (;;) {
+    requireWanted();
+    await stream.stepDown().catch(requireUnavailable);
+    const untilMs = clock.monotonicMs() + ELECTION_MS_MAX;
+    while (clock.monotonicMs() < untilMs) {
+      await sleep(clock, POLL_MS);
+      requireWanted();
+      const leader = await leaderOf(stream);
+      if (leader !== undefined && leader !== refusing) return;
+    }
+  }
+}
+
+/** @returns empty for a server that is alone; undefined when nobody tells */
+async function leaderOf(stream: LogStream): Promise<string | undefined> {
+  try {
+    return (await stream.state()).leader;
+  } catch (error) {
+    requireUnavailable(error);
+    return undefined;
+  }
+}
+
+function requireUnavailable(error: unknown): void {
+  if (!isUnavailable(error)) throw error;
+}

@@ -12,6 +12,7 @@ import type { SpaceGuard, SpaceUse } from '#runtime/space/space-gate.ts';
 import type { ActorBehaviour, ActorEvent, Caller, CallId, IdempotencyKey, Turn } from './behaviour.ts';
 import { CallOutcomes } from './call-outcomes.ts';
 import { crashPoint } from './crash-point.ts';
+import { DrainedStretches } from './drained-stretches.ts';
 import type { HybridClock } from './hybrid-clock.ts';
 import { type IdempotencyLimits, isLasting, remember, replayed } from './idempotency.ts';
 import { Layer } from './layer.ts';
@@ -124,7 +125,8 @@ export class CommitLoop {
   readonly #mailbox: BoundedQueue<Envelope>;
   readonly #runningKeys = new Set<string>();
   readonly #calls: CallOutcomes;
-  readonly #reader: TableReader;
+  readonly #reader: LayeredReader;
+  readonly #drained = new DrainedStretches();
   #batch: Layer | undefined;
   #busy = false;
   #stopped: ServiceError | undefined;
@@ -159,6 +161,8 @@ export class CommitLoop {
         return stack;
       },
       () => writer.shard,
+      undefined,
+      this.#drained,
     );
   }
 
@@ -439,6 +443,7 @@ export class CommitLoop {
   /** A batch that could not be made durable: nothing of it may be seen or answered as done. */
   #throwAway(held: readonly HeldReply[], cause: unknown): void {
     this.#batch = undefined;
+    this.#drained.forget();
     this.#broken = undefined;
     let breach = cause instanceof Breach ? cause : undefined;
     try {

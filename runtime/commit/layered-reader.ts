@@ -1,4 +1,5 @@
 import type { Range, Row, TableReader } from '#runtime/shard/shard.ts';
+import type { DrainedStretches } from './drained-stretches.ts';
 import type { Change, Layer } from './layer.ts';
 
 /**
@@ -10,15 +11,23 @@ export class LayeredReader implements TableReader {
   readonly #shard: () => TableReader;
 
   readonly #generation: (() => number) | undefined;
+  readonly #drained: DrainedStretches | undefined;
 
   /**
    * @param layers newest first
    * @param generation rises with every change of what is shown; absent where nobody counts
+   * @param drained what its owner keeps in step with every write to the layers
    */
-  constructor(layers: () => readonly Layer[], shard: () => TableReader, generation?: () => number) {
+  constructor(
+    layers: () => readonly Layer[],
+    shard: () => TableReader,
+    generation?: () => number,
+    drained?: DrainedStretches,
+  ) {
     this.#layers = layers;
     this.#shard = shard;
     this.#generation = generation;
+    this.#drained = drained;
   }
 
   get generation(): number {
@@ -45,22 +54,42 @@ export class LayeredReader implements TableReader {
   }
 
   range(table: number, range: Range): Iterable<Row> {
+    const drained = range.reverse === true ? undefined : this.#drained;
+    const start = drained === undefined ? range.start : drained.firstAfter(table, range.start);
+    if (start >= range.end) return [];
+    const rest = start === range.start ? range : { start, end: range.end };
     const changed = [];
     for (const layer of this.#layers()) {
-      const rows = layer.range(table, range);
+      const rows = layer.range(table, rest);
       if (rows !== undefined) changed.push(rows);
     }
-    const stored = this.#shard().range(table, range);
-    return changed.length === 0 ? stored : merge(changed, stored, range.reverse === true);
+    const stored = this.#shard().range(table, rest);
+    if (changed.length === 0) return stored;
+    const writes = drained?.writes;
+    return merge(changed, stored, range.reverse === true, (passed, key) => {
+      if (drained !== undefined && drained.writes === writes)
+        drained.walked(table, range.start, passed, key ?? range.end);
+    });
+  }
+
+  /** A key may have a value from now on. For whoever writes to the layers. */
+  written(table: number, key: string): void {
+    this.#drained?.written(table, key);
   }
 }
 
-/** Merges sorted sources; where several know a key the first source decides, and a removed key is left out. */
+/**
+ * Merges sorted sources; where several know a key the first source decides, and a removed key is left out.
+ *
+ * @param onFirst told how many removed keys were passed before the first row, and its key
+ */
 function* merge(
   changed: readonly Iterator<[string, Change]>[],
   stored: Iterable<Row>,
   reverse: boolean,
+  onFirst: (passed: number, key: string | undefined) => void,
 ): Generator<Row, undefined> {
+  let passed = 0;
   const storedRows = stored[Symbol.iterator]();
   const heads: ([string, Change] | undefined)[] = changed.map((source) => next(source));
   let row = nextRow(storedRows);
@@ -71,7 +100,10 @@ function* merge(
         if (head === undefined) continue;
         if (key === undefined || (reverse ? head[0] > key : head[0] < key)) key = head[0];
       }
-      if (key === undefined) return;
+      if (key === undefined) {
+        if (passed >= 0) onFirst(passed, undefined);
+        return;
+      }
       let value: Change | undefined;
       for (let index = 0; index < heads.length; index++) {
         const head = heads[index];
@@ -83,7 +115,14 @@ function* merge(
         if (value === undefined) value = row.value;
         row = nextRow(storedRows);
       }
-      if (value !== null && value !== undefined) yield { key, value };
+      if (value === null || value === undefined) {
+        if (passed >= 0) passed += 1;
+        continue;
+      }
+      if (passed >= 0) onFirst(passed, key);
+      // Said once, for what lies before the first row.
+      passed = -1;
+      yield { key, value };
     }
   } finally {
     storedRows.return?.();

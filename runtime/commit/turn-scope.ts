@@ -26,12 +26,18 @@ interface Undo {
   readonly before: Change | undefined;
 }
 
+/** A reader that is told what is written to the layers beneath it. */
+export interface WrittenReader extends TableReader {
+  /** A key may have a value from now on. */
+  written?(table: number, key: string): void;
+}
+
 /** One command's part of a batch: its writes go to the batch's layer and can be taken back as one. */
 export class TurnScope implements Turn {
   readonly caller: Caller;
   readonly wallMs: number;
   readonly events: ActorEvent[] = [];
-  readonly #reader: TableReader;
+  readonly #reader: WrittenReader;
   readonly #layer: Layer;
   readonly #clock: HybridClock;
   readonly #random: Random;
@@ -41,7 +47,7 @@ export class TurnScope implements Turn {
   constructor(
     caller: Caller,
     wallMs: number,
-    reader: TableReader,
+    reader: WrittenReader,
     layer: Layer,
     clock: HybridClock,
     random: Random,
@@ -79,11 +85,13 @@ export class TurnScope implements Turn {
   put(table: number, key: string, value: Uint8Array): void {
     this.#check(table, key);
     this.#undo.push({ table, key, before: this.#layer.set(table, key, value) });
+    this.#reader.written?.(table, key);
   }
 
   insert(table: number, key: string, value: Uint8Array): void {
     this.#check(table, key);
     this.#undo.push({ table, key, before: this.#layer.insert(table, key, value) });
+    this.#reader.written?.(table, key);
   }
 
   remove(table: number, key: string): void {
@@ -107,6 +115,7 @@ export class TurnScope implements Turn {
     for (let index = this.#undo.length - 1; index >= 0; index--) {
       const { table, key, before } = this.#undo[index] as Undo;
       this.#layer.restore(table, key, before);
+      this.#reader.written?.(table, key);
     }
     this.#undo.length = 0;
     this.events.length = 0;

@@ -276,3 +276,37 @@ describe('what is kept of idempotency keys', () => {
     expect(isLasting(new Error('a bug'))).toBe(false);
   });
 });
+
+describe('the sweep of expired outcomes', () => {
+  it('passes each of them once, however many removals the shard has not seen yet', async () => {
+    const ttlMs = 1000;
+    const fixture = opened({ idempotency: { ttlMs, entriesMax: 100_000 }, limits: { mailboxMax: 10_000 } });
+    const commands = 1000;
+    const send = (name: string) =>
+      Promise.all(
+        Array.from({ length: commands }, (_, index) => fixture.submit(once, key(`${name}${index}`))),
+      );
+    await send('old');
+    await fixture.writer.settle();
+    fixture.clock.advance(ttlMs + 1);
+    const visited = countRows(fixture);
+    await send('new');
+    expect(rows(fixture, CommonTable.idempotencyExpiry)).toBe(commands);
+    // Two are removed by each command.
+    expect(visited.rows).toBeLessThan(20 * commands);
+  });
+});
+
+/** Counts the rows that walks over the shard visit from now on. */
+function countRows(fixture: LoopFixture): { rows: number } {
+  const visited = { rows: 0 };
+  const { shard } = fixture.writer;
+  const range = shard.range.bind(shard);
+  shard.range = function* (table, stretch) {
+    for (const row of range(table, stretch)) {
+      visited.rows += 1;
+      yield row;
+    }
+  };
+  return visited;
+}

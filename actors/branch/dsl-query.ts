@@ -1,3 +1,4 @@
+import type { RequestBudget } from '#runtime/budget/request-budget.ts';
 import type { QueryContext } from '#runtime/commit/behaviour.ts';
 import { ROOT_ID } from '#runtime/content/content-node.ts';
 import type { JsonValue } from '#runtime/content/json-value.ts';
@@ -9,19 +10,27 @@ import type { TableReader } from '#runtime/shard/shard.ts';
 import { readTypeCount } from '#runtime/tree/index-catalog.ts';
 import { parentEntry } from '#runtime/tree/node-reader.ts';
 import { childrenInBatches, rowsInBatches } from './batched-rows.ts';
+import { BestMatches, type Sortable } from './best-matches.ts';
 import type { BranchState } from './branch-state.ts';
 import { type Condition, type DslQuery, parseDslQuery, type Term } from './dsl-filter.ts';
-import { compareSortKeys, DslRow, holds, type SortKeys, sortKeys } from './dsl-row.ts';
+import { filterWeight, matchesInSlices } from './dsl-match.ts';
+import { compareSortKeys, DslRow, keyCharacters, type SortKeys, sortKeys } from './dsl-row.ts';
 import { answerText, silently } from './long-answer.ts';
 import type { JsonAnswer, RunDslQuery } from './messages.ts';
 import { byPathThenId, childrenByPath, type FoundNode, isRootLevel, nodesOfType } from './path-order.ts';
-import { type QueryWindow, windowText } from './query-page.ts';
+import { PageText, type QueryWindow, windowText } from './query-page.ts';
 import { rootPlace } from './require-parent.ts';
-import { sortInSlices } from './sliced-sort.ts';
-import { VisibleNodes } from './visible-nodes.ts';
+import { type VisibleNode, VisibleNodes } from './visible-nodes.ts';
 
 /** Walking a key costs about an eighth of looking at a node. */
 const KEYS_PER_NODE = 8;
+
+/** Ids of nodes the filter may hold for; undefined where the walk may rest. */
+interface Candidates {
+  readonly ids: Iterable<string | undefined>;
+  /** Whether they come in path order. */
+  readonly inPathOrder: boolean;
+}
 
 /** The boolean query over the nodes at the root of a workspace. @see messages.ts, RunDslQuery */
 export function runDslQuery(state: BranchState, context: QueryContext, query: RunDslQuery): JsonAnswer {
@@ -29,11 +38,24 @@ export function runDslQuery(state: BranchState, context: QueryContext, query: Ru
   const dsl = parseDslQuery(query.filter);
   return answerText(context, (reader) => {
     const nodes = new VisibleNodes(state, context, reader, query);
-    if (query.at !== undefined) return filteredText(nodes, rootChildren(nodes), dsl);
-    return holdsForAll(dsl.filter) && dsl.order.length === 0
-      ? allText(reader, nodes, dsl.window)
-      : filteredText(nodes, candidates(reader, nodes.workspace, dsl.filter), dsl);
+    const found = (source: Candidates): Generator<string, void> => {
+      const filter = new NodeFilter(nodes, dsl);
+      return source.inPathOrder && dsl.order.length === 0
+        ? foundText(filter, source.ids)
+        : sortedText(filter, source.ids);
+    };
+    if (query.at !== undefined) return found({ ids: rootChildren(nodes), inPathOrder: false });
+    if (holdsForAll(dsl.filter) && dsl.order.length === 0) return allText(reader, nodes, dsl.window);
+    return silentlyThen(candidates(reader, nodes.workspace, dsl.filter, nodes.budget), found);
   });
+}
+
+/** Work that yields where it may rest, and then a text made of its result. */
+function* silentlyThen<T>(
+  work: Generator<undefined, T>,
+  then: (result: T) => Generator<string, void>,
+): Generator<string, void> {
+  yield* then(yield* silently(work));
 }
 
 function holdsForAll(filter: Condition): boolean {
@@ -43,44 +65,78 @@ function holdsForAll(filter: Condition): boolean {
 /** Every root-level node at the head. */
 function allText(reader: TableReader, nodes: VisibleNodes, window: QueryWindow): Generator<string, void> {
   const total = parentEntry(reader, nodes.workspace, ROOT_ID)?.count ?? 0;
-  const found = childrenByPath(reader, nodes.workspace, rootPlace);
+  const found = childrenByPath(reader, nodes.workspace, rootPlace, nodes.budget);
   return windowText(nodes, found, window, nodes.seesAll ? total : undefined);
 }
 
 /** A node that the filter holds for. */
-interface Match extends FoundNode {
+interface Match extends FoundNode, Sortable {
   readonly keys: SortKeys;
 }
 
-/** The candidates that the filter holds for, in the order asked for. */
-function* filteredText(
-  nodes: VisibleNodes,
-  ids: Iterable<string | undefined>,
-  dsl: DslQuery,
-): Generator<string, void> {
-  const { order, window } = dsl;
-  const matches: Match[] = [];
-  for (const candidate of ids) {
-    if (candidate !== undefined) {
-      const match = matchOf(nodes, candidate, dsl);
-      if (match !== undefined) matches.push(match);
-    }
-    yield '';
+/** The nodes of one query: looked up, and asked whether the filter holds. */
+class NodeFilter {
+  readonly nodes: VisibleNodes;
+  readonly dsl: DslQuery;
+  readonly budget: RequestBudget;
+  readonly #weight: number;
+
+  constructor(nodes: VisibleNodes, dsl: DslQuery) {
+    this.nodes = nodes;
+    this.dsl = dsl;
+    this.budget = nodes.budget;
+    this.#weight = filterWeight(dsl.filter);
   }
-  const byOrder = (a: Match, b: Match): number =>
-    compareSortKeys(order, a.keys, b.keys) || byPathThenId(a, b);
-  const sorted = yield* silently(sortInSlices(matches, byOrder));
-  yield* windowText(nodes, sorted, window, matches.length);
+
+  /** A node at root level that can be seen and that the filter holds for. */
+  *find(id: string): Generator<undefined, { node: VisibleNode; row: DslRow } | undefined> {
+    const node = this.nodes.find(id);
+    if (node === undefined) return undefined;
+    const { record } = node;
+    // An index knows nodes of every depth.
+    if (record.header.parentId !== ROOT_ID) return undefined;
+    const row = new DslRow(record, () => this.nodes.type(record.header.nodeType));
+    const isMatch = yield* matchesInSlices(this.dsl.filter, this.#weight, row, this.budget);
+    return isMatch ? { node, row } : undefined;
+  }
+
+  *match(id: string): Generator<undefined, Match | undefined> {
+    const found = yield* this.find(id);
+    if (found === undefined) return undefined;
+    const { path } = found.node.record.header;
+    const keys = sortKeys(this.dsl.order, found.row);
+    return { id, path, keys, characters: id.length + path.length + keyCharacters(keys) };
+  }
 }
 
-function matchOf(nodes: VisibleNodes, id: string, { filter, order }: DslQuery): Match | undefined {
-  const node = nodes.find(id);
-  if (node === undefined) return undefined;
-  const { record } = node;
-  // An index knows nodes of every depth.
-  if (record.header.parentId !== ROOT_ID) return undefined;
-  const row = new DslRow(record, () => nodes.type(record.header.nodeType));
-  return holds(filter, row) ? { id, path: record.header.path, keys: sortKeys(order, row) } : undefined;
+/** The candidates that the filter holds for, in the order they come in: nothing is kept of them. */
+function* foundText(filter: NodeFilter, ids: Iterable<string | undefined>): Generator<string, void> {
+  const { nodes, dsl } = filter;
+  const page = new PageText(dsl.window);
+  for (const id of ids) {
+    const found = id === undefined ? undefined : yield* silently(filter.find(id));
+    yield found === undefined ? '' : page.next(() => nodes.render(found.node));
+  }
+  yield page.end();
+}
+
+/** The candidates that the filter holds for, in the order asked for; those of the window are read again. */
+function* sortedText(filter: NodeFilter, ids: Iterable<string | undefined>): Generator<string, void> {
+  const { nodes, dsl, budget } = filter;
+  const byOrder = (a: Match, b: Match): number =>
+    compareSortKeys(dsl.order, a.keys, b.keys) || byPathThenId(a, b);
+  const best = new BestMatches<Match>(dsl.window, byOrder, budget);
+  try {
+    for (const id of ids) {
+      const match = id === undefined ? undefined : yield* silently(filter.match(id));
+      if (match !== undefined) yield* silently(best.add(match));
+      yield '';
+    }
+    const sorted = yield* silently(best.sorted());
+    yield* windowText(nodes, sorted, dsl.window, best.count);
+  } finally {
+    best.close();
+  }
 }
 
 /** Ids of the root-level nodes at any revision. */
@@ -89,35 +145,48 @@ function* rootChildren({ tree, workspace }: VisibleNodes): Generator<string, voi
 }
 
 /**
- * Ids of nodes the filter may hold for, from the narrowest source that has all of them. What an index says is
- * checked against the stored node afterwards.
+ * The narrowest source that has all nodes the filter may hold for. What an index says is checked against the stored
+ * node afterwards.
  *
- * @returns undefined now and then, where the walk may rest
+ * @returns yields undefined where the work may rest
  */
 function* candidates(
   reader: TableReader,
   workspace: string,
   filter: Condition,
-): Generator<string | undefined, void> {
+  budget: RequestBudget,
+): Generator<undefined, Candidates> {
   const rootCount = parentEntry(reader, workspace, ROOT_ID)?.count ?? 0;
   const terms = conjunction(filter);
   const nodeType = wantedType(terms);
   if (nodeType !== undefined) {
     const catalog = isNodeTypeName(nodeType) ? readTypeCount(reader, workspace, nodeType) : undefined;
-    if (catalog === undefined) return;
+    if (catalog === undefined) return { ids: [], inPathOrder: true };
     const ids = yield* indexedIds(reader, workspace, terms, catalog.fields.properties, rootCount);
-    if (ids !== undefined) {
-      yield* ids;
-      return;
-    }
+    if (ids !== undefined) return { ids, inPathOrder: false };
     if (catalog.count <= rootCount * KEYS_PER_NODE) {
-      for (const found of nodesOfType(reader, workspace, nodeType)) {
-        yield found !== undefined && isRootLevel(found.path) ? found.id : undefined;
-      }
-      return;
+      return { ids: rootNodesOfType(reader, workspace, nodeType), inPathOrder: true };
     }
   }
-  for (const found of childrenByPath(reader, workspace, rootPlace)) yield found?.id;
+  return { ids: rootIds(reader, workspace, budget), inPathOrder: true };
+}
+
+function* rootNodesOfType(
+  reader: TableReader,
+  workspace: string,
+  nodeType: string,
+): Generator<string | undefined, void> {
+  for (const found of nodesOfType(reader, workspace, nodeType)) {
+    yield found !== undefined && isRootLevel(found.path) ? found.id : undefined;
+  }
+}
+
+function* rootIds(
+  reader: TableReader,
+  workspace: string,
+  budget: RequestBudget,
+): Generator<string | undefined, void> {
+  for (const found of childrenByPath(reader, workspace, rootPlace, budget)) yield found?.id;
 }
 
 /** The comparisons that must all hold, whatever else the filter says. */

@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer';
 import {
   isJsonArray,
   isJsonObject,
@@ -102,7 +103,8 @@ export function holds(condition: Condition, row: DslRow): boolean {
   }
 }
 
-function termHolds(term: Term, value: JsonValue | undefined): boolean {
+/** Whether a comparison holds for the value of its field. */
+export function termHolds(term: Term, value: JsonValue | undefined): boolean {
   switch (term.operator) {
     case 'eq':
       return value !== undefined && jsonEquals(value, term.value);
@@ -146,12 +148,34 @@ function compares(
   }
 }
 
-/** What a row is sorted by, decoded once. */
+/** What a row is sorted by, decoded once and cut to what is compared. */
 export type SortKeys = readonly (JsonValue | undefined)[];
 
-/** Reads the values of an order. */
+/** Characters of a text that are compared; nodes whose texts begin alike are sorted by path. */
+export const SORT_KEY_CHARACTERS = 4_096;
+
+const anyArray: readonly JsonValue[] = Object.freeze([]);
+const anyObject: JsonObject = Object.freeze({});
+
+/** Reads the values of an order. They are kept while all nodes are looked at, so nothing large stays with them. */
 export function sortKeys(order: readonly OrderTerm[], row: DslRow): SortKeys {
-  return order.map(({ field }) => row.value(field));
+  return order.map(({ field }) => sortKey(row.value(field)));
+}
+
+function sortKey(value: JsonValue | undefined): JsonValue | undefined {
+  if (typeof value === 'string') {
+    if (value.length <= SORT_KEY_CHARACTERS) return value;
+    // A slice would keep the whole text in memory.
+    const head = Buffer.from(value.slice(0, SORT_KEY_CHARACTERS), 'utf16le');
+    return head.toString('utf16le');
+  }
+  if (typeof value !== 'object' || value === null) return value;
+  return isJsonArray(value) ? anyArray : anyObject;
+}
+
+/** Characters of sort keys, for their size in memory. */
+export function keyCharacters(keys: SortKeys): number {
+  return keys.reduce<number>((sum, key) => sum + (typeof key === 'string' ? key.length : 0), 0);
 }
 
 /**

@@ -1,3 +1,4 @@
+import type { RequestBudget } from '#runtime/budget/request-budget.ts';
 import { assert } from '#runtime/base/assert.ts';
 import type { ActorEvent, Caller, Turn } from '#runtime/commit/behaviour.ts';
 import { crashPoint } from '#runtime/commit/crash-point.ts';
@@ -235,6 +236,10 @@ class ReplayTurn implements Turn {
 
   get caller(): Caller {
     return this.#turn.caller;
+  }
+
+  get budget(): RequestBudget {
+    return this.#turn.budget;
   }
 
   get(table: number, key: string): Uint8Array | undefined {

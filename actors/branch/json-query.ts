@@ -72,7 +72,7 @@ function select(nodes: VisibleNodes, reader: TableReader, selector: Selector): S
     const parent = findParent(nodes, selector.parent);
     if (parent === undefined) return nothing;
     const total = parentEntry(reader, workspace, parent.id)?.count ?? 0;
-    return { total, found: childrenByPath(reader, workspace, parent) };
+    return { total, found: childrenByPath(reader, workspace, parent, nodes.budget) };
   }
   // Only what can be the name of a type may become part of a key.
   if (!isNodeTypeName(selector.nodeType)) return nothing;
@@ -91,10 +91,10 @@ function* selectPast(nodes: VisibleNodes, selector: Selector): Generator<undefin
   if ('path' in selector) return nodeAt(nodes, selector.path);
   if ('parent' in selector) {
     const parent = findParent(nodes, selector.parent);
-    return parent === undefined ? [] : yield* sortedChildren(tree, workspace, parent.id);
+    return parent === undefined ? [] : yield* sortedChildren(tree, workspace, parent.id, nodes.budget);
   }
   return isNodeTypeName(selector.nodeType)
-    ? yield* sortedNodesOfType(tree, workspace, selector.nodeType)
+    ? yield* sortedNodesOfType(tree, workspace, selector.nodeType, nodes.budget)
     : [];
 }
 

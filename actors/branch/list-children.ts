@@ -1,14 +1,12 @@
 import type { QueryContext } from '#runtime/commit/behaviour.ts';
-import { JsonText } from '#runtime/content/json-text.ts';
 import { parseLocale } from '#runtime/content/locale.ts';
 import { formatRevision } from '#runtime/content/revision.ts';
-import type { TableReader } from '#runtime/shard/shard.ts';
-import { type ChildEntry, parentEntry } from '#runtime/tree/node-reader.ts';
+import { parentEntry } from '#runtime/tree/node-reader.ts';
 import { childrenInBatches, take } from './batched-rows.ts';
 import type { BranchState } from './branch-state.ts';
 import { formatCursor, type ListingIdentity, parseCursor } from './listing-cursor.ts';
-import { answerText, settle } from './long-answer.ts';
-import type { JsonAnswer, ListChildren, NodeList } from './messages.ts';
+import { answerText } from './long-answer.ts';
+import type { JsonAnswer, ListChildren } from './messages.ts';
 import { readerAt } from './read-node.ts';
 import { requireParent } from './require-parent.ts';
 import { VisibleNodes } from './visible-nodes.ts';
@@ -23,11 +21,7 @@ const PAGE_MAX = 1000;
 const SMALL_LISTING = 300;
 
 /** Direct children. @see messages.ts, ListChildren */
-export function listChildren(
-  state: BranchState,
-  context: QueryContext,
-  query: ListChildren,
-): JsonAnswer | NodeList | Promise<NodeList> {
+export function listChildren(state: BranchState, context: QueryContext, query: ListChildren): JsonAnswer {
   const { view } = context;
   const { workspace } = query;
   const { id } = requireParent(state, context, readerAt(view, query.at), query);
@@ -48,7 +42,9 @@ export function listChildren(
   };
   const after = query.cursor === undefined ? undefined : parseCursor(identity, query.cursor);
   const limit = Math.min(Math.max(Math.trunc(query.limit ?? PAGE_DEFAULT), 1), PAGE_MAX);
-  return settle(context, (reader) => pageOf(state, context, reader, query, identity, after, limit));
+  return answerText(context, (reader) =>
+    pageText(new VisibleNodes(state, context, reader, query), identity, after, limit),
+  );
 }
 
 /** The text of an array of all children. */
@@ -67,32 +63,31 @@ function* wholeListing(nodes: VisibleNodes, parentId: string): Generator<string,
 }
 
 /**
- * One page. It takes a fixed number of places, so that a page whose nodes are all withheld costs no more than
- * another one; it may then be shorter, or empty, and still go on.
+ * The text of one page. It takes a fixed number of places, so that a page whose nodes are all withheld costs no more
+ * than another one; it may then be shorter, or empty, and still go on.
  */
-function* pageOf(
-  state: BranchState,
-  context: QueryContext,
-  reader: TableReader,
-  query: ListChildren,
+function* pageText(
+  nodes: VisibleNodes,
   identity: ListingIdentity,
   after: string | undefined,
   limit: number,
-): Generator<undefined, NodeList> {
-  const nodes = new VisibleNodes(state, context, reader, query);
+): Generator<string, void> {
   const range = after === undefined ? {} : { after };
   // One more than asked for tells whether anything follows.
-  const entries = take(nodes.tree.children(query.workspace, identity.parentId, range), limit + 1);
-  const page = entries.slice(0, limit);
-  const texts: string[] = [];
-  for (const entry of page) {
+  const entries = take(nodes.tree.children(nodes.workspace, identity.parentId, range), limit + 1);
+  let opening = '{"items":[';
+  for (const entry of entries.slice(0, limit)) {
     const node = nodes.find(entry.id);
-    if (node !== undefined) texts.push(nodes.render(node));
-    yield undefined;
+    if (node === undefined) {
+      yield '';
+      continue;
+    }
+    yield opening + nodes.render(node);
+    opening = ',';
   }
-  const hasMore = entries.length > limit;
-  return {
-    items: new JsonText(`[${texts.join(',')}]`),
-    nextCursor: hasMore ? formatCursor(identity, (page.at(-1) as ChildEntry).orderKey) : null,
-  };
+  const last = entries[limit - 1];
+  const hasMore = entries.length > limit && last !== undefined;
+  const cursor = hasMore ? formatCursor(identity, last.orderKey) : null;
+  const items = opening === ',' ? ']' : `${opening}]`;
+  yield `${items},"next_cursor":${JSON.stringify(cursor)},"total":null}`;
 }

@@ -380,7 +380,7 @@ export interface ReadProperty extends WorkspaceRead {
   readonly lang?: string;
 }
 
-/** Direct children in editorial order. Answer: {@link NodeList} as one page, or the whole array as a {@link JsonAnswer}. */
+/** Direct children in editorial order. Answer: {@link JsonAnswer}, a {@link NodePage} or the whole array. */
 export interface ListChildren extends WorkspaceRead {
   readonly type: 'ListChildren';
   readonly place: NodePlace;
@@ -607,11 +607,12 @@ export type BranchQuery =
   | ValidateNode
   | ReadBranchState;
 
-/** One page of a listing. */
-export interface NodeList {
-  /** JSON array text. */
-  readonly items: JsonText;
-  readonly nextCursor: string | null;
+/** One page of a listing, as its JSON reads. */
+export interface NodePage {
+  /** Node objects. */
+  readonly items: readonly JsonObject[];
+  readonly next_cursor: string | null;
+  readonly total: null;
 }
 
 /**

@@ -1,4 +1,5 @@
 import { assert } from '#runtime/base/assert.ts';
+import type { RequestBudget } from '#runtime/budget/request-budget.ts';
 import { ROOT_ID } from '#runtime/content/content-node.ts';
 import { pathDepth } from '#runtime/content/path.ts';
 import { bytesText, LONG_PART_BYTES, textBytes } from '#runtime/shard/binary-key.ts';
@@ -22,6 +23,10 @@ const NAME_BYTES = 255;
 /** Rows taken behind a jump over a subtree; more when no subtree follows. */
 const STRETCH_MIN = 8;
 
+/** Bytes a found node takes besides its texts, and estimated nanoseconds of finding it. */
+const FOUND_BYTES = 150;
+const FOUND_WORK = 5_000;
+
 /** Rows taken between two rests at most. */
 const STRETCH_MAX = 128;
 
@@ -41,10 +46,11 @@ export function childrenByPath(
   reader: TableReader,
   workspace: string,
   parent: ParentPlace,
+  budget: RequestBudget,
 ): Generator<FoundNode | undefined, void> {
   const base = parent.path === '/' ? '/' : `${parent.path}/`;
   const isCut = textBytes(base).length + NAME_BYTES > LONG_PART_BYTES;
-  return isCut ? cutChildren(reader, workspace, parent.id) : walkedChildren(reader, workspace, base);
+  return isCut ? cutChildren(reader, workspace, parent.id, budget) : walkedChildren(reader, workspace, base);
 }
 
 function* walkedChildren(
@@ -86,23 +92,27 @@ function* cutChildren(
   reader: TableReader,
   workspace: string,
   parentId: string,
+  budget: RequestBudget,
 ): Generator<FoundNode | undefined, void> {
-  yield* yield* sortedChildren(new HeadNodeReader(reader), workspace, parentId);
+  yield* yield* sortedChildren(new HeadNodeReader(reader), workspace, parentId, budget);
 }
 
 /**
  * The children of a node in path order, at any revision. It looks at each of them.
  *
  * @returns the children; yields undefined where the walk may rest
+ * @throws {ServiceError} `REQUEST_TOO_EXPENSIVE`
  */
 export function* sortedChildren(
   tree: NodeReader,
   workspace: string,
   parentId: string,
+  budget: RequestBudget,
 ): Generator<undefined, readonly FoundNode[]> {
   const found: FoundNode[] = [];
   for (const { id } of childrenInBatches(tree, workspace, parentId)) {
-    found.push({ id, path: placedNode(tree, workspace, id).header.path });
+    budget.spend(FOUND_WORK);
+    found.push(kept({ id, path: placedNode(tree, workspace, id).header.path }, budget));
     yield undefined;
   }
   return yield* sortInSlices(found, byPathThenId);
@@ -114,11 +124,13 @@ export function* sortedChildren(
  * with every write, for a question that is asked rarely.
  *
  * @returns the nodes; yields undefined where the walk may rest
+ * @throws {ServiceError} `REQUEST_TOO_EXPENSIVE`
  */
 export function* sortedNodesOfType(
   tree: NodeReader,
   workspace: string,
   nodeType: string,
+  budget: RequestBudget,
 ): Generator<undefined, readonly FoundNode[]> {
   const found: FoundNode[] = [];
   const open = [childrenInBatches(tree, workspace, ROOT_ID)];
@@ -130,11 +142,18 @@ export function* sortedNodesOfType(
     }
     const { id } = child.value;
     const { header } = placedNode(tree, workspace, id);
-    if (header.nodeType === nodeType) found.push({ id, path: header.path });
+    budget.spend(FOUND_WORK);
+    if (header.nodeType === nodeType) found.push(kept({ id, path: header.path }, budget));
     open.push(childrenInBatches(tree, workspace, id));
     yield undefined;
   }
   return yield* sortInSlices(found, byPathThenId);
+}
+
+/** A node that is kept until all have been found. */
+function kept(found: FoundNode, budget: RequestBudget): FoundNode {
+  budget.keep(FOUND_BYTES + 2 * (found.id.length + found.path.length));
+  return found;
 }
 
 function placedNode(tree: NodeReader, workspace: string, id: string): NodeRecord {

@@ -35,6 +35,51 @@ function pageText({ limit, offset }: QueryWindow, total: number): string {
   return JSON.stringify({ total, limit, offset, nextOffset });
 }
 
+/** Writes the text `{items, page}` of nodes that come in the order they are answered in. */
+export class PageText {
+  readonly #window: QueryWindow;
+  readonly #from: number;
+  readonly #to: number;
+  #matched = 0;
+  #opening = '{"items":[';
+
+  constructor(window: QueryWindow) {
+    this.#window = window;
+    this.#from = window.offset;
+    this.#to = window.limit === null ? Number.POSITIVE_INFINITY : window.offset + window.limit;
+  }
+
+  /** Whether the window ends before the next match. */
+  get isFull(): boolean {
+    return this.#matched >= this.#to;
+  }
+
+  /** Whether the window has the next match. */
+  get isInside(): boolean {
+    return this.#matched >= this.#from && this.#matched < this.#to;
+  }
+
+  /** Passes over a match outside of the window. */
+  pass(): void {
+    this.#matched += 1;
+  }
+
+  /** The text of the next match, empty outside of the window. @param render called inside of it */
+  next(render: () => string): string {
+    const isInside = this.isInside;
+    this.#matched += 1;
+    if (!isInside) return '';
+    const text = this.#opening + render();
+    this.#opening = ',';
+    return text;
+  }
+
+  /** The text behind the last item. @param total default: the matches there were */
+  end(total: number = this.#matched): string {
+    return `${this.#opening === ',' ? '' : this.#opening}],"page":${pageText(this.#window, total)}}`;
+  }
+}
+
 /**
  * The text `{items, page}` of nodes that come in the order they are answered in. Where every node is visible and
  * the total is known, nodes outside the window are passed over by their keys and the walk ends with the window.
@@ -48,31 +93,19 @@ export function* windowText(
   window: QueryWindow,
   known: number | undefined,
 ): Generator<string, void> {
-  const from = window.offset;
-  const to = window.limit === null ? Number.POSITIVE_INFINITY : from + window.limit;
-  let matched = 0;
-  let opening = '{"items":[';
+  const page = new PageText(window);
   for (const entry of found) {
-    if (known !== undefined && matched >= to) break;
+    if (known !== undefined && page.isFull) break;
     if (entry === undefined) {
       yield '';
       continue;
     }
-    const isInside = matched >= from && matched < to;
-    if (known !== undefined && !isInside) {
-      matched += 1;
+    if (known !== undefined && !page.isInside) {
+      page.pass();
       continue;
     }
     const node = nodes.find(entry.id);
-    if (node !== undefined) {
-      matched += 1;
-      if (isInside) {
-        yield opening + nodes.render(node);
-        opening = ',';
-        continue;
-      }
-    }
-    yield '';
+    yield node === undefined ? '' : page.next(() => nodes.render(node));
   }
-  yield `${opening === ',' ? '' : opening}],"page":${pageText(window, known ?? matched)}}`;
+  yield page.end(known);
 }

@@ -1,5 +1,6 @@
 import type { Policy } from '#runtime/access/policy.ts';
 import { assert } from '#runtime/base/assert.ts';
+import type { RequestBudget } from '#runtime/budget/request-budget.ts';
 import type { QueryContext } from '#runtime/commit/behaviour.ts';
 import type { JsonObject } from '#runtime/content/json-value.ts';
 import type { Revision } from '#runtime/content/revision.ts';
@@ -35,6 +36,7 @@ export class VisibleNodes {
   readonly tree: NodeReader;
   readonly workspace: string;
   readonly #state: BranchState;
+  readonly #context: QueryContext;
   readonly #reader: TableReader;
   readonly #at: Revision | undefined;
   readonly #policy: Policy;
@@ -44,12 +46,18 @@ export class VisibleNodes {
   /** @throws {ServiceError} `VALIDATION_FAILED` for a malformed locale */
   constructor(state: BranchState, context: QueryContext, reader: TableReader, scene: Scene) {
     this.#state = state;
+    this.#context = context;
     this.#reader = reader;
     this.#at = scene.at;
     this.#policy = context.caller.policy;
     this.#chain = scene.lang === undefined ? [] : localeChain(state, scene.lang);
     this.workspace = scene.workspace;
     this.tree = readerAt(reader, scene.at);
+  }
+
+  /** What the request may still use. */
+  get budget(): RequestBudget {
+    return this.#context.budget;
   }
 
   /** Whether every stored node is visible, so that nodes can be counted without looking at them. */

@@ -41,7 +41,7 @@ import { ClusterRouter } from '#cluster/router/cluster-router.ts';
 import { RemoteCalls } from '#cluster/router/remote-calls.ts';
 import { type CheckedServers, checkServers } from './check-servers.ts';
 import type { EngineEnvironment, MemberEngine } from './engine.ts';
-import { hostLimits } from './host-limits.ts';
+import { hostLimits, requestLimits } from './host-limits.ts';
 import { LogWatch } from './log-watch.ts';
 import { busObserver, tellingRemovals } from './member-bus.ts';
 import { MemberClusterStatus } from './member-cluster-status.ts';
@@ -468,6 +468,7 @@ class ClusterEngine implements MemberEngine {
               kindOf: (actor) => store.kindOf(actor),
               clock,
               slices: this.#environment.slices,
+              request: requestLimits(options.limits),
               damaged: (cause) => this.#started?.manager.metDamage(partition, cause),
             }),
           replicas: replicasOf(partition),

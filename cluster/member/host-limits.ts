@@ -1,5 +1,6 @@
 import type { JobsLimits } from '#actors/jobs/job-transitions.ts';
 import type { HostLimits } from '#runtime/actor/actor-host.ts';
+import type { RequestLimits } from '#runtime/budget/request-budget.ts';
 import type { Limits } from '#runtime/config/options.ts';
 
 /**
@@ -16,6 +17,8 @@ const APPLY_BYTES = 16 * 1024 * 1024;
 const APPLY_DELAY_MS = 1000;
 
 const MS_PER_HOUR = 3_600_000;
+
+const NANOSECONDS_PER_MS = 1_000_000;
 
 /** Background jobs of one repository that wait or run. */
 const ACTIVE_JOBS_MAX = 10_000;
@@ -38,11 +41,17 @@ export function hostLimits(limits: Limits): HostLimits {
         ttlMs: limits.idempotencyTtlHours * MS_PER_HOUR,
         entriesMax: limits.idempotencyEntriesMax,
       },
+      request: requestLimits(limits),
     },
     apply: { applyBytes: APPLY_BYTES, applyDelayMs: APPLY_DELAY_MS },
     openActorsMax: limits.openActorsMax,
     idleCloseMs: limits.idleActorCloseMs,
   });
+}
+
+/** What one request may use, from the options of the member. */
+export function requestLimits({ requestWorkMs, requestMemoryBytes }: Limits): RequestLimits {
+  return Object.freeze({ workMax: requestWorkMs * NANOSECONDS_PER_MS, memoryMax: requestMemoryBytes });
 }
 
 /** The bounds of the background jobs of a repository, from the options of the member. */

@@ -1,7 +1,6 @@
 import { stringify } from 'yaml';
 import type {
   ListChildren,
-  NodeList,
   NodePlace,
   ReadNode,
   ReadProperty,
@@ -89,7 +88,11 @@ function readNodeOrChildren(target: ReadTarget, place: NodePlace, address: NodeA
       const list: ListChildren = { ...base, type: 'ListChildren', scope: target.branch.actor };
       if (shape.kind === 'children') return ask<unknown>(target, list, replyOf);
       const { cursor, limit } = shape;
-      return ask(target, cursor === undefined ? { ...list, limit } : { ...list, limit, cursor }, pageReply);
+      return ask<unknown>(
+        target,
+        cursor === undefined ? { ...list, limit } : { ...list, limit, cursor },
+        replyOf,
+      );
     }
   }
 }
@@ -119,12 +122,6 @@ function nodeReply(node: JsonText, headers: ReplyHeaders): HttpReply {
 function yamlReply(node: JsonText, headers: ReplyHeaders): HttpReply {
   const text = stringify(node.parse(), { aliasDuplicateObjects: false, lineWidth: 0 });
   return { status: 200, headers, raw: text, contentType: 'text/yaml; charset=utf-8' };
-}
-
-function pageReply(page: NodeList, headers: ReplyHeaders): HttpReply {
-  const cursor = JSON.stringify(page.nextCursor);
-  const raw = `{"items":${page.items.text},"next_cursor":${cursor},"total":null}`;
-  return { status: 200, headers, raw };
 }
 
 function readProperty(target: ReadTarget, place: NodePlace, address: NodeAddress): Soon<HttpReply> {

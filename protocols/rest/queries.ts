@@ -26,6 +26,10 @@ const responses = {
   },
   400: { description: 'The query is not one; `{error: "BadRequest", message}`.' },
   404: { description: 'There is no such repository, branch or workspace.' },
+  413: {
+    description:
+      'The query takes more work or memory than one request may, or its body is too large; `{error, message}` says what to change.',
+  },
   422: {
     description: 'A field is of the wrong type; the text names it.',
     schema: { type: 'string' },
@@ -122,7 +126,11 @@ function dslRoute(context: RestContext, place: QueryPlace): RestRoute {
           and: { type: 'array', items: { type: 'object' } },
           or: { type: 'array', items: { type: 'object' } },
           not: { type: 'object' },
-          order_by: { type: 'object', additionalProperties: { type: 'string', enum: ['asc', 'desc'] } },
+          order_by: {
+            type: 'object',
+            additionalProperties: { type: 'string', enum: ['asc', 'desc'] },
+            description: 'Texts are compared by their first 4096 characters.',
+          },
           ...pageFields,
         },
         additionalProperties: { type: 'object' },

@@ -401,7 +401,13 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
     try {
       const answer = open.behaviour.query(
         query as never,
-        new QueryScope(open, caller, this.#environment.clock, this.#environment.slices),
+        new QueryScope(
+          open,
+          caller,
+          this.#environment.clock,
+          this.#environment.slices,
+          this.#environment.limits.commit.request,
+        ),
       );
       if (!(answer instanceof Promise)) return answer;
       open.reads += 1;

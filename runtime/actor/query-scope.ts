@@ -1,4 +1,5 @@
 import type { Clock } from '#runtime/base/clock.ts';
+import { RequestBudget, type RequestLimits } from '#runtime/budget/request-budget.ts';
 import type { Caller, QueryContext } from '#runtime/commit/behaviour.ts';
 import type { SlicedWork, SliceOwner, SliceScheduler } from '#runtime/base/slice-scheduler.ts';
 import { checkWaiting, sliceKeyOf } from '#runtime/commit/commit-loop.ts';
@@ -20,13 +21,28 @@ export class QueryScope implements QueryContext, SliceOwner {
   readonly #actor: QueriedActor;
   readonly #clock: Clock;
   readonly #slices: SliceScheduler;
+  readonly #limits: RequestLimits | undefined;
   #work: SlicedWork | undefined;
+  #budget: RequestBudget | undefined;
 
-  constructor(actor: QueriedActor, caller: Caller, clock: Clock, slices: SliceScheduler) {
+  /** @param limits what the request may use; absent: the default */
+  constructor(
+    actor: QueriedActor,
+    caller: Caller,
+    clock: Clock,
+    slices: SliceScheduler,
+    limits?: RequestLimits,
+  ) {
+    this.#limits = limits;
     this.caller = caller;
     this.#actor = actor;
     this.#clock = clock;
     this.#slices = slices;
+  }
+
+  get budget(): RequestBudget {
+    this.#budget ??= new RequestBudget(this.#limits);
+    return this.#budget;
   }
 
   get view(): TableReader {

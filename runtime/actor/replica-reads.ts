@@ -1,5 +1,6 @@
 import type { Clock } from '#runtime/base/clock.ts';
 import type { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
+import type { RequestLimits } from '#runtime/budget/request-budget.ts';
 import type { ActorBehaviour, ActorContext, ActorKind, Caller } from '#runtime/commit/behaviour.ts';
 import type { Replica } from '#runtime/commit/replica.ts';
 import type { ReplicaView } from '#runtime/commit/replica-view.ts';
@@ -21,6 +22,8 @@ export interface ReplicaReadsEnvironment {
   readonly clock: Clock;
   /** Gives long reads their slices; one for the whole process. */
   readonly slices: SliceScheduler;
+  /** What one request may use; absent: the default. */
+  readonly request?: RequestLimits;
   /** Told of stored bytes that do not verify: the replica is of no use any more. */
   readonly damaged?: (cause: ServiceError) => void;
 }
@@ -55,7 +58,8 @@ export class ReplicaReads implements ReplicaSource {
   query(actor: ActorId, query: unknown, caller: Caller): unknown {
     try {
       const kept = this.#actor(actor);
-      const scope = new QueryScope(kept, caller, this.#environment.clock, this.#environment.slices);
+      const { clock, slices, request } = this.#environment;
+      const scope = new QueryScope(kept, caller, clock, slices, request);
       const answer = kept.behaviour.query(query as never, scope);
       if (!(answer instanceof Promise)) return answer;
       kept.reads += 1;

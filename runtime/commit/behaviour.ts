@@ -1,6 +1,7 @@
 import type { Policy } from '#runtime/access/policy.ts';
 import type { Principal } from '#runtime/access/principal.ts';
 import type { Clock } from '#runtime/base/clock.ts';
+import type { RequestBudget } from '#runtime/budget/request-budget.ts';
 import type { Revision } from '#runtime/content/revision.ts';
 import type { ServiceError } from '#runtime/errors/service-error.ts';
 import type { ShardSnapshot, TableReader } from '#runtime/shard/shard.ts';
@@ -94,6 +95,8 @@ export interface CallId {
  */
 export interface Turn extends TableReader {
   readonly caller: Caller;
+  /** What the request may still use. Made when it is first asked for. */
+  readonly budget: RequestBudget;
   /** Wall time of the command in milliseconds; the same for the whole command. */
   readonly wallMs: number;
   /** The revision of this command; made when first asked for, so a command that changes nothing uses none. */
@@ -129,6 +132,8 @@ export interface ActorEvent {
 /** What a read works with. Reads never enter the mailbox and never see what is not durable. */
 export interface QueryContext {
   readonly caller: Caller;
+  /** What the request may still use. Made when it is first asked for. */
+  readonly budget: RequestBudget;
   /** Durable state as of now; only good within this turn of the event loop. */
   readonly view: TableReader;
   /** Pins durable state for a read that spans several turns of the event loop. Close it. */

@@ -2,6 +2,7 @@ import { principalKey } from '#runtime/access/principal.ts';
 import { assert, InvariantError } from '#runtime/base/assert.ts';
 import { BoundedQueue } from '#runtime/base/bounded-queue.ts';
 import type { Clock } from '#runtime/base/clock.ts';
+import type { RequestLimits } from '#runtime/budget/request-budget.ts';
 import type { Random } from '#runtime/base/random.ts';
 import type { SliceOwner, SliceScheduler } from '#runtime/base/slice-scheduler.ts';
 import type { ErrorCode } from '#runtime/errors/error-registry.ts';
@@ -32,6 +33,8 @@ export interface CommitLimits {
   /** Unapplied bytes above which writes are refused until the shard has caught up. */
   readonly applyPendingBytesMax: number;
   readonly idempotency: IdempotencyLimits;
+  /** What one command may use; absent: the default. */
+  readonly request?: RequestLimits;
 }
 
 /** How long the short commands of one batch may hold the event loop. */
@@ -299,7 +302,9 @@ export class CommitLoop {
   ): HeldReply | Promise<HeldReply> {
     const { clock, hybridClock, random } = this.#environment;
     const { caller, idempotency } = envelope;
-    const turn = new TurnScope(caller, Math.floor(clock.wallMs()), this.#reader, layer, hybridClock, random);
+    const { request } = this.#environment.limits;
+    const wallMs = Math.floor(clock.wallMs());
+    const turn = new TurnScope(caller, wallMs, this.#reader, layer, hybridClock, random, request);
     try {
       // Nothing has run yet, so an error of these is no outcome to be kept under the idempotency key.
       if (this.#stopped !== undefined) throw this.#stopped;

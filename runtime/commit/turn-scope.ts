@@ -1,5 +1,6 @@
 import type { ActorEvent, Caller, Turn } from './behaviour.ts';
 import { InvariantError } from '#runtime/base/assert.ts';
+import { RequestBudget, type RequestLimits } from '#runtime/budget/request-budget.ts';
 import { type Random, uuidV7 } from '#runtime/base/random.ts';
 import type { Revision } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
@@ -42,8 +43,11 @@ export class TurnScope implements Turn {
   readonly #clock: HybridClock;
   readonly #random: Random;
   readonly #undo: Undo[] = [];
+  readonly #limits: RequestLimits | undefined;
   #revision: Revision | undefined;
+  #budget: RequestBudget | undefined;
 
+  /** @param limits what the request may use; absent: the default */
   constructor(
     caller: Caller,
     wallMs: number,
@@ -51,13 +55,20 @@ export class TurnScope implements Turn {
     layer: Layer,
     clock: HybridClock,
     random: Random,
+    limits?: RequestLimits,
   ) {
+    this.#limits = limits;
     this.caller = caller;
     this.wallMs = wallMs;
     this.#reader = reader;
     this.#layer = layer;
     this.#clock = clock;
     this.#random = random;
+  }
+
+  get budget(): RequestBudget {
+    this.#budget ??= new RequestBudget(this.#limits);
+    return this.#budget;
   }
 
   get revision(): Revision {

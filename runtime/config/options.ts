@@ -257,6 +257,22 @@ const limits = {
     description:
       'Most values and keys of one JSON body, where a key that no earlier object has at its place counts as ten; more is answered 413. A body is parsed in one step that nothing interrupts: the default takes up to 50 ms. Too low refuses honest documents; too high lets one request hold up all others.',
   }),
+  requestWorkMs: integerOption({
+    unit: 'milliseconds',
+    default: 30_000,
+    min: 100,
+    max: 3_600_000,
+    description:
+      'Processor time that one request may take for filters, sorting and patterns, as estimated from what it does; more is answered 413 `REQUEST_TOO_EXPENSIVE`. Work is done in slices, so a long request holds nobody up, but it takes its share of the processor. Too low refuses queries over large trees.',
+  }),
+  requestMemoryBytes: integerOption({
+    unit: 'bytes',
+    default: 128 * mebibyte,
+    min: mebibyte,
+    max: 65_536 * mebibyte,
+    description:
+      'Memory that one request may take for what it has to keep until it can answer, such as matches that are to be sorted; more is answered 413 `REQUEST_TOO_EXPENSIVE`. Too low refuses sorted queries without `limit` over large trees; too high lets few of them fill the memory.',
+  }),
   jsonDepthMax: integerOption({
     unit: 'levels',
     default: 128,

@@ -96,6 +96,12 @@ const rows = {
   IDEMPOTENCY_MISMATCH: [422, '22023', 'give-up', 'This idempotency key was used with another request.'],
   PAYLOAD_TOO_LARGE: [413, '54000', 'give-up', 'The body is larger than the server takes.'],
   COMMIT_TOO_LARGE: [413, '54000', 'give-up', 'One commit may change a bounded number of nodes; split it.'],
+  REQUEST_TOO_EXPENSIVE: [
+    413,
+    '54000',
+    'give-up',
+    'The request takes more work or memory than one request may; narrow it down or split it.',
+  ],
   URI_TOO_LONG: [414, '54000', 'give-up', 'The address is longer than the server takes.'],
   UNSUPPORTED_MEDIA_TYPE: [415, '0A000', 'give-up', 'The body must be JSON.'],
   BACKUP_FOREIGN: [

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import type { CommitOperation, NodeList } from '#actors/branch/messages.ts';
+import type { CommitOperation, NodePage } from '#actors/branch/messages.ts';
 import { findDamage } from '#test/support/branch-checker.ts';
 import { CONTENT, openBranchShard, openTestBranch } from '#test/support/test-branch.ts';
 
@@ -34,13 +34,13 @@ it('keeps a hundred thousand children of one parent in order, listed by pages, w
       scope: 'site/main',
       limit: 1000,
     } as const;
-    const page = (await branch.query(cursor === undefined ? query : { ...query, cursor })) as NodeList;
-    const nodes = page.items.parse() as unknown as { name: string }[];
+    const page = (await branch.query(cursor === undefined ? query : { ...query, cursor })) as NodePage;
+    const nodes = page.items as unknown as { name: string }[];
     for (const { name } of nodes) {
       if (name !== `n${next}`) throw new Error(`${name} stands where n${next} belongs`);
       next += 1;
     }
-    cursor = page.nextCursor;
+    cursor = page.next_cursor;
   }
   expect(next).toBe(CHILDREN);
   await branch.command({ type: 'DeleteNode', workspace: CONTENT, place: { path: '/parent/n50000' } });

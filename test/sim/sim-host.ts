@@ -2,6 +2,7 @@ import { LockGuard } from '#actors/branch/lock-guard.ts';
 import { locksActor } from '#actors/locks/locks-actor.ts';
 import { locksTableNames } from '#actors/locks/locks-tables.ts';
 import type { PartitionHost, PartitionStore } from '#cluster/lease/partition-host.ts';
+import { RequestBudget } from '#runtime/budget/request-budget.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
 import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
 import {
@@ -162,6 +163,7 @@ export class SimHost implements PartitionHost {
     };
     const context: QueryContext = {
       caller: engineCaller('t'),
+      budget: new RequestBudget(),
       view,
       pin: unused,
       pause: unused,

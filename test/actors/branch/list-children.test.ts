@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { ListChildren, NodeList, TextStream } from '#actors/branch/messages.ts';
+import type { ListChildren, NodePage, TextStream } from '#actors/branch/messages.ts';
 import { JsonText } from '#runtime/content/json-text.ts';
 import { parseRevision } from '#runtime/content/revision.ts';
 import {
@@ -34,9 +34,9 @@ describe('listing children', () => {
   const list = async (path: string, more: Partial<ListChildren> = {}): Promise<readonly string[]> =>
     ((await branch.query(listing(path, more))) as NodeObject[]).map((node) => node.name);
   const page = async (path: string, more: Partial<ListChildren>) => {
-    const answer = (await branch.query(listing(path, more))) as NodeList;
-    const items = answer.items.parse() as NodeObject[];
-    return { names: items.map((node) => node.name), items, nextCursor: answer.nextCursor };
+    const answer = (await branch.query(listing(path, more))) as NodePage;
+    const items = answer.items as unknown as readonly NodeObject[];
+    return { names: items.map((node) => node.name), items, nextCursor: answer.next_cursor };
   };
   /** Follows cursors to the end. */
   const pages = async (path: string, limit: number, more: Partial<ListChildren> = {}) => {
@@ -260,9 +260,9 @@ describe('listing children', () => {
     const found: string[][] = [];
     for (let cursor: string | null | undefined; cursor !== null; ) {
       const query = listing('/mixed', { limit: 2, ...(cursor === undefined ? {} : { cursor }) });
-      const answer = (await branch.query(query, caller)) as NodeList;
-      found.push((answer.items.parse() as NodeObject[]).map((node) => node.name));
-      cursor = answer.nextCursor;
+      const answer = (await branch.query(query, caller)) as NodePage;
+      found.push(answer.items.map(({ name }) => name as string));
+      cursor = answer.next_cursor;
     }
     expect(found).toEqual([['a1'], [], ['a2']]);
     await expect(

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { NodeList, TextStream } from '#actors/branch/messages.ts';
+import type { NodePage, TextStream } from '#actors/branch/messages.ts';
 import { JsonText } from '#runtime/content/json-text.ts';
 import { type BranchFixture, type NodeObject, openBranch, WORKSPACE } from '#test/support/branch-fixture.ts';
 
@@ -53,12 +53,14 @@ describe('long answers of a branch', () => {
 
   it('show one state on a page that takes more than one turn, whatever is written meanwhile', async () => {
     await fill(1000, { description: 'y'.repeat(20_000) });
-    const page = branch.ask({ ...listing, limit: 1000 }) as Promise<NodeList>;
+    const { chunks } = branch.ask({ ...listing, limit: 1000 }) as TextStream;
+    const reading = chunks[Symbol.asyncIterator]();
+    let text = (await reading.next()).value as string;
     const gone = branch.command({ type: 'DeleteNode', workspace, place: { path: '/n00999' } });
-    const { items, nextCursor } = await page;
-    const nodes = items.parse() as NodeObject[];
     await gone;
-    expect([nodes.length, nodes.at(-1)?.name, nextCursor]).toEqual([1000, 'n00999', null]);
+    for (let step = await reading.next(); step.done !== true; step = await reading.next()) text += step.value;
+    const { items, next_cursor: next } = JSON.parse(text) as NodePage;
+    expect([items.length, items.at(-1)?.name, next]).toEqual([1000, 'n00999', null]);
     expect(((await branch.query(listing)) as NodeObject[]).length).toBe(999);
   });
 

@@ -81,6 +81,7 @@ function countedContext(
 ): QueryContext {
   return {
     caller: context.caller,
+    budget: context.budget,
     get view() {
       return countedView(context.view);
     },

@@ -1,0 +1,119 @@
+import type { RequestBudget } from '#runtime/budget/request-budget.ts';
+import { isJsonArray, type JsonValue, jsonEquals } from '#runtime/content/json-value.ts';
+import { includesInSlices } from '#runtime/content/text-search.ts';
+import type { Condition, Term } from './dsl-filter.ts';
+import { type DslRow, holds, termHolds } from './dsl-row.ts';
+
+/** Bytes of a node times weight of a filter up to which they meet in one go; at worst that takes a millisecond. */
+const SMALL_PRODUCT = 1_000_000;
+
+/** Estimated nanoseconds of looking at a node, and at each byte of it. */
+const NODE_WORK = 5_000;
+const BYTE_WORK = 2;
+
+/** Estimated nanoseconds of comparing two values, without what is in them. */
+const COMPARISON_WORK = 10;
+
+/** Items of an array compared between two rests. */
+const ITEMS_PER_SLICE = 8_192;
+
+/**
+ * What a filter costs for each byte of a node at worst, in comparisons: texts of `like` and `contains` are compared
+ * at every character, members of `in` with the whole value.
+ */
+export function filterWeight(condition: Condition): number {
+  if (condition.kind === 'not') return filterWeight(condition.part);
+  if (condition.kind !== 'term') {
+    return condition.parts.reduce((sum, part) => sum + filterWeight(part), 1);
+  }
+  const { operator, value } = condition;
+  if (operator === 'in') return 1 + value.length;
+  return operator === 'like' || operator === 'contains' ? 1 + searchedLength(value) : 1;
+}
+
+function searchedLength(value: JsonValue): number {
+  return typeof value === 'string' ? value.length : 0;
+}
+
+/**
+ * Whether a filter holds for a node of any size.
+ *
+ * @param weight that of the filter
+ * @returns the answer; yields undefined where the work may rest
+ * @throws {ServiceError} `REQUEST_TOO_EXPENSIVE`
+ */
+export function* matchesInSlices(
+  filter: Condition,
+  weight: number,
+  row: DslRow,
+  budget: RequestBudget,
+): Generator<undefined, boolean> {
+  const { length } = row.record.bytes;
+  budget.spend(NODE_WORK + length * BYTE_WORK + Math.min(weight, length) * COMPARISON_WORK);
+  if (length * weight <= SMALL_PRODUCT) return holds(filter, row);
+  yield undefined;
+  return yield* holdsInSlices(filter, row, budget);
+}
+
+function* holdsInSlices(
+  condition: Condition,
+  row: DslRow,
+  budget: RequestBudget,
+): Generator<undefined, boolean> {
+  switch (condition.kind) {
+    case 'and':
+      for (const part of condition.parts) if (!(yield* holdsInSlices(part, row, budget))) return false;
+      return true;
+    case 'or':
+      for (const part of condition.parts) if (yield* holdsInSlices(part, row, budget)) return true;
+      return false;
+    case 'not':
+      return !(yield* holdsInSlices(condition.part, row, budget));
+    case 'term': {
+      // A property is decoded by the first comparison that asks for it.
+      const value = row.value(condition.field);
+      yield undefined;
+      return yield* termHoldsInSlices(condition, value, row.record.bytes.length, budget);
+    }
+  }
+}
+
+function* termHoldsInSlices(
+  term: Term,
+  value: JsonValue | undefined,
+  length: number,
+  budget: RequestBudget,
+): Generator<undefined, boolean> {
+  const { operator } = term;
+  if (typeof value === 'string') {
+    if (operator === 'like') return yield* includesInSlices(value, term.value, budget);
+    if (operator === 'contains') {
+      return typeof term.value === 'string' && (yield* includesInSlices(value, term.value, budget));
+    }
+  }
+  if (operator === 'contains' && isJsonArray(value)) return yield* hasItem(value, term.value, budget);
+  if (operator !== 'in') {
+    if (typeof value === 'object') budget.spend(length);
+    return termHolds(term, value);
+  }
+  for (const item of term.value) {
+    budget.spend(typeof value === 'object' ? length : COMPARISON_WORK);
+    if (value !== undefined && jsonEquals(value, item)) return true;
+    yield undefined;
+  }
+  return false;
+}
+
+function* hasItem(
+  list: readonly JsonValue[],
+  wanted: JsonValue,
+  budget: RequestBudget,
+): Generator<undefined, boolean> {
+  for (let from = 0; from < list.length; from += ITEMS_PER_SLICE) {
+    const to = Math.min(from + ITEMS_PER_SLICE, list.length);
+    budget.spend((to - from) * COMPARISON_WORK);
+    for (let index = from; index < to; index += 1) if (jsonEquals(list[index]!, wanted)) return true;
+    yield undefined;
+  }
+  return false;
+}

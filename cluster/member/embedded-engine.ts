@@ -29,6 +29,7 @@ export async function openEmbeddedEngine(environment: EngineEnvironment): Promis
     clock,
     random,
     report: journalReport(log),
+    containsDamage: true,
     segmentBytes: options.limits.journalSegmentBytes,
   });
   const folder = join(dataDir, 'actors');
@@ -53,6 +54,8 @@ export async function openEmbeddedEngine(environment: EngineEnvironment): Promis
   try {
     requireRegistry(dataDir, journal);
     await host.recover();
+    for (const { actor, message } of host.stoppedActors)
+      log.error('an actor is not served: the journal has lost writes it depends on', { actor, message });
   } catch (error) {
     await close();
     throw error;

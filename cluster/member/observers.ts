@@ -72,7 +72,9 @@ export function journalReport(log: Log): (event: JournalEvent) => void {
         break;
       case 'tail-discarded':
         log.warn(
-          'journal: an unfinished write at the end was cut off; nothing acknowledged was in it',
+          'journal: its last record is incomplete and was cut off, as after a crash in the middle of a write. ' +
+            'With durability local such a write was not answered, unless the file was cut or the disk lost a part of it later; ' +
+            'with durability relaxed answered writes of the last moments may have been in it',
           facts,
         );
         break;

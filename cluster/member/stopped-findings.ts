@@ -10,6 +10,8 @@ const CHARACTERS_MAX = 80;
 const said: Readonly<Record<ActorStopReason, string>> = {
   invariant: 'a broken invariant; keep the log of this member, then restart it',
   log: 'its log takes nothing more; see the log of this member, then restart it',
+  damage:
+    'the journal is damaged and has lost writes they depend on; they are not served; see the log of this member',
 };
 
 /** What the status says of actors that take no writes. */

@@ -31,6 +31,7 @@ import { requirePremise } from './premise.ts';
 import { QueryScope } from './query-scope.ts';
 import { READS_MS_MAX, readsEnded } from './reads-ended.ts';
 import type { ActorId, ActorLifecycle, Delivery, ReplicaSource, Router } from './ports.ts';
+import { RefusedActors } from './refused-actors.ts';
 import { type StoppedActor, stoppedActor } from './stopped-actors.ts';
 
 /** Bounds of the host. */
@@ -119,6 +120,7 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
   /** Actors that are being made; in the log a fork and a creation of the same one would undo each other. */
   readonly #making = new Map<ActorId, Promise<void>>();
   readonly #servingSinceMs: number;
+  #refused: RefusedActors;
   /** Who asks when one actor asks another: the engine itself. */
   readonly #engine: Caller = engineCaller('');
   /** `draining`: no new commands; `closed`: nothing is opened any more. */
@@ -129,6 +131,7 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
     this.#store = new ActorStore(environment.folder, environment.kinds, environment.clock);
     this.#hybridClock = new HybridClock(environment.clock, environment.log.lastClock);
     this.#servingSinceMs = environment.clock.monotonicMs();
+    this.#refused = RefusedActors.none(environment.log);
   }
 
   /** How many actors are open. */
@@ -136,9 +139,9 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
     return this.#open.size;
   }
 
-  /** Actors that take no commands any more, although they are open. */
+  /** Actors that take no commands any more, although they are open, and those that are not served. */
   get stoppedActors(): readonly StoppedActor[] {
-    const stopped: StoppedActor[] = [];
+    const stopped: StoppedActor[] = [...this.#refused.told];
     for (const { id, loop } of this.#open.values()) {
       const told = loop.isStopped ? stoppedActor(id, loop.stopCause) : undefined;
       if (told !== undefined) stopped.push(told);
@@ -163,6 +166,11 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
     const { log, clock } = this.#environment;
     const { folders } = this.#store;
     await folders.sweep();
+    this.#refused = await RefusedActors.of(log, {
+      all: () => this.#store.all(),
+      reached: (actor) => this.#store.reached(actor),
+    });
+    const removed: string[] = [];
     await replayLog(
       log,
       {
@@ -170,10 +178,15 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
         open: (actor) => this.#openShard(actor),
         create: (actor) => folders.create(actor),
         adopt: (actor, copy) => this.#store.adopt(actor, copy),
-        remove: (owner) => folders.remove(owner),
+        remove: async (owner) => {
+          removed.push(owner);
+          await folders.remove(owner);
+        },
       },
       clock,
+      (actor) => this.#refused.has(actor),
     );
+    for (const owner of removed) await this.#refused.removed(owner);
     await folders.sweep();
     this.#scheduleIdleCheck();
   }
@@ -192,6 +205,7 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
   async #create(actor: ActorId, premise: Premise | undefined): Promise<void> {
     if (this.#state !== 'running') throw new ServiceError('SHUTTING_DOWN');
     if (premise !== undefined) requirePremise(this, premise);
+    this.#refused.require(actor);
     if (this.#store.folders.exists(actor)) return;
     this.#requireSpace();
     crashPoint('before-shard-create');
@@ -383,6 +397,7 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
     // A disk that takes nothing more needs the space.
     await log.flush().catch(() => undefined);
     await this.#store.folders.remove(owner);
+    await this.#refused.removed(owner);
     log.released(owner, sequence);
     for (const actor of log.pending().keys()) if (isOwned(actor)) log.released(actor, log.lastSequence);
   }
@@ -440,8 +455,9 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
       return open;
     }
     if (this.#state === 'closed') throw new ServiceError('SHUTTING_DOWN');
-    if (!this.exists(actor)) throw new ServiceError('NOT_FOUND');
     try {
+      this.#refused.require(actor);
+      if (!this.exists(actor)) throw new ServiceError('NOT_FOUND');
       return this.#openActor(actor);
     } catch (error) {
       return this.#refuse(actor, error);

@@ -50,6 +50,14 @@ export class ActorStore implements ReplicaStore {
     return new LmdbShard(this.folders.of(actor), this.tablesOf(actor));
   }
 
+  /** Sequence of the newest record the shard of an actor has. @throws {ServiceError} what {@link LmdbShard} fails with */
+  reached(actor: ActorId): number {
+    const shard = this.open(actor);
+    const { sequence } = shard.position;
+    void shard.close();
+    return sequence;
+  }
+
   create(actor: ActorId): void {
     this.folders.create(actor);
   }

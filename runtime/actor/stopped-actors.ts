@@ -3,8 +3,11 @@ import type { ErrorCode } from '#runtime/errors/error-registry.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { ActorId } from './ports.ts';
 
-/** `invariant`: its own code found it in a state that cannot be. `log`: its log takes nothing more. */
-export type ActorStopReason = 'invariant' | 'log';
+/**
+ * `invariant`: its own code found it in a state that cannot be. `log`: its log takes nothing more. `damage`: its log has
+ * lost something it depends on, so it is not served at all.
+ */
+export type ActorStopReason = 'invariant' | 'log' | 'damage';
 
 /** An actor that takes no commands until it is opened anew, by a restart of its member or by another one. */
 export interface StoppedActor {

@@ -6,18 +6,36 @@ import { Replica, type ReplicaStore } from './replica.ts';
  * Brings every shard the log still holds entries for up to the end of the log, and releases those entries. Cost
  * follows the retained tail of the log, not what is stored. Being interrupted does no harm.
  *
+ * @param isRefused whether an actor depends on a lost part of the log: nothing of it is applied or released
  * @throws {ServiceError} `DATA_CORRUPTED`, and what a shard fails with; no entry is released too early
  */
-export async function replayLog(log: Log, store: ReplicaStore, clock: Clock): Promise<void> {
+export async function replayLog(
+  log: Log,
+  store: ReplicaStore,
+  clock: Clock,
+  isRefused: (actor: string) => boolean = () => false,
+): Promise<void> {
   const pending = log.pending();
   if (pending.size === 0) return;
   const first = Math.min(...[...pending.values()].map((range) => range.first));
-  const replica = new Replica(store, clock, (actor, sequence) => log.released(actor, sequence));
+  const released = (actor: string, sequence: number): void => {
+    if (!isRefused(actor)) log.released(actor, sequence);
+  };
+  const seen: ReplicaStore = {
+    exists: (actor) => !isRefused(actor) && store.exists(actor),
+    open: (actor) => store.open(actor),
+    create: (actor) => {
+      if (!isRefused(actor)) store.create(actor);
+    },
+    adopt: (actor, copy) => store.adopt(actor, copy),
+    remove: (owner) => store.remove(owner),
+  };
+  const replica = new Replica(seen, clock, released);
   try {
     for await (const record of log.read(first - 1)) await replica.take(record);
     await replica.settle();
     // What remains is of actors that are gone, or in their shards already.
-    for (const [actor, { last }] of log.pending()) log.released(actor, last);
+    for (const [actor, { last }] of log.pending()) released(actor, last);
   } finally {
     await replica.abandon();
   }

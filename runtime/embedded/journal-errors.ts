@@ -17,6 +17,14 @@ const restore =
   'Nothing was changed on the disk. Acknowledged writes may be affected, so the journal is not repaired by itself: ' +
   'check the disk, then put back this file from a copy, or restore the data directory from a backup';
 
+/** What to do with a segment of a newer version. */
+export const NEWER_FORMAT_REMEDY = 'Start the version that wrote it, or restore a backup made by this one';
+
+/** Whether a segment could not be read because a newer version wrote it. */
+export function isNewerFormat(error: ServiceError): boolean {
+  return error.message.includes(NEWER_FORMAT_REMEDY);
+}
+
 /** Acknowledged bytes that do not verify. @returns `DATA_CORRUPTED` */
 export function journalCorrupted(damage: JournalDamage, cause?: unknown): ServiceError {
   const { segment, offset, sequence, what, remedy } = damage;
@@ -24,6 +32,14 @@ export function journalCorrupted(damage: JournalDamage, cause?: unknown): Servic
     'DATA_CORRUPTED',
     `Journal segment ${segment} at byte ${offset}, sequence ${sequence}: ${what}. ${remedy ?? restore}.`,
     { details: { segment, offset, sequence }, ...(cause === undefined ? {} : { cause }) },
+  );
+}
+
+/** A journal whose damage was contained, opened by something that takes a whole one only. @returns `DATA_CORRUPTED` */
+export function journalIsDamaged(note: string): ServiceError {
+  return new ServiceError(
+    'DATA_CORRUPTED',
+    `The journal is damaged: ${note} names the actors that have lost writes. Bring back its files, or make a new directory of what is whole: npm run salvage -- --help`,
   );
 }
 

@@ -11,7 +11,8 @@ export type JournalEvent =
     }
   /**
    * The newest segment ended in a write that a crash had cut off, or, in class `relaxed`, in writes that were
-   * not flushed yet. It was cut there. No record acknowledged as flushed was in it.
+   * not flushed yet. It was cut there. A file that was cut by hand, or a disk that lost the end of a record that was
+   * flushed, looks the same, so this says nothing of what was acknowledged.
    */
   | {
       readonly kind: 'tail-discarded';

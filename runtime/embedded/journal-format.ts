@@ -2,6 +2,7 @@ import { Buffer } from 'node:buffer';
 import { hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import type { Revision } from '#runtime/content/revision.ts';
+import { entryTableBytes } from './entry-table.ts';
 
 /*
  * The bytes of the journal. Little endian; offsets in brackets.
@@ -15,8 +16,10 @@ import type { Revision } from '#runtime/content/revision.ts';
  *
  *   record           magic [0] 4   payload length [4] 4   entries [8] 4   zero sectors [12] 4
  *                    sequence [16] 8   durable sequence [24] 8   clock: ms [32] 6, counter [40] 4
- *                    CRC32 of the payload [44] 4   previous chain [48] 16   chain [64] 16
- *                    salted CRC32 of 0..80 [80] 4   then the payload (entries), then the footer, 8
+ *                    CRC32 of the entries [44] 4   previous chain [48] 16   chain [64] 16
+ *                    salted CRC32 of 0..80 [80] 4   then the payload, then the footer, 8
+ *
+ *   payload          the entries, and from format 2 on their table (`entry-table.ts`)
  *
  * - The *chain* is a hash over the chain before and all the fields in front of it, so a record proves every
  *   record before it.
@@ -26,8 +29,11 @@ import type { Revision } from '#runtime/content/revision.ts';
  *   *durable sequence* tells which records were flushed when this one was written. `journal-tail.ts` argues it.
  */
 
-/** The format this version writes. 1: the first. */
-export const JOURNAL_FORMAT = 1;
+/** The format this version writes. 1: the first. 2: a table behind the entries of a record. Both are read. */
+export const JOURNAL_FORMAT = 2;
+
+/** From this format on records have a table of their entries. */
+export const ENTRY_TABLE_FORMAT = 2;
 
 /** Length of the header of a segment. */
 export const SEGMENT_HEADER_BYTES = 72;
@@ -68,6 +74,8 @@ export function parseSegmentFileName(name: string): number | null {
 
 /** What the start of a segment says. */
 export interface SegmentHeader {
+  /** Of the segment; {@link encodeSegmentHeader} writes {@link JOURNAL_FORMAT}. */
+  readonly format: number;
   readonly firstSequence: number;
   /** When the segment was made, milliseconds since the Unix epoch. For people; nothing is decided by it. */
   readonly createdMs: number;
@@ -80,7 +88,7 @@ export interface SegmentHeader {
 }
 
 /** The bytes a segment begins with. */
-export function encodeSegmentHeader(header: SegmentHeader): Buffer {
+export function encodeSegmentHeader(header: Omit<SegmentHeader, 'format'>): Buffer {
   const bytes = Buffer.alloc(SEGMENT_HEADER_BYTES);
   segmentMagic.copy(bytes, 0);
   bytes.writeUInt32LE(JOURNAL_FORMAT, 8);
@@ -104,18 +112,29 @@ export function decodeSegmentHeader(bytes: Buffer): SegmentHeader | SegmentHeade
   if (bytes.length < SEGMENT_HEADER_BYTES || !bytes.subarray(0, 8).equals(segmentMagic))
     return { kind: 'damaged' };
   const format = bytes.readUInt32LE(8);
-  // A newer header may be laid out differently, so its checksum says nothing here.
-  if (format > JOURNAL_FORMAT) return { kind: 'newer-format', format };
+  // A newer header may be laid out differently, so its checksum says nothing here; unless only the number is damaged.
+  if (format > JOURNAL_FORMAT)
+    return isOfKnownFormat(bytes) ? { kind: 'damaged' } : { kind: 'newer-format', format };
   if (crc32(bytes.subarray(0, 68)) !== bytes.readUInt32LE(68)) return { kind: 'damaged' };
-  if (format !== JOURNAL_FORMAT || bytes.readUInt32LE(12) !== SEGMENT_HEADER_BYTES)
-    return { kind: 'damaged' };
+  if (format < 1 || bytes.readUInt32LE(12) !== SEGMENT_HEADER_BYTES) return { kind: 'damaged' };
   return {
+    format,
     firstSequence: readUint64(bytes, 16),
     createdMs: readUint64(bytes, 24),
     clock: readClock(bytes, 32),
     chain: Buffer.from(bytes.subarray(48, 64)),
     salt: bytes.readUInt32LE(64),
   };
+}
+
+/** Whether the checksum of a segment header holds with the number of a format this version knows. */
+function isOfKnownFormat(bytes: Buffer): boolean {
+  const header = Buffer.from(bytes.subarray(0, SEGMENT_HEADER_BYTES));
+  for (let format = 1; format <= JOURNAL_FORMAT; format += 1) {
+    header.writeUInt32LE(format, 8);
+    if (crc32(header.subarray(0, 68)) === header.readUInt32LE(68)) return true;
+  }
+  return false;
 }
 
 /** What the start of a record says. */
@@ -129,6 +148,7 @@ export interface RecordHeader {
   readonly durableSequence: number;
   /** Highest clock up to and including this record. */
   readonly clock: Revision;
+  /** Of the entries. */
   readonly payloadCrc: number;
   readonly previousChain: Buffer;
   readonly chain: Buffer;
@@ -194,6 +214,11 @@ export function decodeRecordHeader(bytes: Buffer, place: RecordPlace): RecordHea
 /** The chain a record header must state. @param bytes starts with the header */
 export function chainOf(bytes: Buffer): Buffer {
   return hash('sha256', bytes.subarray(0, 64), 'buffer').subarray(0, CHAIN_BYTES);
+}
+
+/** Length of the entries of a record, in bytes. @param format of its segment */
+export function entriesBytes({ entries, payloadBytes }: RecordHeader, format: number): number {
+  return format < ENTRY_TABLE_FORMAT ? payloadBytes : payloadBytes - entryTableBytes(entries);
 }
 
 /** Length of a whole record in bytes. */

@@ -1,9 +1,12 @@
 import { crc32 } from 'node:zlib';
 import type { FileSystem, OpenFile } from '#runtime/base/file-system.ts';
-import { journalCorrupted } from './journal-errors.ts';
+import { hasEntryTable } from './entry-table.ts';
+import { journalCorrupted, NEWER_FORMAT_REMEDY } from './journal-errors.ts';
 import {
   decodeRecordHeader,
   decodeSegmentHeader,
+  ENTRY_TABLE_FORMAT,
+  entriesBytes,
   JOURNAL_FORMAT,
   RECORD_FOOTER_BYTES,
   RECORD_HEADER_BYTES,
@@ -79,7 +82,7 @@ export class SegmentReader {
         throw journalCorrupted({
           ...damage,
           what: `the segment has format ${header.format}, this version reads up to ${JOURNAL_FORMAT}`,
-          remedy: 'Start the version that wrote it, or restore a backup made by this one',
+          remedy: NEWER_FORMAT_REMEDY,
         });
       }
       if (header.firstSequence !== firstSequence) {
@@ -119,8 +122,10 @@ export class SegmentReader {
     const record = await this.#bytes(length);
     if (record.length < length) return { kind: 'fault', what: 'the file ends inside the record' };
     const payload = record.subarray(RECORD_HEADER_BYTES, length - RECORD_FOOTER_BYTES);
+    const entries = payload.subarray(0, entriesBytes(header, this.header.format));
     if (
-      crc32(payload) !== header.payloadCrc ||
+      crc32(entries) !== header.payloadCrc ||
+      !this.#hasTable(record, header) ||
       !record.subarray(length - RECORD_FOOTER_BYTES).equals(recordFooter)
     ) {
       return { kind: 'fault', what: 'the record does not match its checksum' };
@@ -128,7 +133,14 @@ export class SegmentReader {
     this.#offset += length;
     this.#sequence += 1;
     this.#chain = header.chain;
-    return { kind: 'record', header, payload, end: this.#offset };
+    return { kind: 'record', header, payload: entries, end: this.#offset };
+  }
+
+  /** Whether the table behind the entries verifies; before format 2 there is none. */
+  #hasTable(record: Buffer, { sequence }: RecordHeader): boolean {
+    if (this.header.format < ENTRY_TABLE_FORMAT) return true;
+    const end = record.length - RECORD_FOOTER_BYTES;
+    return hasEntryTable(record, end, sequence, { salt: this.header.salt, end: this.#offset + end });
   }
 
   /** Everything from the present place to the end, for judging it. */

@@ -3,7 +3,10 @@ import { InvariantError } from '#runtime/base/assert.ts';
 import type { FileSystem } from '#runtime/base/file-system.ts';
 import { type Revision, revisionZero } from '#runtime/content/revision.ts';
 import { outlineEntry } from '#runtime/log/entry-codec.ts';
-import { journalCorrupted } from './journal-errors.ts';
+import type { LostRecords } from '#runtime/log/ports.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import { type ContainedPlace, containSegment } from './journal-containment.ts';
+import { isNewerFormat, journalCorrupted } from './journal-errors.ts';
 import type { JournalReport } from './journal-events.ts';
 import {
   isZero,
@@ -25,21 +28,34 @@ export interface RecoveredJournal {
   readonly segments: readonly Segment[];
   readonly lastSequence: number;
   readonly lastClock: Revision;
-  /** The chain up to the last record; null when there is no segment. */
+  /** The chain up to the last record; null when there is no segment, or the last record is lost. */
   readonly chain: Buffer | null;
+  /** Records that are lost, in order; none unless damage is contained. */
+  readonly lost: readonly LostRecords[];
+}
+
+/** What a journal does about damage. */
+export interface DamagePolicy {
+  /** Whether what is not damaged is to be read beside what is; else damage refuses the opening. */
+  readonly contains: boolean;
+  /** Segments that begin up to this sequence were kept for damage: a hole may follow them. */
+  readonly keptThrough: number;
 }
 
 interface ScannedSegment {
   readonly segment: Segment;
   readonly lastClock: Revision;
-  readonly chain: Buffer;
+  /** Null where the last record is lost. */
+  readonly chain: Buffer | null;
   readonly records: number;
+  readonly lost: readonly LostRecords[];
 }
 
 /**
  * Verifies a whole journal: every header, checksum and footer, the sequence and the chain over all segments.
  * The newest segment is cut behind its last whole record when what follows is an unfinished write (see
- * `journal-tail.ts`); anything else that is wrong ends the opening with nothing changed.
+ * `journal-tail.ts`). Anything else that is wrong ends the opening with nothing changed; or, where damage is contained,
+ * is named in what is {@link RecoveredJournal.lost}, and all that verifies beside it is read.
  *
  * @throws {ServiceError} `DATA_CORRUPTED`
  */
@@ -47,7 +63,43 @@ export async function recoverJournal(
   files: FileSystem,
   folder: string,
   report: JournalReport,
+  policy: DamagePolicy = { contains: false, keptThrough: 0 },
 ): Promise<RecoveredJournal> {
+  const firstSequences = await segmentsIn(files, folder);
+  const segments: Segment[] = [];
+  const lost: LostRecords[] = [];
+  let before: ScannedSegment | undefined;
+  let records = 0;
+  for (const [index, firstSequence] of firstSequences.entries()) {
+    const nextSequence = firstSequences[index + 1];
+    const path = join(folder, segmentFileName(firstSequence));
+    const isBehindHole = before !== undefined && isHole(before, firstSequence, policy);
+    if (policy.contains && before !== undefined && !isBehindHole)
+      lost.push(...missingBetween(before, firstSequence, path));
+    before = await scanOrContain(
+      files,
+      { path, firstSequence, nextSequence },
+      isBehindHole ? undefined : before,
+      nextSequence === undefined ? report : null,
+      policy,
+    );
+    segments.push(before.segment);
+    lost.push(...before.lost);
+    records += before.records;
+  }
+  const lastSequence = Math.max(before?.segment.lastSequence ?? 0, policy.keptThrough);
+  report({ kind: 'recovered', segments: segments.length, records, lastSequence });
+  return {
+    segments,
+    lastSequence,
+    lastClock: before?.lastClock ?? revisionZero,
+    chain: before?.segment.lastSequence === lastSequence ? before.chain : null,
+    lost,
+  };
+}
+
+/** First sequences of the segments, oldest first. What was never finished is removed. */
+async function segmentsIn(files: FileSystem, folder: string): Promise<readonly number[]> {
   await files.makeDirectory(folder);
   const firstSequences: number[] = [];
   for (const name of await files.readdir(folder)) {
@@ -56,37 +108,79 @@ export async function recoverJournal(
     // A segment gets its name only when it is whole: this one never held a record.
     else if (name.endsWith(UNFINISHED_SUFFIX)) await files.unlink(join(folder, name));
   }
-  firstSequences.sort((a, b) => a - b);
   // A process that died may have removed a segment without flushing that; a later removal must not overtake it.
   await files.syncDirectory(folder);
-  const segments: Segment[] = [];
-  let before: ScannedSegment | undefined;
-  let records = 0;
-  for (const firstSequence of firstSequences) {
-    const isNewest = firstSequence === firstSequences.at(-1);
-    before = await scanSegment(files, folder, firstSequence, before, isNewest ? report : null);
-    segments.push(before.segment);
-    records += before.records;
+  return firstSequences.sort((a, b) => a - b);
+}
+
+/** Whether the segments between were removed by right: only behind those that were kept for damage. */
+function isHole({ segment }: ScannedSegment, firstSequence: number, { keptThrough }: DamagePolicy): boolean {
+  return segment.header.firstSequence <= keptThrough && firstSequence > keptThrough;
+}
+
+function missingBetween({ segment }: ScannedSegment, firstSequence: number, path: string): LostRecords[] {
+  const first = segment.lastSequence + 1;
+  if (first >= firstSequence) return [];
+  const where = `before ${path}`;
+  return [{ first, last: firstSequence - 1, actors: undefined, where, what: 'a segment is missing' }];
+}
+
+/** Verifies a segment; where it is damaged and damage is contained, reads what verifies of it. */
+async function scanOrContain(
+  files: FileSystem,
+  place: ContainedPlace,
+  before: ScannedSegment | undefined,
+  report: JournalReport | null,
+  { contains }: DamagePolicy,
+): Promise<ScannedSegment> {
+  // A segment that is missing before this one is noted already.
+  const expected = before === undefined ? place.firstSequence : before.segment.lastSequence + 1;
+  const known = contains && expected < place.firstSequence ? undefined : before;
+  try {
+    return await scanSegment(files, place, known, report);
+  } catch (error) {
+    if (!contains || !isDamagedSegment(error) || expected > place.firstSequence) throw error;
   }
-  const lastSequence = before?.segment.lastSequence ?? 0;
-  report({ kind: 'recovered', segments: segments.length, records, lastSequence });
-  return {
-    segments,
-    lastSequence,
-    lastClock: before?.lastClock ?? revisionZero,
-    chain: before?.chain ?? null,
-  };
+  const found = await containSegment(files, place);
+  if (report !== null)
+    await settleNewest(
+      files,
+      found.segment,
+      Math.min(SEGMENT_HEADER_BYTES, found.segment.end),
+      found.cutAt !== undefined,
+    );
+  const { chain, lastClock = before?.lastClock ?? revisionZero, lost, records, segment } = found;
+  if (known?.chain != null && segment.header.chain.length > 0 && !segment.header.chain.equals(known.chain)) {
+    return foreignSegment(place, segment, known.lastClock);
+  }
+  return { segment, lastClock, chain, records, lost };
+}
+
+/** Damage of this file: a segment of a newer version is none. */
+function isDamagedSegment(error: unknown): boolean {
+  return error instanceof ServiceError && error.code === 'DATA_CORRUPTED' && !isNewerFormat(error);
+}
+
+/** A segment that does not continue the one before it is of another journal: nothing in it is ours. */
+function foreignSegment({ path }: ContainedPlace, segment: Segment, lastClock: Revision): ScannedSegment {
+  const { firstSequence: first } = segment.header;
+  const what = 'the segment does not continue the chain of the one before it';
+  const last = segment.lastSequence;
+  const foreign = new Segment(path, segment.header);
+  foreign.isDamaged = true;
+  foreign.isForeign = true;
+  foreign.lastSequence = last;
+  const lost = { first, last, actors: undefined, where: path, what };
+  return { segment: foreign, lastClock, chain: null, records: 0, lost: last < first ? [] : [lost] };
 }
 
 /** @param report null for any but the newest segment: those must be whole to their last byte */
 async function scanSegment(
   files: FileSystem,
-  folder: string,
-  firstSequence: number,
+  { firstSequence, path }: ContainedPlace,
   before: ScannedSegment | undefined,
   report: JournalReport | null,
 ): Promise<ScannedSegment> {
-  const path = join(folder, segmentFileName(firstSequence));
   const reader = await SegmentReader.open(files, path, firstSequence);
   try {
     checkContinuity(reader, before);
@@ -120,7 +214,7 @@ async function scanSegment(
         what: fault,
       });
     }
-    return { segment, lastClock, chain, records };
+    return { segment, lastClock, chain, records, lost: [] };
   } finally {
     await reader.close();
   }
@@ -148,7 +242,8 @@ function checkContinuity(reader: SegmentReader, before: ScannedSegment | undefin
       what: `${what}: a segment in between is missing, or its records are`,
     });
   }
-  if (!chain.equals(before.chain)) {
+  // After a lost record nobody knows the chain.
+  if (before.chain !== null && !chain.equals(before.chain)) {
     throw journalCorrupted({
       ...damage,
       what: `the segment does not continue the chain of ${before.segment.path}`,

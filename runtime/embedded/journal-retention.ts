@@ -14,6 +14,10 @@ export class Segment {
   end = SEGMENT_HEADER_BYTES;
   /** Sequence of the last record; one less than the first while there is none. */
   lastSequence: number;
+  /** Whether something of it is lost: it is read by a survey. */
+  isDamaged = false;
+  /** Whether it is of another journal: nothing of it is read. */
+  isForeign = false;
   /** Actors with entries in it that are not released. */
   readonly actors = new Map<string, Range>();
 
@@ -43,11 +47,14 @@ export interface Pin {
 
 /**
  * Which segments there are and which of them are still needed. Segments leave from the oldest on and the
- * newest one stays, so that sequences stay contiguous and never restart. It removes nothing itself.
+ * newest one stays, so that sequences stay contiguous and never restart. It removes nothing itself. Those that are
+ * kept for damage are passed over: behind them there may be a hole.
  */
 export class Retention {
   /** Oldest first. */
   #segments: Segment[];
+  /** Segments that begin up to here are kept, see {@link Retention.keepThrough}. */
+  #keptThrough = 0;
   readonly #pins = new Set<Pin>();
 
   constructor(segments: readonly Segment[]) {
@@ -98,16 +105,29 @@ export class Retention {
     this.#pins.delete(pin);
   }
 
+  /** See {@link keepThrough}. */
+  get keptThrough(): number {
+    return this.#keptThrough;
+  }
+
+  /** Keeps the segments that begin up to a sequence, whoever releases what; 0 ends it. */
+  keepThrough(sequence: number): void {
+    this.#keptThrough = sequence;
+  }
+
   /** Takes the oldest segment off the list when nobody needs it. @returns it, or undefined */
   takeRemovable(): Segment | undefined {
-    const oldest = this.#segments[0];
-    if (oldest === undefined || this.#segments.length === 1 || oldest.actors.size > 0) return undefined;
+    const at = this.#segments.findIndex(({ header }) => header.firstSequence > this.#keptThrough);
+    const oldest = this.#segments[at];
+    if (oldest === undefined || at === this.#segments.length - 1 || oldest.actors.size > 0) return undefined;
     for (const pin of this.#pins) if (pin.sequence <= oldest.lastSequence) return undefined;
-    return this.#segments.shift();
+    this.#segments.splice(at, 1);
+    return oldest;
   }
 
   /** Puts back a segment that could not be removed. */
   putBack(segment: Segment): void {
-    this.#segments.unshift(segment);
+    this.#segments.push(segment);
+    this.#segments.sort((a, b) => a.header.firstSequence - b.header.firstSequence);
   }
 }

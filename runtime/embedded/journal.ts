@@ -9,9 +9,12 @@ import { ServiceError } from '#runtime/errors/service-error.ts';
 import { decodeEntries, entrySize } from '#runtime/log/entry-codec.ts';
 import { ENTRY_BYTES_MAX, type LogEntry, type LogRecord } from '#runtime/log/log-entry.ts';
 import type { Log, PendingRange } from '#runtime/log/ports.ts';
-import { journalCorrupted, journalStopped } from './journal-errors.ts';
+import { type DamageNote, damageNotePath, readDamageNote } from './damage-note.ts';
+import { readContained } from './journal-containment.ts';
+import { JournalDamage } from './journal-damage.ts';
+import { journalCorrupted, journalIsDamaged, journalStopped } from './journal-errors.ts';
 import type { JournalReport } from './journal-events.ts';
-import { CHAIN_BYTES, segmentFileName, type SegmentHeader } from './journal-format.ts';
+import { CHAIN_BYTES, JOURNAL_FORMAT, segmentFileName, type SegmentHeader } from './journal-format.ts';
 import { EntryGroup } from './journal-group.ts';
 import { SegmentReader } from './journal-reader.ts';
 import { type RecoveredJournal, recoverJournal } from './journal-recovery.ts';
@@ -33,6 +36,11 @@ export interface JournalOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly report: JournalReport;
+  /**
+   * Whether a damaged journal is opened with what verifies of it; {@link Journal.damage} names the rest. Default: it is
+   * not opened.
+   */
+  readonly containsDamage?: boolean;
   /** Size of a segment in bytes; a larger single record is a segment of its own. Default 64 MiB. */
   readonly segmentBytes?: number;
 }
@@ -93,10 +101,15 @@ export class Journal implements Log {
   /** Set while rejections are being delivered: who appends before it has heard of them must not get past. */
   #refusal: ServiceError | undefined;
   #closing: Promise<void> | undefined;
+  readonly damage: JournalDamage | undefined;
 
-  private constructor(options: JournalOptions, recovered: RecoveredJournal) {
+  private constructor(options: JournalOptions, recovered: RecoveredJournal, note: DamageNote | undefined) {
     this.#options = options;
     this.#retention = new Retention(recovered.segments);
+    if (note !== undefined || recovered.lost.length > 0) {
+      const { lastSequence, lost } = recovered;
+      this.damage = new JournalDamage({ ...options, retention: this.#retention, lastSequence, lost, note });
+    }
     this.#lastSequence = recovered.lastSequence;
     this.#flushedSequence = recovered.lastSequence;
     this.#lastClock = recovered.lastClock;
@@ -108,10 +121,15 @@ export class Journal implements Log {
    * Opens a journal and verifies all of it. Also on a full volume, so that it can be read.
    *
    * @throws {ServiceError} `DATA_CORRUPTED` naming file, offset, sequence and remedy when anything but an
-   *   unfinished write at the end is wrong; then nothing was changed
+   *   unfinished write at the end is wrong, unless damage is contained; then nothing was changed
    */
   static async open(options: JournalOptions): Promise<Journal> {
-    return new Journal(options, await recoverJournal(options.files, options.folder, options.report));
+    const { containsDamage: contains = false, files, folder, report } = options;
+    await files.makeDirectory(folder);
+    const note = await readDamageNote(files, folder);
+    if (note !== undefined && !contains) throw journalIsDamaged(damageNotePath(folder));
+    const keptThrough = note?.through ?? 0;
+    return new Journal(options, await recoverJournal(files, folder, report, { contains, keptThrough }), note);
   }
 
   get lastSequence(): number {
@@ -277,6 +295,7 @@ export class Journal implements Log {
     await this.#finishActive();
     const { folder, files, clock, random, report } = this.#options;
     const header: SegmentHeader = {
+      format: JOURNAL_FORMAT,
       firstSequence: this.#lastSequence + 1,
       createdMs: Math.floor(clock.wallMs()),
       clock: this.#lastClock,
@@ -368,6 +387,7 @@ export class Journal implements Log {
   }
 
   async *#readSegment(segment: Segment, after: number, until: number): AsyncGenerator<LogRecord, void, void> {
+    if (segment.isDamaged) return yield* this.#readDamaged(segment, after, until);
     const { path, header, end } = segment;
     const reader = await SegmentReader.open(this.#options.files, path, header.firstSequence, end);
     try {
@@ -386,6 +406,15 @@ export class Journal implements Log {
       throw error;
     } finally {
       await reader.close();
+    }
+  }
+
+  async *#readDamaged(segment: Segment, after: number, until: number): AsyncGenerator<LogRecord, void, void> {
+    if (segment.isForeign) return;
+    const { header, lastSequence, path } = segment;
+    const place = { path, firstSequence: header.firstSequence, nextSequence: lastSequence + 1 };
+    for await (const record of readContained(this.#options.files, place)) {
+      if (record.sequence > after && record.sequence <= until) yield record;
     }
   }
 
@@ -418,6 +447,7 @@ export class Journal implements Log {
         return;
       }
       report({ kind: 'segment-removed', segment: segment.path, lastSequence: segment.lastSequence });
+      await this.damage?.segmentRemoved();
     }
   }
 

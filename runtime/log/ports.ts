@@ -9,6 +9,33 @@ export interface PendingRange {
   readonly last: number;
 }
 
+/** Records of a log that are damaged, so that what they said is not known any more. */
+export interface LostRecords {
+  readonly first: number;
+  readonly last: number;
+  /** Whether there may have been fewer: `last` is what there was room for. */
+  readonly isAtMost?: boolean;
+  /** Marks of the actors whose entries are lost (see `actor-mark.ts`); undefined where it may be any actor. */
+  readonly actors: ReadonlySet<string> | undefined;
+  /** File and offset, for people. */
+  readonly where: string;
+  /** What is wrong there, for people. */
+  readonly what: string;
+}
+
+/** The damage a log was opened with. All that is not named in it verifies and can be read. */
+export interface LogDamage {
+  /** What was found at this opening and nobody has decided about. */
+  readonly lost: readonly LostRecords[];
+  /** The actors that an earlier opening found to depend on what is lost still, with why. */
+  readonly refused: ReadonlyMap<string, string>;
+  /**
+   * Remembers which actors depend on what is lost, on the disk when it resolves: what the log has of them is kept, and
+   * later openings name them in {@link refused}. An actor that is gone is left out; without any the damage is over.
+   */
+  decide(refused: ReadonlyMap<string, string>): Promise<void>;
+}
+
 /**
  * Where effects become durable before they are applied. Embedded it is a journal of the process, in a cluster
  * a JetStream stream. Every implementation passes `test/runtime/log/log-conformance.ts`.
@@ -54,6 +81,8 @@ export interface Log {
   released(actor: string, sequence: number): void;
   /** The actors with entries not released. After opening: every actor the log still names. */
   pending(): ReadonlyMap<string, PendingRange>;
+  /** What of it is lost; undefined while nothing is. */
+  readonly damage?: LogDamage | undefined;
   /** Sequence of the newest acknowledged record with entries, 0 before the first. */
   readonly lastSequence: number;
   /** Highest clock of all entries there ever were. */

@@ -226,6 +226,9 @@ async function answersOver(dataDir: string): Promise<readonly RecordedAnswer[]> 
   }
 }
 
+// Timers of the clock do not keep a process alive.
+const alive = new MessageChannel();
+alive.port1.on('message', () => {});
 const folder = mkdtempSync(join(tmpdir(), 'grove-record-'));
 try {
   const dataDir = join(folder, 'data');
@@ -254,5 +257,6 @@ try {
   });
   process.stdout.write(`${name}: ${bytes} bytes, ${answers.length} answers\n`);
 } finally {
+  alive.port1.close();
   rmSync(folder, { recursive: true, force: true });
 }

@@ -38,6 +38,8 @@ export interface EngineSetup {
   /** Folder of the journal; beside the actors when absent. */
   readonly journalFolder?: string;
   readonly segmentBytes?: number;
+  /** Whether damage of the journal is contained. */
+  readonly containsDamage?: boolean;
   readonly kinds: readonly ActorKind[];
   readonly limits?: Partial<HostLimits>;
   /** Told what happened in actors. */
@@ -84,6 +86,7 @@ export class Engine {
       clock: setup.clock ?? systemClock,
       random: systemRandom,
       report: (event) => void events.push(event),
+      containsDamage: setup.containsDamage === true,
       ...(setup.segmentBytes === undefined ? {} : { segmentBytes: setup.segmentBytes }),
     });
     const engine = new Engine(folder, journal, events, setup);

@@ -102,7 +102,9 @@ class InProcessServer implements TestServer {
 
   constructor(settings: TestServerOptions) {
     this.#settings = settings;
-    this.#natsUrl = settings.env?.SVC_NATS_URL === undefined ? inject('natsUrl') : undefined;
+    // A recording is made outside of the test runner, over one member.
+    const isTest = process.env.VITEST !== undefined;
+    this.#natsUrl = isTest && settings.env?.SVC_NATS_URL === undefined ? inject('natsUrl') : undefined;
     this.dataDir = settings.dataDir ?? mkdtempSync(join(tmpdir(), 'grove-test-'));
   }
 

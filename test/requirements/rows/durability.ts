@@ -54,4 +54,6 @@ export const durabilityRows: readonly Requirement[] = [
   { id: 'DEMO-002', document: 'goals', section: 'Delivery', status: 'verified', theme: 'rest-content', behaviour: 'The README\'s tour runs as pasted, line by line, and gives what it shows' },
   { id: 'DEMO-003', document: 'goals', section: 'Delivery', status: 'verified', theme: 'rest-content', behaviour: '`npm run demo` imports a real tree of several thousand files through REST into a workspace with its own node types' },
   { id: 'DEMO-004', document: 'goals', section: 'Delivery', status: 'verified', theme: 'rest-content', behaviour: 'Interrupting the demo and running it again does no harm: no node is doubled' },
+  { id: 'DUR-021', document: 'goals', section: 'Durability', status: 'verified', theme: 'rest-content', behaviour: 'A flipped bit in the journal refuses at most the one actor whose write it spoils, with the file and the remedy; all others are served, and nothing acknowledged is silently dropped' },
+  { id: 'DUR-022', document: 'goals', section: 'Durability', status: 'verified', theme: 'rest-content', behaviour: 'Whatever is damaged in the journal, every write it was opened without is named as lost, and no other than what was written is read' },
 ];

@@ -228,7 +228,11 @@ describe('Journal damage', () => {
   });
 
   it('refuses a newer format by name and leaves it alone', async () => {
-    const files = damaged(sample, newest, (content) => void content.writeUInt32LE(JOURNAL_FORMAT + 1, 8));
+    const files = damaged(sample, newest, (content) => {
+      content.writeUInt32LE(JOURNAL_FORMAT + 1, 8);
+      // Laid out in another way; where the number alone is another one, it is damaged.
+      content.writeUInt32LE(96, 12);
+    });
     const { refusal } = await outcomeOf(files);
     expect(refusal?.message).toContain(
       `format ${JOURNAL_FORMAT + 1}, this version reads up to ${JOURNAL_FORMAT}`,

@@ -1,0 +1,118 @@
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import { actorMark } from '#runtime/log/actor-mark.ts';
+import { isUnder, lifecycleOf } from '#runtime/log/lifecycle-entry.ts';
+import type { Log, LostRecords } from '#runtime/log/ports.ts';
+import type { ActorId } from './ports.ts';
+
+/** What is known of the actors on the disk. */
+export interface StoredActors {
+  /** Every actor that has a folder. */
+  all(): Promise<readonly ActorId[]>;
+  /** Sequence its shard has reached. @throws when the shard is damaged itself */
+  reached(actor: ActorId): number;
+}
+
+/** An actor that stands in the log. */
+interface LoggedActor {
+  /** Of the record that made it; undefined where the log does not begin with it. */
+  madeAt: number | undefined;
+  /** What it was copied from. */
+  source: ActorId | undefined;
+  /** Of its first entry of effects. */
+  firstAt: number;
+}
+
+/**
+ * The actors that depend on lost records of a log, with why. An actor does, when a lost record lies behind what its
+ * shard has, and may have held an entry of it: an effect, or its own removal. Effects behind the lost one must not be
+ * applied, for they build on it. A shard that has reached the lost record or a later one has what was in it.
+ *
+ * Where it is not known whose entries a record had, everybody's may have been there. An actor that was made behind it
+ * had none. A copy that is not made yet depends on what its source depends on.
+ */
+export async function dependentActors(
+  log: Log,
+  lost: readonly LostRecords[],
+  stored: StoredActors,
+): Promise<Map<ActorId, string>> {
+  const dependent = new Map<ActorId, string>();
+  if (lost.length === 0) return dependent;
+  const logged = await actorsOf(log);
+  const onDisk = new Set(await stored.all());
+  for (const actor of onDisk) {
+    const why = lostOf(actor, Math.max(reachedBy(stored, actor), logged.get(actor)?.madeAt ?? 0), lost);
+    if (why !== undefined) dependent.set(actor, why);
+  }
+  // In the order of the log, so that a source is judged before its copies.
+  for (const [actor, { firstAt, madeAt, source }] of logged) {
+    if (onDisk.has(actor)) continue;
+    if (madeAt === undefined) {
+      const before = lost.filter(({ first }) => first < firstAt);
+      const why = lostOf(actor, 0, before);
+      if (why !== undefined) dependent.set(actor, why);
+      continue;
+    }
+    const inherited = source === undefined ? undefined : dependent.get(source);
+    const why = inherited ?? lostOf(actor, madeAt, lost);
+    if (why !== undefined) dependent.set(actor, why);
+  }
+  return dependent;
+}
+
+/** What an actor that depends on lost records is answered with. */
+export function dependsOnLost(actor: ActorId, why: string): ServiceError {
+  return new ServiceError(
+    'DATA_CORRUPTED',
+    `${actor} may have lost acknowledged writes, so it is not served: ${why}. Bring back this file from a copy and start ` +
+      'again; or restore what it belongs to from a backup; or make a new data directory of all that is whole: npm run salvage -- --help',
+  );
+}
+
+/** @returns why, for people; undefined when it has lost nothing */
+function lostOf(actor: ActorId, reached: number, lost: readonly LostRecords[]): string | undefined {
+  const found = lost.find(({ actors, last }) => last > reached && mayHold(actors, actor));
+  if (found === undefined) return undefined;
+  const { first, last, what, where } = found;
+  const which = first === last ? `record ${first}` : `records ${first} to ${last}`;
+  return `the journal has lost ${which} (${where}: ${what})`;
+}
+
+/** Whether a lost entry may be of an actor, or of an owner it would have been removed with. */
+function mayHold(actors: ReadonlySet<string> | undefined, actor: ActorId): boolean {
+  if (actors === undefined) return true;
+  const parts = actor.split('/');
+  return parts.some((_, index) => {
+    const owner = parts.slice(0, index + 1).join('/');
+    return actors.has(actorMark(owner).toString('hex'));
+  });
+}
+
+/** Of a shard that cannot be opened nothing is known. */
+function reachedBy(stored: StoredActors, actor: ActorId): number {
+  try {
+    return stored.reached(actor);
+  } catch {
+    return 0;
+  }
+}
+
+/** Every actor that stands in the log and was not removed in it, in the order they appear. */
+async function actorsOf(log: Log): Promise<Map<ActorId, LoggedActor>> {
+  const found = new Map<ActorId, LoggedActor>();
+  for await (const { entries, sequence } of log.read(0)) {
+    for (const entry of entries) {
+      const { actor } = entry;
+      const lifecycle = lifecycleOf(entry);
+      if (lifecycle?.kind === 'destroy') {
+        for (const known of [...found.keys()]) if (isUnder(known, actor)) found.delete(known);
+        continue;
+      }
+      const known = found.get(actor) ?? { madeAt: undefined, source: undefined, firstAt: sequence };
+      found.set(actor, known);
+      if (lifecycle === undefined || known.madeAt !== undefined) continue;
+      known.madeAt = sequence;
+      known.source = lifecycle.kind === 'fork' ? lifecycle.source : undefined;
+    }
+  }
+  return found;
+}

@@ -1,0 +1,60 @@
+import { isUnder } from '#runtime/log/lifecycle-entry.ts';
+import type { Log } from '#runtime/log/ports.ts';
+import { dependentActors, dependsOnLost, type StoredActors } from './damaged-log.ts';
+import type { ActorId } from './ports.ts';
+import type { StoppedActor } from './stopped-actors.ts';
+
+/**
+ * The actors of a host that are not served because the log has lost something they depend on. All others are served as
+ * ever. What the log still has of a refused one is kept; it ends with the actor, or with an opening that finds the lost
+ * records again.
+ */
+export class RefusedActors {
+  readonly #log: Log;
+  readonly #refused: Map<ActorId, string>;
+
+  private constructor(log: Log, refused: Map<ActorId, string>) {
+    this.#log = log;
+    this.#refused = refused;
+  }
+
+  /** None: before the log was looked at. */
+  static none(log: Log): RefusedActors {
+    return new RefusedActors(log, new Map());
+  }
+
+  /**
+   * Decides who depends on what the log has lost, before anything of it is applied. The decision is on the disk when it
+   * resolves.
+   */
+  static async of(log: Log, stored: StoredActors): Promise<RefusedActors> {
+    const { damage } = log;
+    if (damage === undefined) return RefusedActors.none(log);
+    const refused = new Map([...damage.refused, ...(await dependentActors(log, damage.lost, stored))]);
+    await damage.decide(refused);
+    return new RefusedActors(log, refused);
+  }
+
+  has(actor: ActorId): boolean {
+    return this.#refused.has(actor);
+  }
+
+  /** @throws {ServiceError} `DATA_CORRUPTED` when the actor is refused: why, and what to do */
+  require(actor: ActorId): void {
+    if (this.#refused.size === 0) return;
+    const why = this.#refused.get(actor);
+    if (why !== undefined) throw dependsOnLost(actor, why);
+  }
+
+  /** Takes note that everything under an owner is gone. */
+  async removed(owner: ActorId): Promise<void> {
+    const gone = [...this.#refused.keys()].filter((actor) => isUnder(actor, owner));
+    for (const actor of gone) this.#refused.delete(actor);
+    if (gone.length > 0) await this.#log.damage?.decide(this.#refused);
+  }
+
+  /** What is to be told of them. */
+  get told(): readonly StoppedActor[] {
+    return [...this.#refused].map(([actor, message]) => ({ actor, reason: 'damage', message }));
+  }
+}

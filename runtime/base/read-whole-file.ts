@@ -1,0 +1,13 @@
+import type { FileSystem } from './file-system.ts';
+
+/** Everything in a file, as it was when it was opened. @throws {Error} of Node, with its `code` */
+export async function readWholeFile(files: FileSystem, path: string): Promise<Buffer> {
+  const file = await files.open(path, 'read');
+  try {
+    const size = await file.size();
+    const bytes = Buffer.allocUnsafeSlow(size);
+    return bytes.subarray(0, await file.read(bytes, 0, size, 0));
+  } finally {
+    await file.close();
+  }
+}

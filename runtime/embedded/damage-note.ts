@@ -1,0 +1,77 @@
+import { hash } from 'node:crypto';
+import { join } from 'node:path';
+import type { FileSystem } from '#runtime/base/file-system.ts';
+import { readWholeFile } from '#runtime/base/read-whole-file.ts';
+import { replaceFile } from '#runtime/base/replace-file.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+
+/** Beside the segments: what was decided about damage of the journal. */
+const NOTE_FILE = 'damage.json';
+
+const NOTE_FORMAT = 1;
+
+/** Sequences from the first to the last. */
+export interface SequenceRange {
+  readonly first: number;
+  readonly last: number;
+  /** Whether there may have been fewer. */
+  readonly isAtMost: boolean;
+}
+
+/** What was decided about the damage of a journal. */
+export interface DamageNote {
+  /** Newest sequence there was when it was decided; segments that begin up to it are kept. */
+  readonly through: number;
+  /** Records that were lost. */
+  readonly lost: readonly SequenceRange[];
+  /** Actors that depend on them, with why. */
+  readonly refused: ReadonlyMap<string, string>;
+}
+
+/** Path of the note of a journal. */
+export function damageNotePath(folder: string): string {
+  return join(folder, NOTE_FILE);
+}
+
+/** @throws {ServiceError} `DATA_CORRUPTED` when there is one and it cannot be read */
+export async function readDamageNote(files: FileSystem, folder: string): Promise<DamageNote | undefined> {
+  if (!(await files.readdir(folder)).includes(NOTE_FILE)) return undefined;
+  const path = damageNotePath(folder);
+  const text = (await readWholeFile(files, path)).toString('utf8');
+  try {
+    const { sha256, ...body } = JSON.parse(text) as Record<string, unknown>;
+    if (sha256 !== checksumOf(body) || body.format !== NOTE_FORMAT) throw new Error('it does not verify');
+    const { lost, refused, through } = body as {
+      through: number;
+      lost: readonly SequenceRange[];
+      refused: Readonly<Record<string, string>>;
+    };
+    return { through, lost, refused: new Map(Object.entries(refused)) };
+  } catch (cause) {
+    throw new ServiceError(
+      'DATA_CORRUPTED',
+      `${path} says which actors a damaged journal has lost writes of, and cannot be read (${(cause as Error).message}). ` +
+        'Put it back from a copy, or move it away: then it is decided anew from the journal',
+      { cause },
+    );
+  }
+}
+
+/** On the disk when it resolves. */
+export async function writeDamageNote(files: FileSystem, folder: string, note: DamageNote): Promise<void> {
+  const { lost, refused, through } = note;
+  const body = { format: NOTE_FORMAT, through, lost, refused: Object.fromEntries(refused) };
+  const text = `${JSON.stringify({ ...body, sha256: checksumOf(body) }, null, 2)}\n`;
+  await replaceFile(files, damageNotePath(folder), Buffer.from(text));
+}
+
+/** One that is not there is no error. */
+export async function removeDamageNote(files: FileSystem, folder: string): Promise<void> {
+  if (!(await files.readdir(folder)).includes(NOTE_FILE)) return;
+  await files.unlink(damageNotePath(folder));
+  await files.syncDirectory(folder);
+}
+
+function checksumOf(body: object): string {
+  return hash('sha256', JSON.stringify(body), 'hex');
+}

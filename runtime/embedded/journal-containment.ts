@@ -1,0 +1,127 @@
+import type { FileSystem } from '#runtime/base/file-system.ts';
+import { readWholeFile } from '#runtime/base/read-whole-file.ts';
+import { type Revision, revisionZero } from '#runtime/content/revision.ts';
+import { decodeEntry, outlineEntry } from '#runtime/log/entry-codec.ts';
+import type { LogRecord } from '#runtime/log/log-entry.ts';
+import type { LostRecords } from '#runtime/log/ports.ts';
+import { JOURNAL_FORMAT, type SegmentHeader } from './journal-format.ts';
+import { Segment } from './journal-retention.ts';
+import { judgeTail } from './journal-tail.ts';
+import { clockOf, type SegmentSurvey, surveySegment, type SurveyedPart } from './segment-survey.ts';
+
+/** A damaged segment, of which all that verifies can be read. */
+export interface ContainedSegment {
+  readonly segment: Segment;
+  readonly lost: readonly LostRecords[];
+  /** Undefined where no record of it can be read. */
+  readonly lastClock: Revision | undefined;
+  /** The chain up to its last record; null where that is lost. */
+  readonly chain: Buffer | null;
+  /** Records of which something is whole. */
+  readonly records: number;
+  /** Where a write at its end was cut off by a crash, which is to be taken away; undefined: nowhere. */
+  readonly cutAt: number | undefined;
+}
+
+/** Which segment is looked at. */
+export interface ContainedPlace {
+  readonly path: string;
+  /** By its name. */
+  readonly firstSequence: number;
+  /** Of the segment behind it; undefined for the newest. */
+  readonly nextSequence: number | undefined;
+}
+
+/** Looks at a segment that does not verify. Nothing is changed. */
+export async function containSegment(files: FileSystem, place: ContainedPlace): Promise<ContainedSegment> {
+  const { firstSequence, nextSequence, path } = place;
+  const bytes = await readWholeFile(files, path);
+  const survey = surveySegment(bytes, place);
+  const cutAt = nextSequence === undefined ? unfinishedAt(bytes, survey) : undefined;
+  const parts = cutAt === undefined ? survey.parts : survey.parts.slice(0, -1);
+  const segment = new Segment(path, survey.header ?? unreadableHeader(firstSequence));
+  segment.isDamaged = true;
+  for (const part of parts) segment.add(lastOf(part), actorsOf(part), part.end);
+  // Nothing is written behind it, and the zeros behind its records say nothing.
+  segment.end = cutAt ?? bytes.length;
+  const lost = parts.flatMap((part) => lostIn(path, part));
+  const records = parts.filter(({ kind }) => kind !== 'lost').length;
+  const last = parts.at(-1);
+  const chain = last === undefined || last.kind === 'lost' ? null : (last.header?.chain ?? null);
+  return { segment, lost, lastClock: clockOf({ ...survey, parts }), chain, records, cutAt };
+}
+
+/** The records of a damaged segment that can be read, in order, with the entries of them that verify. */
+export async function* readContained(files: FileSystem, place: ContainedPlace): AsyncGenerator<LogRecord> {
+  const { parts } = surveySegment(await readWholeFile(files, place.path), place);
+  for (const part of parts) {
+    if (part.kind === 'lost') continue;
+    const entries = entriesOf(part).map((bytes) => decodeEntry(bytes, 0).entry);
+    if (entries.length > 0) yield { sequence: part.sequence, entries };
+  }
+}
+
+/** Whether the last thing in the newest segment is a write that a crash cut off. */
+function unfinishedAt(bytes: Buffer, { header, parts }: SegmentSurvey): number | undefined {
+  const last = parts.at(-1);
+  if (last === undefined || header === undefined || (last.kind === 'record' && last.fault === undefined))
+    return undefined;
+  const sequence = last.kind === 'lost' ? last.first : last.sequence;
+  const found = last.kind === 'lost' ? undefined : last.header;
+  const next = {
+    place: { salt: header.salt, offset: last.start },
+    sequence,
+    previousChain: found?.previousChain ?? header.chain,
+  };
+  return judgeTail(bytes.subarray(last.start), next).kind === 'unfinished' ? last.start : undefined;
+}
+
+function lostIn(path: string, part: SurveyedPart): LostRecords[] {
+  const where = `${path} at byte ${part.start}`;
+  if (part.kind === 'lost')
+    return [
+      {
+        first: part.first,
+        last: part.last,
+        isAtMost: part.isAtMost,
+        actors: undefined,
+        where,
+        what: part.fault,
+      },
+    ];
+  if (part.kind === 'record') return [];
+  const { fault, lost: actors, sequence } = part;
+  return [{ first: sequence, last: sequence, actors, where, what: fault }];
+}
+
+function lastOf(part: SurveyedPart): number {
+  return part.kind === 'lost' ? part.last : part.sequence;
+}
+
+function entriesOf(part: Exclude<SurveyedPart, { kind: 'lost' }>): readonly Buffer[] {
+  if (part.kind === 'partial') return part.entries;
+  const entries: Buffer[] = [];
+  for (let at = 0; entries.length < part.count; ) {
+    const { end } = outlineEntry(part.entries, at);
+    entries.push(part.entries.subarray(at, end));
+    at = end;
+  }
+  return entries;
+}
+
+function actorsOf(part: SurveyedPart): ReadonlySet<string> {
+  if (part.kind === 'lost') return new Set();
+  return new Set(entriesOf(part).map((bytes) => outlineEntry(bytes, 0).actor));
+}
+
+/** Stands for the header of a segment of which nothing can be read. */
+function unreadableHeader(firstSequence: number): SegmentHeader {
+  return {
+    format: JOURNAL_FORMAT,
+    firstSequence,
+    createdMs: 0,
+    clock: revisionZero,
+    chain: Buffer.alloc(0),
+    salt: 0,
+  };
+}

@@ -1,0 +1,325 @@
+import { crc32 } from 'node:zlib';
+import type { Revision } from '#runtime/content/revision.ts';
+import { readEntryTable, type FoundTable } from './entry-table.ts';
+import {
+  chainOf,
+  decodeRecordHeader,
+  decodeSegmentHeader,
+  ENTRY_TABLE_FORMAT,
+  entriesBytes,
+  isZero,
+  JOURNAL_FORMAT,
+  RECORD_FOOTER_BYTES,
+  RECORD_HEADER_BYTES,
+  type RecordHeader,
+  recordBytes,
+  recordFooter,
+  recordMagic,
+  SEGMENT_HEADER_BYTES,
+  type SegmentHeader,
+} from './journal-format.ts';
+
+/** Bytes that a record with one small entry has at least: it bounds how many were in a stretch. */
+const RECORD_BYTES_MIN = 128;
+
+const SALT_OFFSET = 64;
+
+/** A stretch of a segment and what can be said of it. */
+export type SurveyedPart =
+  /** A record of which every entry is whole, though bytes around them may be damaged. */
+  | {
+      readonly kind: 'record';
+      readonly sequence: number;
+      readonly start: number;
+      readonly end: number;
+      /** The entries, one behind the other. */
+      readonly entries: Buffer;
+      readonly count: number;
+      /** Undefined where the header is damaged. */
+      readonly header: RecordHeader | undefined;
+      /** What is damaged although all entries are whole. */
+      readonly fault: string | undefined;
+    }
+  /** A record of which some entries are whole and others are not. */
+  | {
+      readonly kind: 'partial';
+      readonly sequence: number;
+      readonly start: number;
+      readonly end: number;
+      readonly entries: readonly Buffer[];
+      /** Marks of the actors of the entries that are lost. */
+      readonly lost: ReadonlySet<string>;
+      readonly header: RecordHeader | undefined;
+      readonly fault: string;
+    }
+  /** Records of which nothing is known but their sequences. */
+  | {
+      readonly kind: 'lost';
+      readonly first: number;
+      readonly last: number;
+      /** Whether `last` is what there was room for: the segment ends with them. */
+      readonly isAtMost: boolean;
+      readonly start: number;
+      readonly end: number;
+      readonly fault: string;
+    };
+
+/** What is known of a segment besides its bytes. */
+export interface SurveyContext {
+  /** By its name. */
+  readonly firstSequence: number;
+  /** Of the segment behind it, by its name; undefined for the newest one. */
+  readonly nextSequence: number | undefined;
+}
+
+/** What a survey found. */
+export interface SegmentSurvey {
+  /** Undefined where nothing of the segment can be verified. */
+  readonly header: SegmentHeader | undefined;
+  /** In the order of their sequences, without a hole. */
+  readonly parts: readonly SurveyedPart[];
+  /** What is wrong with the header, though its records could be read. */
+  readonly headerFault: string | undefined;
+}
+
+/**
+ * Reads what verifies of a damaged segment. Records behind a damaged one are found again by their headers, whose
+ * checksums hold at their own place only; entries of a damaged record by the table behind them. Nothing is taken that
+ * does not verify.
+ *
+ * @param bytes the whole file
+ */
+export function surveySegment(bytes: Buffer, context: SurveyContext): SegmentSurvey {
+  const { firstSequence, nextSequence } = context;
+  const read = decodeSegmentHeader(bytes.subarray(0, SEGMENT_HEADER_BYTES));
+  const isSound = !('kind' in read) && read.firstSequence === firstSequence;
+  const header = isSound ? read : guessedHeader(bytes, firstSequence);
+  const headerFault = isSound ? undefined : 'the segment header is damaged';
+  if (header === undefined) {
+    const last = nextSequence === undefined ? firstSequence + mostRecords(bytes.length) : nextSequence - 1;
+    const fault = headerFault ?? '';
+    const lost: SurveyedPart = {
+      kind: 'lost',
+      first: firstSequence,
+      last,
+      isAtMost: nextSequence === undefined,
+      start: 0,
+      end: bytes.length,
+      fault,
+    };
+    return { header, parts: last < firstSequence ? [] : [lost], headerFault };
+  }
+  return { header, parts: new SegmentWalk(bytes, header, context).run(), headerFault };
+}
+
+/** Records that fit into a stretch. */
+function mostRecords(bytes: number): number {
+  return Math.ceil(bytes / RECORD_BYTES_MIN);
+}
+
+/** A header with the salt under which the first record verifies: as it stands, or with one bit turned over. */
+function guessedHeader(bytes: Buffer, firstSequence: number): SegmentHeader | undefined {
+  if (bytes.length < SEGMENT_HEADER_BYTES) return undefined;
+  const stored = bytes.readUInt32LE(SALT_OFFSET);
+  const salts = [stored, ...Array.from({ length: 32 }, (_, bit) => (stored ^ (1 << bit)) >>> 0)];
+  for (const salt of salts) {
+    const found = findHeader(bytes, SEGMENT_HEADER_BYTES, salt, firstSequence);
+    if (found === undefined) continue;
+    const { clock, previousChain: chain } = found.header;
+    const format = hasTable(bytes, found, salt) ? JOURNAL_FORMAT : 1;
+    return { format, firstSequence, createdMs: 0, clock, chain, salt };
+  }
+  return undefined;
+}
+
+function hasTable(bytes: Buffer, { header, at }: FoundHeader, salt: number): boolean {
+  const end = at + recordBytes(header) - RECORD_FOOTER_BYTES;
+  return end <= bytes.length && readEntryTable(bytes, end, { salt, end })?.sequence === header.sequence;
+}
+
+interface FoundHeader {
+  readonly header: RecordHeader;
+  readonly at: number;
+}
+
+/** The first intact header of a record at or behind an offset, of at least a sequence. */
+function findHeader(bytes: Buffer, from: number, salt: number, sequence: number): FoundHeader | undefined {
+  for (let at = bytes.indexOf(recordMagic, from); at >= 0; at = bytes.indexOf(recordMagic, at + 1)) {
+    const header = soundHeader(bytes, at, salt);
+    if (header !== undefined && header.sequence >= sequence) return { header, at };
+  }
+  return undefined;
+}
+
+function soundHeader(bytes: Buffer, at: number, salt: number): RecordHeader | undefined {
+  const head = bytes.subarray(at);
+  const header = decodeRecordHeader(head, { salt, offset: at });
+  return header?.chain.equals(chainOf(head)) === true ? header : undefined;
+}
+
+class SegmentWalk {
+  readonly #bytes: Buffer;
+  readonly #header: SegmentHeader;
+  readonly #nextSequence: number | undefined;
+  readonly #parts: SurveyedPart[] = [];
+  #at = SEGMENT_HEADER_BYTES;
+  #sequence: number;
+
+  constructor(bytes: Buffer, header: SegmentHeader, { firstSequence, nextSequence }: SurveyContext) {
+    this.#bytes = bytes;
+    this.#header = header;
+    this.#nextSequence = nextSequence;
+    this.#sequence = firstSequence;
+  }
+
+  run(): readonly SurveyedPart[] {
+    const { salt } = this.#header;
+    while (this.#at < this.#bytes.length && !isZero(this.#bytes, this.#at, this.#bytes.length)) {
+      const header = soundHeader(this.#bytes, this.#at, salt);
+      if (header !== undefined && header.sequence === this.#sequence) this.#takeRecord(header);
+      else if (!this.#resume()) break;
+    }
+    // The segment behind this one says which records it had.
+    const next = this.#nextSequence;
+    if (next !== undefined && next > this.#sequence)
+      this.#lose(next - 1, this.#bytes.length, 'the end of the segment is missing');
+    return this.#parts;
+  }
+
+  /** A record whose header is intact. */
+  #takeRecord(header: RecordHeader): void {
+    const start = this.#at;
+    const end = start + recordBytes(header);
+    const payload = this.#bytes.subarray(start + RECORD_HEADER_BYTES, end - RECORD_FOOTER_BYTES);
+    const isCut = end > this.#bytes.length;
+    const footer = this.#bytes.subarray(end - RECORD_FOOTER_BYTES, end);
+    const entries = payload.subarray(0, Math.max(0, entriesBytes(header, this.#header.format)));
+    if (!isCut && crc32(entries) === header.payloadCrc) {
+      const isSound =
+        footer.equals(recordFooter) &&
+        (this.#header.format < ENTRY_TABLE_FORMAT ||
+          this.#tableBefore(end - RECORD_FOOTER_BYTES, header.sequence) !== undefined);
+      const fault = isSound ? undefined : 'what follows the entries of the record is damaged';
+      const { entries: count, sequence } = header;
+      this.#parts.push({ kind: 'record', sequence, start, end, entries, count, header, fault });
+    } else {
+      const table = isCut ? undefined : this.#tableBefore(end - RECORD_FOOTER_BYTES, header.sequence);
+      const fault = isCut ? 'the file ends inside the record' : 'the record does not match its checksum';
+      this.#takeByTable(table, start, Math.min(end, this.#bytes.length), header, fault);
+    }
+    this.#at = Math.min(end, this.#bytes.length);
+    this.#sequence = header.sequence + 1;
+  }
+
+  /** Finds the next record behind bytes that are none. @returns false when there is none */
+  #resume(): boolean {
+    const found = findHeader(this.#bytes, this.#at, this.#header.salt, this.#sequence);
+    const end = found?.at ?? this.#endOfBytes();
+    // Where nothing follows, the table says which record it was.
+    const newest = found === undefined ? this.#lastTable(end)?.sequence : found.header.sequence - 1;
+    this.#takeBackwards(end, newest);
+    this.#at = end;
+    return found !== undefined;
+  }
+
+  /** Takes what tables tell of the records between the present place and `end`, the newest of which is known. */
+  #takeBackwards(end: number, newest: number | undefined): void {
+    const fault = 'there is no intact record header';
+    const found: { readonly table: FoundTable; readonly start: number; readonly end: number }[] = [];
+    let behind = end;
+    for (let sequence = newest ?? -1; sequence >= this.#sequence; sequence -= 1) {
+      const table = this.#tableBefore(behind - RECORD_FOOTER_BYTES, sequence);
+      if (table === undefined) break;
+      const entries = table.rows.reduce((sum, { bytes }) => sum + bytes, 0);
+      const start = behind - RECORD_FOOTER_BYTES - table.bytes - entries - RECORD_HEADER_BYTES;
+      if (start < this.#at) break;
+      found.unshift({ table, start, end: behind });
+      behind = start;
+    }
+    const first = found[0]?.table.sequence;
+    if (first !== undefined) {
+      if (first > this.#sequence) this.#lose(first - 1, behind, fault);
+    } else if (newest !== undefined) {
+      this.#lose(newest, end, fault);
+    } else if (this.#nextSequence === undefined) {
+      this.#lose(this.#sequence + mostRecords(end - this.#at), end, fault, true);
+    }
+    for (const one of found) {
+      this.#takeByTable(one.table, one.start, one.end, undefined, fault);
+      this.#sequence = one.table.sequence + 1;
+    }
+  }
+
+  #lastTable(end: number): FoundTable | undefined {
+    const table = this.#tableBefore(end - RECORD_FOOTER_BYTES, undefined);
+    const next = this.#nextSequence;
+    if (table === undefined || table.sequence < this.#sequence) return undefined;
+    return next === undefined || table.sequence === next - 1 ? table : undefined;
+  }
+
+  #tableBefore(end: number, sequence: number | undefined): FoundTable | undefined {
+    const { format, salt } = this.#header;
+    if (format < ENTRY_TABLE_FORMAT || end <= this.#at) return undefined;
+    const table = readEntryTable(this.#bytes, end, { salt, end });
+    return table !== undefined && (sequence === undefined || table.sequence === sequence) ? table : undefined;
+  }
+
+  /** Takes the entries of a damaged record that verify by themselves. */
+  #takeByTable(
+    table: FoundTable | undefined,
+    start: number,
+    end: number,
+    header: RecordHeader | undefined,
+    fault: string,
+  ): void {
+    const sequence = table?.sequence ?? header?.sequence ?? this.#sequence;
+    if (table === undefined) {
+      this.#parts.push({ kind: 'lost', first: sequence, last: sequence, isAtMost: false, start, end, fault });
+      return;
+    }
+    const entries: Buffer[] = [];
+    const lost = new Set<string>();
+    let at = start + RECORD_HEADER_BYTES;
+    for (const { bytes, crc, mark } of table.rows) {
+      const entry = this.#bytes.subarray(at, at + bytes);
+      if (entry.length === bytes && crc32(entry) === crc) entries.push(entry);
+      else lost.add(mark);
+      at += bytes;
+    }
+    if (lost.size > 0) {
+      this.#parts.push({ kind: 'partial', sequence, start, end, entries, lost, header, fault });
+      return;
+    }
+    const whole = this.#bytes.subarray(start + RECORD_HEADER_BYTES, at);
+    this.#parts.push({
+      kind: 'record',
+      sequence,
+      start,
+      end,
+      entries: whole,
+      count: table.rows.length,
+      header,
+      fault,
+    });
+  }
+
+  #lose(last: number, end: number, fault: string, isAtMost = false): void {
+    this.#parts.push({ kind: 'lost', first: this.#sequence, last, isAtMost, start: this.#at, end, fault });
+    this.#sequence = last + 1;
+  }
+
+  /** Behind the last byte that is not zero: what follows was taken ahead. */
+  #endOfBytes(): number {
+    let end = this.#bytes.length;
+    while (end > this.#at && this.#bytes[end - 1] === 0) end -= 1;
+    return end;
+  }
+}
+
+/** The highest clock that is known of a segment. */
+export function clockOf({ header, parts }: SegmentSurvey): Revision | undefined {
+  for (const part of parts.toReversed()) {
+    if (part.kind !== 'lost' && part.header !== undefined) return part.header.clock;
+  }
+  return header?.clock;
+}

@@ -1,0 +1,194 @@
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Engine, type EngineSetup, engineUser } from '#test/support/engine.ts';
+import { noteActor } from '#test/support/note-actor.ts';
+
+/** Nothing is applied by itself, so that the journal alone has it. */
+const setup: EngineSetup = {
+  kinds: [noteActor],
+  containsDamage: true,
+  limits: { apply: { applyBytes: 1 << 30, applyDelayMs: 3_600_000 } },
+};
+
+const actors = ['r0', 'r1', 'r2', 'r3', 'r4'].map((name) => `acme/${name}/notes`);
+const fork = 'acme/fork/notes';
+
+let root: string;
+/** A directory as a killed process leaves it, the journal with what its shards do not have. */
+let left: string;
+/** What was acknowledged: key → text, by actor. */
+const acknowledged = new Map<string, Map<string, string>>();
+
+async function write(engine: Engine, actor: string, key: string, text: string): Promise<void> {
+  await engine.host.command(actor, { type: 'Write', key, text }, { caller: engineUser });
+  const notes = acknowledged.get(actor) ?? new Map<string, string>();
+  acknowledged.set(actor, notes.set(key, text));
+}
+
+beforeAll(async () => {
+  root = mkdtempSync(join(tmpdir(), 'grove-damaged-log-'));
+  const before = join(root, 'before');
+  const first = await Engine.open(before, setup);
+  for (const actor of actors) {
+    await first.host.create(actor);
+    await write(first, actor, 'old', `${actor} of old`);
+  }
+  await first.close();
+  const engine = await Engine.open(before, setup);
+  for (let round = 0; round < 6; round += 1) {
+    await Promise.all(actors.slice(1).map((actor) => write(engine, actor, `k${round}`, `${actor} ${round}`)));
+    await write(engine, actors[1] as string, `alone${round}`, 'x'.repeat(round * 200));
+  }
+  left = join(root, 'left');
+  cpSync(before, left, { recursive: true });
+  await engine.close();
+});
+
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+function journalOf(folder: string): string {
+  const name = readdirSync(join(folder, 'journal'))
+    .filter((each) => each.endsWith('.journal'))
+    .at(-1);
+  return join(folder, 'journal', name as string);
+}
+
+function copied(name: string): string {
+  const folder = join(root, name);
+  cpSync(left, folder, { recursive: true });
+  return folder;
+}
+
+function flip(path: string, at: number): void {
+  const bytes = readFileSync(path);
+  bytes[at] = (bytes[at] as number) ^ (1 << (at % 8));
+  writeFileSync(path, bytes);
+}
+
+/** What an engine shows of an actor, or why it does not. */
+async function shown(engine: Engine, actor: string): Promise<unknown> {
+  try {
+    return await engine.host.query(actor, { type: 'ReadAll' }, engineUser);
+  } catch (error) {
+    return error;
+  }
+}
+
+/** Every actor has all that was acknowledged, or is refused. @returns those that are */
+async function judge(engine: Engine, what: string): Promise<string[]> {
+  const refused: string[] = [];
+  for (const [actor, notes] of acknowledged) {
+    const found = await shown(engine, actor);
+    if (!(found instanceof Error)) expect(found, what).toEqual(Object.fromEntries(notes));
+    else {
+      expect(found, what).toMatchObject({
+        code: 'DATA_CORRUPTED',
+        message: expect.stringMatching(/has lost record.*\.journal at byte \d+.*npm run salvage/) as string,
+      });
+      refused.push(actor);
+    }
+  }
+  expect(engine.host.stoppedActors.map(({ actor }) => actor).sort(), what).toEqual(refused.sort());
+  return refused;
+}
+
+describe('a host over a journal with a flipped bit', () => {
+  it('serves everybody but the actor whose write is lost, and keeps that refused [DUR-021]', async () => {
+    const bytes = readFileSync(journalOf(left));
+    let end = bytes.length;
+    while (bytes[end - 1] === 0) end -= 1;
+    let refusals = 0;
+    for (let at = 0; at < end; at += 251) {
+      const folder = copied(`flip-${at}`);
+      flip(journalOf(folder), at);
+      const engine = await Engine.open(folder, setup);
+      const refused = await judge(engine, `byte ${at}`);
+      expect(refused.length, `byte ${at}`).toBeLessThanOrEqual(1);
+      refusals += refused.length;
+      await engine.close();
+      rmSync(folder, { recursive: true });
+    }
+    expect(refusals).toBeGreaterThan(5);
+  });
+
+  it('decides once: what comes later is served, and what is refused stays so until its file is back', async () => {
+    const folder = copied('twice');
+    const path = journalOf(folder);
+    const offset = readFileSync(path).indexOf('acme/r2/notes 3');
+    flip(path, offset);
+    const engine = await Engine.open(folder, setup);
+    expect(await judge(engine, 'first')).toEqual([actors[2]]);
+    const command = { type: 'Write', key: 'k', text: 'after' };
+    const refused = engine.host.command(actors[2] as string, command, { caller: engineUser });
+    await expect(refused).rejects.toMatchObject({ code: 'DATA_CORRUPTED' });
+    await expect(engine.host.fork(actors[2] as string, fork)).rejects.toMatchObject({
+      code: 'DATA_CORRUPTED',
+    });
+    await engine.host.create('acme/later/notes');
+    await engine.host.command(actors[0] as string, command, { caller: engineUser });
+    await engine.close();
+
+    const again = await Engine.open(folder, setup);
+    expect(await shown(again, 'acme/later/notes')).toEqual({});
+    expect(await shown(again, actors[0] as string)).toMatchObject({ k: 'after' });
+    expect(await shown(again, actors[2] as string)).toMatchObject({ code: 'DATA_CORRUPTED' });
+    await again.close();
+
+    flip(path, offset);
+    const mended = await Engine.open(folder, setup);
+    expect(mended.host.stoppedActors).toEqual([]);
+    const found = await shown(mended, actors[2] as string);
+    expect(found).toEqual(Object.fromEntries(acknowledged.get(actors[2] as string) as Map<string, string>));
+    await mended.close();
+  });
+
+  it('refuses nobody any more when the actor is destroyed', async () => {
+    const folder = copied('destroyed');
+    const path = journalOf(folder);
+    flip(path, readFileSync(path).indexOf('acme/r3/notes 1'));
+    const engine = await Engine.open(folder, setup);
+    expect(await judge(engine, 'first')).toEqual([actors[3]]);
+    await engine.host.destroyUnder('acme/r3');
+    expect(engine.host.stoppedActors).toEqual([]);
+    expect(await shown(engine, actors[3] as string)).toMatchObject({ code: 'NOT_FOUND' });
+    await engine.close();
+    const again = await Engine.open(folder, setup);
+    expect(again.host.stoppedActors).toEqual([]);
+    await again.close();
+  });
+
+  it('refuses whoever is not past a record of which nothing is known', async () => {
+    const folder = copied('wiped');
+    const path = journalOf(folder);
+    const bytes = readFileSync(path);
+    const at = bytes.indexOf('acme/r1/notes 2');
+    bytes.fill(0xff, at - 200, at + 1500);
+    writeFileSync(path, bytes);
+    const engine = await Engine.open(folder, setup);
+    // Those in the record, and the idle one, of which nobody knows that it was not.
+    expect(await judge(engine, 'wiped')).toEqual(actors);
+    await engine.host.create('acme/later/notes');
+    await engine.close();
+    const again = await Engine.open(folder, setup);
+    expect(await shown(again, 'acme/later/notes')).toEqual({});
+    await again.close();
+  });
+
+  it('applies what is in the shards of all already as if nothing were', async () => {
+    const folder = copied('applied');
+    const clean = await Engine.open(folder, setup);
+    await clean.close();
+    // A later record keeps the segment; all shards are past the damage.
+    const path = join(folder, 'journal', readdirSync(join(folder, 'journal'))[0] as string);
+    const damaged = readFileSync(journalOf(left));
+    const at = damaged.indexOf('acme/r2/notes 3');
+    damaged[at] = (damaged[at] as number) ^ 1;
+    expect(path.endsWith('.journal')).toBe(true);
+    writeFileSync(journalOf(folder), damaged);
+    const engine = await Engine.open(folder, setup);
+    expect(await judge(engine, 'applied')).toEqual([]);
+    await engine.close();
+  });
+});

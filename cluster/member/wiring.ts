@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { RegistryTimes } from '#cluster/directory/member-registry.ts';
+import type { ConnectionLimits } from '#protocols/http/connection-gate.ts';
 import { requireFreePort } from '#protocols/http/listen-error.ts';
 import { createHttpServer, type HttpServer } from '#protocols/http/uws-server.ts';
 import { createAuthenticate } from '#protocols/rest/authenticate.ts';
@@ -33,6 +34,7 @@ import { MemberLocks } from './branch-locks.ts';
 import { MemberBranches } from './branch-provisioning.ts';
 import { LazyUpgrades } from './built-in-upgrades.ts';
 import { openClusterEngine } from './cluster-engine.ts';
+import { openFilesMax, planDescriptors } from './descriptor-plan.ts';
 import { openEmbeddedEngine } from './embedded-engine.ts';
 import type { EngineEnvironment, MemberEngine } from './engine.ts';
 import { firstAdmin } from './first-admin.ts';
@@ -44,6 +46,8 @@ import { memberRoutes } from './routes.ts';
 import { openSpaceGate, SpaceWatch } from './space-watch.ts';
 import { StartWaits } from './start-waits.ts';
 import { volatileVolumeWarning } from './volatile-volume.ts';
+
+const MS_PER_MINUTE = 60_000;
 
 /** Everything a member takes from its surroundings. */
 export interface MemberEnvironment {
@@ -112,7 +116,7 @@ class Closers {
 export async function startMember(environment: MemberEnvironment): Promise<Member> {
   const closers = new Closers();
   try {
-    return await openMember(environment, closers);
+    return await openMember(withinDescriptors(environment), closers);
   } catch (error) {
     await closers.run();
     throw error;
@@ -240,6 +244,8 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
       pathBytesMax: options.limits.pathBytesMax,
       inFlightMax: options.limits.inFlightRequestsMax,
     },
+    connections: connectionLimits(options),
+    onConnectionRefused: refusedConnections(environment, metrics),
     trustForwardedHeaders: serverOptions.trustForwardedHeaders,
   });
   server = http;
@@ -311,6 +317,45 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
   };
 }
 
+/** The options with no more connections and open actors than the open files the system allows. */
+function withinDescriptors(environment: MemberEnvironment): MemberEnvironment {
+  const { log, options } = environment;
+  const filesMax = openFilesMax();
+  const { connectionsMax, openActorsMax } = options.limits;
+  const plan = planDescriptors(filesMax, { connectionsMax, openActorsMax });
+  if (plan.connectionsMax < connectionsMax || plan.openActorsMax < openActorsMax)
+    log.warn(
+      'the system allows too few open files (ulimit -n) for what is configured; less of both is used',
+      {
+        openFilesMax: filesMax,
+        ...plan,
+      },
+    );
+  return { ...environment, options: { ...options, limits: { ...options.limits, ...plan } } };
+}
+
+/** How many connections clients may have. Behind a proxy all of them have its address, so none of them has a bound. */
+function connectionLimits({ limits, server }: Options): ConnectionLimits {
+  const { connectionsMax, connectionsPerAddressMax } = limits;
+  const perAddressMax = Math.max(1, Math.min(connectionsPerAddressMax, Math.floor(connectionsMax / 2)));
+  return server.trustForwardedHeaders ? { connectionsMax } : { connectionsMax, perAddressMax };
+}
+
+/** Counts the connections that are refused, and tells of them once a minute. */
+function refusedConnections({ clock, log }: MemberEnvironment, metrics: Metrics): () => void {
+  const refused = metrics.counter(
+    'svc_connections_refused_total',
+    'Connections closed because there were too many.',
+  );
+  let toldMs = Number.NEGATIVE_INFINITY;
+  return () => {
+    refused.add();
+    if (clock.monotonicMs() - toldMs < MS_PER_MINUTE) return;
+    toldMs = clock.monotonicMs();
+    log.warn('connections are refused: there are too many', { refused: refused.value });
+  };
+}
+
 function openEngine(environment: EngineEnvironment): Promise<MemberEngine> {
   const isCluster = environment.options.server.natsUrl.length > 0;
   return isCluster ? openClusterEngine(environment) : openEmbeddedEngine(environment);
@@ -372,6 +417,7 @@ function watch(metrics: Metrics, engine: MemberEngine, server: HttpServer, close
   metrics.watchOpenActors(() => engine.load().openActors);
   metrics.watchOverlayBytes(() => engine.load().pendingBytes);
   metrics.watchInFlightRequests(() => server.inFlightCount);
+  metrics.gauge('svc_connections', 'Connections of clients that are open.', () => server.connectionCount);
 }
 
 /** An address a person on this machine can open. */

@@ -15,6 +15,7 @@ import { type Clock, sleep } from '#runtime/base/clock.ts';
 import type { Random } from '#runtime/base/random.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { ByteBudget } from './byte-budget.ts';
+import { ConnectionGate, type ConnectionLimits } from './connection-gate.ts';
 import { type CorsPolicy, corsGrantOf } from './cors.ts';
 import { type ExchangeContext, HttpExchange } from './exchange.ts';
 import { type HttpLimits, limitsOf } from './http-limits.ts';
@@ -44,6 +45,8 @@ const exclusivePort = 1;
 
 /** Time between two looks whether connections are gone, milliseconds. */
 const DRAIN_POLL_MS = 20;
+
+const unboundedConnections: ConnectionLimits = { connectionsMax: Number.POSITIVE_INFINITY };
 
 type ExclusiveListen = (
   host: string,
@@ -84,6 +87,10 @@ export interface HttpServerOptions<Principal> {
   /** Without one no answer has CORS headers. */
   readonly cors?: CorsPolicy;
   readonly limits?: Partial<HttpLimits>;
+  /** Default: no bounds. */
+  readonly connections?: ConnectionLimits;
+  /** Told of a connection that was closed because there were too many; must not throw. */
+  readonly onConnectionRefused?: () => void;
   /** Whether the last entry of `X-Forwarded-For` is the caller's address; only behind a proxy of one's own. */
   readonly trustForwardedHeaders?: boolean;
 }
@@ -108,6 +115,8 @@ export interface HttpServer {
   close(): void;
   /** Requests whose answer is not over. */
   readonly inFlightCount: number;
+  /** Connections that are open. */
+  readonly connectionCount: number;
 }
 
 class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
@@ -117,6 +126,7 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
   readonly #router: PathRouter<Principal>;
   readonly #writer: ReplyWriter<Principal>;
   readonly #inFlight: InFlight;
+  readonly #gate: ConnectionGate;
   readonly #exchangeContext: ExchangeContext<Principal>;
   readonly #bodyContext: BodyContext;
   readonly #jsonBounds: JsonBounds;
@@ -125,7 +135,6 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
   readonly #unmatchedManagement: CompiledRoute<Principal>;
   #listenSockets: us_listen_socket[] = [];
   #isClosed = false;
-  #connections = 0;
   /** When the newest request came, on the clock's `monotonicMs`. */
   #askedMs = 0;
 
@@ -164,12 +173,17 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
       onOver: (exchange, status) => this.#observe(exchange, status),
       onTimeout: (exchange, error, isBodyLate) => this.#onTimeout(exchange, error, isBodyLate),
     };
-    const countConnections = (_response: UwsResponse, change: number): void => {
-      this.#connections += change;
+    this.#gate = new ConnectionGate(options.connections ?? unboundedConnections, clock);
+    const onConnection = (response: UwsResponse, change: number): void => {
+      if (change < 0) this.#gate.closed();
+      else if (!this.#gate.opened(new Uint8Array(response.getRemoteAddress()))) {
+        options.onConnectionRefused?.();
+        response.close();
+      }
     };
     this.#app = App()
       .any('/*', (response, request) => this.#onRequest(response, request))
-      .filter(countConnections);
+      .filter(onConnection);
   }
 
   #compileUnmatched(shape: ErrorShape): CompiledRoute<Principal> {
@@ -188,6 +202,10 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
     return this.#inFlight.count;
   }
 
+  get connectionCount(): number {
+    return this.#gate.count;
+  }
+
   listen(host: string, port: number): Promise<{ readonly port: number }> {
     return new Promise((resolve, reject) => {
       const listenOn = this.#app.listen as unknown as ExclusiveListen;
@@ -197,7 +215,9 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
           return;
         }
         this.#listenSockets.push(socket);
-        resolve({ port: us_socket_local_port(socket as never) });
+        const bound = us_socket_local_port(socket as never);
+        this.#gate.listensOn(bound);
+        resolve({ port: bound });
       });
     });
   }
@@ -217,7 +237,7 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
     for (;;) {
       await this.#inFlight.idle();
       const nowMs = clock.monotonicMs();
-      const isQuiet = this.#connections === 0 || nowMs - this.#askedMs >= this.#limits.drainQuietMs;
+      const isQuiet = this.#gate.count === 0 || nowMs - this.#askedMs >= this.#limits.drainQuietMs;
       if (isQuiet || nowMs >= untilMs) return;
       await sleep(clock, DRAIN_POLL_MS);
     }

@@ -361,6 +361,22 @@ const limits = {
     description:
       'Requests worked on at once; more are answered 503. Too low refuses load that could be served; too high uses memory up before anybody is refused.',
   }),
+  connectionsMax: integerOption({
+    unit: 'connections',
+    default: 8_192,
+    min: 8,
+    max: 1_000_000,
+    description:
+      'Connections of clients that are kept at once; a further one is closed as soon as it is there. Where the system allows the process too few open files (`ulimit -n`) it is less, so that connections never take those of the journal and the shards. Too low refuses clients; too high lets a flood of connections use the memory up.',
+  }),
+  connectionsPerAddressMax: integerOption({
+    unit: 'connections',
+    default: 2_048,
+    min: 1,
+    max: 1_000_000,
+    description:
+      "Connections of one address (of one IPv6 network of 64 bits), at most half of all that are kept. It does not hold with `SVC_TRUST_FORWARDED_HEADERS`, where every connection is the proxy's: bound addresses at the proxy. Too low refuses offices that share an address; too high lets one machine take all connections.",
+  }),
   idempotencyTtlHours: integerOption({
     unit: 'hours',
     default: 24,

@@ -67,6 +67,47 @@ describe('connections', () => {
     expect(observed.filter((one) => one.operationId === 'GET /health')).toEqual([]);
   });
 
+  it('are closed at once above their bound, and taken again when others are gone', async () => {
+    let refused = 0;
+    const { port, server } = await start([], {
+      connections: { connectionsMax: 2 },
+      onConnectionRefused: () => {
+        refused += 1;
+      },
+    });
+    const [first, second] = [await RawClient.connect(port), await RawClient.connect(port)];
+    await eventually(() => server.connectionCount === 2, 'both are there');
+    for (let index = 0; index < 5; index += 1) await (await RawClient.connect(port)).closed;
+    expect(refused).toBe(5);
+    for (const client of [first, second]) {
+      client.write(get('/health'));
+      await client.until('ok');
+    }
+    first.socket.destroy();
+    await eventually(() => server.connectionCount === 1, 'one is gone');
+    const third = await RawClient.connect(port);
+    third.write(get('/health'));
+    await third.until('ok');
+  });
+
+  it('of one address are bounded too', async () => {
+    const { port, server } = await start([], { connections: { connectionsMax: 100, perAddressMax: 2 } });
+    const [first] = [await RawClient.connect(port), await RawClient.connect(port)];
+    await eventually(() => server.connectionCount === 2, 'both are there');
+    await (await RawClient.connect(port)).closed;
+    first?.socket.destroy();
+    await eventually(() => server.connectionCount === 1, 'one is gone');
+    await expect
+      .poll(async () => {
+        const client = await RawClient.connect(port);
+        client.write(get('/health'));
+        await Promise.race([client.closed, client.until('ok').catch(() => undefined)]);
+        client.socket.destroy();
+        return client.received;
+      })
+      .toContain('200 OK');
+  });
+
   it('does not share a port that is taken', async () => {
     // The system shares a port only if both ask for it by number, so a free one is found first.
     const finder = net.createServer().listen(0, '127.0.0.1');
@@ -76,7 +117,7 @@ describe('connections', () => {
     await once(finder, 'close');
     const [first, second] = [await start([]), await start([])];
     expect(await first.server.listen('127.0.0.1', port)).toEqual({ port });
-    await expect(second.server.listen('127.0.0.1', port)).rejects.toThrow(/in use/);
+    await expect(second.server.listen('127.0.0.1', port)).rejects.toThrow(/another process has the port/);
   });
 });
 

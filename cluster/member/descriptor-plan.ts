@@ -1,0 +1,47 @@
+import { readFileSync } from 'node:fs';
+
+/** Open files that are for none of what is planned here: journal, lock, event loops, connections to NATS, backups. */
+const RESERVED_FILES = 64;
+
+/** Open files of one open actor: LMDB has the data twice and the table of readers. */
+const FILES_PER_ACTOR = 3;
+
+/** How many of each a process opens at most. */
+export interface DescriptorPlan {
+  readonly connectionsMax: number;
+  readonly openActorsMax: number;
+}
+
+/** Least of each a member can work with. */
+const planMin: DescriptorPlan = { connectionsMax: 4, openActorsMax: 4 };
+
+/**
+ * Divides the open files that the system allows, so that connections never take those that writes need. What is
+ * configured holds where there are enough; else clients get half of what is left beside the reserve, shards the rest.
+ *
+ * @param filesMax undefined: not known, everything as configured
+ */
+export function planDescriptors(filesMax: number | undefined, wanted: DescriptorPlan): DescriptorPlan {
+  if (filesMax === undefined) return wanted;
+  const { connectionsMax, openActorsMax } = wanted;
+  const free = Math.max(0, filesMax - RESERVED_FILES);
+  const actorFiles = openActorsMax * FILES_PER_ACTOR;
+  if (connectionsMax + actorFiles <= free) return wanted;
+  const connections = Math.min(connectionsMax, Math.max(Math.floor(free / 2), free - actorFiles));
+  const actors = Math.min(openActorsMax, Math.floor((free - connections) / FILES_PER_ACTOR));
+  return {
+    connectionsMax: Math.max(connections, planMin.connectionsMax),
+    openActorsMax: Math.max(actors, planMin.openActorsMax),
+  };
+}
+
+/** Files this process may have open; undefined where the system does not say or sets no bound. */
+export function openFilesMax(): number | undefined {
+  try {
+    // Node has raised the soft limit to the hard one when it started.
+    const line = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'latin1'));
+    return line === null ? undefined : Number(line[1]);
+  } catch {
+    return undefined;
+  }
+}

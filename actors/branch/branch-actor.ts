@@ -9,11 +9,13 @@ import type {
 import { unknownMessage } from '#runtime/actor/unknown-message.ts';
 import { DatedAnswer } from '#runtime/content/dated-answer.ts';
 import { isWorkspaceName } from '#runtime/content/names.ts';
+import { formatRevision, type Revision } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { branchTableNames } from '#runtime/shard/key-layout.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import type { SpaceUse } from '#runtime/space/space-gate.ts';
 import { spaceUseByType } from '#runtime/space/space-use.ts';
+import { readableRevision } from '#runtime/tree/readable-revision.ts';
 import { type BranchLimits, BranchState } from './branch-state.ts';
 import { installBuiltIns, installWorkspace } from './built-ins.ts';
 import { commitOperations } from './commit-operations.ts';
@@ -172,11 +174,14 @@ class BranchBehaviour implements ActorBehaviour {
   }
 
   /** The head first, as when it is asked for by itself: what is answered is of it or later. */
-  #readAtHead({ query }: ReadAtHead, context: QueryContext): unknown {
+  #readAtHead({ line, query }: ReadAtHead, context: QueryContext): unknown {
+    const { at: asked } = query as { readonly at?: Revision };
+    if (asked !== undefined) {
+      const at = readableRevision(context.view, asked, line);
+      return dated(formatRevision(at), this.query({ ...query, at } as BranchQuery, context));
+    }
     const { head } = readBranchState(this.#state, context, { type: 'ReadBranchState' });
-    const answer = this.query(query, context);
-    if (!(answer instanceof Promise)) return new DatedAnswer(head, answer);
-    return answer.then((settled: unknown) => new DatedAnswer(head, settled));
+    return dated(head, this.query(query, context));
   }
 
   shorten(result: unknown): unknown {
@@ -194,6 +199,11 @@ class BranchBehaviour implements ActorBehaviour {
   batchEnded(): void {
     this.#lockGuard.settle();
   }
+}
+
+function dated(revision: string, answer: unknown): DatedAnswer | Promise<DatedAnswer> {
+  if (!(answer instanceof Promise)) return new DatedAnswer(revision, answer);
+  return answer.then((settled: unknown) => new DatedAnswer(revision, settled));
 }
 
 /**

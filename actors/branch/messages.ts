@@ -571,12 +571,17 @@ export interface ReadBranchState {
 }
 
 /**
- * A query and where the branch stands when it is asked, in one message for whoever asks from afar. Answer: a
- * `DatedAnswer` of what the query answers.
+ * A query and where the branch stands when it is asked, in one message for whoever asks from afar. One of an earlier
+ * moment is dated with the revision that was read, see `readableRevision`. Answer: a `DatedAnswer` of what the query
+ * answers.
+ *
+ * @throws {ServiceError} `REVISION_NOT_FOUND` where the branch has nothing for the moment of the query
  */
 export interface ReadAtHead {
   readonly type: 'ReadAtHead';
   readonly query: BranchQuery;
+  /** The revision whose line counts instead of that of the head: that of a tag. */
+  readonly line?: Revision;
 }
 
 /** Every query of a branch, but for {@link ReadAtHead}, which holds one. */

@@ -11,7 +11,7 @@ import { lockListRoutes } from '#protocols/rest/lock-lists.ts';
 import { lockRoutes } from '#protocols/rest/locks.ts';
 import { type RepositoriesContext, repositoryRoutes } from '#protocols/rest/repositories.ts';
 import { withConsistency } from '#protocols/rest/read-consistency.ts';
-import { refusingReadParameters } from '#protocols/rest/write-parameters.ts';
+import { refusingParameters } from '#protocols/rest/refused-parameters.ts';
 import type { RestRoute } from '#protocols/rest/rest-context.ts';
 import { type SystemContext, systemRoutes } from '#protocols/rest/system.ts';
 import { systemUpdateRoutes } from '#protocols/rest/system-updates.ts';
@@ -48,7 +48,7 @@ export function memberRoutes(context: RoutesContext): readonly RestRoute[] {
     ...adminAuthRoutes(context),
     ...withAdmission(context, [
       ...withConsistency(
-        refusingReadParameters([
+        refusingParameters([
           ...tenantRoutes(context),
           ...repositoryRoutes(context),
           ...systemUpdateRoutes(context),

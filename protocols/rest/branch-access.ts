@@ -11,7 +11,7 @@ import { PremiseRefuted } from '#runtime/actor/premise.ts';
 import type { Caller } from '#runtime/commit/behaviour.ts';
 import type { DatedAnswer } from '#runtime/content/dated-answer.ts';
 import { JsonText } from '#runtime/content/json-text.ts';
-import { compareRevisions, formatRevision, parseRevision, type Revision } from '#runtime/content/revision.ts';
+import { compareRevisions, parseRevision, type Revision } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { HttpReply, ParameterDocs, ReplyHeaders } from '#protocols/http/route.ts';
 import { withLock } from './lock-precondition.ts';
@@ -92,8 +92,8 @@ export type ToReply<Answer> = (answer: Answer, headers: ReplyHeaders) => HttpRep
  * names: the head is read first, within the same turn where the branch is of this process. Through a tag nothing
  * later than the tag is seen. A branch that was guessed is asked for all of it in one message.
  *
- * @param at the revision that is read at; absent: the head
- * @throws {ServiceError} what the branch answers; `CONFLICT`, `INVALID_REVISION_NUMBER` for `X-Svc-Min-Revision`
+ * @param at the moment that is read at; absent: the head. `X-Svc-Revision` names the revision that was the newest then
+ * @throws {ServiceError} `REVISION_NOT_FOUND` where the branch, or the tag, has nothing for that moment; what the branch answers; `CONFLICT`, `INVALID_REVISION_NUMBER` for `X-Svc-Min-Revision`
  */
 export function askBranch<Answer>(
   context: RestContext,
@@ -108,16 +108,18 @@ export function askBranch<Answer>(
   const { guess, taggedAt } = branch;
   if (guess !== undefined)
     return askGuessed(context, request, branch, guess, query, caller, toReply as ToReply<unknown>, at);
-  if (taggedAt !== undefined && (at === undefined || compareRevisions(at, taggedAt) > 0)) {
-    const dated = { ...query, at: taggedAt } as BranchQuery;
-    return askBranch(context, request, { ...branch, taggedAt: undefined }, dated, caller, toReply, taggedAt);
-  }
   const { seen } = caller.consistency ?? {};
-  if (at !== undefined) {
-    const headers = { [REVISION_HEADER]: formatRevision(at) };
+  const moment = at ?? taggedAt;
+  if (moment !== undefined) {
+    const dated = { ...query, at: moment } as BranchQuery;
+    const whole: ReadAtHead = {
+      type: 'ReadAtHead',
+      query: dated,
+      ...(taggedAt === undefined ? {} : { line: taggedAt }),
+    };
     // A replica that has not got so far would take what it lacks for what is not there.
-    return afterwards(router.query(branch.actor, query, behind(caller, seen, at)), (answer) =>
-      toReply(answer as Answer, headers),
+    return afterwards(router.query(branch.actor, whole, behind(caller, seen, moment)), (answer) =>
+      datedReply(answer as DatedAnswer, toReply),
     );
   }
   return afterwards(router.query(branch.actor, readState, behind(caller, seen)), (state) => {
@@ -128,6 +130,10 @@ export function askBranch<Answer>(
       toReply(answer as Answer, headers),
     );
   });
+}
+
+function datedReply({ answer, head }: DatedAnswer, toReply: ToReply<never>): HttpReply {
+  return toReply(answer as never, { [REVISION_HEADER]: head });
 }
 
 async function askGuessed(
@@ -143,15 +149,11 @@ async function askGuessed(
   const { router } = context;
   const asking = { ...caller, premise: guess.premise };
   try {
-    if (at !== undefined) {
-      const answer: unknown = await router.query(branch.actor, query, asking);
-      return toReply(answer, { [REVISION_HEADER]: formatRevision(at) });
-    }
     // A head that has to be judged is read before anything else is.
-    if (request.header('x-svc-min-revision') === undefined) {
-      const whole: ReadAtHead = { type: 'ReadAtHead', query };
-      const { answer, head } = (await router.query(branch.actor, whole, asking)) as DatedAnswer;
-      return toReply(answer, { [REVISION_HEADER]: head });
+    if (at !== undefined || request.header('x-svc-min-revision') === undefined) {
+      const dated = at === undefined ? query : ({ ...query, at } as BranchQuery);
+      const whole: ReadAtHead = { type: 'ReadAtHead', query: dated };
+      return datedReply((await router.query(branch.actor, whole, asking)) as DatedAnswer, toReply);
     }
   } catch (error) {
     if (!(error instanceof PremiseRefuted)) throw error;

@@ -35,7 +35,7 @@ import { type NodeTarget, placeOf } from './node-target.ts';
 import { clampedInteger } from './read-parameters.ts';
 import { callerOf } from './rest-context.ts';
 import type { Soon } from './soon.ts';
-import { refuseParameters } from './write-parameters.ts';
+import { refuseParameters } from './refused-parameters.ts';
 
 /** Audit entries the command answers at most. */
 export const AUDIT_LIMIT_MAX = 1_000;

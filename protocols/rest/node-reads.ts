@@ -139,14 +139,15 @@ function readProperty(target: ReadTarget, place: NodePlace, address: NodeAddress
 }
 
 function readVersions(target: ReadTarget, place: NodePlace, version: number | null): Soon<HttpReply> {
-  const { workspace } = target;
+  const { at, workspace } = target;
   const query: ReadVersions = {
     type: 'ReadVersions',
     workspace,
     place,
     ...(version === null ? {} : { version }),
+    ...(at === undefined ? {} : { at }),
   };
-  return ask<unknown>({ ...target, at: undefined }, query, replyOf);
+  return ask<unknown>(target, query, replyOf);
 }
 
 /** A read that may take a while: it stops when the caller goes away. */

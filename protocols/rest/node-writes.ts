@@ -18,7 +18,7 @@ import { parseCreateBody, parseUpdateBody } from './node-bodies.ts';
 import { runCommand } from './node-commands.ts';
 import { type NodeTarget, placeOf, targetOf } from './node-target.ts';
 import type { RestContext, RestRequest } from './rest-context.ts';
-import { refuseParameters } from './write-parameters.ts';
+import { refuseParameters } from './refused-parameters.ts';
 
 /** Methods of the addresses that are not simply a node. */
 const allowOf = { property: 'GET, HEAD, PUT', versions: 'GET, HEAD', command: 'POST' } as const;

@@ -103,7 +103,8 @@ function readAtRevisionRoute(context: RestContext): RestRoute {
     auth: 'optional',
     docs: {
       summary: 'Read a node, its children or a property as they were at a revision',
-      description: 'A revision between two writes shows the state after the first of them.',
+      description:
+        'A moment between two revisions of the branch shows the earlier one, which `X-Svc-Revision` names. A revision that the branch does not have otherwise is 404 `REVISION_NOT_FOUND`: a future one, one of another branch, one before its first.',
       tag,
       parameters: [pathParameter, ...readParameters],
       responses: readResponses,

@@ -148,5 +148,6 @@ export const readParameters: readonly ParameterDocs[] = [
 export const revisionParameter: ParameterDocs = {
   name: 'revision',
   in: 'query',
-  description: 'Reads at this revision, `<milliseconds>-<counter>`. A bare integer stands for counter 0.',
+  description:
+    'Reads at this revision, `<milliseconds>-<counter>`, or at the one before that moment. A bare integer stands for counter 0.',
 };

@@ -154,6 +154,12 @@ export function readRevision(reader: TableReader, revision: Revision): RevisionR
   return decodeJsonRow(bytes) as RevisionRecord;
 }
 
+/** Whether {@link readRevision} has something to answer. */
+export function hasRevision(reader: TableReader, revision: Revision): boolean {
+  if (reader.get(BranchTable.revisions, revisionKey(revision)) === undefined) return false;
+  return !readLineage(reader).isForeign(revision);
+}
+
 /**
  * The node changes of a record, some at a time. Cost follows their number. No range is open between two parts, so
  * a reader that is pinned may rest there.

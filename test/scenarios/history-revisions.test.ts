@@ -231,10 +231,15 @@ describe('reading at a revision', () => {
   it('reads a bare integer with counter 0, and between writes the earlier one [REV-030, REV-031]', async () => {
     const own = await client.workspace();
     await own.add('/', 'a');
-    const ms = Number((await client.headRevision()).split('-')[0]);
-    expect(namesOf((await own.getAt(`${ms + 1}`, '/')).json)).toEqual(['a']);
-    expect(namesOf((await own.get(`/?revision=${ms + 1}`)).json)).toEqual(['a']);
-    expect(namesOf((await own.getAt(`${ms}-999999`, '/')).json)).toEqual(['a']);
+    const msOf = async () => Number((await client.headRevision()).split('-')[0]);
+    const ms = await msOf();
+    // There is something later than the moments that are read.
+    for (let count = 0; (await msOf()) <= ms + 1; count += 1) await own.add('/', `later-${count}`);
+    expect(namesOf((await own.getAt(`${ms + 1}`, '/')).json)[0]).toBe('a');
+    const answer = await own.getAt(`${ms}-0`, '/');
+    expect(revisionOf(await own.getAt(`${ms}`, '/'))).toBe(revisionOf(answer));
+    expect(namesOf((await own.get(`/?revision=${ms + 1}`)).json)[0]).toBe('a');
+    expect(namesOf((await own.getAt(`${ms}-999999`, '/')).json)[0]).toBe('a');
     expect((await own.getAt(`${ms - 1}-4000000`, '/')).json).toEqual([]);
   });
 

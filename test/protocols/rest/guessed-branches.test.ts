@@ -109,7 +109,7 @@ describe('a request for a branch of another member', () => {
     const node = await read('a');
     expect([node.status, node.json.properties.title, node.asked]).toEqual([200, 'a of dev', ['ReadAtHead']]);
     const at = revisionOf(node);
-    expect((await send('GET', `/api/repository/blog/dev/rev/${at}/load/a`)).asked).toEqual(['ReadNode']);
+    expect((await send('GET', `/api/repository/blog/dev/rev/${at}/load/a`)).asked).toEqual(['ReadAtHead']);
     expect((await send('GET', '/api/history/blog/dev/load/a')).asked).toEqual(['ReadAtHead']);
     expect((await acquire('key')).asked).toEqual(['AcquireLock']);
     const missing = await read('nothing');

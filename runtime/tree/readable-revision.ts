@@ -1,0 +1,51 @@
+import {
+  compareRevisions,
+  decodeRevision,
+  formatRevision,
+  type Revision,
+  revisionZero,
+} from '#runtime/content/revision.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import { ancestryKey, BranchTable, revisionKey } from '#runtime/shard/key-layout.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
+import { isWithin, readLineage } from './lineage.ts';
+import { hasRevision, readBranchHead, revisionRanges } from './revision-store.ts';
+
+/**
+ * The revision that a read at a moment is of. That is the one asked for where the branch has it, on whichever of its
+ * lines. Between two revisions of the line of the head it is the earlier one, so that a moment of the clock can be
+ * asked for. The branch has nothing else: no revision of another branch, also none that was merged from there, and
+ * none before its first or behind its newest.
+ *
+ * @param line the revision whose line counts, and of which nothing later is seen; absent: the head
+ * @throws {ServiceError} `REVISION_NOT_FOUND`
+ */
+export function readableRevision(reader: TableReader, asked: Revision, line?: Revision): Revision {
+  if (compareRevisions(asked, revisionZero) === 0) return asked;
+  const end = line ?? readBranchHead(reader).head;
+  if (compareRevisions(asked, end) === 0) return asked;
+  if (hasRevision(reader, asked)) {
+    if (line === undefined || isWithin(reader, readLineage(reader).intervals(line), asked)) return asked;
+  } else if (compareRevisions(asked, end) < 0 && !isMerged(reader, asked)) {
+    const earlier = newestUpTo(reader, asked, end);
+    if (earlier !== undefined) return earlier;
+  }
+  throw new ServiceError('REVISION_NOT_FOUND', `The branch has no revision '${formatRevision(asked)}'`);
+}
+
+/** Whether it is known to be a revision of another branch. */
+function isMerged(reader: TableReader, revision: Revision): boolean {
+  return reader.get(BranchTable.ancestry, ancestryKey(revision)) !== undefined;
+}
+
+/** The newest revision up to a moment of those that lead to `end`. Cost follows the number of lines. */
+function newestUpTo(reader: TableReader, moment: Revision, end: Revision): Revision | undefined {
+  const before = `${revisionKey(moment)}\0`;
+  for (const range of revisionRanges(reader, end)) {
+    if (range.start >= before) continue;
+    const bound = range.end < before ? range.end : before;
+    for (const { key } of reader.range(BranchTable.revisions, { ...range, end: bound }))
+      return decodeRevision(key, 0);
+  }
+  return undefined;
+}

@@ -180,6 +180,7 @@ describe('a page', () => {
     const other = await client.workspace();
     const repository = new ContentClient(server, await server.createRepository());
     const elsewhere = await repository.workspace();
+    const before = await client.headRevision();
     for (const place of [space, other, elsewhere]) await place.addAll('/a', '/b', '/a/c', '/a/d');
     const revision = await client.headRevision();
     const { next_cursor } = (await space.get('/?limit=1')).json;
@@ -190,7 +191,7 @@ describe('a page', () => {
       await elsewhere.get(`/?limit=1&cursor=${next_cursor}`),
       await space.getAt(revision, `/?limit=1&cursor=${next_cursor}`),
       await space.get(`/?limit=1&cursor=${past}`),
-      await space.getAt('5-0', `/?limit=1&cursor=${past}`),
+      await space.getAt(before, `/?limit=1&cursor=${past}`),
     ];
     for (const { json, status } of refused) {
       expect(status).toBe(400);

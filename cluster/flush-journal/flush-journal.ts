@@ -5,6 +5,7 @@ import type { Random } from '#runtime/base/random.ts';
 import { SpaceAhead } from '#runtime/base/space-ahead.ts';
 import type { FoldState } from '#cluster/replication/log-fold.ts';
 import type { StoredMessage } from '#cluster/replication/log-stream.ts';
+import { SYNC_INTERVAL_MS_MAX } from '#cluster/nats/server-capabilities.ts';
 import {
   decodeSegmentFacts,
   encodeMessage,
@@ -29,21 +30,21 @@ const AHEAD_BYTES_FIRST = 32 * 1024;
 const GROUP_BYTES_MAX = 4 * 1024 * 1024;
 
 /**
- * What is kept although the shards have it, because the stream may lose it with its power: servers before 2.10 write
- * their files every minute, and their own logs every five.
+ * What is kept although the shards have it, because the stream may lose it with its power: it is kept for twice the
+ * longest time that servers may take to flush.
  */
 export interface FlushWindow {
   /** A segment is kept at least so long, in milliseconds. */
   readonly keepMs: number;
   /** The newest bytes that are kept however old they are. */
   readonly keepBytesMin: number;
-  /** Bytes above which the oldest go, however young they are. */
+  /** Bytes above which the owner of the partition refuses new writes, until the oldest may go. */
   readonly keepBytesMax: number;
 }
 
 /** Twice the longest interval of a server; more than a minute of full load; what a small disk can spare. */
 export const flushWindow: FlushWindow = Object.freeze({
-  keepMs: 600_000,
+  keepMs: 2 * SYNC_INTERVAL_MS_MAX,
   keepBytesMin: 64 * 1024 * 1024,
   keepBytesMax: 4 * 1024 * 1024 * 1024,
 });
@@ -78,6 +79,7 @@ export interface FlushJournalOptions {
    * may be nowhere but in memory.
    */
   readonly trustedUpTo?: number;
+  /** Default {@link flushWindow}. */
   readonly window?: FlushWindow;
   readonly segmentBytesMax?: number;
 }
@@ -86,7 +88,7 @@ interface Segment {
   readonly path: string;
   readonly first: number;
   bytes: number;
-  /** Wall time of the newest message, or later. */
+  /** When its newest message was written, or later, on the monotonic clock: a step of the wall clock ages nothing. */
   endedMs: number;
 }
 
@@ -138,6 +140,8 @@ export class FlushJournal {
   #keepers: Keepers | undefined;
   #keepersSequence = 0;
   #released = 0;
+  /** Whether more is kept than the window has room for. */
+  #isFull = false;
   #failure: unknown;
   #isClosed = false;
   #pumping: Promise<void> | undefined;
@@ -178,6 +182,19 @@ export class FlushJournal {
   /** The message that named them; 0 when it is not known. */
   get keepersSequence(): number {
     return this.#keepersSequence;
+  }
+
+  /**
+   * Whether it has more than `keepBytesMax`, of which nothing may go yet. It takes messages all the same: what the
+   * stream has is acknowledged or not, whatever is done here.
+   */
+  get isFull(): boolean {
+    return this.#isFull;
+  }
+
+  /** Removes what may go by now. A message that is added does so too. */
+  trim(): void {
+    if (!this.#isClosed && this.#failure === undefined && this.#segments.length > 0) this.#schedule();
   }
 
   /** Why it takes nothing more; undefined while it does. */
@@ -289,6 +306,7 @@ export class FlushJournal {
 
   async #pump(): Promise<void> {
     try {
+      if (this.#queue.length === 0) await this.#removeOld();
       while (this.#queue.length > 0) {
         const mark = await this.#writeGroup();
         this.#flushed = mark;
@@ -343,7 +361,7 @@ export class FlushJournal {
     // Flushed within the write: a call of its own is another way through the thread pool.
     await file.write(group, 0, bytes, segment.bytes);
     segment.bytes += bytes;
-    segment.endedMs = this.#options.clock.wallMs();
+    segment.endedMs = this.#options.clock.monotonicMs();
     this.#queue.splice(0, count);
     // Only now: until the new one is on the disk the old ones are what there is.
     for (const { path } of outdated) await this.#options.files.unlink(path);
@@ -367,7 +385,7 @@ export class FlushJournal {
     await file.sync();
     await files.rename(`${path}.new`, path);
     await files.syncDirectory(folder);
-    const segment = { path, first: message.sequence, bytes: header.length, endedMs: createdMs };
+    const segment = { path, first: message.sequence, bytes: header.length, endedMs: clock.monotonicMs() };
     this.#segments = outdated.length > 0 ? [segment] : [...this.#segments, segment];
   }
 
@@ -385,13 +403,13 @@ export class FlushJournal {
 
   async #removeOld(): Promise<void> {
     const { keepBytesMax, keepBytesMin, keepMs } = this.#window;
-    const nowMs = this.#options.clock.wallMs();
+    const nowMs = this.#options.clock.monotonicMs();
     let bytes = this.#segments.reduce((sum, segment) => sum + segment.bytes, 0);
     for (;;) {
+      this.#isFull = bytes > keepBytesMax;
       const [oldest, following] = this.#segments;
       if (oldest === undefined || following === undefined || following.first > this.#released + 1) return;
-      const isOld = nowMs - oldest.endedMs >= keepMs && bytes - oldest.bytes >= keepBytesMin;
-      if (!isOld && bytes <= keepBytesMax) return;
+      if (nowMs - oldest.endedMs < keepMs || bytes - oldest.bytes < keepBytesMin) return;
       await this.#options.files.unlink(oldest.path);
       this.#segments.shift();
       bytes -= oldest.bytes;
@@ -409,7 +427,7 @@ export class FlushJournal {
         continue;
       }
       const { size } = await files.stat(path);
-      this.#segments.push({ path, first, bytes: size, endedMs: this.#options.clock.wallMs() });
+      this.#segments.push({ path, first, bytes: size, endedMs: this.#options.clock.monotonicMs() });
     }
     while (this.#segments.length > 0) {
       const last = this.#segments.at(-1) as Segment;
@@ -420,11 +438,8 @@ export class FlushJournal {
       this.#segments.pop();
     }
     for (let index = this.#segments.length - 1; index > 0; index -= 1) {
-      const { continues, createdMs } = await this.#facts((this.#segments[index] as Segment).path);
-      if (continues) {
-        (this.#segments[index - 1] as Segment).endedMs = createdMs;
-        continue;
-      }
+      const { continues } = await this.#facts((this.#segments[index] as Segment).path);
+      if (continues) continue;
       for (const { path } of this.#segments.splice(0, index)) await files.unlink(path);
       return;
     }

@@ -136,6 +136,14 @@ export class FlushQuorum implements DurabilityGate {
   }
 
   refusal(): ServiceError | undefined {
+    const { journal } = this.#options;
+    if (journal.isFull) {
+      journal.trim();
+      return new ServiceError(
+        'STORAGE_FULL',
+        'More was written to this partition than its flush journal may hold ([cluster] flush_journal_bytes_max); try again later.',
+      );
+    }
     if (this.waitedMs <= this.#options.stallMs) return undefined;
     return new ServiceError(
       'LOG_UNAVAILABLE',

@@ -177,6 +177,8 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
     const { leaseMs } = this.#environment;
     if (this.#role === 'opening') return this.#trouble ?? this.#flushed?.lack;
     if (this.owned === undefined) return this.#trouble;
+    if (this.#flushed?.journal?.isFull === true)
+      return 'its flush journal is full ([cluster] flush_journal_bytes_max): new writes are answered 507';
     const waitedMs = this.#flushed?.waitedMs ?? 0;
     if (waitedMs <= leaseMs) return undefined;
     return `no second member has had the last writes on its disk for ${Math.round(waitedMs / 1000)} s; new ones are refused`;

@@ -22,6 +22,7 @@ import { PartitionManager } from '#cluster/lease/partition-manager.ts';
 import type { PartitionRole } from '#cluster/lease/partition-environment.ts';
 import { PartitionMember } from '#cluster/lease/partition-member.ts';
 import { connectToNats } from '#cluster/nats/connection.ts';
+import { flushWindow } from '#cluster/flush-journal/flush-journal.ts';
 import { NatsFlushChannel } from '#cluster/flush-journal/nats-flush-channel.ts';
 import { NatsStandings } from '#cluster/flush-journal/nats-standings.ts';
 import type { ReplicasEnvironment } from '#cluster/lease/flushed-replica.ts';
@@ -433,6 +434,7 @@ class ClusterEngine implements MemberEngine {
         this.durability === 'replica-disk'
           ? {
               channel: flushChannel,
+              window: { ...flushWindow, keepBytesMax: options.cluster.flushJournalBytesMax },
               keepersWanted: () => [
                 ...new Set([id, ...directory.followersOf(partition).map((follower) => follower.id)]),
               ],

@@ -53,7 +53,13 @@ export class NatsServersView {
         syncsAlways: known?.syncsAlways,
       });
     }
-    const facts = [...servers.values()].filter(({ isReachable }) => isReachable);
+    const intervals = new Map(this.#pages.map(({ known }) => [known?.name, known?.syncIntervalMs]));
+    const facts = [...servers.values()]
+      .filter(({ isReachable }) => isReachable)
+      .map((server) => {
+        const syncIntervalMs = intervals.get(server.name);
+        return syncIntervalMs === undefined ? server : { ...server, syncIntervalMs };
+      });
     return {
       servers: [...servers.values()].sort((a, b) => (a.name < b.name ? -1 : 1)),
       remarks: serverWarnings({

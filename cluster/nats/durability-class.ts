@@ -1,5 +1,5 @@
 import { OptionError } from '#runtime/config/option.ts';
-import { type ServersFacts, versionsOf } from './server-capabilities.ts';
+import { longIntervalOf, type ServersFacts, versionsOf } from './server-capabilities.ts';
 import { haveFeature, serverMatrix } from './server-matrix.ts';
 
 /**
@@ -45,14 +45,24 @@ export function decideDurability(
     ]);
   }
   if (configured === 'quorum') return { durability: 'quorum', reason: 'configured' };
-  if (configured === 'replica-disk') return { durability: 'replica-disk', reason: 'configured' };
+  if (configured === 'replica-disk') {
+    requireShortIntervals(facts);
+    return { durability: 'replica-disk', reason: 'configured' };
+  }
   const missing = missingForQuorumDisk(facts);
   if (missing.length === 0)
     return { durability: 'quorum-disk', reason: 'every NATS server flushes before it answers' };
   if (configured === 'quorum-disk') {
     throw new OptionError(missing.map((problem) => `[cluster] durability is quorum-disk, but ${problem}`));
   }
+  requireShortIntervals(facts);
   return { durability: 'replica-disk', reason: missing.join('; ') };
+}
+
+/** @throws {OptionError} naming each server that takes too long to flush for class `replica-disk` */
+function requireShortIntervals({ servers }: ServersFacts): void {
+  const problems = servers.flatMap((server) => longIntervalOf(server) ?? []);
+  if (problems.length > 0) throw new OptionError(problems);
 }
 
 /** @returns what stands against class `quorum-disk`, one sentence each */

@@ -10,12 +10,22 @@ const MONITOR_MS_MAX = 3000;
 /** Smallest `max_payload` a record with its headers fits into, in bytes: the default of NATS. */
 const PAYLOAD_BYTES_MIN = 1024 * 1024;
 
+const NS_PER_MS = 1_000_000;
+
+/**
+ * Longest time a server may take to flush what it has acknowledged, in milliseconds: what servers before 2.10 take for
+ * their own logs. Journals of class `replica-disk` keep what is needed to make up for so much, twice over.
+ */
+export const SYNC_INTERVAL_MS_MAX = 300_000;
+
 /** One nats-server. */
 export interface ServerFacts {
   readonly name: string;
   readonly version: string;
   /** Whether it flushes before it acknowledges; undefined where no monitoring page tells. */
   readonly syncsAlways: boolean | undefined;
+  /** Between two flushes otherwise, in milliseconds; undefined where it does not say so: then it cannot be set. */
+  readonly syncIntervalMs?: number;
 }
 
 /** What is known of the servers of a cluster. */
@@ -58,7 +68,7 @@ interface VarzPage {
 }
 
 interface JszPage {
-  readonly config?: { readonly sync_always?: boolean };
+  readonly config?: { readonly sync_always?: boolean; readonly sync_interval?: number };
   readonly meta_cluster?: { readonly cluster_size?: number };
   readonly disabled?: boolean;
 }
@@ -102,7 +112,9 @@ export async function readServers({
     const { varz, jsz } = page.value;
     const name = varz.server_name ?? '';
     const syncsAlways = jsz.config?.sync_always ?? varz.jetstream?.config?.sync_always ?? false;
-    known.set(url, { name, version: varz.version ?? '', syncsAlways });
+    const intervalNs = jsz.config?.sync_interval;
+    const interval = intervalNs === undefined ? {} : { syncIntervalMs: intervalNs / NS_PER_MS };
+    known.set(url, { name, version: varz.version ?? '', syncsAlways, ...interval });
     jetStreamServers = Math.max(jetStreamServers ?? 1, jsz.meta_cluster?.cluster_size ?? 1);
   }
   if (problems.length > 0) throw new NotThereYetError(problems.join('; '));
@@ -164,6 +176,7 @@ export function serverWarnings({ servers, jetStreamServers }: ServersFacts): str
     const list = servers.map(({ name, version }) => `${name} ${version}`).join(', ');
     warnings.push(`the nats-servers have different versions (${list}): finish the upgrade`);
   }
+  warnings.push(...servers.flatMap((server) => longIntervalOf(server) ?? []));
   if (jetStreamServers === undefined) {
     warnings.push(
       '[cluster] nats_monitor_urls is not set: versions and flushing of the NATS servers are not known',
@@ -180,4 +193,15 @@ export function serverWarnings({ servers, jetStreamServers }: ServersFacts): str
 /** The versions of servers; one that cannot be read is left out, {@link requireFitServers} refuses it. */
 export function versionsOf(servers: readonly ServerFacts[]): ServerVersion[] {
   return servers.flatMap(({ version }) => parseServerVersion(version) ?? []);
+}
+
+/** What is wrong with how seldom a server flushes, as a sentence; undefined when nothing is, or nothing is known. */
+export function longIntervalOf({ name, syncIntervalMs, syncsAlways }: ServerFacts): string | undefined {
+  if (syncsAlways === true || syncIntervalMs === undefined || syncIntervalMs <= SYNC_INTERVAL_MS_MAX)
+    return undefined;
+  const seconds = Math.round(syncIntervalMs / 1000);
+  return (
+    `nats-server ${name} flushes every ${seconds} s: durability replica-disk makes up for ` +
+    `${SYNC_INTERVAL_MS_MAX / 1000} s at most; lower 'sync_interval' in its jetstream block`
+  );
 }

@@ -194,6 +194,14 @@ const cluster = {
     description:
       'Size each log may reach. The NATS servers reserve it for every partition, so their `max_file_store` has to allow for it; a log that is full refuses writes.',
   }),
+  flushJournalBytesMax: integerOption({
+    unit: 'bytes',
+    default: 4 * 1024 * mebibyte,
+    min: 256 * mebibyte,
+    max: 4_096 * 1024 * mebibyte,
+    description:
+      'Durability `replica-disk`: what the flush journal of a partition may take on the disk of each member. It keeps what was written in the last ten minutes, because NATS servers may lose that with their power. Above it writes to the partition are answered 507 until some of that is older: a partition can be written to for long at no more than a six hundredth of it a second.',
+  }),
   snapshotLogBytes: integerOption({
     unit: 'bytes',
     default: 256 * mebibyte,

@@ -5,6 +5,7 @@ import { type FoldState, foldStart } from '#cluster/replication/log-fold.ts';
 import { chainStart, encodeRecord, RecordKind } from '#cluster/replication/record-format.ts';
 import { systemClock } from '#runtime/base/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
+import { settle } from '#test/support/test-clock.ts';
 import { type CrashMode, FaultyFileSystem } from '#test/support/faulty-file-system.ts';
 
 const FOLDER = '/journal';
@@ -177,8 +178,9 @@ describe('a flush journal', () => {
 
   it('keeps its window, whatever was released, and what was not released, whatever its window', async () => {
     const files = new FaultyFileSystem();
-    let wallMs = 1_000_000;
-    const clock = { ...systemClock, wallMs: () => wallMs };
+    let nowMs = 1_000_000;
+    let wallMs = nowMs;
+    const clock = { ...systemClock, monotonicMs: () => nowMs, wallMs: () => wallMs };
     const window = { keepMs: 60_000, keepBytesMin: 1000, keepBytesMax: 1 << 20 };
     const journal = await open(files, { clock, window });
     const write = async (first: number, last: number): Promise<void> => {
@@ -188,11 +190,13 @@ describe('a flush journal', () => {
       }
     };
     await write(1, 40);
-    wallMs += 120_000;
-    await write(41, 42);
-    expect(journal.first).toBe(1);
+    // A clock that is set forward makes nothing older.
+    wallMs += 3_600_000;
     journal.release(30);
-    await write(43, 44);
+    await write(41, 41);
+    expect(journal.first).toBe(1);
+    nowMs += 120_000;
+    await write(42, 44);
     expect(journal.first).toBeGreaterThan(10);
     expect(journal.first).toBeLessThanOrEqual(31);
     const before = journal.first;
@@ -203,6 +207,31 @@ describe('a flush journal', () => {
     expect(journal.first).toBeGreaterThan(before);
     expect(journal.first).toBeLessThanOrEqual(42);
     expect(await sequencesOf(journal, journal.first, 92)).toEqual(range(journal.first, 92));
+    await journal.close();
+  });
+
+  it('drops nothing young however much it is, says that it is full, and is not any more when it is old', async () => {
+    let nowMs = 0;
+    const clock = { ...systemClock, monotonicMs: () => nowMs };
+    const window = { keepMs: 60_000, keepBytesMin: 0, keepBytesMax: 3000 };
+    const journal = await open(new FaultyFileSystem(), { clock, window });
+    add(journal, 1, 5);
+    journal.release(5);
+    await journal.whenFlushed(5);
+    expect(journal.isFull).toBe(false);
+    for (let sequence = 6; sequence <= 40; sequence += 1) {
+      add(journal, sequence, sequence);
+      journal.release(sequence);
+      await journal.whenFlushed(sequence);
+    }
+    journal.trim();
+    for (let turn = 0; turn < 100 && !journal.isFull; turn += 1) await settle();
+    expect([journal.isFull, journal.first]).toEqual([true, 1]);
+    nowMs += 60_000;
+    journal.trim();
+    for (let turn = 0; turn < 100 && journal.isFull; turn += 1) await settle();
+    expect(journal.isFull).toBe(false);
+    expect(journal.first).toBeGreaterThan(30);
     await journal.close();
   });
 

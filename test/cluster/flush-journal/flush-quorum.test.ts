@@ -3,13 +3,72 @@ import type { FlushChannel, FlushConfirmation } from '#cluster/flush-journal/flu
 import { FlushJournal } from '#cluster/flush-journal/flush-journal.ts';
 import { FlushQuorum } from '#cluster/flush-journal/flush-quorum.ts';
 import { BatchDecoder } from '#cluster/replication/batch-decoder.ts';
+import { foldStart } from '#cluster/replication/log-fold.ts';
 import { openPartition } from '#cluster/replication/partition-log.ts';
+import {
+  chainStart,
+  encodeOpening,
+  encodeRecord,
+  NONCE_BYTES,
+  RecordKind,
+} from '#cluster/replication/record-format.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { FaultyFileSystem } from '#test/support/faulty-file-system.ts';
 import { MemoryStream } from '#test/support/memory-stream.ts';
 import { settle, TestClock } from '#test/support/test-clock.ts';
 
 const PARTITION = 1;
+
+const silent: FlushChannel = {
+  tell: () => {},
+  ask: () => {},
+  onTold: () => () => {},
+  onAsked: () => () => {},
+};
+
+it('refuses new writes while its journal holds more than it may, of which nothing is old enough to go', async () => {
+  const clock = new TestClock();
+  const window = { keepMs: 60_000, keepBytesMin: 0, keepBytesMax: 0 };
+  const journal = await FlushJournal.open({
+    files: new FaultyFileSystem(),
+    folder: '/owner',
+    clock,
+    random: systemRandom,
+    window,
+  });
+  const quorum = new FlushQuorum({
+    partition: PARTITION,
+    member: 'm1',
+    journal,
+    channel: silent,
+    clock,
+    stallMs: 1000,
+    wanted: () => KEEPERS.new,
+    learned: () => KEEPERS,
+  });
+  expect(quorum.refusal()).toBeUndefined();
+  const { bytes, chain } = encodeRecord(
+    {
+      kind: RecordKind.open,
+      partition: PARTITION,
+      entries: 0,
+      epoch: 1,
+      batch: 0,
+      clock: { ms: 0, counter: 0 },
+      previousChain: chainStart,
+    },
+    encodeOpening({ member: 'm1', nonce: Buffer.alloc(NONCE_BYTES) }),
+  );
+  quorum.stored(
+    'memory',
+    { sequence: 1, bytes },
+    { ...foldStart, sequence: 1, validSequence: 1, epoch: 1, chain },
+  );
+  for (let turn = 0; turn < 100 && quorum.refusal() === undefined; turn += 1) await settle();
+  expect(quorum.refusal()).toMatchObject({ code: 'STORAGE_FULL' });
+  quorum.close();
+  await journal.close();
+});
 const KEEPERS = { old: ['m1', 'm2'], new: ['m1', 'm2'] };
 
 it('counts what a follower has on its disk before the owner hears that it is stored', async () => {

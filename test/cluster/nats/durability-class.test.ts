@@ -47,6 +47,21 @@ describe('the durability class of a cluster', () => {
     expect(decideDurability(configured, debian, 3).durability).toBe(configured);
   });
 
+  it('is not replica-disk where a server flushes less often than journals make up for', () => {
+    const [first, ...others] = servers(3, '2.10.29', false) as [ServerFacts, ...ServerFacts[]];
+    const with_ = (syncIntervalMs: number) => ({
+      servers: [{ ...first, syncIntervalMs }, ...others],
+      jetStreamServers: 3,
+    });
+    expect(decideDurability(undefined, with_(120_000), 3).durability).toBe('replica-disk');
+    expect(serverWarnings(with_(120_000))).toEqual([]);
+    for (const configured of [undefined, 'replica-disk'] as const)
+      expect(() => decideDurability(configured, with_(900_000), 3)).toThrow(/n1 flushes every 900 s/);
+    expect(decideDurability('quorum', with_(900_000), 3).durability).toBe('quorum');
+    // A server that was started anew with another setting is seen in the status.
+    expect(serverWarnings(with_(900_000)).join()).toMatch(/lower 'sync_interval'/);
+  });
+
   it.each([1, 2])('refuses logs with %d replicas', (replicas) => {
     expect(() => decideDurability(undefined, proven, replicas)).toThrow(/replicas/);
     for (const configured of ['quorum', 'quorum-disk', 'replica-disk'] as const)

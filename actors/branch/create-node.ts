@@ -155,7 +155,7 @@ function addNode(edit: EditScope, workspace: string, parent: Parent, node: NewNo
   const id = node.id === undefined ? edit.turn.newId() : requireFreeId(edit, workspace, node.id);
   const schema = edit.schema(workspace);
   const archetype = node.archetype == null ? null : requireArchetype(node.archetype, type, schema);
-  const properties = prepareProperties(type, archetype, node.properties, schema, 'create');
+  const properties = prepareProperties(type, archetype, node.properties, schema, 'create', edit.turn.budget);
   const record = makeNodeRecord(
     {
       id,

@@ -120,7 +120,8 @@ export function validateNode(
   const archetype =
     archetypeName === null ? null : (check(() => requireArchetype(archetypeName, type, schema)) ?? null);
   const properties = fillDefaults(type, archetype, stripDerived(node.properties));
-  for (const issue of validateProperties(type, archetype, properties, schema)) errors.push(issue.message);
+  const issues = validateProperties(type, archetype, properties, schema, context.budget);
+  for (const issue of issues) errors.push(issue.message);
   for (const name of type.unique)
     if (isTaken(context, query.workspace, node.nodeType, name, properties)) {
       errors.push(`Property '${name}' must be unique; another node has this value`);

@@ -57,7 +57,7 @@ export function restoreVersion(edit: EditScope, command: RestoreVersion): NodeWr
   const schema = edit.schema(workspace);
   const archetype = archetypeName === null ? null : requireArchetype(archetypeName, type, schema);
   const given = stripDerived(version.properties);
-  const properties = prepareProperties(type, archetype, given, schema, 'update');
+  const properties = prepareProperties(type, archetype, given, schema, 'update', edit.turn.budget);
   const next = edit.next(
     old,
     { nodeType, archetype: archetypeName, translations },

@@ -324,7 +324,7 @@ export function requireValidNode(
   const type = edit.requireType(workspace, nodeType);
   const schema = edit.schema(workspace);
   const archetype = archetypeName === null ? null : requireArchetype(archetypeName, type, schema);
-  const issues = validateProperties(type, archetype, properties, schema);
+  const issues = validateProperties(type, archetype, properties, schema, edit.turn.budget);
   if (issues.length > 0) throw validationFailed(issues);
   const parent = parentId === ROOT_ID ? undefined : edit.head.byId(workspace, parentId)?.header;
   requireAllowed(edit, workspace, parent ?? rootParent, nodeType);

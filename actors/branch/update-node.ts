@@ -51,7 +51,14 @@ export function changedNode(
   const type = edit.requireType(workspace, old.header.nodeType);
   const schema = edit.schema(workspace);
   const archetype = archetypeName === null ? null : requireArchetype(archetypeName, type, schema);
-  const properties = prepareProperties(type, archetype, stripDerived(given), schema, 'update');
+  const properties = prepareProperties(
+    type,
+    archetype,
+    stripDerived(given),
+    schema,
+    'update',
+    edit.turn.budget,
+  );
   const translations =
     more.translations === undefined
       ? old.header.translations

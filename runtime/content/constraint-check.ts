@@ -1,8 +1,9 @@
 import type { Constraints } from './constraints.ts';
 import { dateMilliseconds, isDateText } from './date-text.ts';
 import { canonicalJson, isJsonArray, type JsonValue, jsonEquals } from './json-value.ts';
-import { LinearPattern, PATTERN_INPUT_MAX } from './linear-pattern.ts';
-import type { ValueCheck } from './validation.ts';
+import { PATTERN_INPUT_MAX } from './linear-pattern.ts';
+import { patternOf } from './pattern-cache.ts';
+import { COMPARISON_WORK, type Validation, type ValueCheck } from './validation.ts';
 
 /**
  * The checks of a property's constraints, each compiled once.
@@ -94,9 +95,10 @@ function boundCheck(bound: number | string, side: -1 | 1, isDate: boolean): Valu
 }
 
 function patternCheck(pattern: string): ValueCheck {
-  const compiled = new LinearPattern(pattern);
   return (value, validation) => {
-    if (typeof value !== 'string' || compiled.test(value)) return;
+    if (typeof value !== 'string') return;
+    const { work } = validation;
+    if (patternOf(pattern, work).test(value, work)) return;
     if (value.length > PATTERN_INPUT_MAX) {
       validation.report(
         `must have at most ${PATTERN_INPUT_MAX} characters to be matched against its pattern`,
@@ -113,9 +115,16 @@ function enumCheck(allowed: readonly JsonValue[]): ValueCheck {
   const scalars = new Set<JsonValue>(allowed.filter((item) => typeof item !== 'object' || item === null));
   const others = allowed.filter((item) => typeof item === 'object' && item !== null);
   return (value, validation) => {
-    if (scalars.has(value) || others.some((item) => jsonEquals(item, value))) return;
+    if (scalars.has(value)) return;
+    if (typeof value === 'object' && isKnownObject(others, value, validation)) return;
     validation.report(`must be one of ${shown}`);
   };
+}
+
+/** Whether a value is one of some objects and arrays. */
+export function isKnownObject(known: readonly JsonValue[], value: JsonValue, { work }: Validation): boolean {
+  work.spend(known.length * COMPARISON_WORK);
+  return known.some((item) => jsonEquals(item, value));
 }
 
 function numberChecks(constraints: Constraints): ValueCheck[] {

@@ -1,7 +1,8 @@
+import { ServiceError } from '#runtime/errors/service-error.ts';
 import { DefinitionReader } from './definition-reader.ts';
 import { isDateText } from './date-text.ts';
 import { isJsonArray, type JsonObject, type JsonValue, setKey } from './json-value.ts';
-import { LinearPattern } from './linear-pattern.ts';
+import { patternOf } from './pattern-cache.ts';
 
 /**
  * What a property value must satisfy beyond its type. `min` and `max` bound the value of a Number or Date and the
@@ -71,7 +72,7 @@ const ordered: readonly (readonly [keyof Constraints, keyof Constraints])[] = [
 export function parseConstraints(property: DefinitionReader): Constraints | undefined {
   const json = property.optionalObject('constraints');
   if (json === null) return undefined;
-  const reader = new DefinitionReader(json, property.place('constraints'));
+  const reader = new DefinitionReader(json, property.place('constraints'), property.work);
   const constraints: Record<string, JsonValue> = {};
   for (const name of Object.keys(json)) {
     const value = json[name]!;
@@ -100,8 +101,9 @@ function requireOrder(reader: DefinitionReader, constraints: JsonObject): void {
 
 function compilePattern(reader: DefinitionReader, pattern: string): void {
   try {
-    new LinearPattern(pattern);
+    patternOf(pattern, reader.work);
   } catch (error) {
+    if (error instanceof ServiceError && error.code === 'REQUEST_TOO_EXPENSIVE') throw error;
     throw reader.badValue('pattern', (error as Error).message);
   }
 }

@@ -1,6 +1,7 @@
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import { boundMessage, measureJson } from './json-bounds.ts';
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue, ownValue } from './json-value.ts';
+import { CheckWork } from './validation.ts';
 
 /** The largest schema or workspace definition, in units of {@link measureJson}. */
 export const DEFINITION_SIZE_MAX = 4 * 1024 * 1024;
@@ -23,9 +24,15 @@ export class DefinitionReader {
   readonly json: JsonObject;
   /** Where it stands in the body, dotted (`node_type.properties.0`). */
   readonly at: string;
+  /** Work of reading the whole definition, of which compiling its patterns is nearly all. */
+  readonly work: CheckWork;
 
-  /** @throws {ServiceError} `UNPROCESSABLE_BODY` when the value is not an object */
-  constructor(json: unknown, at: string) {
+  /**
+   * @param work of the definition that it is a part of
+   * @throws {ServiceError} `UNPROCESSABLE_BODY` when the value is not an object
+   */
+  constructor(json: unknown, at: string, work: CheckWork = new CheckWork()) {
+    this.work = work;
     if (json === undefined || json === null) throw missingField(at);
     if (!isJsonObject(json)) throw wrongType(at, 'an object', json as JsonValue);
     this.json = json;
@@ -115,7 +122,7 @@ export class DefinitionReader {
   /** Readers over a list of objects; none when absent. */
   objects(key: string): readonly DefinitionReader[] {
     const list = this.optionalArray(key) ?? [];
-    return list.map((item, index) => new DefinitionReader(item, `${this.place(key)}.${index}`));
+    return list.map((item, index) => new DefinitionReader(item, `${this.place(key)}.${index}`, this.work));
   }
 
   /** `VALIDATION_FAILED` (400) for a field whose type is right and whose value is not. */

@@ -1,6 +1,6 @@
 import type { FieldRules } from './field-resolver.ts';
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue, ownValue } from './json-value.ts';
-import type { Validation, ValueCheck } from './validation.ts';
+import { COMPARISON_WORK, type Validation, type ValueCheck } from './validation.ts';
 
 /** Keys an element has beside its fields. */
 const elementKeys: ReadonlySet<string> = new Set(['element_type', 'uuid', 'id']);
@@ -21,6 +21,7 @@ export function checkElement(
     validation.report('must be an element: an object that carries element_type');
     return;
   }
+  validation.work.spend((allowed?.length ?? 0) * COMPARISON_WORK);
   if (allowed !== null && !allowed.includes(name)) {
     validation.report(
       `must be of element type ${allowed.map((type) => `'${type}'`).join(' or ')}, not '${name}'`,

@@ -1,10 +1,11 @@
+import { isKnownObject } from './constraint-check.ts';
 import { isDateText, isTimeText } from './date-text.ts';
 import { checkElement, checkElements, checkFields, checkItems } from './element-check.ts';
 import type { FieldRules } from './field-resolver.ts';
 import type { FieldConfig, FieldSchema, FieldType } from './field-schema.ts';
 import { isPoint } from './geometry.ts';
-import { isJsonArray, isJsonObject, type JsonValue, jsonEquals, ownValue } from './json-value.ts';
-import type { Validation, ValueCheck } from './validation.ts';
+import { isJsonArray, isJsonObject, type JsonValue, ownValue } from './json-value.ts';
+import { COMPARISON_WORK, type Validation, type ValueCheck } from './validation.ts';
 import { isReference, isResource } from './value-shape.ts';
 
 /**
@@ -131,6 +132,7 @@ function mediaCheck(config: FieldConfig): ValueCheck {
       return;
     }
     const type = isJsonObject(value) ? ownValue(value, 'mime_type') : undefined;
+    validation.work.spend(allowed.length * COMPARISON_WORK);
     if (allowed.length > 0 && typeof type === 'string' && !allowed.some((pattern) => isMime(type, pattern))) {
       validation.report(`must be of media type ${allowed.join(' or ')}, not ${type}`);
     }
@@ -144,7 +146,7 @@ function isMime(type: string, pattern: string): boolean {
 }
 
 function tagCheck(config: FieldConfig): ValueCheck {
-  const allowed = config.allowed_tags ?? [];
+  const allowed = new Set<JsonValue>(config.allowed_tags ?? []);
   const most = config.max_tags;
   return (value, validation) => {
     if (!isJsonArray(value) || !value.every((tag) => typeof tag === 'string')) {
@@ -152,7 +154,7 @@ function tagCheck(config: FieldConfig): ValueCheck {
       return;
     }
     if (most !== undefined && value.length > most) validation.report(`must have at most ${most} tags`);
-    const unknown = allowed.length === 0 ? undefined : value.find((tag) => !allowed.includes(tag as string));
+    const unknown = allowed.size === 0 ? undefined : value.find((tag) => !allowed.has(tag));
     if (unknown !== undefined) validation.report(`must not have the tag '${String(unknown)}'`);
   };
 }
@@ -162,10 +164,14 @@ function optionsCheck(config: FieldConfig, isMultiple: boolean): ValueCheck {
     isJsonObject(option) ? (ownValue(option, 'value') ?? option) : option,
   );
   const takesMany = isMultiple || config.multi_select === true;
+  const scalars = new Set<JsonValue>(options.filter((option) => typeof option !== 'object'));
+  const others = options.filter((option) => typeof option === 'object');
   return (value, validation) => {
     const chosen = takesMany && isJsonArray(value) ? value : [value];
-    const isKnown = (item: JsonValue): boolean =>
-      options.length === 0 ? typeof item !== 'object' : options.some((option) => jsonEquals(option, item));
+    const isKnown = (item: JsonValue): boolean => {
+      if (typeof item !== 'object') return options.length === 0 || scalars.has(item);
+      return isKnownObject(others, item, validation);
+    };
     if (!chosen.every(isKnown)) {
       validation.report(`must be ${takesMany ? 'a list of its options' : 'one of its options'}`);
     }

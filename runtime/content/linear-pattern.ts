@@ -5,10 +5,25 @@ import { parsePattern, type PatternNode } from './pattern-syntax.ts';
 export const PATTERN_STATES_MAX = 1_000;
 /** The longest text a pattern is matched against, in UTF-16 units; longer text does not match. */
 export const PATTERN_INPUT_MAX = 10_000;
-/** States looked at for one text; a text that would take more (only a contrived pattern can) does not match. */
-const WORK_MAX = 500_000;
 /** Remembered steps of the lazily built automaton; when full it is forgotten and starts anew. */
-const STEPS_MAX = 4_096;
+const STEPS_MAX = 512;
+/** States in all that the remembered sets may hold; when full they are forgotten and start anew. */
+const REMEMBERED_STATES_MAX = 4_096;
+
+/** Estimated nanoseconds of a step that is remembered, and of each state looked at for one that is not. */
+const STEP_WORK = 20;
+const STATE_WORK = 100;
+/** Estimated nanoseconds of compiling, for each state. */
+const COMPILE_WORK = 1_000;
+
+/** Up to so many states a set is sorted; a larger one is read off the marks of all states. */
+const SORTED_STATES_MAX = 32;
+
+/** Takes note of work before it is done; throws when there is too much of it. */
+export interface WorkMeter {
+  /** @throws {ServiceError} `REQUEST_TOO_EXPENSIVE` */
+  spend(nanoseconds: number): void;
+}
 
 type Test = (codePoint: number) => boolean;
 
@@ -21,6 +36,7 @@ interface State {
 
 /** A set of states reached together, with the steps taken from it so far. */
 interface Cluster {
+  /** Those that read a character, in ascending order. */
   readonly states: readonly number[];
   /** The pattern has matched somewhere before this point. */
   readonly isMatch: boolean;
@@ -40,29 +56,49 @@ interface Cluster {
  */
 export class LinearPattern {
   readonly #states: State[] = [];
-  readonly #clusters = new Map<string, Cluster>();
+  /** By hash of their states. */
+  readonly #clusters = new Map<number, Cluster[]>();
   readonly #entry: number;
+  /** For each state the number of the search that reached it last. */
+  readonly #marks: Uint32Array;
+  readonly #pending: number[] = [];
+  #search = 0;
   #stepCount = 0;
+  #rememberedStates = 0;
 
   /** @throws {ServiceError} `VALIDATION_FAILED` for a pattern that is wrong, too large or not supported */
   constructor(pattern: string) {
     const match = this.#add({ kind: 'match', test: null, next: [] });
     this.#entry = this.#compile(parsePattern(pattern), match);
+    this.#marks = new Uint32Array(this.#states.length);
   }
 
-  /** Whether the pattern matches somewhere in the text; false for text over {@link PATTERN_INPUT_MAX}. */
-  test(text: string): boolean {
+  /** States of the automaton: its size in memory and what compiling it takes follow them. */
+  get size(): number {
+    return this.#states.length;
+  }
+
+  /** What compiling it took, in estimated nanoseconds. */
+  get compileWork(): number {
+    return this.#states.length * COMPILE_WORK;
+  }
+
+  /**
+   * Whether the pattern matches somewhere in the text; false for text over {@link PATTERN_INPUT_MAX}.
+   *
+   * @param meter told of the work; what it throws is thrown
+   */
+  test(text: string, meter?: WorkMeter): boolean {
     if (text.length > PATTERN_INPUT_MAX) return false;
+    meter?.spend(text.length * STEP_WORK);
     let cluster = this.#clusterOf([this.#entry], true);
-    let work = 0;
     for (let index = 0; index < text.length; ) {
       if (cluster.isMatch) return true;
       const codePoint = text.codePointAt(index)!;
       index += codePoint > 0xffff ? 2 : 1;
       let next = cluster.steps.get(codePoint);
       if (next === undefined) {
-        work += cluster.states.length;
-        if (work > WORK_MAX) return false;
+        meter?.spend((cluster.states.length + 1) * STATE_WORK);
         next = this.#step(cluster, codePoint);
       }
       cluster = next;
@@ -124,46 +160,103 @@ export class LinearPattern {
     const seeds: number[] = [];
     for (const index of from.states) {
       const state = this.#states[index]!;
-      if (state.kind === 'char' && state.test!(codePoint)) seeds.push(state.next[0]!);
+      if (state.test!(codePoint)) seeds.push(state.next[0]!);
     }
     // An unanchored pattern may start at any character, so the entry is always among the seeds.
     seeds.push(this.#entry);
     const to = this.#clusterOf(seeds, false);
     this.#stepCount += 1;
-    if (this.#stepCount > STEPS_MAX) {
-      this.#clusters.clear();
-      this.#stepCount = 0;
-    }
+    if (this.#stepCount > STEPS_MAX || this.#rememberedStates > REMEMBERED_STATES_MAX) this.#forget();
     from.steps.set(codePoint, to);
     return to;
   }
 
+  /** The sets on the way through the present text stay with it; nothing leads to them any more. */
+  #forget(): void {
+    for (const alike of this.#clusters.values()) for (const cluster of alike) cluster.steps.clear();
+    this.#clusters.clear();
+    this.#stepCount = 0;
+    this.#rememberedStates = 0;
+  }
+
+  /** All states reached without reading a character, as a set that is the same object for the same states. */
   #clusterOf(seeds: readonly number[], isStart: boolean): Cluster {
-    const states = this.#close(seeds, isStart, false);
-    const key = `${isStart ? '^' : ''}${states.join(',')}`;
-    const known = this.#clusters.get(key);
+    const reached: number[] = [];
+    const ends: number[] = [];
+    this.#search += 1;
+    const isMatch = this.#close(seeds, isStart, reached, ends);
+    const readers = this.#ascending(reached);
+    // `$` can be passed only at the end of the text: what lies behind it counts there alone.
+    const isMatchAtEnd = isMatch || (ends.length > 0 && this.#matchesBehind(ends, isStart));
+    const hash = hashOf(readers);
+    const alike = this.#clusters.get(hash);
+    const known = alike?.find(
+      (one) =>
+        one.isMatch === isMatch && one.isMatchAtEnd === isMatchAtEnd && isSameList(one.states, readers),
+    );
     if (known !== undefined) return known;
-    const isMatch = states.some((index) => this.#states[index]!.kind === 'match');
-    const isMatchAtEnd =
-      isMatch || this.#close(seeds, isStart, true).some((index) => this.#states[index]!.kind === 'match');
-    const cluster: Cluster = { states, isMatch, isMatchAtEnd, steps: new Map() };
-    this.#clusters.set(key, cluster);
+    const cluster: Cluster = { states: readers, isMatch, isMatchAtEnd, steps: new Map() };
+    if (alike === undefined) this.#clusters.set(hash, [cluster]);
+    else alike.push(cluster);
+    this.#rememberedStates += readers.length + 1;
     return cluster;
   }
 
-  /** All states reached without reading a character; `$` can be passed only at the end of the text. */
-  #close(seeds: readonly number[], isStart: boolean, isEnd: boolean): number[] {
-    const seen = new Set<number>();
-    const pending = [...seeds];
+  /**
+   * Follows everything that reads no character.
+   *
+   * @param reached filled with the states that read one
+   * @param ends filled with where `$` leads
+   * @returns whether the pattern has matched
+   */
+  #close(seeds: readonly number[], isStart: boolean, reached: number[], ends: number[]): boolean {
+    const marks = this.#marks;
+    const pending = this.#pending;
+    let isMatch = false;
+    for (const seed of seeds) pending.push(seed);
     while (pending.length > 0) {
       const index = pending.pop()!;
-      if (seen.has(index)) continue;
-      seen.add(index);
-      const state = this.#states[index]!;
-      const passes =
-        state.kind === 'split' || (state.kind === 'start' && isStart) || (state.kind === 'end' && isEnd);
-      if (passes) pending.push(...state.next);
+      if (marks[index] === this.#search) continue;
+      marks[index] = this.#search;
+      const { kind, next } = this.#states[index]!;
+      if (kind === 'char') reached.push(index);
+      else if (kind === 'match') isMatch = true;
+      else if (kind === 'end') ends.push(next[0]!);
+      else if (kind === 'split' || isStart) for (const each of next) pending.push(each);
     }
-    return [...seen].sort((a, b) => a - b);
+    return isMatch;
   }
+
+  /** What `$` leads to may lead to another `$`. */
+  #matchesBehind(ends: readonly number[], isStart: boolean): boolean {
+    let seeds = ends;
+    while (seeds.length > 0) {
+      const further: number[] = [];
+      if (this.#close(seeds, isStart, [], further)) return true;
+      seeds = further;
+    }
+    return false;
+  }
+
+  /** The states that were reached, in ascending order. */
+  #ascending(reached: number[]): readonly number[] {
+    if (reached.length <= SORTED_STATES_MAX) return reached.sort((a, b) => a - b);
+    const ordered: number[] = [];
+    for (let index = 0; index < this.#marks.length; index += 1) {
+      if (this.#marks[index] === this.#search && this.#states[index]!.kind === 'char') ordered.push(index);
+    }
+    return ordered;
+  }
+}
+
+function hashOf(states: readonly number[]): number {
+  let hash = states.length;
+  for (const state of states) hash = (Math.imul(hash, 31) + state) | 0;
+  return hash;
+}
+
+function isSameList(a: readonly number[], b: readonly number[]): boolean {
+  if (a.length !== b.length) return false;
+  for (let index = 0; index < a.length; index += 1) if (a[index] !== b[index]) return false;
+  return true;
 }

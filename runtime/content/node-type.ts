@@ -10,7 +10,7 @@ import {
 import { compileProperty } from './property-check.ts';
 import type { SchemaStamps } from './schema-record.ts';
 import { requireNodeTypeName } from './type-name.ts';
-import { Validation } from './validation.ts';
+import { CheckWork, Validation } from './validation.ts';
 
 /** A column of a compound index. */
 export interface CompoundIndexColumn {
@@ -119,11 +119,12 @@ function requireFittingDefaults(
   reader: DefinitionReader,
   properties: readonly PropertySchema[],
 ): readonly PropertySchema[] {
+  const work = new CheckWork();
   for (const [index, schema] of properties.entries()) {
     for (const key of ['default', 'value'] as const) {
       const value = schema[key];
       if (value === undefined || schema.type === 'Element' || schema.type === 'Composite') continue;
-      const validation = new Validation(noTypes);
+      const validation = new Validation(noTypes, work);
       const { items: _items, structure: _structure, ...plain } = schema;
       compileProperty(plain).check(value, validation);
       const [issue] = validation.issues;

@@ -2,6 +2,8 @@ import { invalid, type ServiceError } from '#runtime/errors/service-error.ts';
 
 /** The longest pattern text, in UTF-16 units. */
 export const PATTERN_LENGTH_MAX = 1_000;
+/** Code points whose membership in a class is remembered. */
+const ASCII_SIZE = 128;
 /** How deep groups may nest. */
 const GROUP_DEPTH_MAX = 50;
 
@@ -143,6 +145,14 @@ class PatternParser {
 
   #charOf(source: string): PatternNode {
     const single = new RegExp(`^(?:${source})$`, 'u');
-    return { kind: 'char', test: (codePoint) => single.test(String.fromCodePoint(codePoint)) };
+    const asks = (codePoint: number): boolean => single.test(String.fromCodePoint(codePoint));
+    // Asking the engine costs more than everything else of a step, and most texts are ASCII.
+    const ascii = new Int8Array(ASCII_SIZE);
+    const test = (codePoint: number): boolean => {
+      if (codePoint >= ASCII_SIZE) return asks(codePoint);
+      if (ascii[codePoint] === 0) ascii[codePoint] = asks(codePoint) ? 1 : -1;
+      return ascii[codePoint] === 1;
+    };
+    return { kind: 'char', test };
   }
 }

@@ -144,7 +144,11 @@ function parseStructure(
   // fromEntries defines keys, so that one named `__proto__` stays a key.
   return Object.fromEntries(
     names.map((name) => {
-      const nested = new DefinitionReader(structure[name]!, `${reader.place('structure')}.${name}`);
+      const nested = new DefinitionReader(
+        structure[name]!,
+        `${reader.place('structure')}.${name}`,
+        reader.work,
+      );
       return [name, parsePropertySchema(nested, name, depth + 1)];
     }),
   );
@@ -152,7 +156,7 @@ function parseStructure(
 
 function parseItems(reader: DefinitionReader, name: string, depth: number): PropertySchema | undefined {
   if (reader.raw('items') === undefined) return undefined;
-  const nested = new DefinitionReader(reader.raw('items'), reader.place('items'));
+  const nested = new DefinitionReader(reader.raw('items'), reader.place('items'), reader.work);
   return parsePropertySchema(nested, nested.optionalString('name') ?? name, depth + 1);
 }
 

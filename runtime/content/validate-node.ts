@@ -1,3 +1,4 @@
+import type { RequestBudget } from '#runtime/budget/request-budget.ts';
 import { invalid, type ServiceError } from '#runtime/errors/service-error.ts';
 import type { ResolvedArchetype } from './field-resolver.ts';
 import { boundMessage, JSON_KEY_LENGTH_MAX, measureJson } from './json-bounds.ts';
@@ -5,7 +6,7 @@ import { type JsonObject, type JsonValue, setKey } from './json-value.ts';
 import { normalizeProperties } from './normalize-node.ts';
 import type { ResolvedSource } from './schema-resolver.ts';
 import type { ResolvedNodeType } from './type-resolver.ts';
-import { Validation, type ValidationIssue } from './validation.ts';
+import { CheckWork, Validation, type ValidationIssue } from './validation.ts';
 
 /** The most properties a node may have. */
 export const PROPERTY_COUNT_MAX = 4_096;
@@ -58,7 +59,9 @@ export function fillDefaults(
  * node type, fields of the archetype, elements. Uniqueness is not among it, since it needs the index.
  *
  * @param properties as a caller wrote them; derived keys and other written forms are allowed for
+ * @param budget of the request that asks
  * @returns empty when nothing is wrong; at most `ISSUES_MAX`
+ * @throws {ServiceError} `REQUEST_TOO_EXPENSIVE`
  * @see Supplement 3.3
  */
 export function validateProperties(
@@ -66,20 +69,18 @@ export function validateProperties(
   archetype: ResolvedArchetype | null,
   properties: JsonObject,
   source: ResolvedSource,
+  budget?: RequestBudget,
 ): readonly ValidationIssue[] {
-  return collectIssues(
-    type,
-    archetype,
-    normalizeProperties(archetype, stripDerived(properties), source),
-    source,
-  );
+  const normal = normalizeProperties(archetype, stripDerived(properties), source);
+  return collectIssues(type, archetype, normal, new Validation(source, new CheckWork(budget)));
 }
 
 /**
  * Makes the properties to store out of those a caller sent, and refuses wrong ones. Uniqueness stays to be checked.
  *
  * @param mode `create` fills defaults
- * @throws {ServiceError} `VALIDATION_FAILED`; `details.errors` lists every message
+ * @param budget of the request that writes
+ * @throws {ServiceError} `VALIDATION_FAILED`; `details.errors` lists every message; `REQUEST_TOO_EXPENSIVE`
  * @see Supplement 3.3
  */
 export function prepareProperties(
@@ -88,11 +89,13 @@ export function prepareProperties(
   properties: JsonObject,
   source: ResolvedSource,
   mode: 'create' | 'update',
+  budget?: RequestBudget,
 ): JsonObject {
   const given = stripDerived(properties);
   const filled = mode === 'create' ? fillDefaults(type, archetype, given) : given;
   const prepared = normalizeProperties(archetype, filled, source);
-  const issues = collectIssues(type, archetype, prepared, source);
+  const validation = new Validation(source, new CheckWork(budget));
+  const issues = collectIssues(type, archetype, prepared, validation);
   if (issues.length > 0) throw validationFailed(issues);
   return prepared;
 }
@@ -141,9 +144,8 @@ function collectIssues(
   type: ResolvedNodeType,
   archetype: ResolvedArchetype | null,
   properties: JsonObject,
-  source: ResolvedSource,
+  validation: Validation,
 ): readonly ValidationIssue[] {
-  const validation = new Validation(source);
   for (const name of type.required) {
     if (!Object.hasOwn(properties, name)) {
       validation.enter(name);

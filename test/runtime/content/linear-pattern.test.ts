@@ -91,3 +91,55 @@ describe('LinearPattern', () => {
     );
   });
 });
+
+describe('the work of patterns', () => {
+  const hard = '^(a|b)*a(a|b){300}$';
+  /** A text in which every place has another set of states. */
+  const mixed = (length: number): string =>
+    Array.from({ length }, (_, index) => ((Math.imul(index, 0x9e3779b1) >>> 15) & 1 ? 'a' : 'b')).join('');
+
+  it('is told before it is done, and ends with what the meter throws', () => {
+    let spent = 0;
+    const meter = {
+      spend(work: number): void {
+        spent += work;
+        if (spent > 5_000_000) throw new Error('enough');
+      },
+    };
+    expect(() => new LinearPattern(hard).test(mixed(PATTERN_INPUT_MAX), meter)).toThrow('enough');
+    expect(spent).toBeLessThan(5_200_000);
+  });
+
+  it('is small for an ordinary pattern, whatever it has met before', () => {
+    let spent = 0;
+    const meter = {
+      spend(work: number): void {
+        spent += work;
+      },
+    };
+    const email = new LinearPattern('^[^@ ]+@[^@ ]+\\.[a-z]{2,10}$');
+    for (let index = 0; index < 1_000; index += 1) email.test(`name.${index}@example.com`, meter);
+    expect(spent).toBeLessThan(1_500_000);
+  });
+
+  it('keeps its answers when what it remembers is forgotten on the way', () => {
+    const pattern = new LinearPattern('^(a|b)*a(a|b){12}$');
+    const native = /^(a|b)*a(a|b){12}$/u;
+    for (let start = 0; start < 300; start += 1) {
+      const text = mixed(400 + start).slice(start);
+      expect(pattern.test(text)).toBe(native.test(text));
+    }
+  });
+
+  it('does not pass unicode classes by for what is remembered of ASCII', () => {
+    const letters = new LinearPattern('^\\p{Lu}+$');
+    for (let round = 0; round < 2; round += 1) {
+      expect([letters.test('AZÄ'), letters.test('Aa'), letters.test('Ä'), letters.test('ä')]).toEqual([
+        true,
+        false,
+        true,
+        false,
+      ]);
+    }
+  });
+});

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { JsonObject, JsonValue } from '#runtime/content/json-value.ts';
-import { ISSUES_MAX } from '#runtime/content/validation.ts';
+import { RequestBudget } from '#runtime/budget/request-budget.ts';
+import { CHECK_WORK_MAX, ISSUES_MAX } from '#runtime/content/validation.ts';
 import {
   fillDefaults,
   PROPERTIES_SIZE_MAX,
@@ -494,5 +495,77 @@ describe('any JSON', () => {
         expect(prepareProperties(type, null, given, resolved, 'create')).toBe(given);
       }),
     );
+  });
+});
+
+describe('the work of a check', () => {
+  const hard = '^(a|b)*a(a|b){300}$';
+  /** Texts in which every place has another set of states, so that nothing remembered helps. */
+  const mixed = (seed: number): string =>
+    Array.from({ length: 5_000 }, (_, at) =>
+      (Math.imul(at + seed, 0x9e3779b1) >>> 15) & 1 ? 'a' : 'b',
+    ).join('');
+  const type = (count: number, pattern: string): object => ({
+    name: TYPE,
+    properties: Array.from({ length: count }, (_, index) => ({
+      name: `p${index}`,
+      type: 'String',
+      constraints: { pattern },
+    })),
+  });
+  const texts = (count: number): JsonObject =>
+    Object.fromEntries(Array.from({ length: count }, (_, index) => [`p${index}`, mixed(index)]));
+
+  it('is bounded for a whole node, not for each of its values', () => {
+    const { resolved } = schemaOf({ nodeTypes: [type(100, hard)] });
+    const budget = new RequestBudget();
+    expect(() => validateProperties(resolved.nodeType(TYPE)!, null, texts(100), resolved, budget)).toThrow(
+      expect.objectContaining({
+        code: 'REQUEST_TOO_EXPENSIVE',
+        message: expect.stringContaining('patterns'),
+      }),
+    );
+    expect(budget.work).toBeLessThanOrEqual(CHECK_WORK_MAX);
+  });
+
+  it('counts against the budget of the request that checks many nodes', () => {
+    const { resolved } = schemaOf({ nodeTypes: [type(1, '^[a-z]+$')] });
+    const budget = new RequestBudget({ workMax: 1_000_000, memoryMax: 1 });
+    const checkOne = () =>
+      validateProperties(resolved.nodeType(TYPE)!, null, { p0: mixed(1) }, resolved, budget);
+    expect(() => {
+      for (let node = 0; node < 100; node += 1) checkOne();
+    }).toThrow('work that one may take');
+  });
+
+  it('leaves room for a hundred long texts with ordinary patterns', () => {
+    const { messages } = setUp({ nodeTypes: [type(100, '^[a-z ,.]+$')] });
+    const long = 'lorem ipsum, dolor sit amet. '.repeat(340);
+    const properties = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`p${index}`, long]));
+    expect(messages(properties)).toEqual([]);
+  });
+
+  it('refuses a definition whose patterns take too long to compile', () => {
+    const patterns = Array.from({ length: 100 }, (_, index) => ({
+      name: `p${index}`,
+      type: 'String',
+      constraints: { pattern: `^x{900}${index}$` },
+    }));
+    expect(() => schemaOf({ nodeTypes: [{ name: TYPE, properties: patterns }] })).toThrow(
+      expect.objectContaining({ code: 'REQUEST_TOO_EXPENSIVE' }),
+    );
+  });
+
+  it('does not grow with the length of what a wrong list is told to be', () => {
+    const allowed_tags = Array.from({ length: 5_000 }, (_, index) => `tag-${index}`);
+    const { resolved } = schemaOf({
+      nodeTypes: [{ name: TYPE }],
+      archetypes: [{ name: 'a', fields: [{ $type: 'TagField', name: 'tags', config: { allowed_tags } }] }],
+    });
+    const budget = new RequestBudget();
+    const archetype = resolved.archetype('a')!;
+    const tags = new Array<string>(100_000).fill('tag-4999');
+    validateProperties(resolved.nodeType(TYPE)!, archetype, { tags }, resolved, budget);
+    expect(budget.work).toBeLessThan(CHECK_WORK_MAX);
   });
 });

@@ -7,11 +7,14 @@ const NAMED_MAX = 3;
 /** Characters of one name or cause; a finding has to fit into a message between members. */
 const CHARACTERS_MAX = 80;
 
+/** Characters of what is said of damage, which names a file. */
+const DAMAGE_CHARACTERS_MAX = 400;
+
 const said: Readonly<Record<ActorStopReason, string>> = {
   invariant: 'a broken invariant; keep the log of this member, then restart it',
   log: 'its log takes nothing more; see the log of this member, then restart it',
   damage:
-    'the journal is damaged and has lost writes they depend on; they are not served; see the log of this member',
+    'files or the journal are damaged, and they may have lost writes; they are not served; see what the log of this member names',
 };
 
 /** What the status says of actors that take no writes. */
@@ -22,11 +25,11 @@ export function stoppedFindings(stopped: readonly StoppedActor[]): readonly Memb
     if (first === undefined) return [];
     const names = some.slice(0, NAMED_MAX).map(({ actor }) => shortened(actor));
     const more = some.length > names.length ? ` and ${some.length - names.length} more` : '';
-    const message = `writes of ${names.join(', ')}${more} are stopped: ${what} (${shortened(first.message)})`;
+    const message = `writes of ${names.join(', ')}${more} are stopped: ${what} (${shortened(first.message, reason === 'damage' ? DAMAGE_CHARACTERS_MAX : CHARACTERS_MAX)})`;
     return [{ code: 'actor-stopped', message }];
   });
 }
 
-function shortened(text: string): string {
-  return text.length > CHARACTERS_MAX ? `${text.slice(0, CHARACTERS_MAX - 1)}…` : text;
+function shortened(text: string, charactersMax = CHARACTERS_MAX): string {
+  return text.length > charactersMax ? `${text.slice(0, charactersMax - 1)}…` : text;
 }

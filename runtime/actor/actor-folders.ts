@@ -33,6 +33,11 @@ export class ActorFolders {
     return existsSync(this.of(actor));
   }
 
+  /** Whether the folder of an actor has nothing in it. */
+  isBare(actor: ActorId): boolean {
+    return readdirSync(this.of(actor)).length === 0;
+  }
+
   /** The parts that follow `owner` in the ids of existing actors, decoded, each once. */
   namesUnder(owner: string): readonly string[] {
     const folder = this.of(owner);
@@ -48,7 +53,7 @@ export class ActorFolders {
     const found: ActorId[] = [];
     const visit = async (parts: readonly string[]): Promise<void> => {
       const entries = await readdir(join(this.#root, ...parts), { withFileTypes: true }).catch(noneWhenGone);
-      const folders = entries.filter((entry) => entry.isDirectory() && entry.name !== REMOVED);
+      const folders = entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith('.'));
       const kind = parts.at(-1);
       if (folders.length === 0 && parts.length >= 2 && kind !== undefined && isKind(decodeURIComponent(kind)))
         found.push(parts.join('/'));

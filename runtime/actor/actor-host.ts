@@ -21,12 +21,15 @@ import type { Log } from '#runtime/log/ports.ts';
 import type { Revision } from '#runtime/content/revision.ts';
 import type { Shard, ShardPosition, ShardSnapshot, TableReader } from '#runtime/shard/shard.ts';
 import type { SpaceGuard } from '#runtime/space/space-gate.ts';
+import type { ActorCatalogue } from './actor-catalogue.ts';
 import type { ActorCopies } from './actor-copies.ts';
 import { ActorStore } from './actor-store.ts';
 import { actorKindOf } from './actor-id.ts';
 import { BackupBehaviour } from './backup-behaviour.ts';
 import { shardChunks, type ShardCopy } from './copy-shard.ts';
 import { engineCaller } from './engine-caller.ts';
+import { DamagedActors } from './damaged-actors.ts';
+import { openCatalogue } from './open-catalogue.ts';
 import { requirePremise } from './premise.ts';
 import { QueryScope } from './query-scope.ts';
 import { READS_MS_MAX, readsEnded } from './reads-ended.ts';
@@ -100,13 +103,16 @@ interface OpenActor {
  * Owns the actors of this process: opens them on demand, closes idle ones, brings their shards up to the log
  * at start. It is the embedded `Router` as well.
  *
- * An actor exists when its folder does. Only {@link ActorHost.create} makes one, so that a request for
- * something unknown never leaves anything on disk.
+ * An actor exists when the catalogue lists it; where the log is not of this process alone, when its folder does. Only
+ * {@link ActorHost.create} and {@link ActorHost.fork} make one, so that a request for something unknown never leaves
+ * anything on disk.
  */
 export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSource {
   readonly #environment: HostEnvironment;
   readonly #store: ActorStore;
   readonly #hybridClock: HybridClock;
+  #catalogue: ActorCatalogue | undefined;
+  readonly #damaged = new DamagedActors();
   readonly #open = new Map<ActorId, OpenActor>();
   /** Uses of all actors so far: their order says who was unused for longest, without asking for the time. */
   #uses = 0;
@@ -141,7 +147,7 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
 
   /** Actors that take no commands any more, although they are open, and those that are not served. */
   get stoppedActors(): readonly StoppedActor[] {
-    const stopped: StoppedActor[] = [...this.#refused.told];
+    const stopped: StoppedActor[] = [...this.#refused.told, ...this.#damaged.all()];
     for (const { id, loop } of this.#open.values()) {
       const told = loop.isStopped ? stoppedActor(id, loop.stopCause) : undefined;
       if (told !== undefined) stopped.push(told);
@@ -158,41 +164,51 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
 
   /**
    * Brings every shard the log still holds records for up to the end of the log. Cost follows the log's
-   * retained tail, not what is stored.
+   * retained tail, not what is stored. An actor whose own data is damaged is left out and refuses every message; the log
+   * keeps what it has of it.
    *
-   * @throws {ServiceError} `DATA_CORRUPTED`; `STORAGE_FULL`, because what was acknowledged could not be shown
+   * @throws {ServiceError} `DATA_CORRUPTED` for damage of the log or the catalogue; `STORAGE_FULL`, because what was
+   *   acknowledged could not be shown
    */
   async recover(): Promise<void> {
-    const { log, clock } = this.#environment;
-    const { folders } = this.#store;
-    await folders.sweep();
+    const { folder, log, clock, random } = this.#environment;
+    const store = this.#store;
+    if (log.retention !== undefined) {
+      const { retention } = log;
+      this.#catalogue = await openCatalogue({ folder, store, log, retention, random });
+      store.useCatalogue(this.#catalogue);
+    }
+    await store.sweep();
     this.#refused = await RefusedActors.of(log, {
-      all: () => this.#store.all(),
-      reached: (actor) => this.#store.reached(actor),
+      all: () => store.all(),
+      reached: (actor) => store.reached(actor),
     });
     const removed: string[] = [];
     await replayLog(
       log,
       {
-        exists: (actor) => folders.exists(actor),
+        exists: (actor) => !this.#damaged.isLeftBehind(actor) && store.exists(actor),
+        isMissing: (actor) => store.isMissing(actor),
         open: (actor) => this.#openShard(actor),
-        create: (actor) => folders.create(actor),
-        adopt: (actor, copy) => this.#store.adopt(actor, copy),
-        remove: async (owner) => {
+        create: (actor, sequence) => store.create(actor, sequence),
+        adopt: (actor, sequence, copy) => store.adopt(actor, sequence, copy),
+        remove: async (owner, sequence) => {
           removed.push(owner);
-          await folders.remove(owner);
+          await store.remove(owner, sequence);
         },
+        giveUp: (actor, cause) => this.#giveUp(actor, cause),
       },
       clock,
       (actor) => this.#refused.has(actor),
     );
     for (const owner of removed) await this.#refused.removed(owner);
-    await folders.sweep();
+    await store.sweep();
+    await this.#noteReached();
     this.#scheduleIdleCheck();
   }
 
   exists(actor: ActorId): boolean {
-    return !this.#isDestroying(actor) && this.#store.folders.exists(actor);
+    return !this.#isDestroying(actor) && this.#store.exists(actor);
   }
 
   async create(actor: ActorId, premise?: Premise): Promise<void> {
@@ -206,7 +222,7 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
     if (this.#state !== 'running') throw new ServiceError('SHUTTING_DOWN');
     if (premise !== undefined) requirePremise(this, premise);
     this.#refused.require(actor);
-    if (this.#store.folders.exists(actor)) return;
+    if (this.#store.exists(actor)) return;
     this.#requireSpace();
     crashPoint('before-shard-create');
     const { log } = this.#environment;
@@ -219,8 +235,8 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
     } catch (error) {
       return await this.#takeBack(actor, error);
     }
-    if (!this.#isDestroying(actor)) this.#store.folders.create(actor);
-    log.released(actor, sequence);
+    const known = this.#isDestroying(actor) ? Promise.resolve() : this.#store.create(actor, sequence);
+    this.#releaseWhen(known, actor, sequence);
   }
 
   async fork(source: ActorId, target: ActorId): Promise<void> {
@@ -248,11 +264,12 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
       if (this.#open.get(source) !== open || this.#isDestroying(source) || this.#isDestroying(target))
         throw new ServiceError('NOT_FOUND');
       // Removed meanwhile: a copy in the place of what is gone would be found by nobody.
-      if (this.#store.folders.exists(target)) throw new ServiceError('ALREADY_EXISTS');
+      if (this.#store.exists(target)) throw new ServiceError('ALREADY_EXISTS');
     };
     open.reads += 1;
     try {
       const folder = await this.#store.folders.prepare(target);
+      let known: Promise<void> = Promise.resolve();
       const { sequence, copied } = await open.loop.between(async () => {
         requireSource();
         const entry = lifecycleEntry(target, { kind: 'fork', source }, this.#hybridClock.last);
@@ -260,12 +277,12 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
         for (const hear of this.#forkWatchers) hear({ source, target, sequence: appended });
         const finish = (): void => {
           requireSource();
-          this.#store.folders.adopt(target);
+          known = this.#store.takeCopy(target, appended);
         };
         return { sequence: appended, copied: open.writer.copyTo(folder, finish) };
       });
       await copied.catch((error: unknown) => this.#takeBack(target, error));
-      log.released(target, sequence);
+      this.#releaseWhen(known, target, sequence);
     } finally {
       open.reads -= 1;
     }
@@ -359,6 +376,9 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
     await readsEnded(this.#environment.clock, () => this.#open.values(), readsMs, signal);
     this.#state = 'closed';
     await Promise.all([...this.#open.values()].map((open) => this.#settleAndClose(open)));
+    await this.#noteReached().catch(() => undefined);
+    await this.#catalogue?.close();
+    this.#catalogue = undefined;
   }
 
   /** A copy for whoever asked: it is made at once, of what there is now, and removed when it has been told. */
@@ -396,10 +416,19 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
     await Promise.all(owned.map((open) => this.#abandon(open)));
     // A disk that takes nothing more needs the space.
     await log.flush().catch(() => undefined);
-    await this.#store.folders.remove(owner);
+    await this.#store.remove(owner, sequence);
     await this.#refused.removed(owner);
+    this.#damaged.forget(isOwned);
     log.released(owner, sequence);
     for (const actor of log.pending().keys()) if (isOwned(actor)) log.released(actor, log.lastSequence);
+  }
+
+  /** The log keeps what made an actor until the catalogue has it; where that fails, until the next start. */
+  #releaseWhen(known: Promise<void>, actor: ActorId, sequence: number): void {
+    known.then(
+      () => this.#environment.log.released(actor, sequence),
+      (cause: unknown) => this.#environment.observer.applyFailed(actor, cause),
+    );
   }
 
   /** An actor that could not be made after the log had it: whoever follows has made it and must hear that it is gone. */
@@ -458,8 +487,12 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
     try {
       this.#refused.require(actor);
       if (!this.exists(actor)) throw new ServiceError('NOT_FOUND');
-      return this.#openActor(actor);
+      this.#damaged.requireCaughtUp(actor);
+      const opened = this.#openActor(actor);
+      this.#damaged.opened(actor);
+      return opened;
     } catch (error) {
+      if (isDamage(error) && !this.#refused.has(actor)) this.#damaged.add(actor, error);
       return this.#refuse(actor, error);
     }
   }
@@ -477,6 +510,7 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
       limits.apply,
       (cause) => observer.applyFailed(actor, cause),
     );
+    this.#requireNewest(actor, writer);
     this.#hybridClock.observe(writer.shard.position.clock);
     const commitObserver: CommitObserver = {
       batchDurable: (commands, bytes, elapsedMs) =>
@@ -546,6 +580,37 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
         'its newest files are missing; bring them back, or restore a backup',
       { details: { sequence, lastSequence } },
     );
+  }
+
+  /**
+   * Everything the log still has of an actor was in its shard when that was closed.
+   *
+   * @throws {ServiceError} `DATA_CORRUPTED` when it is not
+   */
+  #requireNewest(actor: ActorId, writer: ShardWriter): void {
+    const newest = this.#environment.log.retention?.newestOf(actor) ?? 0;
+    const created = this.#catalogue?.get(actor)?.created ?? newest;
+    if (newest <= created || writer.sequence >= newest) return;
+    void writer.abandon();
+    throw new ServiceError(
+      'DATA_CORRUPTED',
+      `the data of ${actor} went back from log record ${newest} to ${writer.sequence}: files under the running process ` +
+        'were changed; restart the member',
+    );
+  }
+
+  /** While the log is brought to the shards. @returns whether the actor is left behind */
+  #giveUp(actor: ActorId, cause: unknown): boolean {
+    if (this.#catalogue === undefined || !isDamage(cause)) return false;
+    this.#damaged.leaveBehind(actor, cause);
+    this.#environment.observer.damaged?.(actor, cause);
+    return true;
+  }
+
+  /** Lets the catalogue know how far the log reaches, so that it is noticed when its end is lost. */
+  async #noteReached(): Promise<void> {
+    const { log } = this.#environment;
+    await this.#catalogue?.note({}, await log.flush());
   }
 
   /** Starts closing the actors that were not used for longest, so that one more can be opened. */

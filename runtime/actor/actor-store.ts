@@ -1,10 +1,14 @@
+import { existsSync, statSync } from 'node:fs';
 import { assert } from '#runtime/base/assert.ts';
 import type { Clock } from '#runtime/base/clock.ts';
 import { type ActorKind, commonTableNames } from '#runtime/commit/behaviour.ts';
 import { crashPoint } from '#runtime/commit/crash-point.ts';
 import type { ReplicaStore } from '#runtime/commit/replica.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
 import { LmdbShard } from '#runtime/shard/lmdb-shard.ts';
+import { shardPath } from '#runtime/shard/shard-identity.ts';
 import type { Shard } from '#runtime/shard/shard.ts';
+import type { ActorCatalogue, CatalogueRow } from './actor-catalogue.ts';
 import { ActorFolders } from './actor-folders.ts';
 import { actorKindOf } from './actor-id.ts';
 import type { ActorId } from './ports.ts';
@@ -13,6 +17,7 @@ import type { ActorId } from './ports.ts';
 export class ActorStore implements ReplicaStore {
   readonly folders: ActorFolders;
   readonly #kinds: ReadonlyMap<string, ActorKind>;
+  #catalogue: ActorCatalogue | undefined;
 
   /**
    * @param folder holds one folder per actor
@@ -40,14 +45,39 @@ export class ActorStore implements ReplicaStore {
     return [...commonTableNames, ...this.kindOf(actor).tables];
   }
 
-  exists(actor: ActorId): boolean {
-    return this.folders.exists(actor);
+  /** Knows from now on which actors there should be; without one every folder is an actor. */
+  useCatalogue(catalogue: ActorCatalogue): void {
+    this.#catalogue = catalogue;
   }
 
-  /** Opens the shard of an actor. @throws {ServiceError} what {@link LmdbShard} fails with */
+  exists(actor: ActorId): boolean {
+    if (this.#catalogue === undefined) return this.folders.exists(actor);
+    return this.#catalogue.get(actor) !== undefined;
+  }
+
+  isMissing(actor: ActorId): boolean {
+    return sizeOf(this.#pathOf(actor)) === 0;
+  }
+
+  /**
+   * Opens the shard of an actor.
+   *
+   * @throws {ServiceError} what {@link LmdbShard} fails with; `DATA_CORRUPTED` naming the file when it is missing, empty,
+   *   of something else or older than it was
+   */
   open(actor: ActorId): Shard {
     crashPoint('in-open');
-    return new LmdbShard(this.folders.of(actor), this.tablesOf(actor));
+    const row = this.#catalogue?.get(actor);
+    if (row === undefined) return new LmdbShard(this.folders.of(actor), this.tablesOf(actor));
+    if (row.floor > 0 && this.isMissing(actor)) {
+      const path = this.#pathOf(actor);
+      throw lost(actor, `${path} is ${existsSync(path) ? 'empty' : 'missing'}`, row.floor);
+    }
+    const shard = this.#openAs(actor, this.folders.of(actor), row.created, false);
+    const { sequence } = shard.position;
+    if (sequence >= row.floor) return shard;
+    void shard.close();
+    throw lost(actor, `${this.#pathOf(actor)} ends at log record ${sequence}`, row.floor);
   }
 
   /** Sequence of the newest record the shard of an actor has. @throws {ServiceError} what {@link LmdbShard} fails with */
@@ -58,13 +88,47 @@ export class ActorStore implements ReplicaStore {
     return sequence;
   }
 
-  create(actor: ActorId): void {
+  /**
+   * Makes an actor, which is there at once.
+   *
+   * @param sequence of the record that says so; it must stay in the log until this resolves
+   * @returns resolves when the actor is known for good
+   */
+  create(actor: ActorId, sequence: number): Promise<void> {
     this.folders.create(actor);
+    return this.#note(actor, { created: sequence, floor: 0 }, sequence);
   }
 
-  async adopt(actor: ActorId, copy: (folder: string) => Promise<void>): Promise<void> {
+  async adopt(actor: ActorId, sequence: number, copy: (folder: string) => Promise<void>): Promise<void> {
+    // Whole, but not noted: a crash came in between.
+    if (this.folders.exists(actor) && !this.isMissing(actor)) {
+      const shard = this.#openAs(actor, this.folders.of(actor), sequence, false);
+      const { position } = shard;
+      await shard.close();
+      return this.#note(actor, { created: sequence, floor: position.sequence }, sequence);
+    }
     await copy(await this.folders.prepare(actor));
+    // Without a shard: see isMissing.
+    await this.folders.remove(actor);
+    await this.takeCopy(actor, sequence);
+  }
+
+  /**
+   * Makes an actor of the copy that was put into {@link ActorFolders.prepare}.
+   *
+   * @param sequence of the record that says so; it must stay in the log until this resolves
+   * @returns resolves when it is known for good; it is there at once
+   */
+  takeCopy(actor: ActorId, sequence: number): Promise<void> {
+    if (this.#catalogue === undefined) {
+      this.folders.adopt(actor);
+      return Promise.resolve();
+    }
+    const shard = this.#openAs(actor, this.folders.unfinished(actor), sequence, true);
+    const floor = shard.position.sequence;
+    void shard.close();
     this.folders.adopt(actor);
+    return this.#note(actor, { created: sequence, floor }, sequence);
   }
 
   /** Removes what interrupted work left. To be called while nothing else uses the store. */
@@ -77,7 +141,43 @@ export class ActorStore implements ReplicaStore {
     for (const tenant of this.folders.namesUnder('')) await this.folders.remove(encodeURIComponent(tenant));
   }
 
-  remove(owner: string): Promise<void> {
-    return this.folders.remove(owner);
+  /** Removes every actor under an owner. @param sequence of the record that says so */
+  async remove(owner: string, sequence: number): Promise<void> {
+    const catalogue = this.#catalogue;
+    // Nothing of it is shown any more when its folders go.
+    const noted = catalogue?.note(
+      { actors: new Map(catalogue.under(owner).map((id) => [id, null])) },
+      sequence,
+    );
+    // Told below.
+    noted?.catch(() => undefined);
+    await this.folders.remove(owner);
+    await noted;
   }
+
+  #pathOf(actor: ActorId): string {
+    return shardPath(this.folders.of(actor));
+  }
+
+  #openAs(actor: ActorId, folder: string, created: number, isClaimed: boolean): LmdbShard {
+    const directory = this.#catalogue?.directory;
+    const identity = directory === undefined ? undefined : { directory, actor, created, isClaimed };
+    return new LmdbShard(folder, this.tablesOf(actor), identity);
+  }
+
+  async #note(actor: ActorId, row: CatalogueRow, sequence: number): Promise<void> {
+    await this.#catalogue?.note({ actors: new Map([[actor, row]]) }, sequence);
+  }
+}
+
+function sizeOf(path: string): number {
+  return existsSync(path) ? statSync(path).size : 0;
+}
+
+function lost(actor: ActorId, what: string, floor: number): ServiceError {
+  return new ServiceError(
+    'DATA_CORRUPTED',
+    `${what}, but ${actor} had everything up to log record ${floor}, and the log does not have that any more; ` +
+      'bring the file back, or restore a backup',
+  );
 }

@@ -4,8 +4,8 @@ import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { ActorId } from './ports.ts';
 
 /**
- * `invariant`: its own code found it in a state that cannot be. `log`: its log takes nothing more. `damage`: its log has
- * lost something it depends on, so it is not served at all.
+ * `invariant`: its own code found it in a state that cannot be. `log`: its log takes nothing more. `damage`: its files are
+ * missing, damaged or not its own, or its log has lost something it depends on, so it is not served at all.
  */
 export type ActorStopReason = 'invariant' | 'log' | 'damage';
 

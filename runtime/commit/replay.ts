@@ -18,17 +18,23 @@ export async function replayLog(
   const pending = log.pending();
   if (pending.size === 0) return;
   const first = Math.min(...[...pending.values()].map((range) => range.first));
+  // Those that cannot be brought up to the log: it keeps what it has of them.
+  const givenUp = new Set<string>();
   const released = (actor: string, sequence: number): void => {
-    if (!isRefused(actor)) log.released(actor, sequence);
+    if (!isRefused(actor) && !givenUp.has(actor)) log.released(actor, sequence);
   };
   const seen: ReplicaStore = {
     exists: (actor) => !isRefused(actor) && store.exists(actor),
+    isMissing: (actor) => store.isMissing?.(actor) === true,
     open: (actor) => store.open(actor),
-    create: (actor) => {
-      if (!isRefused(actor)) store.create(actor);
+    create: (actor, sequence) => (isRefused(actor) ? undefined : store.create(actor, sequence)),
+    adopt: (actor, sequence, copy) => store.adopt(actor, sequence, copy),
+    remove: (owner, sequence) => store.remove(owner, sequence),
+    giveUp(actor, cause) {
+      if (store.giveUp?.(actor, cause) !== true) return false;
+      givenUp.add(actor);
+      return true;
     },
-    adopt: (actor, copy) => store.adopt(actor, copy),
-    remove: (owner) => store.remove(owner),
   };
   const replica = new Replica(seen, clock, released);
   try {

@@ -20,15 +20,25 @@ export interface ReplicaStore {
   exists(actor: string): boolean;
   /** Opens the shard of an actor that exists. */
   open(actor: string): Shard;
-  /** Makes the folder of an actor, on disk when it returns. */
-  create(actor: string): void;
+  /** Makes an actor. @param sequence of the record that says so @returns resolves when it is on the disk */
+  create(actor: string, sequence: number): void | Promise<void>;
   /**
    * Makes an actor of what `copy` puts into the folder it is given, on disk when it resolves; a crash in between
    * leaves no actor.
+   *
+   * @param sequence of the record that says so
    */
-  adopt(actor: string, copy: (folder: string) => Promise<void>): Promise<void>;
-  /** Removes every actor under an owner. */
-  remove(owner: string): Promise<void>;
+  adopt(actor: string, sequence: number, copy: (folder: string) => Promise<void>): Promise<void>;
+  /** Removes every actor under an owner. @param sequence of the record that says so */
+  remove(owner: string, sequence: number): Promise<void>;
+  /** Whether an actor that exists has lost its shard. A fork is made again then. */
+  isMissing?(actor: string): boolean;
+  /**
+   * Told that an actor cannot be brought up to the log because its own data is damaged.
+   *
+   * @returns whether to go on without it, as if it were not there; left out: no
+   */
+  giveUp?(actor: string, cause: unknown): boolean;
 }
 
 /** Changes of one actor that are not applied yet. */
@@ -263,10 +273,19 @@ export class Replica {
 
   #reachedBy(actor: string): number | undefined {
     if (!this.#reached.has(actor)) {
-      const reached = this.#store.exists(actor) ? this.#shard(actor).position.sequence : undefined;
-      this.#reached.set(actor, reached);
+      this.#reached.set(actor, this.#find(actor));
     }
     return this.#reached.get(actor);
+  }
+
+  #find(actor: string): number | undefined {
+    if (!this.#store.exists(actor)) return undefined;
+    try {
+      return this.#shard(actor).position.sequence;
+    } catch (error) {
+      if (this.#store.giveUp?.(actor, error) === true) return undefined;
+      throw error;
+    }
   }
 
   #shard(actor: string): Shard {
@@ -294,7 +313,14 @@ export class Replica {
     const { layers, sequence, clock } = gathered;
     await this.#beforeDisk?.(sequence);
     // Nothing is taken meanwhile, so what readers see over the shard stays as it is.
-    await this.#holding(actor, (shard) => applyLayers(shard, layers, { sequence, clock }, this.#clock));
+    try {
+      await this.#holding(actor, (shard) => applyLayers(shard, layers, { sequence, clock }, this.#clock));
+    } catch (error) {
+      if (this.#store.giveUp?.(actor, error) !== true) throw error;
+      await this.#forget(actor);
+      this.#reached.set(actor, undefined);
+      return;
+    }
     this.#drop(actor);
     this.#reached.set(actor, sequence);
     this.#released(actor, sequence);
@@ -315,14 +341,14 @@ export class Replica {
     await this.#beforeDisk?.(sequence);
     switch (lifecycle.kind) {
       case 'create':
-        if (!this.#store.exists(actor)) this.#store.create(actor);
+        if (!this.#store.exists(actor)) await this.#store.create(actor, sequence);
         this.#reached.delete(actor);
         break;
       case 'fork':
         await this.#fork(lifecycle.source, actor, sequence);
         break;
       case 'destroy':
-        await this.#remove(actor);
+        await this.#remove(actor, sequence);
         break;
     }
     this.#released(actor, sequence);
@@ -334,20 +360,24 @@ export class Replica {
       gathered === undefined || gathered.sequence < sequence,
       'nothing of a source shares the record of its fork',
     );
-    // A source that is gone was removed by a later record, and its fork with it or after it.
-    if (this.#store.exists(target) || this.#reachedBy(source) === undefined) return;
+    if (this.#store.exists(target) && this.#store.isMissing?.(target) !== true) return;
+    // A source that is gone was removed by a later record, and its fork with it or after it. One that has more by now
+    // had made the fork before that: what became of the fork cannot be found in it any more.
+    const reached = this.#reachedBy(source);
+    if (reached === undefined || reached > sequence) return;
     await this.#apply(source);
-    await this.#store.adopt(target, async (folder) => {
+    if (this.#reachedBy(source) === undefined) return;
+    await this.#store.adopt(target, sequence, async (folder) => {
       await this.#holding(source, (shard) => shard.copyTo?.(folder));
     });
     this.#reached.delete(target);
   }
 
-  async #remove(owner: string): Promise<void> {
+  async #remove(owner: string, sequence: number): Promise<void> {
     this.#leaving = owner;
     try {
       await this.#forget(owner);
-      await this.#store.remove(owner);
+      await this.#store.remove(owner, sequence);
     } finally {
       this.#leaving = undefined;
     }

@@ -20,6 +20,8 @@ export class Segment {
   isForeign = false;
   /** Actors with entries in it that are not released. */
   readonly actors = new Map<string, Range>();
+  /** Newest record of each actor in it, released or not. */
+  readonly newest = new Map<string, number>();
 
   constructor(path: string, header: SegmentHeader) {
     this.path = path;
@@ -33,6 +35,7 @@ export class Segment {
       const range = this.actors.get(actor);
       if (range === undefined) this.actors.set(actor, { first: sequence, last: sequence });
       else range.last = sequence;
+      this.newest.set(actor, sequence);
     }
     this.lastSequence = sequence;
     this.end = end;
@@ -92,6 +95,11 @@ export class Retention {
       }
     }
     return pending;
+  }
+
+  /** Newest record of an actor that is still there, released or not. */
+  newestOf(actor: string): number | undefined {
+    return this.#segments.findLast(({ newest }) => newest.has(actor))?.newest.get(actor);
   }
 
   /** Keeps everything from `sequence` on until {@link unpin}. */

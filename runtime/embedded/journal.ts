@@ -8,7 +8,7 @@ import type { Revision } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { decodeEntries, entrySize } from '#runtime/log/entry-codec.ts';
 import { ENTRY_BYTES_MAX, type LogEntry, type LogRecord } from '#runtime/log/log-entry.ts';
-import type { Log, PendingRange } from '#runtime/log/ports.ts';
+import type { LeavingRecords, Log, LogBeginning, LogRetention, PendingRange } from '#runtime/log/ports.ts';
 import { type DamageNote, damageNotePath, readDamageNote } from './damage-note.ts';
 import { readContained } from './journal-containment.ts';
 import { JournalDamage } from './journal-damage.ts';
@@ -102,6 +102,7 @@ export class Journal implements Log {
   #refusal: ServiceError | undefined;
   #closing: Promise<void> | undefined;
   readonly damage: JournalDamage | undefined;
+  #beforeLeaving: (records: LeavingRecords) => Promise<void> = () => Promise.resolve();
 
   private constructor(options: JournalOptions, recovered: RecoveredJournal, note: DamageNote | undefined) {
     this.#options = options;
@@ -186,6 +187,24 @@ export class Journal implements Log {
     assert(sequence <= this.#lastSequence, `released ${sequence}, the log ends at ${this.#lastSequence}`);
     this.#retention.released(actor, sequence);
     this.#removeReleased();
+  }
+
+  get retention(): LogRetention {
+    const segments = (): readonly Segment[] => this.#retention.segments;
+    return {
+      get beginning() {
+        const oldest = segments()[0];
+        return oldest === undefined ? undefined : beginningOf(oldest);
+      },
+      chainBefore: (sequence) => {
+        const segment = segments().find(({ header }) => header.firstSequence === sequence);
+        return segment === undefined ? undefined : beginningOf(segment).chain;
+      },
+      newestOf: (actor) => this.#retention.newestOf(actor),
+      beforeLeaving: (before) => {
+        this.#beforeLeaving = before;
+      },
+    };
   }
 
   pending(): ReadonlyMap<string, PendingRange> {
@@ -433,6 +452,7 @@ export class Journal implements Log {
       segment = this.#retention.takeRemovable()
     ) {
       try {
+        await this.#leave(segment);
         crashPoint('before-segment-removal');
         await files.unlink(segment.path).catch((error: NodeJS.ErrnoException) => {
           // The unlink of an earlier try may have worked, and the flush behind it not.
@@ -451,6 +471,12 @@ export class Journal implements Log {
     }
   }
 
+  /** The newest segment stays, so there is one behind each that leaves. */
+  #leave({ newest, lastSequence }: Segment): Promise<void> {
+    const beginning = beginningOf(this.#retention.segments[0] as Segment);
+    return this.#beforeLeaving({ newest, lastSequence, beginning });
+  }
+
   async #close(): Promise<void> {
     // Let the caller set #closing first: what is appended from now on is refused.
     await null;
@@ -466,6 +492,10 @@ export class Journal implements Log {
   #soon(): Promise<void> {
     return new Promise((resolve) => this.#options.clock.soon(resolve));
   }
+}
+
+function beginningOf({ header: { chain, firstSequence } }: Segment): LogBeginning {
+  return { firstSequence, chain: chain.toString('hex') };
 }
 
 function isStorageFull(error: unknown): error is ServiceError {

@@ -36,6 +36,34 @@ export interface LogDamage {
   decide(refused: ReadonlyMap<string, string>): Promise<void>;
 }
 
+/** Where a log begins, and what tells it from every other one. */
+export interface LogBeginning {
+  readonly firstSequence: number;
+  /** Check value of everything before it, in hexadecimal digits. */
+  readonly chain: string;
+}
+
+/** What is about to leave a log. */
+export interface LeavingRecords {
+  /** Newest record of each actor that leaves. */
+  readonly newest: ReadonlyMap<string, number>;
+  readonly lastSequence: number;
+  /** Where the log begins without them. */
+  readonly beginning: LogBeginning;
+}
+
+/** What a log that is the only one of its process knows of what it still has. */
+export interface LogRetention {
+  /** Undefined while there never was a record. */
+  readonly beginning: LogBeginning | undefined;
+  /** Check value of everything before a record, where the log has a mark before that record; empty when it is damaged. */
+  chainBefore(sequence: number): string | undefined;
+  /** Newest record of an actor that is still there, released or not; of an owner, of its removal. */
+  newestOf(actor: string): number | undefined;
+  /** @param before has to resolve before records leave; when it rejects they stay, and it is asked again later */
+  beforeLeaving(before: (records: LeavingRecords) => Promise<void>): void;
+}
+
 /**
  * Where effects become durable before they are applied. Embedded it is a journal of the process, in a cluster
  * a JetStream stream. Every implementation passes `test/runtime/log/log-conformance.ts`.
@@ -103,6 +131,8 @@ export interface Log {
    * @throws {ServiceError} as a promise: `NOT_OWNER`, `LOG_UNAVAILABLE`, `WRITES_STOPPED`, `SHUTTING_DOWN`
    */
   confirm(): Promise<void> | undefined;
+  /** Left out by a log that does not decide itself what leaves it. */
+  readonly retention?: LogRetention;
   /** Makes durable what was appended, then lets go of everything. Idempotent. */
   close(): Promise<void>;
 }

@@ -12,6 +12,7 @@ import {
   decodePosition,
   encodePosition,
   FORMAT_KEY,
+  IDENTITY_KEY,
   POSITION_KEY,
   rowsOf,
   SHARD_FORMAT,
@@ -20,6 +21,7 @@ import {
   tableOptions,
   untypedOptions,
 } from './lmdb-tables.ts';
+import { requireIdentity, type ShardIdentity } from './shard-identity.ts';
 import type { Applied, Range, Row, Shard, ShardPosition, ShardSnapshot } from './shard.ts';
 import { goBackToFlushed, requireSound } from './unflushed-file.ts';
 
@@ -44,7 +46,7 @@ function storageError(folder: string, cause: unknown): ServiceError {
 }
 
 function damaged(folder: string, text: string, cause?: unknown): ServiceError {
-  const what = `the shard in ${folder} is damaged (${text}); bring its files back, or restore a backup`;
+  const what = `the shard ${join(folder, DATA_FILE)} is damaged (${text}); bring its files back, or restore a backup`;
   return new ServiceError('DATA_CORRUPTED', what, cause === undefined ? {} : { cause });
 }
 
@@ -109,10 +111,11 @@ export class LmdbShard implements Shard {
    *
    * @param folder made when missing
    * @param tableNames the names of the tables, in the order of their numbers; a hole stays unused
-   * @throws {ServiceError} `DATA_CORRUPTED` when the shard was written by a newer format, which is left as it
-   *   is, or when a flush failed for good; `STORAGE_FULL`, `WRITES_STOPPED` when it cannot be made or opened
+   * @param identity whose it is; a new file gets it, any other must have it
+   * @throws {ServiceError} `DATA_CORRUPTED` when the shard was written by a newer format or is another one than it
+   *   should be, which is left as it is, or when a flush failed for good; `STORAGE_FULL`, `WRITES_STOPPED` when it cannot be made or opened
    */
-  constructor(folder: string, tableNames: readonly string[]) {
+  constructor(folder: string, tableNames: readonly string[], identity?: ShardIdentity) {
     this.#folder = folder;
     requireSound(folder);
     try {
@@ -133,10 +136,9 @@ export class LmdbShard implements Shard {
     }
     try {
       // In one transaction: databases created one by one would cost a flush each, and a newer format stays untouched.
-      [this.#system, ...this.#tables] = this.#env.transactionSync(() => this.#openTables(tableNames)) as [
-        Table,
-        ...Table[],
-      ];
+      [this.#system, ...this.#tables] = this.#env.transactionSync(() =>
+        this.#openTables(tableNames, identity),
+      ) as [Table, ...Table[]];
       this.#position = decodePosition(this.#system.get(POSITION_KEY));
     } catch (error) {
       this.#closeNow();
@@ -144,7 +146,7 @@ export class LmdbShard implements Shard {
     }
   }
 
-  #openTables(tableNames: readonly string[]): Table[] {
+  #openTables(tableNames: readonly string[], identity: ShardIdentity | undefined): Table[] {
     const system = this.#env.openDB({ name: SYSTEM, ...tableOptions });
     const format = system.get(FORMAT_KEY);
     if (format === undefined) void system.put(FORMAT_KEY, Uint8Array.of(SHARD_FORMAT));
@@ -153,6 +155,11 @@ export class LmdbShard implements Shard {
         'DATA_CORRUPTED',
         `the shard in ${this.#folder} has format ${format[0]}, this build reads up to ${SHARD_FORMAT}; start a newer build`,
       );
+    }
+    if (identity !== undefined) {
+      const found = system.get(IDENTITY_KEY);
+      const missing = requireIdentity(join(this.#folder, DATA_FILE), identity, found, format === undefined);
+      if (missing !== undefined) void system.put(IDENTITY_KEY, missing);
     }
     return [system, ...tableNames.map((name) => this.#env.openDB({ name, ...tableOptions }))];
   }

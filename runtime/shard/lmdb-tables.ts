@@ -20,6 +20,9 @@ export const FORMAT_KEY = 'format';
 /** Key of the log position in {@link SYSTEM}. */
 export const POSITION_KEY = 'position';
 
+/** Key of the identity in {@link SYSTEM}. */
+export const IDENTITY_KEY = 'identity';
+
 /** Before every key LMDB takes. */
 export const SMALLEST_KEY = '\u0000';
 

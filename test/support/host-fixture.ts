@@ -111,9 +111,10 @@ export class HostFixture {
     return this.host.query(actor, query, caller) as Answer;
   }
 
-  /** Closes everything in order and opens it again. */
-  async reopen(): Promise<void> {
+  /** Closes everything in order and opens it again. @param between done while nothing is open */
+  async reopen(between: () => void = () => {}): Promise<void> {
     await this.#stop();
+    between();
     await this.#start();
   }
 

@@ -46,7 +46,7 @@ class Follower {
       exists: (actor) => folders.exists(actor),
       open: (actor) => new LmdbShard(folders.of(actor), tableNames),
       create: (actor) => folders.create(actor),
-      adopt: async (actor, copy) => {
+      adopt: async (actor, _sequence, copy) => {
         await copy(await folders.prepare(actor));
         folders.adopt(actor);
       },

@@ -1,0 +1,210 @@
+import { existsSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { revisionZero } from '#runtime/content/revision.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import type { Write } from '#runtime/log/log-entry.ts';
+import { decodeJsonRow, encodeJsonRow } from '#runtime/shard/json-row.ts';
+import { LmdbShard } from '#runtime/shard/lmdb-shard.ts';
+import type { ActorId } from './ports.ts';
+
+/** Folder of the catalogue beside those of the actors; no actor id begins like this. */
+export const CATALOGUE = '.catalogue';
+
+const ACTORS = 0;
+const FACTS = 1;
+
+const DIRECTORY_KEY = 'directory';
+const JOURNAL_KEY = 'journal';
+
+/** What a data directory knows of an actor that it should have. */
+export interface CatalogueRow {
+  /** Sequence of the log record that made it; 0 for one that was there before there was a catalogue. */
+  readonly created: number;
+  /**
+   * The shard has everything up to this record, because the log need not have it any more. A shard that reaches less
+   * far lost something. 0: the log has everything there ever was, so that a missing shard is made of it.
+   */
+  readonly floor: number;
+}
+
+/** A place in the journal that tells one journal from another. */
+export interface JournalMark {
+  /** First sequence of its oldest segment. */
+  readonly firstSequence: number;
+  /** Chain that segment begins with, in hexadecimal digits. */
+  readonly chain: string;
+}
+
+/** Changes of the catalogue that become durable together. */
+export interface CatalogueChanges {
+  /** null: the actor is gone. */
+  readonly actors?: ReadonlyMap<ActorId, CatalogueRow | null>;
+  readonly journal?: JournalMark;
+}
+
+/**
+ * The actors a data directory should have, apart from their files: with it a shard that is missing, empty, of another
+ * directory or older than it was is told from one that never had anything.
+ *
+ * A view of the log, like a shard: a row follows the record that made its actor, and that record stays in the log until
+ * the row is on the disk. Whoever lets the log forget records first raises the floors of the actors in them. So an actor
+ * that has neither a row nor a record never was, or was removed.
+ *
+ * Reads show noted changes at once; {@link note} resolves when they are on the disk.
+ *
+ * @see docs/decisions/0030-nothing-is-removed-by-inference.md
+ */
+export class ActorCatalogue {
+  readonly #folder: string;
+  #shard: LmdbShard;
+  /** Noted and not in the shard yet. */
+  readonly #noted = new Map<ActorId, CatalogueRow | null>();
+  #waiting: Write[] = [];
+  #waitingSequence = 0;
+  /** Stores what waits, when what is being stored is on the disk. */
+  #next: Promise<void> | undefined;
+  #storing: Promise<void> = Promise.resolve();
+
+  /**
+   * @param folder of the actors; see {@link ActorCatalogue.isIn}
+   * @throws {ServiceError} `DATA_CORRUPTED`
+   */
+  constructor(folder: string) {
+    this.#folder = join(folder, CATALOGUE);
+    this.#shard = this.#open();
+  }
+
+  /** Path of its file. */
+  static pathIn(folder: string): string {
+    return join(folder, CATALOGUE, 'data.mdb');
+  }
+
+  /** Whether a folder of actors has a catalogue. */
+  static isIn(folder: string): boolean {
+    const path = ActorCatalogue.pathIn(folder);
+    return existsSync(path) && statSync(path).size > 0;
+  }
+
+  /** Random name of the data directory; undefined in a catalogue that is being made. */
+  get directory(): string | undefined {
+    return this.#fact<string>(DIRECTORY_KEY);
+  }
+
+  /** Where the journal began when something of it was removed last; undefined before that. */
+  get journal(): JournalMark | undefined {
+    return this.#fact<JournalMark>(JOURNAL_KEY);
+  }
+
+  /** Newest record the log was known to have on its disk when something was noted last. */
+  get sequence(): number {
+    return this.#shard.position.sequence;
+  }
+
+  /** What is known of an actor; undefined for one that is not there. */
+  get(actor: ActorId): CatalogueRow | undefined {
+    const noted = this.#noted.get(actor);
+    if (noted !== undefined) return noted ?? undefined;
+    const bytes = this.#shard.get(ACTORS, keyOf(actor));
+    return bytes === undefined ? undefined : rowOf(bytes);
+  }
+
+  /** Every actor under an owner, the one of that very name included, in no particular order; all without an owner. */
+  under(owner?: string): ActorId[] {
+    const isMeant = (actor: ActorId): boolean =>
+      owner === undefined || actor === owner || actor.startsWith(`${owner}/`);
+    const range =
+      owner === undefined
+        ? { start: '', end: '\u00ff' }
+        : { start: keyOf(owner), end: `${keyOf(`${owner}/`)}\u00ff` };
+    const found = new Set<ActorId>();
+    for (const { key } of this.#shard.range(ACTORS, range)) {
+      const actor = Buffer.from(key, 'latin1').toString('utf8');
+      if (isMeant(actor)) found.add(actor);
+    }
+    for (const [actor, row] of this.#noted) {
+      if (!isMeant(actor)) continue;
+      if (row === null) found.delete(actor);
+      else found.add(actor);
+    }
+    return [...found];
+  }
+
+  /** Names the directory, for good, with what is there. To be called once, before anything else is noted. */
+  begin(directory: string, changes: CatalogueChanges, sequence: number): Promise<void> {
+    this.#waiting.push({ table: FACTS, key: DIRECTORY_KEY, value: encodeJsonRow(directory) });
+    return this.note(changes, sequence);
+  }
+
+  /**
+   * Shows changes from now on.
+   *
+   * @param sequence newest record that the log has on its disk
+   * @returns resolves when they are on the disk as well
+   * @throws {ServiceError} as a promise: `STORAGE_FULL`, `WRITES_STOPPED`; they go on being shown
+   */
+  note({ actors = new Map(), journal }: CatalogueChanges, sequence: number): Promise<void> {
+    for (const [actor, row] of actors) {
+      this.#noted.set(actor, row);
+      const value = row === null ? null : encodeJsonRow([row.created, row.floor]);
+      this.#waiting.push({ table: ACTORS, key: keyOf(actor), value });
+    }
+    if (journal !== undefined)
+      this.#waiting.push({ table: FACTS, key: JOURNAL_KEY, value: encodeJsonRow(journal) });
+    this.#waitingSequence = Math.max(this.#waitingSequence, sequence);
+    this.#next ??= this.#storing.then(() => this.#store());
+    return this.#next;
+  }
+
+  /** Waits for what was noted, then lets go of the file. */
+  async close(): Promise<void> {
+    await this.#next?.catch(() => undefined);
+    await this.#storing;
+    await this.#shard.close();
+  }
+
+  async #store(): Promise<void> {
+    this.#next = undefined;
+    const writes = this.#waiting;
+    this.#waiting = [];
+    const shown = new Map(this.#noted);
+    const sequence = Math.max(this.#waitingSequence, this.#shard.position.sequence);
+    const stored = this.#shard.apply(writes, { sequence, clock: revisionZero }).flushed;
+    this.#storing = stored.catch(() => this.#recover(writes));
+    await stored;
+    for (const [actor, row] of shown) if (this.#noted.get(actor) === row) this.#noted.delete(actor);
+  }
+
+  #open(): LmdbShard {
+    return new LmdbShard(this.#folder, ['actors', 'facts']);
+  }
+
+  /** Takes what could not be stored along with what is noted next; a shard that failed takes nothing more. */
+  #recover(writes: readonly Write[]): void {
+    this.#waiting = [...writes, ...this.#waiting];
+    void this.#shard.close();
+    this.#shard = this.#open();
+  }
+
+  #fact<T>(key: string): T | undefined {
+    const bytes = this.#shard.get(FACTS, key);
+    return bytes === undefined ? undefined : (decodeJsonRow(bytes) as T);
+  }
+}
+
+/** What is thrown of a catalogue that is not what it should be. */
+export function catalogueDamaged(folder: string, what: string): ServiceError {
+  return new ServiceError(
+    'DATA_CORRUPTED',
+    `${ActorCatalogue.pathIn(folder)} ${what}; nothing was changed; bring the file back as it was beside the other files, ` +
+      'or restore a backup',
+  );
+}
+
+function keyOf(actor: ActorId): string {
+  return Buffer.from(actor, 'utf8').toString('latin1');
+}
+
+function rowOf(bytes: Uint8Array): CatalogueRow {
+  const [created, floor] = decodeJsonRow(bytes) as [number, number];
+  return { created, floor };
+}

@@ -1,0 +1,80 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { open } from 'lmdb';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import { decodeJsonRow, encodeJsonRow } from './json-row.ts';
+import { lookAtHead } from './lmdb-head.ts';
+import {
+  DATABASES_MAX,
+  IDENTITY_KEY,
+  SYSTEM,
+  type Table,
+  tableOptions,
+  untypedOptions,
+} from './lmdb-tables.ts';
+
+/**
+ * Whose shard a file is. It is written with the first bytes of the file and never changes, so that a file that was put
+ * in the place of another one is noticed. The catalogue of the data directory knows what it must be.
+ *
+ * @see docs/decisions/0030-nothing-is-removed-by-inference.md
+ */
+export interface ShardIdentity {
+  /** Random name of the data directory. */
+  readonly directory: string;
+  readonly actor: string;
+  /** Sequence of the log record that made the actor; 0 for one older than identities, whose file may have none. */
+  readonly created: number;
+  /** The file is a copy of another shard, which becomes this one. */
+  readonly isClaimed?: boolean;
+}
+
+/**
+ * Compares the identity of a file with what it must be.
+ *
+ * @param path of the file, for people
+ * @param stored what it has
+ * @param isNew whether the file is being made
+ * @returns what is to be stored; undefined when that is there
+ * @throws {ServiceError} `DATA_CORRUPTED` when it is the file of something else
+ */
+export function requireIdentity(
+  path: string,
+  { actor, created, directory, isClaimed = false }: ShardIdentity,
+  stored: Uint8Array | undefined,
+  isNew: boolean,
+): Uint8Array | undefined {
+  const wanted = encodeJsonRow([directory, actor, created]);
+  if (isClaimed || (stored === undefined && (isNew || created === 0))) return wanted;
+  if (stored === undefined) throw foreign(path, actor, 'does not say whose it is');
+  const [storedDirectory, storedActor, storedCreated] = decodeJsonRow(stored) as [string, string, number];
+  if (storedActor !== actor) throw foreign(path, actor, `is the file of ${storedActor}`);
+  if (storedDirectory !== directory) throw foreign(path, actor, 'is of another data directory');
+  if (storedCreated !== created) throw foreign(path, actor, 'is of an earlier one of that name');
+  return undefined;
+}
+
+/** Whether the file of a shard that nobody has open says whose it is; false for one that cannot be read. */
+export function hasIdentity(path: string): boolean {
+  if (!existsSync(path) || !lookAtHead(path).isSound) return false;
+  const options = { path, noSubdir: true, readOnly: true, maxDbs: DATABASES_MAX };
+  const environment = open<Uint8Array, string>({ ...options, ...tableOptions, ...untypedOptions });
+  try {
+    const system = environment.openDB({ name: SYSTEM, ...tableOptions }) as Table | undefined;
+    return system?.get(IDENTITY_KEY) !== undefined;
+  } finally {
+    void environment.close();
+  }
+}
+
+/** Path of the file of a shard. */
+export function shardPath(folder: string): string {
+  return join(folder, 'data.mdb');
+}
+
+function foreign(path: string, actor: string, what: string): ServiceError {
+  return new ServiceError(
+    'DATA_CORRUPTED',
+    `${path} should be the file of ${actor} and ${what}; bring the right file back, or restore a backup`,
+  );
+}

@@ -129,6 +129,17 @@ export class ActorCatalogue {
     return [...found];
   }
 
+  /** The next actors behind one that are on the disk, at most `limit`. @param actor undefined: from the first one on */
+  page(actor: ActorId | undefined, limit: number): ActorId[] {
+    const start = actor === undefined ? '' : `${keyOf(actor)}\0`;
+    const found: ActorId[] = [];
+    for (const { key } of this.#shard.range(ACTORS, { start, end: '\u00ff' })) {
+      found.push(Buffer.from(key, 'latin1').toString('utf8'));
+      if (found.length === limit) break;
+    }
+    return found;
+  }
+
   /** Names the directory, for good, with what is there. To be called once, before anything else is noted. */
   begin(directory: string, changes: CatalogueChanges, sequence: number): Promise<void> {
     this.#waiting.push({ table: FACTS, key: DIRECTORY_KEY, value: encodeJsonRow(directory) });

@@ -47,6 +47,9 @@ export interface HostLimits {
   readonly idleCloseMs: number;
 }
 
+/** Actors whose files are looked for in one turn of the event loop. */
+const LOOKED_AT_ONCE = 64;
+
 /** Time after which a copy that nobody has begun to read is removed, in milliseconds. */
 const UNREAD_COPY_MS = 60_000;
 
@@ -113,6 +116,8 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
   readonly #hybridClock: HybridClock;
   #catalogue: ActorCatalogue | undefined;
   readonly #damaged = new DamagedActors();
+  /** The look for files that are gone. */
+  #looking: Promise<void> | undefined;
   readonly #open = new Map<ActorId, OpenActor>();
   /** Uses of all actors so far: their order says who was unused for longest, without asking for the time. */
   #uses = 0;
@@ -204,6 +209,7 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
     for (const owner of removed) await this.#refused.removed(owner);
     await store.sweep();
     await this.#noteReached();
+    this.#looking = this.#lookForLost();
     this.#scheduleIdleCheck();
   }
 
@@ -376,6 +382,7 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
     await readsEnded(this.#environment.clock, () => this.#open.values(), readsMs, signal);
     this.#state = 'closed';
     await Promise.all([...this.#open.values()].map((open) => this.#settleAndClose(open)));
+    await this.#looking;
     await this.#noteReached().catch(() => undefined);
     await this.#catalogue?.close();
     this.#catalogue = undefined;
@@ -605,6 +612,30 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
     this.#damaged.leaveBehind(actor, cause);
     this.#environment.observer.damaged?.(actor, cause);
     return true;
+  }
+
+  /** Misses files before somebody asks for them, so that it is told of them; a little at a time. Never rejects. */
+  async #lookForLost(): Promise<void> {
+    const catalogue = this.#catalogue;
+    let last: ActorId | undefined;
+    while (catalogue !== undefined && this.#state === 'running') {
+      const page = catalogue.page(last, LOOKED_AT_ONCE);
+      if (page.length === 0) return;
+      last = page.at(-1);
+      for (const actor of page) this.#lookAt(actor);
+      await new Promise<void>((resolve) => this.#environment.clock.soon(resolve));
+    }
+  }
+
+  #lookAt(actor: ActorId): void {
+    if (this.#open.has(actor) || !this.exists(actor)) return;
+    try {
+      this.#store.requireFile(actor);
+    } catch (error) {
+      if (!isDamage(error)) return;
+      this.#damaged.add(actor, error);
+      this.#environment.observer.damaged?.(actor, error);
+    }
   }
 
   /** Lets the catalogue know how far the log reaches, so that it is noticed when its end is lost. */

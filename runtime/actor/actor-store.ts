@@ -69,15 +69,20 @@ export class ActorStore implements ReplicaStore {
     crashPoint('in-open');
     const row = this.#catalogue?.get(actor);
     if (row === undefined) return new LmdbShard(this.folders.of(actor), this.tablesOf(actor));
-    if (row.floor > 0 && this.isMissing(actor)) {
-      const path = this.#pathOf(actor);
-      throw lost(actor, `${path} is ${existsSync(path) ? 'empty' : 'missing'}`, row.floor);
-    }
+    this.requireFile(actor);
     const shard = this.#openAs(actor, this.folders.of(actor), row.created, false);
     const { sequence } = shard.position;
     if (sequence >= row.floor) return shard;
     void shard.close();
     throw lost(actor, `${this.#pathOf(actor)} ends at log record ${sequence}`, row.floor);
+  }
+
+  /** @throws {ServiceError} `DATA_CORRUPTED` naming the file when the shard of an actor that should be there is not */
+  requireFile(actor: ActorId): void {
+    const floor = this.#catalogue?.get(actor)?.floor ?? 0;
+    if (floor === 0 || !this.isMissing(actor)) return;
+    const path = this.#pathOf(actor);
+    throw lost(actor, `${path} is ${existsSync(path) ? 'empty' : 'missing'}`, floor);
   }
 
   /** Sequence of the newest record the shard of an actor has. @throws {ServiceError} what {@link LmdbShard} fails with */

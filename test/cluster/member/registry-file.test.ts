@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { ContentClient, expectStatus } from '#test/support/content-client.ts';
 import { startServer } from '#test/support/server.ts';
+import { until } from '#test/support/until.ts';
 
 let dataDir: string;
 
@@ -36,6 +37,48 @@ function actorFiles(): Record<string, string> {
   const paths = files.filter((entry) => entry.isFile()).map(({ name, parentPath }) => join(parentPath, name));
   return Object.fromEntries(paths.sort().map((path) => [path, readFileSync(path, 'latin1')]));
 }
+
+describe('a branch whose file is missing', () => {
+  it('is refused and told of before anybody asks for it, and holds up nothing else', async () => {
+    const lost = await fill(0);
+    let server = await startServer({ dataDir });
+    const client = new ContentClient(server, await server.createRepository('whole'));
+    const space = await client.workspace();
+    expectStatus(await space.post('/', page), 201);
+    for (let restart = 0; restart < 2; restart += 1) {
+      await server.restart();
+      expectStatus(await space.post('/', { ...page, name: `later${restart}` }), 201);
+    }
+    await server.close();
+    const repository = readdirSync(join(dataDir, 'actors/default')).find((name) => name.startsWith('repo-1'));
+    const folder = join(dataDir, 'actors/default', repository as string);
+    const branch = readdirSync(folder).find((name) => name.startsWith('main'));
+    const file = join(folder, branch as string, 'branch/data.mdb');
+    rmSync(file);
+    server = await startServer({ dataDir });
+    try {
+      const again = new ContentClient(server, 'whole');
+      await until(
+        async () => (await server.request('GET', '/ready')).json.stopped_actors === 1,
+        'the branch is told of',
+      );
+      const { json } = await server.admin('GET', '/api/management/cluster');
+      const stopped = json.warnings.find(({ code }: { code: string }) => code === 'actor-stopped');
+      expect(stopped).toMatchObject({
+        severity: 'alarm',
+        message: expect.stringContaining('data.mdb is missing'),
+      });
+      expect(await server.admin('GET', `${lost}kept`)).toMatchObject({
+        status: 500,
+        json: { code: 'DATA_CORRUPTED' },
+      });
+      expectStatus(await server.admin('GET', `/api/repository/whole/main/head/${space.name}/kept`), 200);
+      expectStatus(await again.managed('GET', '/branches'), 200);
+    } finally {
+      await server.close();
+    }
+  });
+});
 
 describe('a data directory without its registry', () => {
   it.each([

@@ -28,8 +28,14 @@ export const registryTimes: RegistryTimes = Object.freeze({
   handoverMs: 5_000,
 });
 
-/** Members a cluster has at most; others are not listened to. */
+/**
+ * Members a cluster has at most. Who comes later is not listened to, says so and ends: members that listen to different
+ * ones would not agree who is to own what.
+ */
 export const MEMBERS_MAX = 64;
+
+/** How long a member that is one too many is told of after it was heard last, in milliseconds. */
+const SURPLUS_TOLD_MS = 60_000;
 
 /** Earlier lives of members that are remembered, so that what comes late from one is not taken for news. */
 const PAST_LIVES_MAX = 256;
@@ -49,6 +55,8 @@ export interface RegistryObserver {
   lost(member: string, isLeaving: boolean): void;
   /** Another process runs under the name of this one: both are wrong until one is renamed. */
   duplicate(url: string): void;
+  /** A member is one too many, see {@link MEMBERS_MAX}; it may be this one. */
+  surplus(member: string): void;
 }
 
 /** Everything a registry works with. */
@@ -110,6 +118,8 @@ export class MemberRegistry {
   #wasSettled = false;
   #isTelling = false;
   #isSending = false;
+  /** The newest member that is one too many, and when it was heard. */
+  #surplus: { readonly member: string; readonly heardMs: number } | undefined;
   readonly #listeners = new Set<() => void>();
 
   constructor(environment: RegistryEnvironment) {
@@ -143,6 +153,14 @@ export class MemberRegistry {
    */
   get isSettled(): boolean {
     return this.#environment.clock.monotonicMs() - this.#startedMs >= this.#times.suspectMs;
+  }
+
+  /** A member that is one too many, see {@link MEMBERS_MAX}; it may be this one. */
+  get surplus(): string | undefined {
+    const isOld =
+      this.#surplus === undefined ||
+      this.#environment.clock.monotonicMs() - this.#surplus.heardMs > SURPLUS_TOLD_MS;
+    return isOld ? undefined : this.#surplus?.member;
   }
 
   /** This member owns a partition from now on. */
@@ -363,7 +381,10 @@ export class MemberRegistry {
       this.#changed(false);
       return;
     }
-    if (peer === undefined && this.#peers.size >= MEMBERS_MAX - 1) return;
+    if (peer === undefined && this.#peers.size >= MEMBERS_MAX - 1 && !this.#forgetSilent()) {
+      this.#noteSurplus(heartbeat);
+      return;
+    }
     const isContinued = isSameLife && !peer.isSuspect;
     if (!isContinued) observer.joined(member);
     const steadyMs = isContinued ? peer.steadyMs : nowMs;
@@ -374,6 +395,29 @@ export class MemberRegistry {
         : heartbeat;
     this.#peers.set(member, { heartbeat: heard, heardMs: nowMs, steadyMs, isSuspect: false });
     if (!isContinued || !saysTheSame(peer.heartbeat, heard)) this.#changed(false);
+  }
+
+  /** Makes room for a member: one that is silent need not be remembered. @returns whether there is room */
+  #forgetSilent(): boolean {
+    for (const [member, { isSuspect }] of this.#peers) {
+      if (!isSuspect) continue;
+      this.#peers.delete(member);
+      return true;
+    }
+    return false;
+  }
+
+  /** Of all that are heard the one that has sent the fewest heartbeats came last. */
+  #noteSurplus({ beat, member }: Heartbeat): void {
+    const { clock, member: self, observer } = this.#environment;
+    let newest = { beat, member };
+    const others = [...this.#peers.values()].map(({ heartbeat }) => heartbeat);
+    for (const each of [...others, { beat: this.#beat, member: self.id }])
+      if (each.beat < newest.beat || (each.beat === newest.beat && each.member > newest.member))
+        newest = each;
+    const isNews = this.surplus !== newest.member;
+    this.#surplus = { member: newest.member, heardMs: clock.monotonicMs() };
+    if (isNews) observer.surplus(newest.member);
   }
 
   #bury(incarnation: string): void {

@@ -15,7 +15,7 @@ import { OptionError } from '#runtime/config/option.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { MemberFinding } from '#protocols/rest/ports.ts';
 import { ClusterDirectory, placementRules } from '#cluster/directory/cluster-directory.ts';
-import { MemberRegistry } from '#cluster/directory/member-registry.ts';
+import { MEMBERS_MAX, MemberRegistry } from '#cluster/directory/member-registry.ts';
 import { NatsHeartbeats } from '#cluster/directory/nats-heartbeats.ts';
 import { NatsBus } from '#cluster/fanout/nats-bus.ts';
 import { PartitionManager } from '#cluster/lease/partition-manager.ts';
@@ -145,6 +145,18 @@ function readNamed(variable: string, file: string): string {
   }
 }
 
+function tooManyMembers(): OptionError {
+  return new OptionError([
+    `the cluster has ${MEMBERS_MAX} members already, and may not have more: stop one of them before you start this one`,
+  ]);
+}
+
+function surplusFindings(member: string | undefined): readonly MemberFinding[] {
+  if (member === undefined) return [];
+  const message = `there are more than ${MEMBERS_MAX} members, and the others do not listen to ${member}: stop it`;
+  return [{ code: 'too-many-members', message }];
+}
+
 class ClusterEngine implements MemberEngine {
   readonly mode = 'cluster';
   readonly durability: string;
@@ -263,6 +275,7 @@ class ClusterEngine implements MemberEngine {
     const memberOf = (partition: number) => started.manager.members.get(partition);
     return new MemberClusterStatus({
       mode: 'cluster',
+      clock: this.#environment.clock,
       directory: started.directory,
       state,
       durability: this.durability,
@@ -294,6 +307,7 @@ class ClusterEngine implements MemberEngine {
       ...this.#logWatch.findings,
       ...linkFindings(this.#sealed, this.#environment.options.server.natsUrl),
       ...stalled,
+      ...surplusFindings(this.#started?.registry.surplus),
       ...stoppedFindings(this.stoppedActors()),
     ];
   }
@@ -316,15 +330,18 @@ class ClusterEngine implements MemberEngine {
     this.#address = address;
     const { clock, log, options } = this.#environment;
     this.#started = this.#begin();
-    const { directory } = this.#started;
+    const { directory, registry } = this.#started;
     const untilMs = clock.monotonicMs() + OWNERS_MS_MAX;
+    // Of many members some have not been heard yet, and this one may be one too many.
+    const mayBeSurplus = (): boolean => directory.members().length > MEMBERS_MAX / 2 && !registry.isSettled;
     const unowned = (): number[] =>
       Array.from({ length: options.cluster.partitions }, (_, partition) => partition).filter(
         (partition) => directory.ownerOf(partition) === undefined,
       );
     const told = new Set<string>();
-    while (unowned().length > 0 && clock.monotonicMs() < untilMs) {
+    while ((unowned().length > 0 || mayBeSurplus()) && clock.monotonicMs() < untilMs) {
       await sleep(clock, OWNERS_POLL_MS);
+      if (registry.surplus === directory.self) throw tooManyMembers();
       for (const [partition, { trouble }] of this.#started.manager.members) {
         if (trouble === undefined || told.has(trouble)) continue;
         told.add(trouble);
@@ -396,6 +413,8 @@ class ClusterEngine implements MemberEngine {
           if (!isLeaving) this.#calls.lose(this.#subjects.calls(member));
         },
         duplicate: (other) => log.error('another member has the name of this one; rename one', { id, other }),
+        surplus: (member) =>
+          log.error(`a cluster has at most ${MEMBERS_MAX} members; stop this one`, { member }),
       },
     });
     const directory = new ClusterDirectory(registry, id, partitions);

@@ -73,6 +73,7 @@ export async function openEmbeddedEngine(environment: EngineEnvironment): Promis
     missing: () => [],
     stoppedActors: () => host.stoppedActors,
     status: loneClusterStatus({
+      clock,
       name: options.server.memberId,
       url: () => address(),
       version: environment.version,

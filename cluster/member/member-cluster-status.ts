@@ -10,9 +10,17 @@ import type {
   SeenPartition,
 } from '#protocols/rest/ports.ts';
 import type { MemberState } from '#protocols/rest/system.ts';
+import type { Clock } from '#runtime/base/clock.ts';
+import { inTime } from '#runtime/base/within.ts';
 import type { Directory, MemberLoad, MemberView } from '#runtime/directory/ports.ts';
 import { LocalDirectory } from '#runtime/embedded/local-directory.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
+
+/**
+ * Time the servers have to say what the logs are, in milliseconds. An operator looks at the status while something is
+ * broken, and has it within two seconds.
+ */
+const LOGS_MS_MAX = 1_500;
 
 /** What is known of the logs of the partitions; a single member has none. */
 export interface LogProgress {
@@ -34,6 +42,7 @@ export interface NatsView {
 /** What the status of a cluster is put together from. */
 export interface ClusterStatusSources {
   readonly mode: 'embedded' | 'cluster';
+  readonly clock: Clock;
   readonly directory: Directory;
   /** How far this member is; it knows that better than the directory. */
   readonly state: () => MemberState;
@@ -64,10 +73,11 @@ export class MemberClusterStatus implements ClusterStatus {
 
   async read(): Promise<ClusterOverview> {
     const { directory, durability, durabilityReason, followersWanted, mode } = this.#sources;
+    const { clock, logs: readLogs } = this.#sources;
     const [{ servers, remarks }, progress, logs] = await Promise.all([
       this.#sources.nats(),
       this.#sources.progress(),
-      this.#sources.logs?.(),
+      readLogs === undefined ? undefined : inTime(clock, LOGS_MS_MAX, readLogs()),
     ]);
     const members = directory.members();
     return {
@@ -141,6 +151,7 @@ export class MemberClusterStatus implements ClusterStatus {
 
 /** A member that is alone. */
 export interface LoneMember {
+  readonly clock: Clock;
   /** Its configured name; without one it is called by host and port. */
   readonly name: string | undefined;
   /** Where it is reached; known once it listens. */
@@ -154,6 +165,7 @@ export interface LoneMember {
 
 /** The state of a cluster of one: everything is here. */
 export function loneClusterStatus({
+  clock,
   durability,
   findings,
   load,
@@ -174,6 +186,7 @@ export function loneClusterStatus({
   };
   return new MemberClusterStatus({
     mode: 'embedded',
+    clock,
     directory: new LocalDirectory(member),
     state,
     durability,

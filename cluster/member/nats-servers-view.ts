@@ -3,6 +3,9 @@ import type { SeenNatsServer } from '#protocols/rest/ports.ts';
 import { readServers, type ServerFacts, serverWarnings } from '#cluster/nats/server-capabilities.ts';
 import type { NatsView } from './member-cluster-status.ts';
 
+/** Time a page has to answer, in milliseconds: who asks wants to see what is broken now. */
+const ANSWER_MS_MAX = 1_000;
+
 /** A monitoring page: what it said when it last answered. */
 interface Page {
   readonly url: string;
@@ -81,6 +84,7 @@ export class NatsServersView {
       const { jetStreamServers, servers } = await readServers({
         connection: this.#connection,
         monitorUrls: [page.url],
+        answerMs: ANSWER_MS_MAX,
       });
       // The server of the connection is there as well, and nobody knows whether that one flushes.
       page.known = servers.find(({ syncsAlways }) => syncsAlways !== undefined) ?? page.known;

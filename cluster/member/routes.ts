@@ -43,7 +43,7 @@ export function memberRoutes(context: RoutesContext): readonly RestRoute[] {
     return described;
   };
   const routes: readonly RestRoute[] = [
-    ...systemRoutes({ status: () => context.status(), metrics: context.metrics, openApi }),
+    ...systemRoutes({ ...context, status: () => context.status(), openApi }),
     ...clusterRoutes(context),
     ...adminAuthRoutes(context),
     ...withAdmission(context, [

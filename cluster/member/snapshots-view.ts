@@ -1,7 +1,8 @@
 import type { SeenLog } from '#protocols/rest/ports.ts';
-import { type Clock, sleep } from '#runtime/base/clock.ts';
+import type { Clock } from '#runtime/base/clock.ts';
+import { inTime } from '#runtime/base/within.ts';
 import type { Directory } from '#runtime/directory/ports.ts';
-import type { LogStream } from '#cluster/replication/log-stream.ts';
+import type { LogStream, StreamState } from '#cluster/replication/log-stream.ts';
 import { cutAtBest, isPressed } from '#cluster/snapshot/log-cutter.ts';
 import type { IndexEntry, SnapshotIndex } from '#cluster/snapshot/snapshot-index.ts';
 
@@ -23,10 +24,14 @@ export interface SeenLogSources {
 /** The logs by partition; what cannot be found out in time is left out. Never rejects. */
 export async function seenLogs(sources: SeenLogSources): Promise<ReadonlyMap<number, SeenLog>> {
   const { clock, index } = sources;
-  const entries = await inTime(clock, index.all());
+  const asked = inTime(clock, ANSWER_MS_MAX, index.all());
   const partitions = Array.from({ length: sources.directory.partitions }, (_, partition) => partition);
   const views = await Promise.all(
-    partitions.map((partition) => seenLog(sources, partition, entries && (entries.get(partition) ?? none))),
+    partitions.map(async (partition) => {
+      const state = await inTime(clock, ANSWER_MS_MAX, sources.streamOf(partition).state());
+      const entries = await asked;
+      return state && seenLog(sources, partition, state, entries && (entries.get(partition) ?? none));
+    }),
   );
   return new Map(views.flatMap((view, partition) => (view === undefined ? [] : [[partition, view]])));
 }
@@ -34,13 +39,12 @@ export async function seenLogs(sources: SeenLogSources): Promise<ReadonlyMap<num
 const none: IndexEntry = { records: [], version: 0 };
 
 /** @param entry undefined where nobody knows which snapshots there are */
-async function seenLog(
-  { bytesMax, clock, directory, stored, streamOf }: SeenLogSources,
+function seenLog(
+  { bytesMax, clock, directory, stored }: SeenLogSources,
   partition: number,
+  state: StreamState,
   entry: IndexEntry | undefined,
-): Promise<SeenLog | undefined> {
-  const state = await inTime(clock, streamOf(partition).state());
-  if (state === undefined) return undefined;
+): SeenLog {
   const records = (entry?.records ?? []).filter(({ position }) => position.identity === state.identity);
   const storedBy = (member: string): number | undefined => stored.get(member)?.get(partition);
   const owner = directory.ownerOf(partition)?.id;
@@ -66,10 +70,4 @@ async function seenLog(
             member: newest.member,
           },
   };
-}
-
-/** An answer, if it comes in time: who asks wants to see what is broken now. */
-function inTime<T>(clock: Clock, asked: Promise<T>): Promise<T | undefined> {
-  const answer = asked.catch(() => undefined);
-  return Promise.race([answer, sleep(clock, ANSWER_MS_MAX).then(() => undefined)]);
 }

@@ -4,6 +4,7 @@ import type { ConnectionLimits } from '#protocols/http/connection-gate.ts';
 import { requireFreePort } from '#protocols/http/listen-error.ts';
 import { createHttpServer, type HttpServer } from '#protocols/http/uws-server.ts';
 import { createAuthenticate } from '#protocols/rest/authenticate.ts';
+import { OperatorAccess } from '#protocols/rest/operator-access.ts';
 import { RepositoryDirectory } from '#protocols/rest/repository-directory.ts';
 import type { MemberState, MemberStatus } from '#protocols/rest/system.ts';
 import { AdminTokens } from '#runtime/access/admin-tokens.ts';
@@ -220,6 +221,7 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
     tokens,
     throttle: new LoginThrottle(clock, defaultLoginThrottle, engine.logins),
     metrics,
+    operators: new OperatorAccess(serverOptions.metricsToken),
     status,
     cluster: {
       read: (signal) => engine.status.read(signal),

@@ -51,6 +51,8 @@ export interface CapabilitySources {
   readonly monitorUrls: readonly string[];
   /** Counts for pages that do not answer now. */
   readonly earlier?: KnownPages;
+  /** Time a page has to answer, in milliseconds; default {@link MONITOR_MS_MAX}. */
+  readonly answerMs?: number;
 }
 
 /** What was found out. */
@@ -81,6 +83,7 @@ interface JszPage {
  *   configured is to be right
  */
 export async function readServers({
+  answerMs = MONITOR_MS_MAX,
   connection,
   earlier,
   monitorUrls,
@@ -95,7 +98,7 @@ export async function readServers({
   const silent: string[] = [];
   const known = new Map<string, ServerFacts>();
   let jetStreamServers: number | undefined;
-  const pages = await Promise.allSettled(monitorUrls.map(readPages));
+  const pages = await Promise.allSettled(monitorUrls.map((url) => readPages(url, answerMs)));
   for (const [index, page] of pages.entries()) {
     const url = monitorUrls[index] as string;
     if (page.status === 'rejected') {
@@ -124,10 +127,13 @@ export async function readServers({
   return { servers, jetStreamServers, pages: { jetStreamServers, servers: known }, silent };
 }
 
-async function readPages(url: string): Promise<{ readonly varz: VarzPage; readonly jsz: JszPage }> {
+async function readPages(
+  url: string,
+  answerMs: number,
+): Promise<{ readonly varz: VarzPage; readonly jsz: JszPage }> {
   const base = url.replace(/\/+$/, '');
   const read = async (path: string): Promise<unknown> => {
-    const answer = await fetch(`${base}${path}`, { signal: AbortSignal.timeout(MONITOR_MS_MAX) });
+    const answer = await fetch(`${base}${path}`, { signal: AbortSignal.timeout(answerMs) });
     return answer.json();
   };
   const [varz, jsz] = await Promise.all([read('/varz'), read('/jsz')]);

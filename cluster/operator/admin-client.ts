@@ -38,8 +38,11 @@ export class AdminClient {
     return true;
   }
 
-  /** @throws {OperatorError} when nobody answers */
-  async send(method: string, path: string, body?: unknown): Promise<Answer> {
+  /**
+   * @param answerMs time the answer may take, in milliseconds
+   * @throws {OperatorError} when nobody answers
+   */
+  async send(method: string, path: string, body?: unknown, answerMs = REQUEST_MS_MAX): Promise<Answer> {
     try {
       const response = await fetch(this.#url + path, {
         method,
@@ -47,7 +50,7 @@ export class AdminClient {
           ...(body === undefined ? {} : { 'content-type': 'application/json' }),
           ...(this.#token === undefined ? {} : { authorization: `Bearer ${this.#token}` }),
         },
-        signal: AbortSignal.timeout(REQUEST_MS_MAX),
+        signal: AbortSignal.timeout(answerMs),
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       });
       return { status: response.status, json: parsed(await response.text()) };
@@ -59,10 +62,11 @@ export class AdminClient {
   /**
    * Reads what only administrators of the system may.
    *
+   * @param answerMs as for {@link send}
    * @throws {OperatorError} that says who may, or what was answered instead
    */
-  async read(path: string): Promise<unknown> {
-    const { json, status } = await this.send('GET', path);
+  async read(path: string, answerMs?: number): Promise<unknown> {
+    const { json, status } = await this.send('GET', path, undefined, answerMs);
     if (status === 401)
       throw new OperatorError(`${this.#url} does not take this token; it may have expired.`);
     if (status === 403) throw new OperatorError('Only administrators of tenant default may see this.');

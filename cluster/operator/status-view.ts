@@ -36,23 +36,41 @@ interface Cell {
   readonly isRight?: boolean;
 }
 
-/** The state of a cluster as lines for a terminal. */
-export function statusView(page: StatusPage, palette: Palette): readonly string[] {
+/**
+ * The state of a cluster as lines for a terminal: what is wrong first.
+ *
+ * @param showsPartitions every partition; else those that are well share a line
+ */
+export function statusView(page: StatusPage, palette: Palette, showsPartitions = false): readonly string[] {
   return [
     `${palette.title(page.mode === 'cluster' ? 'Grove cluster' : 'Grove, a single member')}, durability ${clean(page.durability)}`,
     ...wrapped(clean(page.durability_reason)).map(palette.dim),
+    '',
+    ...warningLines(page, palette),
     '',
     palette.title('Members'),
     ...table(memberRows(page, palette), palette),
     '',
     palette.title('Partitions'),
-    ...table(partitionRows(page, palette), palette),
+    ...partitionLines(page, palette, showsPartitions),
     ...(page.nats_servers.length === 0
       ? []
       : ['', palette.title('NATS servers'), ...table(natsRows(page, palette), palette)]),
-    '',
-    ...warningLines(page, palette),
   ];
+}
+
+function partitionLines(page: StatusPage, palette: Palette, showsAll: boolean): readonly string[] {
+  const shown = showsAll ? page.partitions : page.partitions.filter((each) => !isWell(each));
+  const well = page.partitions.length - shown.length;
+  const summary = `  ${well} of ${page.partitions.length} have an owner and followers that are ready (--partitions shows them)`;
+  return [
+    ...(well === 0 ? [] : [palette.good(summary)]),
+    ...(shown.length === 0 ? [] : table(partitionRows(shown, palette), palette)),
+  ];
+}
+
+function isWell({ followers, state: of }: StatusPage['partitions'][number]): boolean {
+  return of === 'owned' && followers.every(({ is_warm }) => is_warm);
 }
 
 function text(value: string): Cell {
@@ -101,7 +119,7 @@ function memberRows({ members, partitions }: StatusPage, palette: Palette): (rea
   ];
 }
 
-function partitionRows({ partitions }: StatusPage, palette: Palette): (readonly Cell[])[] {
+function partitionRows(partitions: StatusPage['partitions'], palette: Palette): (readonly Cell[])[] {
   return [
     header('nr', 'state', 'owner', 'epoch', 'records', 'log', 'snapshot', 'followers, records behind'),
     ...partitions.map(

@@ -24,6 +24,7 @@ export const clusterWarningSeverities = Object.freeze({
   'log-cannot-be-cut': 'alarm',
   'member-silent': 'alarm',
   'member-versions-differ': 'notice',
+  'too-many-members': 'alarm',
   'durability-weak': 'notice',
   'nats-unreachable': 'alarm',
   'nats-settings': 'notice',

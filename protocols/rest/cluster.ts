@@ -3,11 +3,13 @@ import { SYSTEM_TENANT } from '#runtime/access/system-tenant.ts';
 import { bodyFields } from '#protocols/http/body-fields.ts';
 import type { JsonSchema } from '#protocols/http/route.ts';
 import { clusterWarnings, clusterWarningSeverities } from './cluster-warnings.ts';
+import type { OperatorAccess } from './operator-access.ts';
 import type { ClusterOverview, ClusterStatus, SeenMember, SeenNatsServer, SeenPartition } from './ports.ts';
 import type { RestRoute } from './rest-context.ts';
 
 /** What the route works with. */
 export interface ClusterContext {
+  readonly operators: OperatorAccess;
   readonly cluster: ClusterStatus;
 }
 
@@ -77,19 +79,20 @@ export function clusterRoutes(context: ClusterContext): readonly RestRoute[] {
       pattern: '/api/management/cluster',
       operationId: 'readCluster',
       body: 'none',
-      auth: 'required',
+      auth: 'optional',
       docs: {
         summary: 'The state of the cluster',
         description:
-          'Members, partitions with their owners and followers, NATS servers and warnings, as the member that answers sees them. What it cannot find out is null. A single member answers for itself.',
+          'Members, partitions with their owners and followers, NATS servers and warnings, as the member that answers sees them. What it cannot find out within two seconds is null. A single member answers for itself. From the machine itself without a token; from elsewhere, and through a proxy, with the operator token (`SVC_METRICS_TOKEN`) or the token of an administrator of the system.',
         tag: 'System',
         responses: {
           200: { description: 'The cluster.', schema: overviewSchema },
+          401: { description: 'The caller is elsewhere and has no token.' },
           403: { description: 'The caller is no administrator of the system.' },
         },
       },
       async handler(request) {
-        requireAdministrator(policyFor(request.principal, SYSTEM_TENANT), request.principal);
+        context.operators.require(request);
         const overview = await context.cluster.read(request.signal);
         return { status: 200, headers: { 'Cache-Control': 'no-store' }, json: clusterJson(overview) };
       },

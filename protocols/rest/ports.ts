@@ -224,6 +224,7 @@ export type MemberFindingCode =
   | 'partition-stalled'
   | 'messages-refused'
   | 'unsigned-accepted'
+  | 'too-many-members'
   | 'nats-unauthenticated'
   | 'nats-plaintext'
   | 'actor-stopped';

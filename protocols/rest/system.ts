@@ -1,7 +1,6 @@
-import { policyFor, requireAdministrator } from '#runtime/access/policy.ts';
-import { SYSTEM_TENANT } from '#runtime/access/system-tenant.ts';
+import type { OperatorAccess } from './operator-access.ts';
 import type { MissingPart } from './ports.ts';
-import type { RestRequest, RestRoute } from './rest-context.ts';
+import type { RestRoute } from './rest-context.ts';
 
 /** How far a member is. */
 export type MemberState = 'starting' | 'ready' | 'draining';
@@ -31,6 +30,7 @@ export interface MemberStatus {
 export interface SystemContext {
   status(): MemberStatus;
   readonly metrics: { text(): Promise<string>; readonly contentType: string };
+  readonly operators: OperatorAccess;
   /** The whole description; made of the route table these routes are part of, hence asked for late. */
   openApi(): unknown;
 }
@@ -99,7 +99,7 @@ function readyRoute(context: SystemContext): RestRoute {
     docs: {
       summary: 'Whether the member takes requests',
       description:
-        'For load balancers and for whoever restarts one member after the other. In a cluster a member that has just started is ready when it is connected, knows the owner of every partition and has caught up with those it follows; later it is not ready while it has no connection to NATS.',
+        'For load balancers and for whoever restarts one member after the other. In a cluster a member that has just started is ready when it is connected, knows the owner of every partition and has caught up with those it follows; later it is not ready while it has no connection to NATS. The machine itself and whoever has the operator token (`SVC_METRICS_TOKEN`) are told why; everybody else is told the state alone.',
       tag,
       responses: {
         200: { description: 'It does.', schema: statusSchema },
@@ -110,14 +110,14 @@ function readyRoute(context: SystemContext): RestRoute {
         },
       },
     },
-    handler() {
+    handler(request) {
       const status = context.status();
       const isReady = status.state === 'ready' && status.missing.length === 0;
       const headers = { 'Cache-Control': 'no-store' };
       return {
         status: isReady ? 200 : 503,
         headers: isReady ? headers : { ...headers, 'Retry-After': '1' },
-        json: status,
+        json: context.operators.isGranted(request) ? status : { state: status.state },
       };
     },
   };
@@ -133,7 +133,7 @@ function metricsRoute(context: SystemContext): RestRoute {
     docs: {
       summary: 'The numbers of the member for Prometheus',
       description:
-        'From the machine itself without a token; from elsewhere, and through a proxy, with the token of an administrator of the system.',
+        'From the machine itself without a token; from elsewhere, and through a proxy, with the operator token (`SVC_METRICS_TOKEN`) or the token of an administrator of the system.',
       tag,
       responses: {
         200: { description: 'Prometheus text.', schema: { type: 'string' }, contentType: 'text/plain' },
@@ -141,31 +141,10 @@ function metricsRoute(context: SystemContext): RestRoute {
       },
     },
     async handler(request) {
-      if (!isFromThisMachine(request)) {
-        requireAdministrator(policyFor(request.principal, SYSTEM_TENANT), request.principal);
-      }
+      context.operators.require(request);
       return { status: 200, raw: await context.metrics.text(), contentType: context.metrics.contentType };
     },
   };
-}
-
-/** A proxy on this machine has a loopback address too, but it says for whom it asks. */
-function isFromThisMachine(request: RestRequest): boolean {
-  const isForwarded = ['x-forwarded-for', 'forwarded', 'via'].some(
-    (name) => request.header(name) !== undefined,
-  );
-  return !isForwarded && isLoopbackAddress(request.remoteAddress);
-}
-
-/** Whether an address is one of the loopback interface, IPv4 inside IPv6 included. */
-function isLoopbackAddress(address: string): boolean {
-  const mapped = /^(?:::ffff:|0000:0000:0000:0000:0000:ffff:)(.+)$/i.exec(address)?.[1] ?? address;
-  return (
-    /^127\.\d+\.\d+\.\d+$/.test(mapped) ||
-    /^7f[0-9a-f]{2}:[0-9a-f]{1,4}$/i.test(mapped) ||
-    mapped === '::1' ||
-    mapped === '0000:0000:0000:0000:0000:0000:0000:0001'
-  );
 }
 
 function openApiRoute(context: SystemContext): RestRoute {

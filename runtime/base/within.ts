@@ -18,3 +18,23 @@ export async function within(clock: Clock, ms: number, work: Promise<unknown>): 
     cancel();
   }
 }
+
+/**
+ * What something answers in time.
+ *
+ * @returns undefined when it takes longer than `ms`, or fails
+ */
+export async function inTime<T>(clock: Clock, ms: number, asked: Promise<T>): Promise<T | undefined> {
+  let answer: T | undefined;
+  await within(
+    clock,
+    ms,
+    asked.then(
+      (given) => {
+        answer = given;
+      },
+      () => undefined,
+    ),
+  );
+  return answer;
+}

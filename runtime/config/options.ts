@@ -15,6 +15,7 @@ import {
   checkHttpUrl,
   checkMasterKey,
   checkMemberId,
+  checkMetricsToken,
   checkNatsUrl,
   checkOrigin,
   checkOriginOrAny,
@@ -78,6 +79,14 @@ const server = {
     check: checkAdminPassword,
     description:
       'Password given to user `admin` of tenant `default` when that account is created at the first start; ignored afterwards. A weak one refuses to start.',
+  }),
+  metricsToken: secretOption({
+    environment: 'SVC_METRICS_TOKEN',
+    type: 'text of at least 16 characters without spaces',
+    defaultText: 'none',
+    check: checkMetricsToken,
+    description:
+      'Bearer token that may read `/metrics`, the details of `/ready` and the state of the cluster from elsewhere than this machine, and nothing else. It is compared in the member itself, so it works while accounts cannot be read. A short one refuses to start.',
   }),
   baseUrl: optionalTextOption({
     environment: 'SVC_BASE_URL',

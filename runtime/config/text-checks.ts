@@ -77,6 +77,17 @@ export function decodeMasterKey(text: string): Uint8Array {
   ]);
 }
 
+/** Least characters of the operator token. */
+const metricsTokenCharactersMin = 16;
+
+/** The operator token: it stands in a header, and must not be guessed. @throws {OptionError} not repeating it */
+export function checkMetricsToken(text: string): string {
+  if (text.length >= metricsTokenCharactersMin && /^[\x21-\x7e]+$/.test(text)) return text;
+  throw new OptionError([
+    `must be at least ${metricsTokenCharactersMin} printable characters without spaces; make one with: openssl rand -hex 32`,
+  ]);
+}
+
 /** A host name or address to listen on, without scheme or port. @throws {OptionError} */
 export function checkHost(text: string): string {
   if (/^[0-9A-Za-z._:%-]{1,253}$/.test(text) && !/^[^:]*:\d+$/.test(text)) return text;

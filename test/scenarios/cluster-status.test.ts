@@ -60,7 +60,8 @@ describe('the state of the cluster', () => {
   });
 
   it('is for administrators of the system: 401 without a token, 403 for those of another tenant', async () => {
-    const anonymous = await server.request('GET', '/api/management/cluster');
+    const headers = { 'x-forwarded-for': '192.0.2.7' };
+    const anonymous = await server.request('GET', '/api/management/cluster', { headers });
     expect([anonymous.status, anonymous.json.code]).toEqual([401, 'UNAUTHORIZED']);
     const password = 'Another-Horse-7-Battery';
     const admin = { username: 'boss', password, must_change_password: false };

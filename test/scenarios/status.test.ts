@@ -1,19 +1,28 @@
 import { execFile, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ForwardingProxy } from '#test/support/forwarding-proxy.ts';
 import { freePorts } from '#test/support/free-ports.ts';
 import { requiredProgram } from '#test/support/required-program.ts';
 import { ADMIN_PASSWORD, startServer, type TestServer } from '#test/support/server.ts';
 
 const program = join(import.meta.dirname, '../../cluster/operator/status.ts');
 
+const operatorToken = 'an-operator-token-for-this-test';
+
 let server: TestServer;
+/** Through it nobody is on the machine of the member. */
+let proxy: ForwardingProxy;
 
 beforeAll(async () => {
-  server = await startServer({ env: { SVC_MEMBER_ID: 'lonely' } });
+  server = await startServer({ env: { SVC_MEMBER_ID: 'lonely', SVC_METRICS_TOKEN: operatorToken } });
+  proxy = await ForwardingProxy.to(server.url);
 });
 
-afterAll(() => server.close());
+afterAll(async () => {
+  await proxy.close();
+  await server.close();
+});
 
 interface Outcome {
   readonly code: number;
@@ -27,7 +36,7 @@ function status(env: Record<string, string>, ...args: readonly string[]): Promis
     const child = execFile(
       process.execPath,
       [program, ...args],
-      { env: { PATH: process.env.PATH, GROVE_URL: server.url, ...env } },
+      { env: { PATH: process.env.PATH, GROVE_URL: proxy.url, ...env } },
       (error, stdout, stderr) => resolve({ code: Number(error?.code ?? 0), stdout, stderr }),
     );
     child.stdin?.end();
@@ -42,6 +51,25 @@ describe('npm run status', () => {
     expect(stdout).toMatch(/lonely \(asked\) +ready/);
     expect(stdout).toContain('Everything is well.');
     expect(stdout).not.toContain('\u001b');
+  });
+
+  it('needs neither a token nor a login on the machine of the member, and elsewhere the operator token', async () => {
+    const outcomes = [
+      await status({ GROVE_URL: server.url }),
+      await status({ SVC_METRICS_TOKEN: operatorToken }),
+    ];
+    for (const { code, stdout } of outcomes)
+      expect([code, stdout]).toEqual([0, expect.stringContaining('lonely')]);
+  });
+
+  it('says what is wrong first, and shows partitions that are well when they are asked for', async () => {
+    const { stdout } = await status({ SVC_METRICS_TOKEN: operatorToken });
+    expect(stdout.indexOf('Everything is well.')).toBeLessThan(stdout.indexOf('Members'));
+    expect(stdout).toContain('1 of 1 have an owner');
+    expect(stdout).not.toMatch(/nr +state/);
+    const all = await status({ SVC_METRICS_TOKEN: operatorToken }, '--partitions');
+    expect(all.stdout).toMatch(/nr +state +owner/);
+    expect(all.stdout).toMatch(/0 +owned +lonely/);
   });
 
   it('takes a token, and prints the answer as JSON', async () => {
@@ -82,7 +110,7 @@ describe('npm run status', () => {
   it('asks for the password at a terminal, does not show it, and colours its answer', async () => {
     const command = `'${process.execPath}' '${program}'`;
     const child = spawn(requiredProgram('script'), ['-qec', command, '/dev/null'], {
-      env: { PATH: process.env.PATH, TERM: 'xterm', GROVE_URL: server.url },
+      env: { PATH: process.env.PATH, TERM: 'xterm', GROVE_URL: proxy.url },
     });
     let output = '';
     child.stdout.setEncoding('utf8').on('data', (text: string) => {

@@ -197,7 +197,7 @@ class StandstillSimulation {
       },
       clock: life,
       random: this.#random,
-      observer: { joined: () => {}, lost: () => {}, duplicate: () => {} },
+      observer: { joined: () => {}, lost: () => {}, duplicate: () => {}, surplus: () => undefined },
     });
     const directory = new ClusterDirectory(registry, name, PARTITIONS);
     const manager = new PartitionManager({

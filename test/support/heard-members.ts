@@ -41,7 +41,7 @@ export class HeardMembers {
       },
       clock: this.clock,
       random: systemRandom,
-      observer: { joined: () => {}, lost: () => {}, duplicate: () => {} },
+      observer: { joined: () => {}, lost: () => {}, duplicate: () => {}, surplus: () => {} },
     });
     this.#members.set(id, { registry, directory: new ClusterDirectory(registry, id, this.#partitions) });
     registry.start();

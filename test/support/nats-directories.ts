@@ -50,6 +50,7 @@ export class NatsDirectories {
         joined: (member) => void heard.push(`+${member}`),
         lost: (member, isLeaving) => void heard.push(`${isLeaving ? '-' : '?'}${member}`),
         duplicate: (url) => void heard.push(`!${url}`),
+        surplus: () => undefined,
       },
       times: this.#times,
     });

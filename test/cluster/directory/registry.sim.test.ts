@@ -75,6 +75,9 @@ class SimMember implements Clock {
         duplicate: () => {
           throw new Error('two members of one name');
         },
+        surplus: () => {
+          throw new Error('more members than there may be');
+        },
       },
     });
     this.directory = new ClusterDirectory(this.registry, id, PARTITIONS);

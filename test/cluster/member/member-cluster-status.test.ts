@@ -1,3 +1,4 @@
+import { systemClock } from '#runtime/base/clock.ts';
 import { describe, expect, it } from 'vitest';
 import { type ClusterStatusSources, MemberClusterStatus } from '#cluster/member/member-cluster-status.ts';
 import { clusterJson } from '#protocols/rest/cluster.ts';
@@ -18,6 +19,7 @@ function threeMembers() {
 
 async function read(members: HeardMembers, facts: Partial<ClusterStatusSources> = {}) {
   const status = new MemberClusterStatus({
+    clock: systemClock,
     mode: 'cluster',
     directory: members.directory('a'),
     state: () => 'ready',

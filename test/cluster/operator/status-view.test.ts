@@ -65,7 +65,7 @@ const shown = (facts: Partial<ClusterOverview> = {}) =>
 
 describe('the state of a cluster in the terminal', () => {
   it('shows members, partitions and NATS servers as tables, with what each has', () => {
-    const text = shown();
+    const text = statusView(statusPageOf(answerTo()), plain, true).join('\n');
     expect(text).toMatch(
       /^ {2}a \(asked\) +ready +http:\/\/10\.0\.0\.1:8080 +1\.0\.0 +1 +0 +3 +120 +4\.8 MiB$/m,
     );
@@ -74,6 +74,14 @@ describe('the state of a cluster in the terminal', () => {
     expect(text).toMatch(/^ {3}1 +unowned +- +\? +\? +\? +- +a catching up$/m);
     expect(text).toMatch(/^ {2}n1 +reachable +2\.9\.10 +not known$/m);
     expect(text).toMatch(/^ {2}ALARM +member-silent: nothing is heard of member-b/m);
+  });
+
+  it('says what is wrong first, and folds partitions that are well into a line', () => {
+    const text = shown();
+    expect(text.indexOf('Warnings')).toBeLessThan(text.indexOf('Members'));
+    expect(text).toContain('1 of 2 have an owner and followers that are ready');
+    expect(text).toMatch(/^ {3}1 +unowned/m);
+    expect(text).not.toMatch(/^ {3}0 +owned/m);
   });
 
   it('keeps columns straight and running text within a line', () => {
@@ -90,7 +98,7 @@ describe('the state of a cluster in the terminal', () => {
       members: overview.members.slice(0, 1),
       partitions: overview.partitions.slice(0, 1),
     };
-    expect(shown(well)).toMatch(/Everything is well\.$/);
+    expect(shown(well)).toMatch(/^Everything is well\.$/m);
     expect(hasAlarms(statusPageOf(answerTo(well)))).toBe(false);
     expect(hasAlarms(statusPageOf(answerTo()))).toBe(true);
   });

@@ -1,0 +1,64 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { policyFor, requireAdministrator } from '#runtime/access/policy.ts';
+import { SYSTEM_TENANT } from '#runtime/access/system-tenant.ts';
+import type { Secret } from '#runtime/config/secret.ts';
+import { bearerToken } from './authenticate.ts';
+import type { RestRequest } from './rest-context.ts';
+
+/**
+ * Who may see what a member says of itself: metrics, the details of its readiness, the state of the cluster. These
+ * are asked for while things are broken, so nothing has to be looked up: neither an account nor its owner.
+ *
+ * - A request from this machine without a token. A proxy on this machine must say for whom it asks.
+ * - The static operator token, which can do nothing else.
+ * - The token of an administrator of the system.
+ */
+export class OperatorAccess {
+  readonly #digest: Buffer | undefined;
+
+  /** @param token `SVC_METRICS_TOKEN`; without one there is no such token */
+  constructor(token?: Secret) {
+    this.#digest = token === undefined ? undefined : digestOf(token.reveal());
+  }
+
+  /** @throws {ServiceError} `UNAUTHORIZED`, `FORBIDDEN` */
+  require(request: RestRequest): void {
+    const token = bearerToken(request);
+    if (token === undefined ? isFromThisMachine(request) : this.#isOperatorToken(token)) return;
+    requireAdministrator(policyFor(request.principal, SYSTEM_TENANT), request.principal);
+  }
+
+  /** Whether the caller may see the details. */
+  isGranted(request: RestRequest): boolean {
+    const token = bearerToken(request);
+    return token === undefined ? isFromThisMachine(request) : this.#isOperatorToken(token);
+  }
+
+  /** Digests have one length, so the comparison takes the same time whatever was sent. */
+  #isOperatorToken(token: string): boolean {
+    return this.#digest !== undefined && timingSafeEqual(digestOf(token), this.#digest);
+  }
+}
+
+function digestOf(token: string): Buffer {
+  return createHash('sha256').update(token).digest();
+}
+
+/** A proxy on this machine has a loopback address too, but it says for whom it asks. */
+function isFromThisMachine(request: RestRequest): boolean {
+  const isForwarded = ['x-forwarded-for', 'forwarded', 'via'].some(
+    (name) => request.header(name) !== undefined,
+  );
+  return !isForwarded && isLoopbackAddress(request.remoteAddress);
+}
+
+/** Whether an address is one of the loopback interface, IPv4 inside IPv6 included. */
+function isLoopbackAddress(address: string): boolean {
+  const mapped = /^(?:::ffff:|0000:0000:0000:0000:0000:ffff:)(.+)$/i.exec(address)?.[1] ?? address;
+  return (
+    /^127\.\d+\.\d+\.\d+$/.test(mapped) ||
+    /^7f[0-9a-f]{2}:[0-9a-f]{1,4}$/i.test(mapped) ||
+    mapped === '::1' ||
+    mapped === '0000:0000:0000:0000:0000:0000:0000:0001'
+  );
+}

@@ -1,0 +1,71 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startServer, type TestServer } from '#test/support/server.ts';
+
+const token = 'an-operator-token-for-this-test';
+/** As a proxy adds it. */
+const forwarded = { 'x-forwarded-for': '192.0.2.7' };
+
+let server: TestServer;
+
+beforeAll(async () => {
+  server = await startServer({ env: { SVC_METRICS_TOKEN: token } });
+});
+
+afterAll(() => server.close());
+
+const paths = ['/metrics', '/api/management/cluster'];
+
+describe('what a member says of itself', () => {
+  it.each(paths)('%s is read from this machine without a token', async (path) => {
+    expect((await server.request('GET', path)).status).toBe(200);
+  });
+
+  it.each(paths)(
+    '%s is read from elsewhere with the operator token or that of an administrator',
+    async (path) => {
+      for (const each of [token, server.adminToken])
+        expect((await server.request('GET', path, { headers: forwarded, token: each })).status).toBe(200);
+    },
+  );
+
+  it.each(paths)(
+    '%s is refused from elsewhere without a token, and everywhere with a wrong one',
+    async (path) => {
+      const asked = [
+        { headers: forwarded },
+        { headers: forwarded, token: 'an-operator-token-for-this-tesT' },
+        { headers: forwarded, token: `${token}x` },
+        { token: 'wrong' },
+      ];
+      for (const each of asked) {
+        const { json, status } = await server.request('GET', path, each);
+        expect([status, json.code]).toEqual([401, 'UNAUTHORIZED']);
+      }
+    },
+  );
+
+  it('tells whoever is elsewhere and has no token the state alone', async () => {
+    const { json } = await server.request('GET', '/ready', { headers: forwarded });
+    expect(json).toEqual({ state: 'ready' });
+    const details = { state: 'ready', mode: expect.any(String), missing: expect.any(Array) };
+    for (const each of [{}, { headers: forwarded, token }])
+      expect((await server.request('GET', '/ready', each)).json).toMatchObject(details);
+  });
+
+  it('is all that the operator token opens', async () => {
+    const refused = [
+      ['GET', '/api/repositories'],
+      ['POST', '/api/repositories'],
+      ['POST', '/api/management/cluster/snapshots'],
+      ['GET', '/api/svc/sys/default/me'],
+    ] as const;
+    for (const [method, path] of refused) {
+      const answer = await server.request(method, path, {
+        token,
+        ...(method === 'POST' ? { body: {} } : {}),
+      });
+      expect([401, 404]).toContain(answer.status);
+    }
+    expect((await server.request('GET', '/api/repositories', { token })).status).toBe(401);
+  });
+});

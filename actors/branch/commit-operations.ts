@@ -38,7 +38,7 @@ export function* commitOperations(
     }
     if (index % SLICE_NODES === SLICE_NODES - 1) yield;
   }
-  const revision = edit.finish(commit, commit.message);
+  const revision = yield* edit.finishInSteps(commit, commit.message);
   return { revision, operations_count: operations.length };
 }
 

@@ -22,7 +22,8 @@ export function* copyNode(edit: EditScope, command: CopyNode): Generator<undefin
   const { workspace } = command;
   const source = edit.requireNode(workspace, command.place, 'read');
   const copy = yield* copySubtree(edit, workspace, source, command);
-  const revision = edit.finish(command.commit, `Copied node: ${source.header.id}`) as string;
+  const message = `Copied node: ${source.header.id}`;
+  const revision = (yield* edit.finishInSteps(command.commit, message)) as string;
   return { node: edit.render(workspace, copy), nodeId: copy.header.id, revision };
 }
 

@@ -9,7 +9,7 @@ import type { DeleteNode, NodeDeleted } from './messages.ts';
 export function* deleteNode(edit: EditScope, command: DeleteNode): Generator<undefined, NodeDeleted> {
   const top = edit.requireNode(command.workspace, command.place, 'delete');
   yield* removeSubtree(edit, command.workspace, top);
-  const revision = edit.finish(command.commit, `Deleted node: ${top.header.id}`) as string;
+  const revision = (yield* edit.finishInSteps(command.commit, `Deleted node: ${top.header.id}`)) as string;
   return { nodeId: top.header.id, revision };
 }
 
@@ -39,7 +39,7 @@ export function* removeSubtree(
 }
 
 /** Nodes handled between two looks at the clock. */
-export const SLICE_NODES = 64;
+export const SLICE_NODES = 4;
 
 /** Children listed between two looks at the clock. */
 const SLICE_CHILDREN = 512;

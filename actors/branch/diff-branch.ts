@@ -9,7 +9,7 @@ import { BranchPair } from './branch-pair.ts';
 import type { BranchState } from './branch-state.ts';
 import { settle } from './long-answer.ts';
 import type { DiffBranch, JsonAnswer } from './messages.ts';
-import { sortInSlices } from './sliced-sort.ts';
+import { sortInSlices } from '#runtime/base/sliced-sort.ts';
 
 /** Entries made into text between two rests; a difference of no more is answered as one text. */
 const ENTRIES_PER_PIECE = 500;

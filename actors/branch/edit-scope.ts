@@ -13,7 +13,7 @@ import { type AuditAction, writeAuditEntry } from '#runtime/tree/audit-store.ts'
 import type { HeadNodeReader } from '#runtime/tree/node-reader.ts';
 import { makeNodeRecord, type NodeRecord, withHeader } from '#runtime/tree/node-record.ts';
 import { renderNode } from '#runtime/tree/render-node.ts';
-import { type DefinitionChange, writeRevision } from '#runtime/tree/revision-store.ts';
+import { type DefinitionChange, writeRevisionInSteps } from '#runtime/tree/revision-store.ts';
 import { TreeWriter } from '#runtime/tree/tree-writer.ts';
 import type { BranchState } from './branch-state.ts';
 import type { CommitInfo, NodePlace } from './messages.ts';
@@ -201,9 +201,18 @@ export class EditScope {
    * @returns the revision, or null when nothing changed
    */
   finish(commit: CommitInfo | undefined, message: string): string | null {
+    const steps = this.finishInSteps(commit, message);
+    for (;;) {
+      const step = steps.next();
+      if (step.done === true) return step.value;
+    }
+  }
+
+  /** As {@link finish}, for edits that may have changed many nodes; yields where the work may rest. */
+  *finishInSteps(commit: CommitInfo | undefined, message: string): Generator<undefined, string | null> {
     const { changes } = this.writer;
     if (changes.length === 0 && this.#definitions.length === 0) return null;
-    writeRevision(
+    yield* writeRevisionInSteps(
       this.turn,
       {
         actor: commit?.actor ?? this.who,

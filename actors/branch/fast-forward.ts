@@ -15,7 +15,7 @@ import {
   readBranchHead,
   readRevision,
   type RevisionRecord,
-  writeRevision,
+  writeRevisionInSteps,
 } from '#runtime/tree/revision-store.ts';
 import { readDefinition, removeDefinition, writeDefinition } from '#runtime/tree/schema-store.ts';
 import { TreeWriter } from '#runtime/tree/tree-writer.ts';
@@ -71,7 +71,7 @@ export function* fastForward(
     edit.checkSize(changed);
     edit.state.commandSchemas.forget();
   }
-  writeMergedRevisions(turn, pair.divergence.right, source);
+  yield* writeMergedRevisions(turn, pair.divergence.right, source);
   turn.emit({ type: 'RevisionsAdopted' });
 }
 
@@ -172,7 +172,8 @@ function* replay(edit: EditScope, step: BranchPair, source: SourceRecord): Gener
   const mergeParent =
     [record.parent, record.mergeParent].find((one) => one !== null && one !== start) ?? null;
   const facts = { actor: record.actor, message: record.message, isSystem: record.isSystem, branch };
-  writeRevision(turn, { ...facts, ...(mergeParent === null ? {} : { mergeParent }) }, changes, definitions);
+  const merged = mergeParent === null ? facts : { ...facts, mergeParent };
+  yield* writeRevisionInSteps(turn, merged, changes, definitions);
   return nodes.length;
 }
 
@@ -256,6 +257,10 @@ class ReplayTurn implements Turn {
 
   insert(table: number, key: string, value: Uint8Array): void {
     this.#turn.insert(table, key, value);
+  }
+
+  undoInSteps(): Generator<undefined, void> {
+    return this.#turn.undoInSteps();
   }
 
   remove(table: number, key: string): void {

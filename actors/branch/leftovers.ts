@@ -3,7 +3,7 @@ import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { BranchTable } from '#runtime/shard/key-layout.ts';
 import { leftoverRanges, type LeftoversRemoved, removeLeftovers } from '#runtime/tree/leftovers.ts';
-import { rowsInBatches } from './batched-rows.ts';
+import { rowsInBatches } from '#runtime/shard/rows-in-batches.ts';
 import type { BranchState } from './branch-state.ts';
 import type { EditScope } from './edit-scope.ts';
 import { settle } from './long-answer.ts';

@@ -1,7 +1,7 @@
 import { requireAdministrator } from '#runtime/access/policy.ts';
 import { formatRevision } from '#runtime/content/revision.ts';
 import { writeMergedRevisions } from '#runtime/tree/ancestry-store.ts';
-import { writeRevision } from '#runtime/tree/revision-store.ts';
+import { writeRevisionInSteps } from '#runtime/tree/revision-store.ts';
 import { BranchPair } from './branch-pair.ts';
 import type { EditScope } from './edit-scope.ts';
 import { fastForward } from './fast-forward.ts';
@@ -49,7 +49,7 @@ export function* commitMerge(
   yield* writer.plan();
   yield* writer.write();
   if (command.dryRun) {
-    edit.turn.undo();
+    yield* edit.turn.undoInSteps();
     edit.state.commandSchemas.forget();
     return mergeResult(pair, { nodes_changed: writer.changes.length });
   }
@@ -59,8 +59,8 @@ export function* commitMerge(
     isSystem: false,
     mergeParent: formatRevision(pair.heads.other),
   };
-  writeRevision(edit.turn, facts, writer.changes, writer.definitions);
-  writeMergedRevisions(edit.turn, pair.divergence.right, command.source);
+  yield* writeRevisionInSteps(edit.turn, facts, writer.changes, writer.definitions);
+  yield* writeMergedRevisions(edit.turn, pair.divergence.right, command.source);
   return mergeResult(pair, { head: edit.revision, nodes_changed: writer.changes.length });
 }
 

@@ -18,14 +18,14 @@ import type { MoveNode, RenameNode, Written } from './messages.ts';
 export function* renameNode(edit: EditScope, command: RenameNode): Generator<undefined, Written> {
   const node = edit.requireNode(command.workspace, command.place, 'update');
   yield* renameSubtree(edit, command.workspace, node, command.newName);
-  return { revision: edit.finish(command.commit, `Renamed node: ${node.header.id}`) };
+  return { revision: yield* edit.finishInSteps(command.commit, `Renamed node: ${node.header.id}`) };
 }
 
 /** Moves a node with its subtree. @see messages.ts, MoveNode */
 export function* moveNode(edit: EditScope, command: MoveNode): Generator<undefined, Written> {
   const node = edit.requireNode(command.workspace, command.place, 'delete');
   yield* moveSubtree(edit, command.workspace, node, command.targetPath);
-  return { revision: edit.finish(command.commit, `Moved node: ${node.header.id}`) };
+  return { revision: yield* edit.finishInSteps(command.commit, `Moved node: ${node.header.id}`) };
 }
 
 /**

@@ -7,9 +7,10 @@ import { BranchTable, pathKey, typeKey, underParts } from '#runtime/shard/key-la
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { decodeBinding, HeadNodeReader, type NodeReader } from '#runtime/tree/node-reader.ts';
 import type { NodeRecord } from '#runtime/tree/node-record.ts';
-import { childrenInBatches, rowsInBatches, take } from './batched-rows.ts';
+import { rowsInBatches } from '#runtime/shard/rows-in-batches.ts';
+import { childrenInBatches, take } from './batched-rows.ts';
 import type { ParentPlace } from './require-parent.ts';
-import { sortInSlices } from './sliced-sort.ts';
+import { sortInSlices } from '#runtime/base/sliced-sort.ts';
 
 /** A node found by walking keys, not looked at yet. */
 export interface FoundNode {

@@ -35,7 +35,8 @@ export function* publishNode(edit: EditScope, command: PublishNode): Generator<u
     if (index % SLICE_NODES === SLICE_NODES - 1) yield;
   }
   const verb = publish ? 'Published' : 'Unpublished';
-  return { revision: edit.finish(command.commit, `${verb} ${tree ? 'subtree' : 'node'}: ${top.header.id}`) };
+  const message = `${verb} ${tree ? 'subtree' : 'node'}: ${top.header.id}`;
+  return { revision: yield* edit.finishInSteps(command.commit, message) };
 }
 
 function publishOne(

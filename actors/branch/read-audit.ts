@@ -5,7 +5,7 @@ import { auditRevision, BranchTable, underParts } from '#runtime/shard/key-layou
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { readAuditEntry } from '#runtime/tree/audit-store.ts';
 import { ledgerFilter } from '#runtime/tree/lineage.ts';
-import { rowsInBatches } from './batched-rows.ts';
+import { rowsInBatches } from '#runtime/shard/rows-in-batches.ts';
 import type { BranchState } from './branch-state.ts';
 import { requireKnownNode } from './known-node.ts';
 import { answerText } from './long-answer.ts';

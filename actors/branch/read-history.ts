@@ -13,7 +13,7 @@ import { type Interval, isWithin, readLineage } from '#runtime/tree/lineage.ts';
 import { HeadNodeReader } from '#runtime/tree/node-reader.ts';
 import { NodeRecord } from '#runtime/tree/node-record.ts';
 import { readBranchHead, readRevision } from '#runtime/tree/revision-store.ts';
-import { rowsInBatches } from './batched-rows.ts';
+import { rowsInBatches } from '#runtime/shard/rows-in-batches.ts';
 import type { BranchState } from './branch-state.ts';
 import { requireKnownNode } from './known-node.ts';
 import { answerText } from './long-answer.ts';

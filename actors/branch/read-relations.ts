@@ -6,7 +6,7 @@ import { BranchTable, nodeKey, underParts } from '#runtime/shard/key-layout.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { NodeRecord } from '#runtime/tree/node-record.ts';
 import { PastNodeReader } from '#runtime/tree/past-node-reader.ts';
-import { rowsInBatches } from './batched-rows.ts';
+import { rowsInBatches } from '#runtime/shard/rows-in-batches.ts';
 import type { BranchState } from './branch-state.ts';
 import { answerText } from './long-answer.ts';
 import type { JsonAnswer, ReadRelations } from './messages.ts';

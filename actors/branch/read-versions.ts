@@ -11,7 +11,7 @@ import {
   readManualVersion,
   renderManualVersion,
 } from '#runtime/tree/manual-version-store.ts';
-import { rowsInBatches } from './batched-rows.ts';
+import { rowsInBatches } from '#runtime/shard/rows-in-batches.ts';
 import type { BranchState } from './branch-state.ts';
 import { answerText } from './long-answer.ts';
 import type { JsonAnswer, ReadVersions } from './messages.ts';

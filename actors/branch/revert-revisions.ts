@@ -8,7 +8,7 @@ import {
   readBranchHead,
   type RevisionFacts,
   type RevisionRecord,
-  writeRevision,
+  writeRevisionInSteps,
 } from '#runtime/tree/revision-store.ts';
 import { SLICE_NODES } from './delete-node.ts';
 import type { EditScope } from './edit-scope.ts';
@@ -55,9 +55,9 @@ export function* revertRevisions(
   if (changes.length > 0 || definitions.length > 0) {
     yield* writeChecked(edit, plan, writes, records);
     if (command.dryRun) {
-      turn.undo();
+      yield* turn.undoInSteps();
       edit.state.commandSchemas.forget();
-    } else writeRevision(turn, factsOf(edit, command, records), changes, definitions);
+    } else yield* writeRevisionInSteps(turn, factsOf(edit, command, records), changes, definitions);
   }
   return resultOf(edit, { nodes_changed: changes.length });
 }

@@ -13,7 +13,7 @@ import {
   revisionRanges,
   type RevisionRecord,
 } from '#runtime/tree/revision-store.ts';
-import { rowsInBatches } from './batched-rows.ts';
+import { rowsInBatches } from '#runtime/shard/rows-in-batches.ts';
 import type { BranchState } from './branch-state.ts';
 import { answerText } from './long-answer.ts';
 import type { JsonAnswer, ListRevisions, ReadRevision, ReadRevisionChanges } from './messages.ts';

@@ -116,6 +116,8 @@ export interface Turn extends TableReader {
   remove(table: number, key: string): void;
   /** Takes back everything this command has written and told so far: a dry run does what it would do, and then this. */
   undo(): void;
+  /** As {@link undo}, for commands that may have written much; yields where they may rest. */
+  undoInSteps(): Generator<undefined, void>;
   /** A new id that sorts near those made at about the same time. */
   newId(): string;
   /** Takes note of a revision that was made elsewhere: every one made here from now on is above it. */

@@ -7,7 +7,10 @@ import type { Random } from '#runtime/base/random.ts';
 import type { SliceOwner, SliceScheduler } from '#runtime/base/slice-scheduler.ts';
 import type { ErrorCode } from '#runtime/errors/error-registry.ts';
 import { isDamage, ServiceError } from '#runtime/errors/service-error.ts';
+import { decodeEntry, encodeLargeEntry } from '#runtime/log/entry-codec.ts';
+import type { LogEntry, Write } from '#runtime/log/log-entry.ts';
 import type { Log } from '#runtime/log/ports.ts';
+import type { Revision } from '#runtime/content/revision.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import type { SpaceGuard, SpaceUse } from '#runtime/space/space-gate.ts';
 import type { ActorBehaviour, ActorEvent, Caller, CallId, IdempotencyKey, Turn } from './behaviour.ts';
@@ -77,6 +80,26 @@ const passing: ReadonlySet<ErrorCode> = new Set([
   'COMMIT_TOO_LARGE',
   'LOG_UNAVAILABLE',
 ]);
+
+/** Changes of a batch above which it is encoded in slices. */
+const LARGE_BATCH_CHANGES = 4096;
+
+/** A large batch, encoded. Its writes are decoded for whoever asks for them, which logs on a disk do not. */
+class EncodedEntry implements LogEntry {
+  readonly actor: string;
+  readonly clock: Revision;
+  readonly encoded: Buffer;
+
+  constructor(actor: string, clock: Revision, encoded: Buffer) {
+    this.actor = actor;
+    this.clock = clock;
+    this.encoded = encoded;
+  }
+
+  get writes(): readonly Write[] {
+    return decodeEntry(this.encoded, 0).entry.writes;
+  }
+}
 
 interface Envelope {
   readonly command: unknown;
@@ -348,8 +371,31 @@ export class CommitLoop {
       }
     } catch (error) {
       abandon(steps);
-      return this.#fail(envelope, turn, error);
+      return this.#failLong(envelope, turn, error);
     }
+  }
+
+  /** Runs work of the engine itself in slices: nobody can give it up. */
+  async #inSlices<T>(steps: Generator<unknown, T>): Promise<T> {
+    const { actor, slices } = this.#environment;
+    const work = slices.begin('command', { sliceKey: actor, requireWaiting: () => {} });
+    for (;;) {
+      const step = steps.next();
+      if (step.done === true) return step.value;
+      const wait = work.pause();
+      if (wait !== undefined) await wait;
+    }
+  }
+
+  /** As {@link #fail}, for a command that may have written much. */
+  async #failLong(envelope: Envelope, turn: TurnScope, error: unknown): Promise<HeldReply> {
+    try {
+      await this.#inSlices(turn.undoInSteps());
+    } catch (broken) {
+      this.#broken = new Breach(broken);
+      return { envelope, result: undefined, error };
+    }
+    return this.#fail(envelope, turn, error);
   }
 
   #finish(
@@ -408,13 +454,30 @@ export class CommitLoop {
 
   async #makeDurable(layer: Layer): Promise<void> {
     const { actor, log, hybridClock } = this.#environment;
+    const isLarge = layer.count > LARGE_BATCH_CHANGES;
+    const encoded = isLarge ? await this.#encode(layer) : undefined;
     crashPoint('before-append');
-    const appended = log.append({ actor, writes: layer.writes(), clock: hybridClock.last });
+    const appended = log.append(encoded ?? { actor, writes: layer.writes(), clock: hybridClock.last });
     crashPoint('after-append-sent');
-    const sequence = await appended;
+    // While it is written: the first listing after it would hold the event loop otherwise.
+    const sorted = isLarge ? this.#inSlices(layer.sortKeys()) : undefined;
+    const [sequence] = await Promise.all([appended, sorted]);
     crashPoint('after-durable');
     this.#writer.accept(layer, sequence, hybridClock.last);
     crashPoint('before-reply');
+  }
+
+  async #encode(layer: Layer): Promise<LogEntry> {
+    const { actor, hybridClock } = this.#environment;
+    let clock = hybridClock.last;
+    const large = { actor, count: layer.count, bytes: layer.contentBytes, writes: layer.eachWrite() };
+    const encoded = await this.#inSlices(
+      encodeLargeEntry(large, () => {
+        clock = hybridClock.last;
+        return clock;
+      }),
+    );
+    return new EncodedEntry(actor, clock, encoded);
   }
 
   /** Opens the output gate: answers leave in the order their commands ran. */

@@ -1,5 +1,6 @@
 import sortedBtree from 'sorted-btree';
 import { assert } from '#runtime/base/assert.ts';
+import { sortInSlices } from '#runtime/base/sliced-sort.ts';
 import type { Write } from '#runtime/log/log-entry.ts';
 import type { Range } from '#runtime/shard/shard.ts';
 
@@ -26,6 +27,12 @@ interface LayerTable {
   /** Keys that are not among the sorted ones yet. */
   unsorted: string[];
 }
+
+/** Keys of a table from which on they are not sorted in one go. */
+const LARGE_TABLE_KEYS = 2048;
+
+/** Keys put into a tree between two rests. */
+const KEYS_PER_STEP = 128;
 
 /** Bytes one entry is counted with besides its key and value. */
 const ENTRY_OVERHEAD_BYTES = 48;
@@ -161,12 +168,40 @@ export class Layer {
 
   /** Every change, as effects for the log. */
   writes(): Write[] {
-    const writes: Write[] = [];
-    this.#tables.forEach((slot, table) => {
-      if (slot === undefined) return;
-      for (const [key, value] of slot.values) writes.push({ table, key, value });
-    });
-    return writes;
+    return [...this.eachWrite()];
+  }
+
+  /** As {@link writes}, one at a time; nothing may change meanwhile. */
+  *eachWrite(): Generator<Write, void> {
+    for (let table = 0; table < this.#tables.length; table++) {
+      const slot = this.#tables[table];
+      if (slot === undefined) continue;
+      for (const [key, value] of slot.values) yield { table, key, value };
+    }
+  }
+
+  /** Bytes of all keys and values. */
+  get contentBytes(): number {
+    return this.#bytes - this.#count * ENTRY_OVERHEAD_BYTES;
+  }
+
+  /**
+   * Sorts the keys of large tables, which the first range would do in one go. The keys may not change meanwhile.
+   *
+   * @yields where the work may rest
+   */
+  *sortKeys(): Generator<undefined, void> {
+    for (const slot of this.#tables) {
+      if (slot === undefined || slot.sorted !== undefined || slot.values.size < LARGE_TABLE_KEYS) continue;
+      const keys = yield* sortInSlices([...slot.values.keys()], byBytes);
+      const sorted = new BTree<string, undefined>(undefined, byBytes);
+      for (let at = 0; at < keys.length; at++) {
+        sorted.set(keys[at] as string, undefined);
+        if (at % KEYS_PER_STEP === 0) yield;
+      }
+      // Somebody may have walked over the table meanwhile.
+      slot.sorted ??= sorted;
+    }
   }
 
   /**

@@ -21,6 +21,9 @@ function tooLarge(): ServiceError {
   return new ServiceError('COMMIT_TOO_LARGE', `One commit may hold ${mebibytes} MiB of changes; split it`);
 }
 
+/** Changes taken back between two rests. */
+const UNDO_PER_STEP = 128;
+
 interface Undo {
   readonly table: number;
   readonly key: string;
@@ -123,12 +126,16 @@ export class TurnScope implements Turn {
   }
 
   undo(): void {
-    for (let index = this.#undo.length - 1; index >= 0; index--) {
-      const { table, key, before } = this.#undo[index] as Undo;
+    for (const _rest of this.undoInSteps());
+  }
+
+  *undoInSteps(): Generator<undefined, void> {
+    for (let undo = this.#undo.pop(); undo !== undefined; undo = this.#undo.pop()) {
+      const { table, key, before } = undo;
       this.#layer.restore(table, key, before);
       this.#reader.written?.(table, key);
+      if (this.#undo.length % UNDO_PER_STEP === 0) yield;
     }
-    this.#undo.length = 0;
     this.events.length = 0;
   }
 

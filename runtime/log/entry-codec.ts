@@ -1,4 +1,5 @@
 import { assert, InvariantError } from '#runtime/base/assert.ts';
+import type { Revision } from '#runtime/content/revision.ts';
 import { ACTOR_BYTES_MAX, KEY_BYTES_MAX, type LogEntry, TABLE_MAX, type Write } from './log-entry.ts';
 
 /*
@@ -26,6 +27,7 @@ const notBinary = /[^\x00-\xff]/;
 
 /** @returns the exact number of bytes {@link encodeEntry} writes for it */
 export function entrySize(entry: LogEntry): number {
+  if (entry.encoded !== undefined) return entry.encoded.length;
   let size = ENTRY_HEADER_BYTES + Buffer.byteLength(entry.actor, 'utf8');
   for (const { key, value } of entry.writes) {
     size += WRITE_HEADER_BYTES + key.length + (value === null ? 0 : value.length);
@@ -42,17 +44,67 @@ export function entrySize(entry: LogEntry): number {
  *   at `offset` by then is to be ignored
  */
 export function encodeEntry(entry: LogEntry, target: Buffer, offset: number): number {
-  const { actor, writes, clock } = entry;
+  if (entry.encoded !== undefined) {
+    target.set(entry.encoded, offset);
+    return offset + entry.encoded.length;
+  }
+  const { writes } = entry;
+  let position = encodeHead(entry, writes.length, target, offset);
+  for (const write of writes) position = encodeWrite(write, target, position);
+  target.writeUInt32LE(position - offset - 4, offset);
+  return position;
+}
+
+/** What a large entry is encoded from. */
+export interface LargeEntry {
+  readonly actor: string;
+  /** Number of writes. */
+  readonly count: number;
+  /** Bytes of their keys and values. */
+  readonly bytes: number;
+  readonly writes: Iterable<Write>;
+}
+
+/** Writes encoded between two rests. */
+const WRITES_PER_STEP = 128;
+
+/**
+ * Encodes an entry that would hold the event loop for long: 700,000 writes take half a second.
+ *
+ * @param clock asked at the end, for time goes on meanwhile
+ * @returns what {@link encodeEntry} writes; yields where the work may rest, and nothing of the entry may change
+ */
+export function* encodeLargeEntry(large: LargeEntry, clock: () => Revision): Generator<undefined, Buffer> {
+  const { actor, bytes, count, writes } = large;
+  const headBytes = ENTRY_HEADER_BYTES + Buffer.byteLength(actor, 'utf8');
+  const target = Buffer.allocUnsafeSlow(headBytes + count * WRITE_HEADER_BYTES + bytes);
+  let position = headBytes;
+  let written = 0;
+  for (const write of writes) {
+    position = encodeWrite(write, target, position);
+    written += 1;
+    if (written % WRITES_PER_STEP === 0) yield;
+  }
+  assert(position === target.length && written === count, 'a large entry is as large as it says');
+  encodeHead({ actor, clock: clock() }, count, target, 0);
+  target.writeUInt32LE(position - 4, 0);
+  return target;
+}
+
+/** @returns the offset behind the head of an entry, whose length is still missing */
+function encodeHead(
+  { actor, clock }: Pick<LogEntry, 'actor' | 'clock'>,
+  count: number,
+  target: Buffer,
+  offset: number,
+): number {
   const actorLength = target.write(actor, offset + ENTRY_HEADER_BYTES, 'utf8');
   assert(actorLength > 0 && actorLength <= ACTOR_BYTES_MAX, `actor id of ${actorLength} bytes`);
   target.writeUInt16LE(actorLength, offset + 4);
   target.writeUIntLE(clock.ms, offset + 6, 6);
   target.writeUInt32LE(clock.counter, offset + 12);
-  target.writeUInt32LE(writes.length, offset + 16);
-  let position = offset + ENTRY_HEADER_BYTES + actorLength;
-  for (const write of writes) position = encodeWrite(write, target, position);
-  target.writeUInt32LE(position - offset - 4, offset);
-  return position;
+  target.writeUInt32LE(count, offset + 16);
+  return offset + ENTRY_HEADER_BYTES + actorLength;
 }
 
 function encodeWrite({ table, key, value }: Write, target: Buffer, offset: number): number {

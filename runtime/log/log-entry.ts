@@ -21,6 +21,8 @@ export interface LogEntry {
   readonly writes: readonly Write[];
   /** The highest revision used in the batch: the log remembers it, so that revisions never run backwards. */
   readonly clock: Revision;
+  /** All of it as `encodeEntry` writes it, where that was done before; then a log need not look at the writes. */
+  readonly encoded?: Uint8Array;
 }
 
 /** The entries that became durable together, at one position of the log. */

@@ -13,15 +13,26 @@ type StoredAncestor = readonly [
   besides?: readonly string[],
 ];
 
+/** Records looked at between two rests. */
+const RECORDS_PER_STEP = 16;
+
 /**
  * Keeps what a merge made ancestors, so that a branch knows its whole ancestry by itself, also when the source
  * of a merge has been deleted. Cost follows the revisions merged.
  *
  * @param records those of the source that the target did not have; what is kept already stays
  * @param home the source's actor, for records that do not name another one
+ * @yields where the work may rest
  */
-export function writeMergedRevisions(turn: Turn, records: Iterable<GraphRecord>, home: string): void {
+export function* writeMergedRevisions(
+  turn: Turn,
+  records: Iterable<GraphRecord>,
+  home: string,
+): Generator<undefined, void> {
+  let handled = 0;
   for (const record of records) {
+    handled += 1;
+    if (handled % RECORDS_PER_STEP === 0) yield;
     const { revision, parent, mergeParent, besides } = record;
     const key = ancestryKey(parseRevision(revision));
     if (turn.get(BranchTable.ancestry, key) !== undefined) continue;

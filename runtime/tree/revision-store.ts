@@ -108,6 +108,16 @@ export function writeRevision(
   changes: readonly NodeChange[],
   definitions: readonly DefinitionChange[],
 ): void {
+  for (const _rest of writeRevisionInSteps(turn, facts, changes, definitions));
+}
+
+/** As {@link writeRevision}, for revisions that may have many changes; yields where the work may rest. */
+export function* writeRevisionInSteps(
+  turn: Turn,
+  facts: RevisionFacts,
+  changes: readonly NodeChange[],
+  definitions: readonly DefinitionChange[],
+): Generator<undefined, void> {
   const { head, revisions, systemRevisions, tip } = readBranchHead(turn);
   if (compareRevisions(head, tip) !== 0) {
     // The first write after the head was moved back: what lies between continues to be readable, as another line.
@@ -135,6 +145,7 @@ export function writeRevision(
       const key = revisionChangesKey(turn.revision, start / CHUNK_CHANGES);
       const chunk = encodeJsonRow(changes.slice(start, start + CHUNK_CHANGES));
       turn.put(BranchTable.revisionChanges, key, chunk);
+      yield;
     }
   }
   writeBranchHead(turn, {

@@ -19,6 +19,7 @@ import {
   pathVersionKey,
   underParts,
 } from '#runtime/shard/key-layout.ts';
+import { rowsInBatches } from '#runtime/shard/rows-in-batches.ts';
 import {
   decodeTypeCount,
   encodeTypeCount,
@@ -46,7 +47,7 @@ const hadChildren = Uint8Array.of(1);
 export type TypeSource = (workspace: string) => ResolvedSource | undefined;
 
 /** Nodes reindexed between two looks at the clock. */
-const NODES_PER_SLICE = 64;
+const NODES_PER_SLICE = 4;
 
 /**
  * Writes nodes: keeps head tables, version tables and indexes of a branch in step and gathers what the
@@ -159,7 +160,8 @@ export class TreeWriter {
       if (sameFields(fields, wanted)) continue;
       this.#turn.put(BranchTable.counts, key, encodeTypeCount({ count, fields: wanted }));
       let handled = 0;
-      for (const row of [...this.#turn.range(BranchTable.types, underParts(workspace, nodeType))]) {
+      const rows = rowsInBatches(this.#turn, BranchTable.types, underParts(workspace, nodeType));
+      for (const row of rows) {
         const record = this.head.byId(workspace, bytesText(Buffer.from(row.value).latin1Slice()));
         assert(record !== undefined, 'the type index names stored nodes');
         const { header, properties } = record;

@@ -304,7 +304,7 @@ function* bringOver(edit: EditScope, { source, winner }: BringOver): Generator<u
   const mergeParent = formatRevision(pair.heads.other);
   const facts = { actor: 'ada', message: 'merge', isSystem: false, mergeParent };
   writeRevision(edit.turn, facts, edit.writer.changes, []);
-  writeMergedRevisions(edit.turn, pair.divergence.right, source);
+  yield* writeMergedRevisions(edit.turn, pair.divergence.right, source);
   return { revision: edit.revision };
 }
 

@@ -65,6 +65,7 @@ export class LoopFixture {
   readonly hybridClock: HybridClock;
   readonly writer: ShardWriter;
   readonly loop: CommitLoop;
+  readonly slices: SliceScheduler;
   readonly events: ActorEvent[] = [];
   /** Sizes of the batches that became durable, in commands. */
   readonly batches: number[] = [];
@@ -125,6 +126,7 @@ export class LoopFixture {
     };
     const { clock, log, hybridClock } = this;
     const slices = new SliceScheduler(clock);
+    this.slices = slices;
     const random = systemRandom;
     const environment = { actor: 'a/b', log, clock, hybridClock, random, limits, observer, slices };
     this.loop = new CommitLoop(environment, behaviour, this.writer);

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { rowsInBatches } from '#actors/branch/batched-rows.ts';
+import { rowsInBatches } from '#runtime/shard/rows-in-batches.ts';
 import { revisionZero } from '#runtime/content/revision.ts';
 import { LmdbShard } from '#runtime/shard/lmdb-shard.ts';
 

@@ -5,6 +5,7 @@ import {
   decodeEntries,
   decodeEntry,
   encodeEntry,
+  encodeLargeEntry,
   entrySize,
   outlineEntry,
 } from '#runtime/log/entry-codec.ts';
@@ -19,7 +20,33 @@ function encoded(entry: LogEntry): Buffer {
 
 const everyByte = String.fromCharCode(...Array.from({ length: 256 }, (_, byte) => byte));
 
+/** What takes an entry in slices writes, and how often it rests. */
+function encodedInSlices({ actor, clock, writes }: LogEntry): {
+  readonly bytes: Buffer;
+  readonly rests: number;
+} {
+  const bytes = writes.reduce((sum, { key, value }) => sum + key.length + (value?.length ?? 0), 0);
+  const steps = encodeLargeEntry({ actor, count: writes.length, bytes, writes }, () => clock);
+  for (let rests = 0; ; rests++) {
+    const step = steps.next();
+    if (step.done === true) return { bytes: step.value, rests };
+  }
+}
+
 describe('entry codec', () => {
+  it('writes the same in slices', () => {
+    fc.assert(
+      fc.property(logEntries, (entry) => {
+        const { bytes } = encodedInSlices(entry);
+        expect(bytes.equals(encoded(entry))).toBe(true);
+        expect(encoded({ ...entry, writes: [], encoded: bytes }).equals(bytes)).toBe(true);
+      }),
+    );
+    const value = new Uint8Array(10);
+    const writes = Array.from({ length: 1000 }, (_, index) => ({ table: 1, key: `${index}`, value }));
+    expect(encodedInSlices({ ...numberedEntry('t/r/b/kind', 1), writes }).rests).toBe(7);
+  });
+
   it('reads back what it wrote, in exactly the size it announced, at any offset', () => {
     fc.assert(
       fc.property(logEntries, fc.nat(50), (entry, offset) => {

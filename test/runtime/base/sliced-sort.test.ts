@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { sortInSlices } from '#actors/branch/sliced-sort.ts';
+import { sortInSlices } from '#runtime/base/sliced-sort.ts';
 
 describe('sorting in slices', () => {
   it('sorts stably, as a sort in one go does, and rests in between', () => {

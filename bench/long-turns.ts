@@ -1,0 +1,160 @@
+/**
+ * How long the longest turn of the event loop is while an actor does something large, in processor time of the main
+ * thread: the engine alone, without sockets. Prints one line for each work.
+ *
+ * Run: node bench/long-turns.ts [nodes] (with UV_THREADPOOL_SIZE=32)
+ */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { branchActor } from '#actors/branch/branch-actor.ts';
+import { policyFor } from '#runtime/access/policy.ts';
+import type { Principal } from '#runtime/access/principal.ts';
+import { ActorHost } from '#runtime/actor/actor-host.ts';
+import { systemClock } from '#runtime/base/clock.ts';
+import { realFileSystem } from '#runtime/base/file-system.ts';
+import { systemRandom } from '#runtime/base/random.ts';
+import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
+import type { ActorKind, Caller } from '#runtime/commit/behaviour.ts';
+import { Journal } from '#runtime/embedded/journal.ts';
+
+const nodes = Number(process.argv[2] ?? 100_000);
+const folder = mkdtempSync(join(tmpdir(), 'grove-turns-'));
+const workspace = {
+  name: 'content',
+  allowed_node_types: [],
+  allowed_root_node_types: [],
+  config: { default_branch: 'main', node_type_pins: {} },
+};
+const languages = { defaultLanguage: 'en', supportedLanguages: ['en'], fallbackChains: {} };
+const repository: ActorKind = {
+  kind: 'repository',
+  tables: [],
+  create: () => ({ execute: () => undefined, query: () => ({ workspace, languages }) }),
+};
+const journal = await Journal.open({
+  folder: join(folder, 'journal'),
+  durability: 'local',
+  files: realFileSystem,
+  clock: systemClock,
+  random: systemRandom,
+  report: () => {},
+});
+const host = new ActorHost({
+  folder: join(folder, 'actors'),
+  log: journal,
+  clock: systemClock,
+  random: systemRandom,
+  kinds: [branchActor({ commitNodesMax: 100_000 }), repository],
+  slices: new SliceScheduler(systemClock),
+  limits: {
+    commit: {
+      mailboxMax: 4096,
+      batchCommandsMax: 512,
+      batchBytesMax: 4 << 20,
+      applyPendingBytesMax: 256 << 20,
+      idempotency: { ttlMs: 86_400_000, entriesMax: 1_000_000 },
+    },
+    apply: { applyBytes: 1 << 20, applyDelayMs: 50 },
+    openActorsMax: 100,
+    idleCloseMs: 300_000,
+  },
+  observer: { batchDurable: () => {}, events: () => {}, stopped: console.error, applyFailed: console.error },
+});
+const principal: Principal = { kind: 'system', tenant: 'default' };
+const caller: Caller = { principal, policy: policyFor(principal, 'default') };
+const branch = 'default/bench~1/main~1/branch';
+await host.create('default/bench~1/repository');
+await host.create(branch);
+
+function typeWith(index: readonly string[]): object {
+  return {
+    name: 'bench:Article',
+    properties: [
+      { name: 'title', type: 'String', required: true },
+      { name: 'author', type: 'String', index },
+      { name: 'rank', type: 'Number', index: ['Property'] },
+    ],
+  };
+}
+
+const body = 'Lorem ipsum dolor sit amet, consectetur adipiscing elit. '.repeat(3);
+
+function command(message: object): Promise<unknown> {
+  return host.command(branch, message, { caller });
+}
+
+/** Processor time of the main thread so far: what others take of the machine does not count. */
+function workedMs(): number {
+  return Number(readFileSync('/proc/self/schedstat', 'utf8').split(' ', 1)[0]) / 1e6;
+}
+
+/** Measures turns from now on until `work` is done, and then for as long as what follows it takes. */
+async function turns(name: string, work: () => Promise<unknown>): Promise<unknown> {
+  let longest = 0;
+  let over8 = 0;
+  let isOver = false;
+  let lastMs = workedMs();
+  const tick = (): void => {
+    const nowMs = workedMs();
+    longest = Math.max(longest, nowMs - lastMs);
+    if (nowMs - lastMs > 12) over8 += 1;
+    lastMs = nowMs;
+    if (!isOver) setImmediate(tick);
+  };
+  setImmediate(tick);
+  const startMs = performance.now();
+  const result = await work().catch((error: unknown) => String(error).slice(0, 90));
+  const ms = performance.now() - startMs;
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  isOver = true;
+  console.log(
+    `${name.padEnd(42)} longest turn ${longest.toFixed(1).padStart(7)} ms  over 12 ms ${over8}  took ${ms.toFixed(0)} ms`,
+  );
+  return result;
+}
+
+function creates(count: number, prefix: string): object[] {
+  return Array.from({ length: count }, (_, index) => ({
+    type: 'create',
+    parentPath: '/',
+    node: {
+      name: `${prefix}-${index}`,
+      nodeType: 'bench:Article',
+      properties: { title: `Title ${index}`, author: `author-${index % 100}`, rank: index, body },
+    },
+  }));
+}
+
+function commit(operations: readonly object[]): Promise<unknown> {
+  return command({
+    type: 'CommitOperations',
+    workspace: 'content',
+    operations,
+    commit: { message: 'large', actor: 'bench' },
+  });
+}
+
+async function drained(answer: unknown): Promise<void> {
+  const { chunks } = (await answer) as { chunks?: AsyncIterable<string> };
+  if (chunks !== undefined) for await (const chunk of chunks) void chunk;
+}
+
+await command({ type: 'PutDefinition', kind: 'node_type', definition: typeWith([]) });
+const first = (await commit(creates(100, 'a'))) as { revision: string };
+await turns(`${nodes} creates`, () => commit(creates(nodes, 'n')));
+const list = { type: 'ListChildren', workspace: 'content', place: { path: '/' }, scope: 'bench' };
+await turns('first listing after it', () => drained(host.query(branch, { ...list, limit: 10 }, caller)));
+const [ms, counter] = first.revision.split('-').map(Number);
+const at = { ms, counter };
+await turns('listing from before it', () =>
+  drained(host.query(branch, { ...list, limit: 1000, at }, caller)),
+);
+const failing = [...creates(nodes - 1, 'f'), { type: 'delete', nodeId: 'nothing' }];
+await turns('the same, refused at its end', () => commit(failing));
+await turns('an index on them', () =>
+  command({ type: 'PutDefinition', kind: 'node_type', definition: typeWith(['Property']) }),
+);
+await turns('settled', () => host.close());
+await journal.close();
+rmSync(folder, { recursive: true });

@@ -1,7 +1,9 @@
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { natsConfigFor } from '#cluster/local/nats-config.ts';
-import { natsMonitorUrls, type PlannedProcess, planCluster } from '#cluster/local/plan.ts';
+import { writeNatsFiles } from '#cluster/local/nats-files.ts';
+import { memberNames, natsMonitorUrls, type PlannedProcess, planCluster } from '#cluster/local/plan.ts';
+import { systemClock } from '#runtime/base/clock.ts';
+import { systemRandom } from '#runtime/base/random.ts';
 import { parseProcfile } from '#cluster/local/procfile.ts';
 import { isPortFree } from './child.ts';
 import { ClusterProcess } from './cluster-process.ts';
@@ -27,6 +29,13 @@ const secrets = {
   jwtSecret: 'a secret of more than thirty-two characters',
   masterKey: '0f'.repeat(32),
 } as const;
+
+/** Who logs in to the NATS servers. */
+const natsPasswords = {
+  members: Object.fromEntries(memberNames.map((name) => [name, 'grove'])),
+  route: 'route',
+  system: 'system',
+};
 
 /** How a cluster is started, where it is not as `npm run cluster` starts it. */
 export interface ClusterSettings {
@@ -94,8 +103,13 @@ export class GroveCluster {
     const folder = mkdtempSync(join(parent, 'cluster-'));
     const nats = process.env.NATS_SERVER_BIN ?? requiredProgram('nats-server');
     const natsVersion = versionOf(nats, '--version');
-    const template = readFileSync(join(projectRoot, 'cluster/local/nats.conf'), 'utf8');
-    writeFileSync(join(folder, 'nats.conf'), natsConfigFor(template, natsVersion));
+    writeNatsFiles({
+      folder,
+      version: natsVersion,
+      passwords: natsPasswords,
+      clock: systemClock,
+      random: systemRandom,
+    });
     const planned = await planOnFreePorts(folder, nats, settings.durability);
     for (const path of planned.flatMap(({ folders }) => folders)) mkdirSync(path);
     const commands = parseProcfile(readFileSync(join(projectRoot, 'Procfile'), 'utf8'));
@@ -258,7 +272,7 @@ async function planOnFreePorts(
       port,
       natsPort,
       secrets,
-      natsPasswords: { grove: 'grove', system: 'system' },
+      natsPasswords,
       adminPassword: PASSWORD,
       programs: { nats, balancer: requiredProgram('haproxy') },
       memberConfig,

@@ -4,13 +4,14 @@
  * Run: npm run cluster, npm run cluster -- --help
  */
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { systemClock } from '#runtime/base/clock.ts';
 import { type Random, systemRandom } from '#runtime/base/random.ts';
 import { SignalEcho } from '#runtime/base/signal-echo.ts';
+import { loadOptions } from '#runtime/config/load-options.ts';
 import { loadSecrets } from '#runtime/config/secrets.ts';
 import { Secret } from '#runtime/config/secret.ts';
 import { OptionError } from '#runtime/config/option.ts';
@@ -18,13 +19,16 @@ import { acquireDataDirectory } from '#runtime/embedded/data-directory-lock.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { AdminClient } from '#cluster/operator/admin-client.ts';
 import { OperatorError } from '#cluster/operator/operator-error.ts';
+import { newNatsPassword } from '#cluster/nats/nats-password.ts';
 import { FirstPassword } from './admin-password.ts';
 import { findProgram } from './find-program.ts';
 import { LocalCluster, StartStoppedSignal } from './local-cluster.ts';
-import { natsConfigFor } from './nats-config.ts';
+import { writeNatsFiles } from './nats-files.ts';
 import {
   type ClusterSettings,
   clashingPorts,
+  memberNames,
+  type NatsPasswords,
   natsMonitorUrls,
   natsPortMax,
   planCluster,
@@ -137,7 +141,7 @@ function programs(): ClusterSettings['programs'] {
   };
 }
 
-/** A password for NATS, made once. A digit at its beginning would make a number of it. */
+/** A password for NATS, made once. */
 function storedPassword(folder: string, name: string, random: Random): string {
   const file = join(folder, 'secrets', name);
   try {
@@ -145,7 +149,7 @@ function storedPassword(folder: string, name: string, random: Random): string {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
   }
-  const password = `p${Buffer.from(random.bytes(24)).toString('hex')}`;
+  const password = newNatsPassword(random);
   writeFileSync(file, `${password}\n`, { mode: 0o600 });
   return password;
 }
@@ -154,8 +158,11 @@ function secretOf(text: string | undefined): Secret | undefined {
   return text === undefined || text === '' ? undefined : new Secret(text);
 }
 
+/** A cluster, and the version of its NATS servers as they print it. */
+type Prepared = ClusterSettings & { readonly natsVersion: string };
+
 /** Writes what the processes read, and says what they are. */
-function prepare({ folder, natsPort, port }: Arguments, password: FirstPassword): ClusterSettings {
+function prepare({ folder, natsPort, port }: Arguments, password: FirstPassword): Prepared {
   const { env } = process;
   const found = programs();
   mkdirSync(join(folder, 'logs'), { recursive: true, mode: 0o700 });
@@ -165,8 +172,13 @@ function prepare({ folder, natsPort, port }: Arguments, password: FirstPassword)
   );
   mkdirSync(join(folder, 'secrets'), { recursive: true, mode: 0o700 });
   const version = spawnSync(found.nats, ['--version'], { encoding: 'utf8' }).stdout.trim();
-  const template = readFileSync(join(import.meta.dirname, 'nats.conf'), 'utf8');
-  writeFileSync(join(folder, 'nats.conf'), natsConfigFor(template, version));
+  const natsPasswords: NatsPasswords = {
+    members: Object.fromEntries(
+      memberNames.map((name) => [name, storedPassword(folder, `nats-${name}-password`, systemRandom)]),
+    ),
+    route: storedPassword(folder, 'nats-route-password', systemRandom),
+    system: storedPassword(folder, 'nats-system-password', systemRandom),
+  };
   const memberConfig = env.SVC_CONFIG || join(folder, 'member.toml');
   if (memberConfig !== env.SVC_CONFIG) {
     const urls = natsMonitorUrls(natsPort).map((url) => JSON.stringify(url));
@@ -179,14 +191,22 @@ function prepare({ folder, natsPort, port }: Arguments, password: FirstPassword)
     port,
     natsPort,
     secrets: { jwtSecret: jwtSecret.reveal(), masterKey: Buffer.from(masterKey.bytes()).toString('hex') },
-    natsPasswords: {
-      grove: storedPassword(folder, 'nats-password', systemRandom),
-      system: storedPassword(folder, 'nats-system-password', systemRandom),
-    },
+    natsPasswords,
+    natsVersion: version,
     adminPassword: env.SVC_ADMIN_PASSWORD || password.toStartWith(systemRandom),
     programs: found,
     memberConfig,
   };
+}
+
+/** What names in NATS begin with: the configuration of the members may say something else than the default. */
+function clusterName(processes: readonly PlannedProcess[]): string {
+  const member = processes.find(({ type }) => type === 'member');
+  return loadOptions({ ...process.env, ...member?.env }, readIfThere).cluster.name;
+}
+
+function readIfThere(path: string): string | undefined {
+  return existsSync(path) ? readFileSync(path, 'utf8') : undefined;
 }
 
 /** @throws {OperatorError} naming every port that is taken, and the option that moves it */
@@ -287,6 +307,14 @@ async function main(): Promise<void> {
   const password = new FirstPassword(given.folder);
   const settings = prepare(given, password);
   const processes = planCluster(settings);
+  writeNatsFiles({
+    folder: given.folder,
+    version: settings.natsVersion,
+    passwords: settings.natsPasswords,
+    name: clusterName(processes),
+    clock: systemClock,
+    random: systemRandom,
+  });
   await requireFreePorts(processes);
   for (const path of processes.flatMap(({ folders }) => folders))
     mkdirSync(path, { recursive: true, mode: 0o700 });

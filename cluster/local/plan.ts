@@ -16,6 +16,27 @@ export const processTypes = ['nats', 'member', 'balancer'] as const;
 /** One of {@link processTypes}: the name it has in the Procfile. */
 export type ProcessType = (typeof processTypes)[number];
 
+/** How many members there are. */
+export const memberNames: readonly string[] = each((index) => `member-${index + 1}`);
+
+/** Passwords of those who connect to the NATS servers. */
+export interface NatsPasswords {
+  /** By the name of the member. */
+  readonly members: Readonly<Record<string, string>>;
+  /** Of the servers among each other. */
+  readonly route: string;
+  readonly system: string;
+}
+
+/** Files the NATS servers have in common, in the folder of the cluster. */
+export const natsFiles = Object.freeze({
+  configuration: 'nats.conf',
+  users: 'users.conf',
+  authority: 'secrets/nats-ca.pem',
+  certificate: 'secrets/nats-cert.pem',
+  key: 'secrets/nats-key.pem',
+});
+
 /** What a cluster on this machine is made from. */
 export interface ClusterSettings {
   /** Everything it stores; absolute. */
@@ -28,7 +49,7 @@ export interface ClusterSettings {
   readonly natsPort: number;
   /** Shared by the members. */
   readonly secrets: { readonly jwtSecret: string; readonly masterKey: string };
-  readonly natsPasswords: { readonly grove: string; readonly system: string };
+  readonly natsPasswords: NatsPasswords;
   /** Of the first administrator; undefined when that account is there already. */
   readonly adminPassword: string | undefined;
   readonly programs: { readonly nats: string; readonly balancer: string };
@@ -99,7 +120,7 @@ function natsServers({ folder, natsPasswords, natsPort, programs }: ClusterSetti
   const monitors = natsMonitorUrls(natsPort);
   const routes = each((index) => [
     `NATS_ROUTE_${index + 1}`,
-    `nats-route://${LOOPBACK}:${natsPort + ROUTE_OFFSET + index}`,
+    `nats-route://route:${natsPasswords.route}@${LOOPBACK}:${natsPort + ROUTE_OFFSET + index}`,
   ]);
   return each((index) => {
     const port = natsPort + index;
@@ -108,19 +129,22 @@ function natsServers({ folder, natsPasswords, natsPort, programs }: ClusterSetti
     return {
       name: `nats-${index + 1}`,
       type: 'nats',
-      url: `nats://${LOOPBACK}:${port}`,
+      url: `tls://${LOOPBACK}:${port}`,
       readyUrl: `${monitors[index]}/healthz`,
       ports: ports.map((each) => ({ host: LOOPBACK, port: each, option: '--nats-port' })),
       env: {
         NATS_SERVER_BIN: programs.nats,
-        NATS_CONFIG: join(folder, 'nats.conf'),
+        NATS_CONFIG: join(folder, natsFiles.configuration),
         NATS_NAME: `nats-${index + 1}`,
         NATS_HOST: LOOPBACK,
         NATS_PORT: String(ports[0]),
         NATS_ROUTE_PORT: String(ports[1]),
-        NATS_MONITOR_PORT: String(ports[2]),
+        NATS_MONITOR: `${LOOPBACK}:${ports[2]}`,
         NATS_STORE: store,
-        NATS_PASSWORD: natsPasswords.grove,
+        NATS_CERT: join(folder, natsFiles.certificate),
+        NATS_KEY: join(folder, natsFiles.key),
+        NATS_CA: join(folder, natsFiles.authority),
+        NATS_ROUTE_PASSWORD: natsPasswords.route,
         NATS_SYSTEM_PASSWORD: natsPasswords.system,
         ...(Object.fromEntries(routes) as Record<string, string>),
       },
@@ -131,9 +155,9 @@ function natsServers({ folder, natsPasswords, natsPort, programs }: ClusterSetti
 
 function members(settings: ClusterSettings): PlannedProcess[] {
   const { adminPassword, folder, memberConfig, natsPasswords, natsPort, secrets } = settings;
-  const servers = each((index) => `nats://grove:${natsPasswords.grove}@${LOOPBACK}:${natsPort + index}`);
-  return each((index) => {
-    const name = `member-${index + 1}`;
+  return memberNames.map((name, index) => {
+    const login = `${name}:${natsPasswords.members[name]}`;
+    const servers = each((server) => `tls://${login}@${LOOPBACK}:${natsPort + server}`);
     const port = memberPort(settings, index);
     return {
       name,
@@ -146,6 +170,7 @@ function members(settings: ClusterSettings): PlannedProcess[] {
         SVC_HOST: LOOPBACK,
         SVC_DATA_DIR: join(folder, name),
         SVC_NATS_URL: servers.join(','),
+        SVC_NATS_CA: join(folder, natsFiles.authority),
         SVC_MEMBER_ID: name,
         SVC_CONFIG: memberConfig,
         // The load balancer replaces what clients say of themselves.

@@ -89,6 +89,7 @@ const QUARANTINED = 'Its log or its shards cannot be trusted; see the log of thi
 export async function openClusterEngine(environment: EngineEnvironment): Promise<MemberEngine> {
   const { clock, log, options, random } = environment;
   const { cluster, server } = options;
+  const subjects = new Subjects(cluster.name);
   const waits = new StartWaits({ clock, random, log });
   const credentials = server.natsCreds && readNamed('SVC_NATS_CREDS', server.natsCreds);
   const authorities = server.natsCa && readNamed('SVC_NATS_CA', server.natsCa);
@@ -96,6 +97,8 @@ export async function openClusterEngine(environment: EngineEnvironment): Promise
     connectToNats({
       urls: server.natsUrl,
       name: server.memberId ?? hostname(),
+      // Where users have permissions they are for one member, by its name.
+      ...(server.memberId === undefined ? {} : { inbox: subjects.inbox(server.memberId) }),
       ...(credentials === undefined ? {} : { credentials }),
       ...(authorities === undefined ? {} : { authorities }),
     }),
@@ -104,7 +107,6 @@ export async function openClusterEngine(environment: EngineEnvironment): Promise
     const servers = await waits.until('what the NATS servers are', () =>
       checkServers(connection, environment),
     );
-    const subjects = new Subjects(cluster.name);
     const sealed = sealedLink(connection, subjects, environment);
     const settings = { replicas: cluster.replicas, bytesMax: cluster.logBytesMax };
     for (let first = 0; first < cluster.partitions; first += STREAMS_AT_ONCE) {

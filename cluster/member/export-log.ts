@@ -29,7 +29,8 @@ member first. Nothing is changed but what the journal itself cuts off: a write t
   --nats <addresses>   of NATS, separated by commas; default: SVC_NATS_URL
   --name <name>        [cluster] name, default grove
 
-A credentials file for NATS is named by SVC_NATS_CREDS, certificates of its authorities by SVC_NATS_CA.`;
+A credentials file for NATS is named by SVC_NATS_CREDS, certificates of its authorities by SVC_NATS_CA.
+SVC_MEMBER_ID is that of the member, where users of NATS have permissions.`;
 
 /** Time servers have to elect who leads the stream, in milliseconds. */
 const LEADER_MS_MAX = 30_000;
@@ -87,11 +88,12 @@ async function exportTo(
     clock: systemClock,
     random: systemRandom,
   });
-  const { SVC_NATS_CA: authorities, SVC_NATS_CREDS: credentials } = process.env;
+  const { SVC_MEMBER_ID, SVC_NATS_CA: authorities, SVC_NATS_CREDS: credentials } = process.env;
   const connection = await connectToNats({
     urls,
     name: 'export',
     ...(credentials ? { credentials: readFileSync(credentials, 'utf8') } : {}),
+    ...(SVC_MEMBER_ID ? { inbox: subjects.inbox(SVC_MEMBER_ID) } : {}),
     ...(authorities ? { authorities: readFileSync(authorities, 'utf8') } : {}),
   });
   const channel = new AppendChannel(connection, systemClock);

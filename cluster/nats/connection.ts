@@ -1,7 +1,9 @@
 import { checkServerIdentity, type PeerCertificate } from 'node:tls';
 import {
   type Authenticator,
+  type ConnectionOptions,
   connect,
+  createInbox,
   credsAuthenticator,
   errors,
   type NatsConnection,
@@ -34,6 +36,16 @@ export interface ConnectionSettings {
   readonly credentials?: string;
   /** Certificates of the authorities that may have signed those of the servers, PEM; default: those of the system. */
   readonly authorities?: string;
+  /** What the subjects begin with where this client is answered; default: what all clients have. */
+  readonly inbox?: string;
+}
+
+/** Of the connections that have one of their own. */
+const inboxes = new WeakMap<NatsConnection, string>();
+
+/** A subject nobody else uses, where this client may listen for answers. */
+export function newInbox(connection: NatsConnection): string {
+  return createInbox(inboxes.get(connection));
 }
 
 /**
@@ -50,21 +62,27 @@ export interface ConnectionSettings {
  */
 export async function connectToNats(settings: ConnectionSettings): Promise<NatsConnection> {
   const { hosts, isTls, login, servers } = readUrls(settings.urls, settings.authorities !== undefined);
+  const options: ConnectionOptions = {
+    servers,
+    name: settings.name,
+    ...(settings.inbox === undefined ? {} : { inboxPrefix: settings.inbox }),
+    ...authentication(settings.credentials, login),
+    ...(isTls ? { tls: tlsFor(hosts, settings.authorities) } : {}),
+    timeout: CONNECT_MS_MAX,
+    pingInterval: PING_MS,
+    maxPingOut: PINGS_OUT_MAX,
+    maxReconnectAttempts: -1,
+    reconnectTimeWait: RECONNECT_MS,
+    reconnectJitter: RECONNECT_JITTER_MS,
+    // Credentials that are being changed on the servers must not end a running member.
+    ignoreAuthErrorAbort: true,
+  };
   try {
-    return await connect({
-      servers,
-      name: settings.name,
-      ...authentication(settings.credentials, login),
-      ...(isTls ? { tls: tlsFor(hosts, settings.authorities) } : {}),
-      timeout: CONNECT_MS_MAX,
-      pingInterval: PING_MS,
-      maxPingOut: PINGS_OUT_MAX,
-      maxReconnectAttempts: -1,
-      reconnectTimeWait: RECONNECT_MS,
-      reconnectJitter: RECONNECT_JITTER_MS,
-      // Credentials that are being changed on the servers must not end a running member.
-      ignoreAuthErrorAbort: true,
-    });
+    // Each server that refuses tells of the others, and the client would try them in turn for ever and say nothing.
+    await (await connect({ ...options, ignoreClusterUpdates: true })).close();
+    const connection = await connect(options);
+    if (settings.inbox !== undefined) inboxes.set(connection, settings.inbox);
+    return connection;
   } catch (error) {
     const where = servers.join(', ');
     if (error instanceof errors.AuthorizationError)

@@ -28,14 +28,39 @@ export class Subjects {
     return `${this.prefix}.log.${number(partition)}`;
   }
 
+  /** The logs of all partitions. */
+  get allLogs(): string {
+    return `${this.prefix}.log.*`;
+  }
+
   /** Where a member takes calls for the partitions it owns. */
   calls(member: string): string {
     return `${this.prefix}.call.${token(member)}`;
   }
 
+  /** Calls to all members. */
+  get allCalls(): string {
+    return `${this.prefix}.call.*`;
+  }
+
   /** What is meant for one member alone: answers, cancellations. */
   member(member: string): string {
     return `${this.prefix}.member.${token(member)}`;
+  }
+
+  /** What is meant for any one member alone. */
+  get allMembers(): string {
+    return `${this.prefix}.member.>`;
+  }
+
+  /** Where a member is answered, followed by tokens of its own: a subject for each question. */
+  inbox(member: string): string {
+    return `_INBOX.${token(member)}`;
+  }
+
+  /** Where all members are answered. */
+  get allInboxes(): string {
+    return '_INBOX.>';
   }
 
   /** Where members tell that they live. */
@@ -56,6 +81,16 @@ export class Subjects {
   /** Where followers tell what they have of a partition's log on their disks. */
   flushes(partition: number): string {
     return `${this.prefix}.flushed.${number(partition)}`;
+  }
+
+  /** What followers tell of all partitions. */
+  get allFlushes(): string {
+    return `${this.prefix}.flushed.*`;
+  }
+
+  /** Where owners of all partitions ask. */
+  get allFlushQuestions(): string {
+    return `${this.prefix}.flush.*`;
   }
 
   /** Where the owner asks them to tell it again. */

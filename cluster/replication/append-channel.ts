@@ -1,11 +1,6 @@
-import {
-  createInbox,
-  headers,
-  type Msg,
-  type NatsConnection,
-  type Subscription,
-} from '@nats-io/transport-node';
+import { headers, type Msg, type NatsConnection, type Subscription } from '@nats-io/transport-node';
 import type { Clock, Timer } from '#runtime/base/clock.ts';
+import { newInbox } from '#cluster/nats/connection.ts';
 import type { AppendOutcome } from './log-stream.ts';
 
 /** Time an append is waited for, in milliseconds. A leader that is gone answers nothing. */
@@ -57,7 +52,7 @@ export class AppendChannel {
   readonly #clock: Clock;
   readonly #observe: (outcome: AppendOutcome, elapsedMs: number) => void;
   readonly #limitsBeforeCommit: boolean;
-  readonly #inbox = createInbox();
+  readonly #inbox: string;
   readonly #answers: Subscription;
   readonly #waiting = new Map<string, Waiting>();
   readonly #lostListeners = new Set<() => void>();
@@ -73,6 +68,7 @@ export class AppendChannel {
     this.#clock = clock;
     this.#observe = options.observe ?? (() => {});
     this.#limitsBeforeCommit = options.limitsBeforeCommit ?? false;
+    this.#inbox = newInbox(connection);
     this.#answers = connection.subscribe(`${this.#inbox}.*`, {
       callback: (error, message) => {
         if (error === null) this.#answered(message);

@@ -1,9 +1,10 @@
-import { createInbox, type Msg, type NatsConnection, type Subscription } from '@nats-io/transport-node';
+import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node';
 import { PremiseRefuted } from '#runtime/actor/premise.ts';
 import type { Clock, Timer } from '#runtime/base/clock.ts';
 import { DatedAnswer } from '#runtime/content/dated-answer.ts';
 import { JsonText } from '#runtime/content/json-text.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
+import { newInbox } from '#cluster/nats/connection.ts';
 import type { CallerSeal, MemberSeal } from '#cluster/seal/member-seal.ts';
 import { type Call, decodeFrame, encodeCall, errorOf, type Frame, FrameKind } from './call-frames.ts';
 import { callMessages } from './call-parts.ts';
@@ -261,7 +262,7 @@ export class RemoteCalls {
   readonly #connection: NatsConnection;
   readonly #clock: Clock;
   readonly #seal: MemberSeal;
-  readonly #inbox = createInbox();
+  readonly #inbox: string;
   readonly #subscription: Subscription;
   readonly #pending = new Map<string, PendingCall>();
   #count = 0;
@@ -272,6 +273,7 @@ export class RemoteCalls {
     this.#connection = connection;
     this.#clock = clock;
     this.#seal = seal;
+    this.#inbox = newInbox(connection);
     this.#subscription = connection.subscribe(`${this.#inbox}.*`, {
       callback: (error, message) => {
         if (error === null) this.#take(message);

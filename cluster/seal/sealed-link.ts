@@ -1,10 +1,5 @@
-import {
-  createInbox,
-  headers,
-  type Msg,
-  type NatsConnection,
-  type Subscription,
-} from '@nats-io/transport-node';
+import { headers, type Msg, type NatsConnection, type Subscription } from '@nats-io/transport-node';
+import { newInbox } from '#cluster/nats/connection.ts';
 import type { MemberSeal, NewsMessage, NewsSender } from './member-seal.ts';
 import { ReplayGuard } from './replay-guard.ts';
 
@@ -55,7 +50,7 @@ export class SealedLink {
 
   /** Asks all members that listen on a subject. @returns ends it */
   ask(subject: string, data: string | Uint8Array, hear: (message: Msg) => void): Subscription {
-    const inbox = createInbox();
+    const inbox = newInbox(this.connection);
     const answers = this.connection.subscribe(inbox, {
       callback: (error, message) => {
         // That nobody listens is said by a server.

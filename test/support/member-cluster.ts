@@ -264,7 +264,7 @@ export class MemberCluster {
         startServerProcess({
           dataDir,
           ...more,
-          env: { SVC_NATS_URL: nats.urls.join(','), ...env, ...more?.env },
+          env: { ...nats.environmentOf(id), ...env, ...more?.env },
         }),
       );
     });

@@ -1,10 +1,14 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createConnection, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect, type NatsConnection } from '@nats-io/transport-node';
 import { afterAll, afterEach, beforeAll } from 'vitest';
+import { makeServerCertificates } from '#cluster/local/certificates.ts';
+import { natsUsers as usersOfMembers } from '#cluster/nats/permissions.ts';
+import { Subjects } from '#cluster/nats/subjects.ts';
+import { systemRandom } from '#runtime/base/random.ts';
 import { requiredProgram } from './required-program.ts';
 
 /** Time within which servers have to find each other and elect a leader, in milliseconds. */
@@ -41,6 +45,11 @@ export interface NatsClusterOptions {
   readonly server?: readonly string[];
   /** Lines for the `cluster` block (`no_advertise: true`). */
   readonly cluster?: readonly string[];
+  /**
+   * Closes the servers as those of `npm run cluster` are: TLS for clients and routes, passwords for routes, and a user with
+   * permissions for each of these members. Default: open to all on this machine.
+   */
+  readonly closedFor?: readonly string[];
   /** Folder for the store of one server, by its index from 0, where it has to be a certain one. */
   readonly store?: (index: number) => string | undefined;
 }
@@ -49,6 +58,14 @@ interface Ports {
   readonly client: number;
   readonly monitor: number;
   readonly route: number;
+}
+
+/** What closes the servers of a cluster, in files of its folder. */
+interface Closing {
+  readonly authority: string;
+  readonly certificate: string;
+  readonly key: string;
+  readonly routePassword: string;
 }
 
 /** What a server says of JetStream on its monitoring page; only what tests look at. */
@@ -71,6 +88,7 @@ export class NatsServer {
   readonly name: string;
   readonly #ports: Ports;
   readonly #configuration: string;
+  readonly #isClosed: boolean;
   #child: ChildProcess | undefined;
   #exited: Promise<void> = Promise.resolve();
   #isPaused = false;
@@ -79,7 +97,8 @@ export class NatsServer {
   /** Folder of its store. */
   readonly store: string;
 
-  constructor(name: string, ports: Ports, configuration: string, store: string) {
+  constructor(name: string, ports: Ports, configuration: string, store: string, isClosed = false) {
+    this.#isClosed = isClosed;
     this.name = name;
     this.store = store;
     this.#ports = ports;
@@ -88,7 +107,12 @@ export class NatsServer {
 
   /** Address clients connect to. */
   get url(): string {
-    return `nats://127.0.0.1:${this.#ports.client}`;
+    return `${this.#isClosed ? 'tls' : 'nats'}://127.0.0.1:${this.#ports.client}`;
+  }
+
+  /** Port of the routes between servers. */
+  get routePort(): number {
+    return this.#ports.route;
   }
 
   /** Port clients connect to. */
@@ -276,6 +300,25 @@ export class NatsCluster {
     await this.ready();
   }
 
+  /** What a member of a closed cluster has in its environment to get in; of an open one only the addresses. */
+  environmentOf(member: string): Readonly<Record<string, string>> {
+    if (this.#options.closedFor === undefined) return { SVC_NATS_URL: this.urls.join(',') };
+    return {
+      SVC_NATS_URL: this.urlsAs(member, passwordOf(member)).join(','),
+      SVC_NATS_CA: join(this.#folder, closingFiles.authority),
+    };
+  }
+
+  /** Addresses of all servers with a login. */
+  urlsAs(user: string, password: string): string[] {
+    return this.urls.map((url) => url.replace('//', `//${encodeURIComponent(user)}:${password}@`));
+  }
+
+  /** Certificate of the authority of a closed cluster. */
+  get authority(): string {
+    return readFileSync(join(this.#folder, closingFiles.authority), 'utf8');
+  }
+
   /** Addresses of all servers, for a client that may connect to any. */
   get urls(): string[] {
     return this.servers.map(({ url }) => url);
@@ -345,7 +388,9 @@ export class NatsCluster {
     work: (connection: NatsConnection) => Promise<void>,
   ): Promise<void> {
     const { pass, user } = natsUsers.system;
-    const connection = await connect({ servers: servers.map(({ url }) => url), user, pass });
+    const tls =
+      this.#options.closedFor === undefined ? {} : { tls: { ca: this.authority, servername: '127.0.0.1' } };
+    const connection = await connect({ servers: servers.map(({ url }) => url), user, pass, ...tls });
     try {
       await work(connection);
     } finally {
@@ -392,7 +437,10 @@ export class NatsCluster {
 export async function startNatsCluster(count: 1 | 3, options: NatsClusterOptions = {}): Promise<NatsCluster> {
   const folder = mkdtempSync(join(tmpdir(), 'grove-nats-'));
   const ports = await freePorts(count);
-  const routes = ports.map(({ route }) => `nats-route://127.0.0.1:${route}`);
+  const { closedFor } = options;
+  const closing = closedFor === undefined ? undefined : close(folder, closedFor);
+  const login = closing === undefined ? '' : `route:${closing.routePassword}@`;
+  const routes = ports.map(({ route }) => `nats-route://${login}127.0.0.1:${route}`);
   const known = count === 1 ? [] : routes;
   const servers = ports.map((own, index) => {
     const places = { folder, store: options.store?.(index), fileStore: options.fileStore?.(index) };
@@ -453,17 +501,18 @@ function serverOf(
   const file = join(folder, `${name}.conf`);
   const own = store ?? join(folder, name);
   mkdirSync(own, { recursive: true });
-  writeFileSync(file, configurationOf(name, ports, routes, { store: own, fileStore }, options));
-  return new NatsServer(name, ports, file, own);
+  writeFileSync(file, configurationOf(name, ports, routes, { folder, store: own, fileStore }, options));
+  return new NatsServer(name, ports, file, own, options.closedFor !== undefined);
 }
 
 function configurationOf(
   name: string,
   { client, monitor, route }: Ports,
   routes: readonly string[],
-  { fileStore, store }: Omit<ServerPlaces, 'folder'>,
+  { fileStore, folder, store }: ServerPlaces & { readonly store: string },
   options: NatsClusterOptions,
 ): string {
+  const closing = options.closedFor === undefined ? undefined : closingIn(folder);
   const { grove, system } = natsUsers;
   const lines = [
     `server_name: ${name}`,
@@ -477,11 +526,13 @@ function configurationOf(
     ...(options.jetStream ?? []),
     '}',
     'accounts {',
-    `  GROVE { jetstream: enabled, users: [{user: ${grove.user}, password: ${grove.pass}}] }`,
+    closing === undefined
+      ? `  GROVE { jetstream: enabled, users: [{user: ${grove.user}, password: ${grove.pass}}] }`
+      : `  GROVE { jetstream: enabled, include "${closingFiles.users}" }`,
     `  SYSTEM { users: [{user: ${system.user}, password: ${system.pass}}] }`,
     '}',
     'system_account: SYSTEM',
-    `no_auth_user: ${grove.user}`,
+    ...(closing === undefined ? [`no_auth_user: ${grove.user}`] : [tlsBlock(closing, false)]),
     ...(options.server ?? []),
   ];
   if (routes.length > 0) {
@@ -490,11 +541,60 @@ function configurationOf(
       '  name: grove-test',
       `  listen: "127.0.0.1:${route}"`,
       `  routes: [${routes.join(', ')}]`,
+      ...(closing === undefined
+        ? []
+        : [
+            `  authorization { user: route, password: ${closing.routePassword}, timeout: 5 }`,
+            tlsBlock(closing, true),
+          ]),
       ...(options.cluster ?? []),
       '}',
     );
   }
   return `${lines.join('\n')}\n`;
+}
+
+/** Names of the files in the folder of a cluster. */
+const closingFiles = {
+  users: 'users.conf',
+  authority: 'authority.pem',
+  certificate: 'certificate.pem',
+  key: 'key.pem',
+} as const;
+
+function closingIn(folder: string): Closing {
+  return {
+    authority: join(folder, closingFiles.authority),
+    certificate: join(folder, closingFiles.certificate),
+    key: join(folder, closingFiles.key),
+    routePassword: 'proute',
+  };
+}
+
+/** Writes what closes a cluster; besides the members there is `grove`, who may do everything in the account. */
+function close(folder: string, members: readonly string[]): Closing {
+  const closing = closingIn(folder);
+  const { authority, server } = makeServerCertificates(['127.0.0.1'], Date.now(), systemRandom);
+  writeFileSync(closing.authority, authority);
+  writeFileSync(closing.certificate, server.certificate);
+  writeFileSync(closing.key, server.key, { mode: 0o600 });
+  const users = members.map((member) => ({ member, password: passwordOf(member) }));
+  const { pass, user } = natsUsers.grove;
+  const all = usersOfMembers(new Subjects(), users).replace(
+    /\]\n$/,
+    `  { user: ${user}, password: ${pass} }\n]\n`,
+  );
+  writeFileSync(join(folder, closingFiles.users), all);
+  return closing;
+}
+
+function passwordOf(member: string): string {
+  return `p-${member}`;
+}
+
+function tlsBlock({ authority, certificate, key }: Closing, isRoute: boolean): string {
+  const verify = isRoute ? `ca_file: "${authority}", verify: true, ` : '';
+  return `tls { cert_file: "${certificate}", key_file: "${key}", ${verify}timeout: 5 }`;
 }
 
 let program: string | undefined;

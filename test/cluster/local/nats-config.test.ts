@@ -1,9 +1,12 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { systemClock } from '#runtime/base/clock.ts';
+import { systemRandom } from '#runtime/base/random.ts';
 import { natsConfigFor } from '#cluster/local/nats-config.ts';
+import { writeNatsFiles } from '#cluster/local/nats-files.ts';
 import { planCluster } from '#cluster/local/plan.ts';
 import { requiredProgram } from '#test/support/required-program.ts';
 import { projectRoot } from '#test/tidy/source-file.ts';
@@ -29,14 +32,19 @@ describe('the configuration of the NATS servers', () => {
   it('is taken by the real server with what its environment says', () => {
     const server = process.env.NATS_SERVER_BIN ?? requiredProgram('nats-server');
     const file = join(folder, 'nats.conf');
-    writeFileSync(file, natsConfigFor(text, execFileSync(server, ['--version'], { encoding: 'utf8' })));
+    const version = execFileSync(server, ['--version'], { encoding: 'utf8' });
+    const passwords = { members: { 'member-1': 'p1', 'a.*"b': 'p2' }, route: 'p3', system: 'p4' };
+    writeNatsFiles({ folder, version, passwords, clock: systemClock, random: systemRandom });
+    expect(readFileSync(file, 'utf8')).toBe(natsConfigFor(text, version));
+    for (const name of readdirSync(folder, { recursive: true }) as string[])
+      expect(statSync(join(folder, name)).mode & 0o077, name).toBe(0);
     const plan = planCluster({
       folder,
       host: '127.0.0.1',
       port: 8080,
       natsPort: 4222,
       secrets: { jwtSecret: '', masterKey: '' },
-      natsPasswords: { grove: 'p1', system: 'p2' },
+      natsPasswords: passwords,
       adminPassword: undefined,
       programs: { nats: server, balancer: '' },
       memberConfig: '',

@@ -8,7 +8,11 @@ const settings: ClusterSettings = {
   port: 8080,
   natsPort: 4222,
   secrets: { jwtSecret: 'j'.repeat(64), masterKey: 'a'.repeat(64) },
-  natsPasswords: { grove: 'pgrove', system: 'psystem' },
+  natsPasswords: {
+    members: { 'member-1': 'p1', 'member-2': 'p2', 'member-3': 'p3' },
+    route: 'proute',
+    system: 'psystem',
+  },
   adminPassword: 'Correct-Horse-9-Battery',
   programs: { nats: '/usr/sbin/nats-server', balancer: '/usr/sbin/haproxy' },
   memberConfig: '/srv/grove/member.toml',
@@ -46,8 +50,11 @@ describe('the plan of a cluster', () => {
     );
     expect(options.map(({ server }) => server.memberId)).toEqual(['member-1', 'member-2', 'member-3']);
     expect(options.map(({ server }) => server.port)).toEqual([8081, 8082, 8083]);
-    for (const { cluster, server } of options) {
-      expect(server.natsUrl).toEqual(ofType('nats').map(({ url }) => url.replace('//', '//grove:pgrove@')));
+    for (const [index, { cluster, server }] of options.entries()) {
+      // Each by a name and password of its own, and over TLS.
+      const login = `tls://member-${index + 1}:p${index + 1}@`;
+      expect(server.natsUrl).toEqual(ofType('nats').map(({ url }) => url.replace('tls://', login)));
+      expect(server.natsCa).toBe('/srv/grove/secrets/nats-ca.pem');
       expect([server.jwtSecret?.reveal(), server.masterKey?.reveal()]).toEqual(
         Object.values(settings.secrets),
       );

@@ -96,3 +96,15 @@ describe('a tls:// address', () => {
     await expect(connect({ urls: encrypted.urls })).rejects.toThrow(/SVC_NATS_CA is set.*tls:\/\//);
   });
 });
+
+describe('a login that all servers of a cluster refuse', () => {
+  it('is told at once: they tell of each other, and the client would go round for ever', async () => {
+    const three = await startNatsCluster(3);
+    try {
+      const urls = three.urls.map((url) => url.replace('nats://', 'nats://grove:wrong@'));
+      await expect(connectToNats({ urls, name: 'm1' })).rejects.toThrow(/refuses the credentials/);
+    } finally {
+      await three.close();
+    }
+  });
+});

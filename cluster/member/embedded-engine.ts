@@ -6,6 +6,7 @@ import { LocalBus } from '#runtime/embedded/local-bus.ts';
 import { embeddedDurability } from './embedded-durability.ts';
 import type { EngineEnvironment, MemberEngine } from './engine.ts';
 import { hostLimits } from './host-limits.ts';
+import { journalFindings, journalMissing } from './journal-trouble.ts';
 import { busObserver, tellingRemovals } from './member-bus.ts';
 import { loneClusterStatus } from './member-cluster-status.ts';
 import { journalReport, timedFiles } from './observers.ts';
@@ -32,6 +33,9 @@ export async function openEmbeddedEngine(environment: EngineEnvironment): Promis
     containsDamage: true,
     segmentBytes: options.limits.journalSegmentBytes,
   });
+  metrics.gauge('svc_writes_stopped', '1 while the journal takes nothing, else 0.', () =>
+    journal.trouble === undefined ? 0 : 1,
+  );
   const folder = join(dataDir, 'actors');
   const limits = hostLimits(options.limits);
   const host = new ActorHost({
@@ -70,7 +74,7 @@ export async function openEmbeddedEngine(environment: EngineEnvironment): Promis
     lifecycle: tellingRemovals(host, bus),
     unsettled: new UnsettledFiles(join(dataDir, 'unsettled')),
     bus,
-    missing: () => [],
+    missing: () => journalMissing(journal),
     stoppedActors: () => host.stoppedActors,
     status: loneClusterStatus({
       clock,
@@ -79,7 +83,11 @@ export async function openEmbeddedEngine(environment: EngineEnvironment): Promis
       version: environment.version,
       state: environment.state,
       durability,
-      findings: () => [...spaceFindings(space), ...stoppedFindings(host.stoppedActors)],
+      findings: () => [
+        ...spaceFindings(space),
+        ...journalFindings(journal),
+        ...stoppedFindings(host.stoppedActors),
+      ],
       load: () => ({ requestsInFlight: environment.requestsInFlight(), ...load() }),
     }),
     load,

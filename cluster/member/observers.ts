@@ -85,7 +85,15 @@ export function journalReport(log: Log): (event: JournalEvent) => void {
         log.error('journal: the volume is full; writes are refused until there is space', facts);
         break;
       case 'writes-stopped':
-        log.error('journal: writing stopped; restart the member when the disk is well', facts);
+        log.error(
+          event.kind === 'writes-stopped' && event.heals
+            ? 'journal: writing stopped; it goes on by itself when the cause is gone'
+            : 'journal: writing stopped; restart the member when the disk is well',
+          facts,
+        );
+        break;
+      case 'writes-resumed':
+        log.warn('journal: writing goes on; nothing that was answered is lost', facts);
         break;
     }
   };

@@ -18,6 +18,7 @@ export const clusterWarningSeverities = Object.freeze({
   'partition-quarantined': 'alarm',
   'partition-stalled': 'alarm',
   'actor-stopped': 'alarm',
+  'writes-stopped': 'alarm',
   'partition-unprotected': 'alarm',
   'partition-short-of-followers': 'notice',
   'follower-behind': 'alarm',

@@ -227,7 +227,9 @@ export type MemberFindingCode =
   | 'too-many-members'
   | 'nats-unauthenticated'
   | 'nats-plaintext'
-  | 'actor-stopped';
+  | 'actor-stopped'
+  /** The journal takes no writes at present. */
+  | 'writes-stopped';
 
 /** Something a member tells of itself. */
 export interface MemberFinding {
@@ -282,8 +284,11 @@ export interface ClusterStatus {
 
 /** Something a member lacks, so that another one serves better. */
 export interface MissingPart {
-  /** `nats`: no connection; `owners`: it has not heard who owns what; `followers`: it has not caught up. */
-  readonly part: 'nats' | 'owners' | 'followers';
+  /**
+   * `nats`: no connection; `owners`: it has not heard who owns what; `followers`: it has not caught up; `journal`: its
+   * journal takes no writes at present.
+   */
+  readonly part: 'nats' | 'owners' | 'followers' | 'journal';
   /** For people. */
   readonly message: string;
   /** Partitions it is about; empty where it is about all. */

@@ -49,7 +49,7 @@ const statusSchema = {
       items: {
         type: 'object',
         properties: {
-          part: { type: 'string', enum: ['nats', 'owners', 'followers'] },
+          part: { type: 'string', enum: ['nats', 'owners', 'followers', 'journal'] },
           message: { type: 'string' },
           partitions: { type: 'array', items: { type: 'integer' } },
         },
@@ -99,7 +99,7 @@ function readyRoute(context: SystemContext): RestRoute {
     docs: {
       summary: 'Whether the member takes requests',
       description:
-        'For load balancers and for whoever restarts one member after the other. In a cluster a member that has just started is ready when it is connected, knows the owner of every partition and has caught up with those it follows; later it is not ready while it has no connection to NATS. The machine itself and whoever has the operator token (`SVC_METRICS_TOKEN`) are told why; everybody else is told the state alone.',
+        'For load balancers and for whoever restarts one member after the other. In a cluster a member that has just started is ready when it is connected, knows the owner of every partition and has caught up with those it follows; later it is not ready while it has no connection to NATS. A single member is not ready while its journal takes no writes. The machine itself and whoever has the operator token (`SVC_METRICS_TOKEN`) are told why; everybody else is told the state alone.',
       tag,
       responses: {
         200: { description: 'It does.', schema: statusSchema },

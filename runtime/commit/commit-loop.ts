@@ -135,7 +135,7 @@ interface HeldReply {
  * 5. Readers outside see durable changes only; a change moves from the batch to the durable layers, to the
  *    shard, and is never invisible in between.
  * 6. After a failed append the batch is thrown away. What the log refuses for now (no space, too much
- *    waiting, an entry too large) leaves the loop open; anything else stops it.
+ *    waiting, an entry too large, a disk that fails and a log that heals) leaves the loop open; anything else stops it.
  * 7. A broken invariant stops the loop: nothing of its batch is kept, for what the others of the batch were derived
  *    from cannot be trusted either, and no command runs until the actor is opened anew. Whatever breaks, every
  *    command gets an answer, and the loop goes on to give it.
@@ -530,7 +530,13 @@ export class CommitLoop {
       })),
     );
     if (breach !== undefined) this.#break(breach);
-    else if (!passing.has(error.code)) this.#stop(error, cause);
+    else if (!passing.has(error.code) && !this.#mayHeal(cause)) this.#stop(error, cause);
+  }
+
+  /** Whether the log refused for a while only: nothing of the batch is in it when it goes on. */
+  #mayHeal(cause: unknown): boolean {
+    const isRefusal = cause instanceof ServiceError && cause.code === 'WRITES_STOPPED';
+    return isRefusal && this.#environment.log.heals === true;
   }
 
   #endBatch(): void {

@@ -48,11 +48,10 @@ export function journalFull(cause: unknown): ServiceError {
   return new ServiceError('STORAGE_FULL', undefined, { cause });
 }
 
-/** @returns `WRITES_STOPPED` */
-export function journalStopped(cause: unknown): ServiceError {
-  return new ServiceError(
-    'WRITES_STOPPED',
-    'The journal could not be written; nothing more is taken until the server is started again.',
-    { cause },
-  );
+/** @param heals whether it may go on by itself @returns `WRITES_STOPPED` */
+export function journalStopped(cause: unknown, heals: boolean): ServiceError {
+  const next = heals
+    ? 'nothing is taken until it can be, which is tried again and again'
+    : 'nothing more is taken until the server is started again';
+  return new ServiceError('WRITES_STOPPED', `The journal could not be written; ${next}.`, { cause });
 }

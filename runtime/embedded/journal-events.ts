@@ -32,8 +32,10 @@ export type JournalEvent =
   | { readonly kind: 'removal-failed'; readonly segment: string; readonly cause: unknown }
   /** The volume is full: so many entries were refused. Writing goes on when there is space. */
   | { readonly kind: 'storage-full'; readonly entries: number; readonly cause: unknown }
-  /** The journal takes nothing more until it is opened again. */
-  | { readonly kind: 'writes-stopped'; readonly cause: unknown };
+  /** The journal takes nothing: until it has healed, or until it is opened again. */
+  | { readonly kind: 'writes-stopped'; readonly cause: unknown; readonly heals: boolean }
+  /** What stopped it has passed: its end is on the disk again, without what was refused. */
+  | { readonly kind: 'writes-resumed'; readonly stoppedMs: number };
 
 /** Receives the events of a journal; must not throw. */
 export type JournalReport = (event: JournalEvent) => void;

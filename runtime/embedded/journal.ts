@@ -16,6 +16,7 @@ import { journalCorrupted, journalIsDamaged, journalStopped } from './journal-er
 import type { JournalReport } from './journal-events.ts';
 import { CHAIN_BYTES, JOURNAL_FORMAT, segmentFileName, type SegmentHeader } from './journal-format.ts';
 import { EntryGroup } from './journal-group.ts';
+import { HEAL_MS_MAX, HEAL_MS_MIN, mayPass, rewriteSegment } from './journal-heal.ts';
 import { SegmentReader } from './journal-reader.ts';
 import { type RecoveredJournal, recoverJournal } from './journal-recovery.ts';
 import { Retention, Segment } from './journal-retention.ts';
@@ -76,8 +77,11 @@ interface Active {
  * 3. A file is appended to only by the journal that made it. After opening, writing starts with a new segment.
  * 4. A segment is final, cut to its length and flushed, before the next one gets its name. Segments are
  *    removed from the oldest on, each removal flushed before the next: what is there is contiguous.
- * 5. After a failed write or flush nothing is written any more; no flush is ever tried again.
+ * 5. After a failed write or flush nothing is written to that file any more; no flush of it is ever tried again.
  *    The one exception is a full volume, when the remains could be taken away.
+ * 6. While it is stopped every append is refused. Where what stopped it may pass, it goes on by itself once its
+ *    end has been written anew (`journal-heal.ts`) and a new segment could be made: then nothing that was refused
+ *    is in it, and everything acknowledged is flushed.
  *
  * Enforcement: test/runtime/embedded/journal*.test.ts and test/runtime/log/log-conformance.ts.
  */
@@ -98,6 +102,14 @@ export class Journal implements Log {
   #flushTimer: Timer | undefined;
   #removing: Promise<void> | undefined;
   #stopped: ServiceError | undefined;
+  #stoppedMs = 0;
+  /** Whether what stopped it may pass; meaningless while it is not stopped. */
+  #heals = true;
+  #healMs = HEAL_MS_MIN;
+  #healTimer: Timer | undefined;
+  #healing: Promise<void> | undefined;
+  /** A segment whose end is not known to be on the disk as it looks. */
+  #suspect: Segment | undefined;
   /** Set while rejections are being delivered: who appends before it has heard of them must not get past. */
   #refusal: ServiceError | undefined;
   #closing: Promise<void> | undefined;
@@ -149,6 +161,15 @@ export class Journal implements Log {
   /** Sequence up to which everything is on the disk; behind `lastSequence` in class `relaxed` only. */
   get flushedSequence(): number {
     return this.#flushedSequence;
+  }
+
+  /** Why it takes nothing at present; undefined: it does. */
+  get trouble(): ServiceError | undefined {
+    return this.#stopped;
+  }
+
+  get heals(): boolean {
+    return this.#heals;
   }
 
   append(entry: LogEntry): Promise<number> {
@@ -312,6 +333,10 @@ export class Journal implements Log {
   async #activeFor(bytes: number): Promise<Active> {
     if (this.#active?.writer.takes(bytes) === true) return this.#active;
     await this.#finishActive();
+    return this.#startSegment();
+  }
+
+  async #startSegment(): Promise<Active> {
     const { folder, files, clock, random, report } = this.#options;
     const header: SegmentHeader = {
       format: JOURNAL_FORMAT,
@@ -340,10 +365,12 @@ export class Journal implements Log {
   async #finishActive(): Promise<void> {
     while (this.#flushing !== undefined) await this.#flushing;
     if (this.#active === undefined) return;
-    const { writer } = this.#active;
+    const { segment, writer } = this.#active;
     this.#active = undefined;
+    this.#suspect = segment;
     await this.#flushWith(() => writer.finish());
     if (this.#stopped !== undefined) throw this.#stopped;
+    this.#suspect = undefined;
   }
 
   /** A full volume refuses the group and all that wait behind it, which may build on it; anything else ends it all. */
@@ -368,9 +395,74 @@ export class Journal implements Log {
   }
 
   #stop(cause: unknown): void {
-    if (this.#stopped !== undefined) return;
-    this.#stopped = journalStopped(cause);
-    this.#options.report({ kind: 'writes-stopped', cause });
+    if (this.#stopped !== undefined) {
+      // Of several troubles the worst counts: damage does not pass.
+      if (!mayPass(cause) && cause !== this.#stopped) this.#healNoMore(cause);
+      return;
+    }
+    this.#heals = mayPass(cause);
+    this.#stopped = journalStopped(cause, this.#heals);
+    this.#stoppedMs = this.#options.clock.monotonicMs();
+    this.#options.report({ kind: 'writes-stopped', cause, heals: this.#heals });
+    this.#healMs = HEAL_MS_MIN;
+    this.#scheduleHeal();
+  }
+
+  #healNoMore(cause: unknown): void {
+    if (!this.#heals) return;
+    this.#heals = false;
+    this.#healTimer?.cancel();
+    this.#stopped = journalStopped(cause, false);
+    this.#options.report({ kind: 'writes-stopped', cause, heals: false });
+  }
+
+  #scheduleHeal(): void {
+    if (!this.#heals || this.#closing !== undefined) return;
+    this.#healTimer = this.#options.clock.after(this.#healMs, () => {
+      this.#healMs = Math.min(2 * this.#healMs, HEAL_MS_MAX);
+      this.#healing = this.#heal().finally(() => {
+        this.#healing = undefined;
+      });
+    });
+  }
+
+  /** Tries to go on, see invariant 6; never rejects. */
+  async #heal(): Promise<void> {
+    const { clock, report } = this.#options;
+    try {
+      await this.#loop;
+      while (this.#flushing !== undefined) await this.#flushing;
+      await this.#removing;
+      await this.#settleSuspect();
+      this.#flushedSequence = this.#lastSequence;
+      await this.#startSegment();
+    } catch (error) {
+      if (mayPass(error) || isStorageFull(error)) this.#scheduleHeal();
+      else this.#healNoMore(error);
+      return;
+    }
+    if (!this.#heals) return;
+    this.#stopped = undefined;
+    report({ kind: 'writes-resumed', stoppedMs: clock.monotonicMs() - this.#stoppedMs });
+    this.#removeReleased();
+  }
+
+  async #settleSuspect(): Promise<void> {
+    if (this.#active !== undefined) {
+      const { segment, writer } = this.#active;
+      this.#active = undefined;
+      this.#suspect = segment;
+      // Nothing of this file is needed any more; what closing it says changes nothing.
+      await writer.abandon().catch(() => undefined);
+    }
+    const segment = this.#suspect;
+    // One without records is replaced by the next one, which has its name.
+    if (segment !== undefined && segment.lastSequence >= segment.header.firstSequence)
+      await rewriteSegment(this.#options.files, segment, {
+        sequence: this.#lastSequence,
+        chain: this.#chain,
+      });
+    this.#suspect = undefined;
   }
 
   #recycle(group: EntryGroup): void {
@@ -482,6 +574,8 @@ export class Journal implements Log {
     await null;
     await this.#loop;
     this.#flushTimer?.cancel();
+    this.#healTimer?.cancel();
+    await this.#healing;
     await this.#removing;
     if (this.#stopped === undefined) return this.#finishActive();
     while (this.#flushing !== undefined) await this.#flushing;

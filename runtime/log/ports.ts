@@ -87,13 +87,16 @@ export interface Log {
    * - `LOG_UNAVAILABLE`: as `STORAGE_FULL`; a log over the network cannot be reached at present.
    * - `NOT_OWNER`: another member owns this log now. The entry is certainly not in it, and never will be.
    * - `WRITES_STOPPED`: it was taken away again as far as the failed storage allowed; only a log reopened after
-   *   a power cut may still hold it. Every later append fails too (fail stop).
+   *   a crash may still hold it. Every later append fails too (fail stop), unless the log {@link Log.heals}: then
+   *   it goes on by itself, and the entry is certainly not in it from then on.
    *
    * @returns the sequence of the record that holds it
    * @throws {ServiceError} `STORAGE_FULL`, `LOG_UNAVAILABLE`, `NOT_OWNER`, `WRITES_STOPPED`, `COMMIT_TOO_LARGE`
    *   above `ENTRY_BYTES_MAX`, `OVERLOADED` when too many bytes wait, `SHUTTING_DOWN` after `close`
    */
   append(entry: LogEntry): Promise<number>;
+  /** Whether it may take entries again by itself after it has refused one with `WRITES_STOPPED`. Absent: it never does. */
+  readonly heals?: boolean;
   /**
    * The durable records after a sequence, in order, up to the newest one when the iteration starts. Records
    * already removed are left out; what a running iteration still needs is not removed. Values are views of

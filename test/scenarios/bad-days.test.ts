@@ -140,10 +140,9 @@ describe('a flush that fails once', () => {
       files.fail('datasync', 'EIO');
       const failed = await Promise.all([0, 1, 2].map((number) => codeOf(branch.create(`/failed${number}`))));
       expect(new Set(failed)).toEqual(new Set(['WRITES_STOPPED']));
-      // The disk is well again, and nothing is acknowledged all the same: what was lost cannot be known.
+      // The disk is well again, and nothing is acknowledged all the same before the end of the journal is made anew.
       expect(await codeOf(branch.create('/late'))).toBe('WRITES_STOPPED');
       expect(branch.engine.journalEvents.map(({ kind }) => kind)).toContain('writes-stopped');
-      expect(branch.engine.stopped).toHaveLength(1);
       expect([exists('/n9'), exists('/failed0'), exists('/late')]).toEqual([true, false, false]);
       await branch.engine.close();
       branch = await openTestBranch(folder, { files: files.crash(mode), journalFolder });
@@ -156,6 +155,25 @@ describe('a flush that fails once', () => {
       expect(await damage()).toEqual([]);
     },
   );
+});
+
+describe('writes that were stopped', () => {
+  it('go on by themselves, and what was answered before and after is there after a crash [DUR-011] [DUR-012]', async () => {
+    const files = new FaultyFileSystem();
+    branch = await openTestBranch(folder, { files, journalFolder });
+    await branch.create('/before');
+    files.fail('datasync', 'EIO');
+    expect(await codeOf(branch.create('/failed'))).toBe('WRITES_STOPPED');
+    await expect.poll(() => branch.engine.journal.trouble, { timeout: 20_000 }).toBeUndefined();
+    // Nothing of the actor was stopped with it.
+    expect(branch.engine.stopped).toEqual([]);
+    await branch.create('/after');
+    await branch.engine.close();
+    branch = await openTestBranch(folder, { files: files.crash('drop-unsynced'), journalFolder });
+    expect([exists('/before'), exists('/failed'), exists('/after')]).toEqual([true, false, true]);
+    await branch.engine.close();
+    expect(await damage()).toEqual([]);
+  });
 });
 
 describe('a bit flipped in a stored value', () => {

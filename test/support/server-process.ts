@@ -14,6 +14,8 @@ export interface ServerProcessOptions {
   readonly args?: readonly string[];
   /** Working folder; default: that of temporary files. */
   readonly cwd?: string;
+  /** Open files the system allows it; default: as many as this process. */
+  readonly openFilesMax?: number;
   /** Resolve at the exit of the process instead of at its ready line. */
   readonly waitForExit?: boolean;
   /** Resolve at once; {@link ServerProcess.ready} waits. */
@@ -75,7 +77,10 @@ class ChildServer implements ServerProcess {
       ...options.env,
     };
     for (const [name, value] of Object.entries(env)) if (value === undefined) delete env[name];
-    this.#child = spawn(process.execPath, [mainFile, ...(options.args ?? [])], {
+    const command = [process.execPath, mainFile, ...(options.args ?? [])];
+    const limited = ['/bin/sh', '-c', `ulimit -n ${options.openFilesMax} && exec "$@"`, 'sh', ...command];
+    const [program, ...args] = options.openFilesMax === undefined ? command : limited;
+    this.#child = spawn(program as string, args, {
       cwd: options.cwd ?? tmpdir(),
       env,
       stdio: ['ignore', 'pipe', 'pipe'],

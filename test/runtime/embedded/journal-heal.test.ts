@@ -1,0 +1,218 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Journal } from '#runtime/embedded/journal.ts';
+import { type CrashMode, FaultyFileSystem, type FileOperation } from '#test/support/faulty-file-system.ts';
+import { entriesOf, numberedEntry, numberOf } from '#test/support/log-entries.ts';
+import { TestClock } from '#test/support/test-clock.ts';
+import { notableKinds, openJournal } from './journal-harness.ts';
+
+const SEGMENT_BYTES = 8_192;
+
+const codeOf = (appended: Promise<number>): Promise<string> =>
+  appended.then(
+    () => 'done',
+    (error: { code: string }) => error.code,
+  );
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** Lets time pass until the journal takes entries again. */
+async function healed(journal: Journal, clock: TestClock, isOver = () => false): Promise<void> {
+  for (let round = 0; journal.trouble !== undefined && !isOver(); round += 1) {
+    if (round > 2_000) throw new Error('the journal does not heal');
+    clock.advance(100);
+    await turn();
+  }
+}
+
+describe('a journal that stopped', () => {
+  it('goes on by itself when the cause is gone, with what was acknowledged and without what was refused [DUR-011]', async () => {
+    const clock = new TestClock();
+    const files = new FaultyFileSystem();
+    const { journal, events } = await openJournal(files, { clock });
+    await journal.append(numberedEntry('a', 1));
+    files.fail('datasync', 'EIO');
+    expect(await codeOf(journal.append(numberedEntry('a', 2)))).toBe('WRITES_STOPPED');
+    expect(await codeOf(journal.append(numberedEntry('a', 3)))).toBe('WRITES_STOPPED');
+    await healed(journal, clock);
+    expect(await journal.append(numberedEntry('a', 4))).toBe(2);
+    expect(notableKinds(events)).toEqual(['writes-stopped', 'writes-resumed']);
+    expect((await entriesOf(journal)).map(numberOf)).toEqual([1, 4]);
+    const { journal: reopened } = await openJournal(files.crash('drop-unsynced'));
+    expect((await entriesOf(reopened)).map(numberOf)).toEqual([1, 4]);
+  });
+
+  it('never flushes the file that failed again: what the system calls clean may not be there', async () => {
+    const clock = new TestClock();
+    const files = new FaultyFileSystem();
+    const { journal } = await openJournal(files, { clock });
+    await journal.append(numberedEntry('a', 1));
+    // The write fails, its pages count as clean, and nothing can be taken away: the record is there for readers.
+    files.fail('datasync', 'EIO');
+    files.fail('truncate', 'EIO');
+    expect(await codeOf(journal.append(numberedEntry('a', 2)))).toBe('WRITES_STOPPED');
+    await healed(journal, clock);
+    await journal.append(numberedEntry('a', 3));
+    const { journal: reopened } = await openJournal(files.crash('process-kill'));
+    expect((await entriesOf(reopened)).map(numberOf)).toEqual([1, 3]);
+  });
+
+  it('waits for as long as the cause lasts, and is there at once afterwards', async () => {
+    const clock = new TestClock();
+    const files = new FaultyFileSystem();
+    const { journal } = await openJournal(files, { clock, segmentBytes: SEGMENT_BYTES });
+    await journal.append(numberedEntry('a', 1, 4_000));
+    // No open files left: the next segment cannot be made.
+    for (let index = 0; index < 40; index += 1) files.fail('open', 'EMFILE');
+    expect(await codeOf(journal.append(numberedEntry('a', 2, 6_000)))).toBe('WRITES_STOPPED');
+    for (let round = 0; round < 20; round += 1) {
+      clock.advance(400);
+      await turn();
+    }
+    expect(journal.trouble).toMatchObject({ code: 'WRITES_STOPPED', cause: { code: 'EMFILE' } });
+    files.disarm();
+    await healed(journal, clock);
+    await journal.append(numberedEntry('a', 3, 6_000));
+    expect((await entriesOf(journal)).map(numberOf)).toEqual([1, 3]);
+  });
+
+  it('in class relaxed keeps what was answered before the flush that failed', async () => {
+    const clock = new TestClock();
+    const files = new FaultyFileSystem();
+    const { journal } = await openJournal(files, { clock, durability: 'relaxed' });
+    await journal.append(numberedEntry('a', 1));
+    await journal.append(numberedEntry('a', 2));
+    files.fail('datasync', 'EIO');
+    await expect(journal.flush()).rejects.toMatchObject({ code: 'WRITES_STOPPED' });
+    await healed(journal, clock);
+    expect(journal.flushedSequence).toBe(2);
+    const { journal: reopened } = await openJournal(files.crash('drop-unsynced'));
+    expect((await entriesOf(reopened)).map(numberOf)).toEqual([1, 2]);
+  });
+
+  it('does not go on when stored bytes do not verify', async () => {
+    const clock = new TestClock();
+    const files = new FaultyFileSystem();
+    const { journal, events } = await openJournal(files, { clock });
+    await journal.append(numberedEntry('a', 1, 2_000));
+    const path = files.paths()[0] as string;
+    const bytes = files.content(path);
+    bytes[500] = (bytes[500] as number) ^ 0x04;
+    files.put(path, bytes);
+    files.fail('datasync', 'EIO');
+    expect(await codeOf(journal.append(numberedEntry('a', 2)))).toBe('WRITES_STOPPED');
+    for (let round = 0; round < 100; round += 1) {
+      clock.advance(100);
+      await turn();
+    }
+    expect(journal.trouble?.cause).toMatchObject({ code: 'DATA_CORRUPTED' });
+    expect(events.filter(({ kind }) => kind === 'writes-stopped')).toMatchObject([
+      { heals: true },
+      { heals: false },
+    ]);
+    expect(files.paths()).toEqual([path]);
+  });
+
+  it('closes while it waits', async () => {
+    const clock = new TestClock();
+    const files = new FaultyFileSystem();
+    const { journal } = await openJournal(files, { clock });
+    files.fail('open', 'EMFILE');
+    expect(await codeOf(journal.append(numberedEntry('a', 1)))).toBe('WRITES_STOPPED');
+    await journal.close();
+    clock.advance(60_000);
+    await turn();
+    expect(files.paths()).toEqual([]);
+  });
+
+  it('holds exactly what was acknowledged after any failures, healing and a crash [DUR-012]', async () => {
+    const operations: FileOperation[] = [
+      'write',
+      'datasync',
+      'sync',
+      'truncate',
+      'rename',
+      'syncDirectory',
+      'open',
+      'read',
+    ];
+    const faults = fc.array(
+      fc.record({
+        operation: fc.constantFrom(...operations),
+        after: fc.nat(20),
+        partialBytes: fc.nat(3_000),
+        code: fc.constantFrom('EIO', 'EMFILE', 'ENOSPC'),
+      }),
+      { minLength: 1, maxLength: 4 },
+    );
+    const crashes = fc.constantFrom<CrashMode>('process-kill', 'drop-unsynced', 'torn');
+    await fc.assert(
+      fc.asyncProperty(faults, crashes, async (planned, mode) => {
+        const clock = new TestClock();
+        const files = new FaultyFileSystem();
+        const { journal } = await openJournal(files, { clock, segmentBytes: SEGMENT_BYTES });
+        const acknowledged: number[] = [];
+        const append = async (number: number): Promise<void> => {
+          const outcome = await codeOf(journal.append(numberedEntry('a', number, (number * 977) % 3_000)));
+          if (outcome === 'done') acknowledged.push(number);
+          // A refusal counts for everybody who asks before it was heard of.
+          await turn();
+        };
+        for (const { operation, after, partialBytes, code } of planned)
+          files.fail(operation, code, { after, partialBytes: operation === 'write' ? partialBytes : 0 });
+        for (let number = 1; number <= 30; number += 1) {
+          await append(number);
+          if (number % 5 === 0) await healed(journal, clock);
+        }
+        await healed(journal, clock);
+        files.disarm();
+        await append(1_000);
+        const { journal: reopened } = await openJournal(files.crash(mode), { segmentBytes: SEGMENT_BYTES });
+        expect((await entriesOf(reopened)).map(numberOf)).toEqual(acknowledged);
+        expect(acknowledged.at(-1)).toBe(1_000);
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  it('keeps what was acknowledged through a crash at any moment of healing', async () => {
+    const crashes = fc.constantFrom<CrashMode>('process-kill', 'drop-unsynced', 'torn');
+    const operations = fc.constantFrom<FileOperation>('datasync', 'write', 'sync', 'rename');
+    await fc.assert(
+      fc.asyncProperty(
+        operations,
+        fc.nat(12),
+        fc.nat(40),
+        crashes,
+        async (operation, after, changes, mode) => {
+          const clock = new TestClock();
+          const files = new FaultyFileSystem();
+          const { journal } = await openJournal(files, { clock, segmentBytes: SEGMENT_BYTES });
+          files.fail(operation, 'EIO', { after });
+          let isFrozen = false;
+          const frozen = files.frozen.then(() => {
+            isFrozen = true;
+          });
+          const acknowledged: number[] = [];
+          const work = async (): Promise<void> => {
+            for (let number = 1; number <= 20 && !isFrozen; number += 1) {
+              const entry = numberedEntry('a', number, (number * 977) % 3_000);
+              if ((await codeOf(journal.append(entry))) === 'done') acknowledged.push(number);
+              else {
+                files.freezeAfter(changes);
+                await healed(journal, clock, () => isFrozen);
+              }
+            }
+          };
+          await Promise.race([work(), frozen]);
+          const { journal: reopened } = await openJournal(files.crash(mode), { segmentBytes: SEGMENT_BYTES });
+          const found = (await entriesOf(reopened)).map(numberOf);
+          expect(found.slice(0, acknowledged.length)).toEqual(acknowledged);
+          // At most the write that was under way when the world stopped.
+          expect(found.length - acknowledged.length).toBeLessThanOrEqual(1);
+        },
+      ),
+      { numRuns: 100 },
+    );
+  });
+});

@@ -1,22 +1,31 @@
 import type { ChildEntry, NodeReader } from '#runtime/tree/node-reader.ts';
 
 /** Children taken at a time. */
-const ROWS_PER_BATCH = 256;
+const CHILDREN_PER_PART = 256;
 
-/** The children of a node in editorial order, in batches: between two of them no range is open. */
+/**
+ * The children of a node in editorial order, in parts: between two of them no range is open.
+ *
+ * @param after begin behind this order key
+ * @param most children wanted at most
+ * @returns the children; yields undefined where the walk may rest although nothing was found
+ */
 export function* childrenInBatches(
   tree: NodeReader,
   workspace: string,
   parentId: string,
-): Generator<ChildEntry, void> {
-  let after: string | undefined;
-  for (;;) {
-    const range = after === undefined ? {} : { after };
-    const batch = take(tree.children(workspace, parentId, range), ROWS_PER_BATCH);
-    yield* batch;
-    const last = batch.at(-1);
-    if (last === undefined || batch.length < ROWS_PER_BATCH) return;
-    after = last.orderKey;
+  after?: string,
+  most: number = Number.POSITIVE_INFINITY,
+): Generator<ChildEntry | undefined, void> {
+  let behind = after;
+  for (let left = most; left > 0; ) {
+    const range = behind === undefined ? {} : { after: behind };
+    const part = tree.childrenPart(workspace, parentId, range, Math.min(CHILDREN_PER_PART, left));
+    yield* part.entries;
+    left -= part.entries.length;
+    if (part.next === undefined) return;
+    behind = part.next;
+    yield undefined;
   }
 }
 

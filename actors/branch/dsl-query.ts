@@ -141,8 +141,8 @@ function* sortedText(filter: NodeFilter, ids: Iterable<string | undefined>): Gen
 }
 
 /** Ids of the root-level nodes at any revision. */
-function* rootChildren({ tree, workspace }: VisibleNodes): Generator<string, void> {
-  for (const { id } of childrenInBatches(tree, workspace, ROOT_ID)) yield id;
+function* rootChildren({ tree, workspace }: VisibleNodes): Generator<string | undefined, void> {
+  for (const entry of childrenInBatches(tree, workspace, ROOT_ID)) yield entry?.id;
 }
 
 /**

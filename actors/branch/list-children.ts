@@ -1,8 +1,8 @@
 import type { QueryContext } from '#runtime/commit/behaviour.ts';
 import { parseLocale } from '#runtime/content/locale.ts';
 import { formatRevision } from '#runtime/content/revision.ts';
-import { parentEntry } from '#runtime/tree/node-reader.ts';
-import { childrenInBatches, take } from './batched-rows.ts';
+import { type ChildEntry, parentEntry } from '#runtime/tree/node-reader.ts';
+import { childrenInBatches } from './batched-rows.ts';
 import type { BranchState } from './branch-state.ts';
 import { formatCursor, type ListingIdentity, parseCursor } from './listing-cursor.ts';
 import { answerText } from './long-answer.ts';
@@ -51,7 +51,7 @@ export function listChildren(state: BranchState, context: QueryContext, query: L
 function* wholeListing(nodes: VisibleNodes, parentId: string): Generator<string, void> {
   let opening = '[';
   for (const entry of childrenInBatches(nodes.tree, nodes.workspace, parentId)) {
-    const node = nodes.find(entry.id);
+    const node = entry === undefined ? undefined : nodes.find(entry.id);
     if (node === undefined) {
       yield '';
       continue;
@@ -72,9 +72,12 @@ function* pageText(
   after: string | undefined,
   limit: number,
 ): Generator<string, void> {
-  const range = after === undefined ? {} : { after };
+  const entries: ChildEntry[] = [];
   // One more than asked for tells whether anything follows.
-  const entries = take(nodes.tree.children(nodes.workspace, identity.parentId, range), limit + 1);
+  for (const entry of childrenInBatches(nodes.tree, nodes.workspace, identity.parentId, after, limit + 1)) {
+    if (entry === undefined) yield '';
+    else entries.push(entry);
+  }
   let opening = '{"items":[';
   for (const entry of entries.slice(0, limit)) {
     const node = nodes.find(entry.id);

@@ -113,16 +113,19 @@ export function* restoreHead(edit: EditScope, target: Revision): Generator<undef
   const past = new PastNodeReader(turn, target);
   const restorer = new HeadRestorer(turn, (name) => edit.schema(name));
   const moves: NodeMove[] = [];
+  let planned = 0;
   for (const { workspace, id } of way.nodes.values()) {
     const move = restorer.plan(past, workspace, id);
     if (move !== undefined) moves.push(move);
-    if (moves.length % SLICE_NODES === 0) yield;
-  }
-  if (moves.length > state.limits.commitNodesMax) {
-    throw new ServiceError(
-      'COMMIT_TOO_LARGE',
-      `Moving there changes ${moves.length} nodes; move in several steps`,
-    );
+    // At once: what is planned holds the records of both states.
+    if (moves.length > state.limits.commitNodesMax) {
+      throw new ServiceError(
+        'COMMIT_TOO_LARGE',
+        `Moving there changes more than ${state.limits.commitNodesMax} nodes; move in several steps`,
+      );
+    }
+    planned += 1;
+    if (planned % SLICE_NODES === 0) yield;
   }
   const definitions = [...way.definitions.values()].map(({ kind, name }) => ({
     kind,
@@ -159,22 +162,22 @@ function* wayTo(reader: TableReader, from: Revision, to: Revision): Generator<un
   const definitions = new Map<string, DefinitionChange>();
   let revisions = 0;
   let systemRevisions = 0;
-  const step = (revision: Revision, by: 1 | -1): Revision => {
+  function* step(revision: Revision, by: 1 | -1): Generator<undefined, Revision> {
     const record = readRevision(reader, revision) as RevisionRecord;
     for (const part of readChangeParts(reader, record)) {
       for (const { workspace, node_id: id } of part) nodes.set(`${workspace}\0${id}`, { workspace, id });
+      yield;
     }
     for (const change of record.definitions) definitions.set(`${change.kind}\0${change.name}`, change);
     revisions += by;
     if (record.isSystem) systemRevisions += by;
     return record.parent === null ? revisionZero : parseRevision(record.parent);
-  };
+  }
   let back = from;
   let forward = to;
   while (compareRevisions(back, forward) !== 0) {
-    if (compareRevisions(back, forward) > 0) back = step(back, -1);
-    else forward = step(forward, 1);
-    yield;
+    if (compareRevisions(back, forward) > 0) back = yield* step(back, -1);
+    else forward = yield* step(forward, 1);
   }
   return { nodes, definitions, revisions, systemRevisions };
 }

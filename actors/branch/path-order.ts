@@ -111,7 +111,12 @@ export function* sortedChildren(
   budget: RequestBudget,
 ): Generator<undefined, readonly FoundNode[]> {
   const found: FoundNode[] = [];
-  for (const { id } of childrenInBatches(tree, workspace, parentId)) {
+  for (const entry of childrenInBatches(tree, workspace, parentId)) {
+    if (entry === undefined) {
+      yield undefined;
+      continue;
+    }
+    const { id } = entry;
     budget.spend(FOUND_WORK);
     found.push(kept({ id, path: placedNode(tree, workspace, id).header.path }, budget));
     yield undefined;
@@ -139,6 +144,10 @@ export function* sortedNodesOfType(
     const child = level.next();
     if (child.done === true) {
       open.pop();
+      continue;
+    }
+    if (child.value === undefined) {
+      yield undefined;
       continue;
     }
     const { id } = child.value;

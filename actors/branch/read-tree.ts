@@ -25,7 +25,7 @@ interface TreeForm {
 
 /** The children of one node that are still to be written. */
 interface Level {
-  readonly children: Iterator<ChildEntry>;
+  readonly children: Iterator<ChildEntry | undefined>;
   isEmpty: boolean;
 }
 
@@ -56,14 +56,14 @@ function* flatTree(nodes: VisibleNodes, parentId: string, levels: number): Gener
       open.pop();
       continue;
     }
-    const node = nodes.find(child.value.id);
+    const node = child.value === undefined ? undefined : nodes.find(child.value.id);
     if (node === undefined) {
       yield '';
       continue;
     }
     yield opening + nodes.render(node);
     opening = ',';
-    if (open.length < levels) open.push(levelOf(nodes, child.value.id));
+    if (open.length < levels) open.push(levelOf(nodes, node.record.header.id));
   }
   yield opening === '[' ? '[]' : ']';
 }
@@ -84,7 +84,7 @@ function* nestedTree(
       yield open.length === 0 ? form.close : form.close + form.end;
       continue;
     }
-    const node = nodes.find(child.value.id);
+    const node = child.value === undefined ? undefined : nodes.find(child.value.id);
     if (node === undefined) {
       yield '';
       continue;
@@ -96,7 +96,7 @@ function* nestedTree(
     if (isLast) yield form.end;
     else {
       yield form.open;
-      open.push(levelOf(nodes, child.value.id));
+      open.push(levelOf(nodes, node.record.header.id));
     }
   }
 }
@@ -110,8 +110,8 @@ const arrayForm: TreeForm = {
     yield `${nodes.render(node).slice(0, -1)},"children":`;
     if (!isLast) return;
     let opening = '[';
-    for (const { id } of childrenInBatches(nodes.tree, nodes.workspace, node.record.header.id)) {
-      const child = nodes.find(id);
+    for (const entry of childrenInBatches(nodes.tree, nodes.workspace, node.record.header.id)) {
+      const child = entry === undefined ? undefined : nodes.find(entry.id);
       if (child === undefined) yield '';
       else {
         yield opening + JSON.stringify(child.record.header.name);

@@ -60,6 +60,10 @@ class MisfitFinder {
     if (wanted !== undefined || !this.#head.hasChildren(workspace, id)) return;
     let handled = 0;
     for (const child of childrenInBatches(this.#head, workspace, id)) {
+      if (child === undefined) {
+        yield;
+        continue;
+      }
       if (!this.#leaves(workspace, child.id, id)) {
         this.#note('DeletedBySourceModifiedByTarget', workspace, base, present, undefined);
         return;

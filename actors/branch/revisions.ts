@@ -11,6 +11,7 @@ import {
   readChangeParts,
   readRevision as readRecord,
   revisionRanges,
+  revisionsUpTo,
   type RevisionRecord,
 } from '#runtime/tree/revision-store.ts';
 import { rowsInBatches } from '#runtime/shard/rows-in-batches.ts';
@@ -72,16 +73,23 @@ function* listText(
   yield `${opening === ',' ? '' : opening}],"total":${total},"has_more":${offset + limit < total}}`;
 }
 
-/** How many revisions lead to one. Only those to the head are counted as they are made; others cost a look at each. */
+/** How many revisions lead to one. Records of the first builds do not say it: those cost a look at each. */
 function* countUpTo(
   reader: TableReader,
   at: Revision,
 ): Generator<string, { readonly revisions: number; readonly systemRevisions: number }> {
+  for (const { ordinals } of revisionsUpTo(reader, at)) {
+    if (ordinals !== undefined) return { revisions: ordinals[0], systemRevisions: ordinals[1] };
+    break;
+  }
   let revisions = 0;
   let systemRevisions = 0;
   for (const { value } of revisionRows(reader, at)) {
+    const { isSystem, ordinals } = decodeJsonRow(value) as RevisionRecord;
+    if (ordinals !== undefined)
+      return { revisions: revisions + ordinals[0], systemRevisions: systemRevisions + ordinals[1] };
     revisions += 1;
-    if ((decodeJsonRow(value) as RevisionRecord).isSystem) systemRevisions += 1;
+    if (isSystem) systemRevisions += 1;
     yield '';
   }
   return { revisions, systemRevisions };

@@ -12,6 +12,13 @@ export interface ChildEntry {
   readonly id: string;
 }
 
+/** Children that follow each other. */
+export interface ChildrenPart {
+  readonly entries: readonly ChildEntry[];
+  /** The order key behind which the next part begins; absent at the end. There may be one although nothing was found. */
+  readonly next?: string;
+}
+
 /** Where a walk over children begins. */
 export interface ChildRange {
   /** Only children behind this order key (in the direction of the walk). */
@@ -32,6 +39,8 @@ export interface NodeReader {
   byPath(workspace: string, path: string): NodeRecord | undefined;
   /** Children in editorial order. Must be consumed within one turn of the event loop unless pinned. */
   children(workspace: string, parentId: string, range?: ChildRange): Iterable<ChildEntry>;
+  /** As {@link children}, a part that is read without holding the event loop for long. */
+  childrenPart(workspace: string, parentId: string, range: ChildRange, most: number): ChildrenPart;
   hasChildren(workspace: string, parentId: string): boolean;
 }
 
@@ -146,6 +155,15 @@ export class HeadNodeReader implements NodeReader {
     )) {
       yield { orderKey: key.slice(key.lastIndexOf(END) + 1), id: boundId(value) };
     }
+  }
+
+  childrenPart(workspace: string, parentId: string, range: ChildRange, most: number): ChildrenPart {
+    const entries: ChildEntry[] = [];
+    for (const entry of this.children(workspace, parentId, range)) {
+      entries.push(entry);
+      if (entries.length >= most) return { entries, next: entry.orderKey };
+    }
+    return { entries };
   }
 
   hasChildren(workspace: string, parentId: string): boolean {

@@ -5,6 +5,7 @@ import {
   parseRevision,
   REVISION_BYTES,
   type Revision,
+  revisionZero,
 } from '#runtime/content/revision.ts';
 import { bytesText, END } from '#runtime/shard/binary-key.ts';
 import {
@@ -22,6 +23,7 @@ import {
   type Binding,
   type ChildEntry,
   type ChildRange,
+  type ChildrenPart,
   decodeBinding,
   HeadNodeReader,
   type NodeReader,
@@ -31,6 +33,9 @@ import {
 } from './node-reader.ts';
 import { NodeRecord } from './node-record.ts';
 import { readBranchHead } from './revision-store.ts';
+
+/** Places looked at in one part of a listing: some 50 µs. */
+const PLACES_PER_PART = 64;
 
 /** What was written under a key, and when; empty bytes: taken away. */
 interface Version {
@@ -108,30 +113,47 @@ export class PastNodeReader implements NodeReader {
   }
 
   *children(workspace: string, parentId: string, range: ChildRange = {}): Iterable<ChildEntry> {
-    const bounds = stretch(workspace, parentId, range);
+    for (const place of this.#places(stretch(workspace, parentId, range))) if (place.id !== '') yield place;
+  }
+
+  childrenPart(workspace: string, parentId: string, range: ChildRange, most: number): ChildrenPart {
+    const entries: ChildEntry[] = [];
+    let looked = 0;
+    for (const place of this.#places(stretch(workspace, parentId, range))) {
+      looked += 1;
+      if (place.id !== '') entries.push(place);
+      // Places that were filled later are many where much was added since.
+      if (entries.length >= most || looked >= PLACES_PER_PART) return { entries, next: place.orderKey };
+    }
+    return { entries };
+  }
+
+  /** Every place that was ever filled, in order, with who stood there; id empty: nobody. */
+  *#places(bounds: Stretch): Generator<ChildEntry, void> {
     const past = this.#pastChildren(bounds);
     try {
       let earlier = past.next();
       const comesFirst = (a: string, b: string): boolean => (bounds.reverse ? a > b : a < b);
       for (const { key, value } of this.#reader.range(BranchTable.children, bounds)) {
         const { since, id } = decodeBinding(value);
-        if (!this.#belongs(since)) continue;
         const orderKey = key.slice(key.lastIndexOf(END) + 1);
         while (earlier.done !== true && comesFirst(earlier.value.orderKey, orderKey)) {
-          if (earlier.value.id !== '') yield childOf(earlier.value);
+          yield childOf(earlier.value);
           earlier = past.next();
         }
-        let isCovered = false;
+        let version: PlacedChild | undefined;
         if (earlier.done !== true && earlier.value.orderKey === orderKey) {
-          isCovered = !this.#presentDecides && compareRevisions(earlier.value.since, since) > 0;
-          if (isCovered && earlier.value.id !== '') yield childOf(earlier.value);
+          version = earlier.value;
           earlier = past.next();
         }
-        if (!isCovered) yield { orderKey, id };
+        if (!this.#belongs(since)) yield { orderKey, id: version?.id ?? '' };
+        else {
+          const isCovered =
+            version !== undefined && !this.#presentDecides && compareRevisions(version.since, since) > 0;
+          yield isCovered ? childOf(version as PlacedChild) : { orderKey, id };
+        }
       }
-      for (; earlier.done !== true; earlier = past.next()) {
-        if (earlier.value.id !== '') yield childOf(earlier.value);
-      }
+      for (; earlier.done !== true; earlier = past.next()) yield childOf(earlier.value);
     } finally {
       past.return(undefined);
     }
@@ -151,24 +173,25 @@ export class PastNodeReader implements NodeReader {
     return earlier === undefined || earlier.value.length === 0 ? undefined : earlier.since;
   }
 
-  /** For every place that has past placements, the newest one that belongs; id empty = nobody. */
+  /** For every place that has past placements, the newest one that belongs; id empty: nobody, or none belongs. */
   *#pastChildren(bounds: Stretch): Generator<PlacedChild, undefined> {
     let place: string | undefined;
     let found: PlacedChild | undefined;
+    let isUnknown = true;
     for (const { key, value } of this.#reader.range(BranchTable.childVersions, bounds)) {
       const revisionAt = key.length - REVISION_BYTES;
       const prefix = key.slice(0, revisionAt - 1);
       if (prefix !== place) {
         if (found !== undefined) yield found;
         place = prefix;
-        found = undefined;
+        isUnknown = true;
+        found = { orderKey: prefix.slice(prefix.lastIndexOf(END) + 1), id: '', since: revisionZero };
       }
       const since = decodeRevisionDescending(key, revisionAt);
       if (!this.#belongs(since)) continue;
       // Forwards the newest comes first, backwards it comes last.
-      if (found === undefined || bounds.reverse) {
-        found = { orderKey: prefix.slice(prefix.lastIndexOf(END) + 1), id: idOf(value), since };
-      }
+      if (isUnknown || bounds.reverse) found = { ...(found as PlacedChild), id: idOf(value), since };
+      isUnknown = false;
     }
     if (found !== undefined) yield found;
   }

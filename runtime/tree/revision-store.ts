@@ -44,6 +44,11 @@ export interface RevisionRecord {
   readonly branch?: string;
   readonly definitions: readonly DefinitionChange[];
   readonly changeCount: number;
+  /**
+   * How many revisions led to it, itself included, and how many of them were made by the system. Absent in records of
+   * the first builds.
+   */
+  readonly ordinals?: readonly [revisions: number, systemRevisions: number];
   /** Inline when there are few; otherwise in chunks of their own. */
   readonly changes?: readonly NodeChange[];
 }
@@ -137,6 +142,7 @@ export function* writeRevisionInSteps(
     ...(facts.branch === undefined ? {} : { branch: facts.branch }),
     definitions,
     changeCount: changes.length,
+    ordinals: [revisions + 1, systemRevisions + (facts.isSystem ? 1 : 0)],
     ...(inline ? { changes } : {}),
   };
   turn.put(BranchTable.revisions, revisionKey(turn.revision), encodeJsonRow(record));

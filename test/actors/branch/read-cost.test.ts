@@ -5,6 +5,7 @@ import { repositoryActor } from '#actors/repository/repository-actor.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
 import { type ActorKind, FIRST_OWN_TABLE, type QueryContext } from '#runtime/commit/behaviour.ts';
 import { branchTableNames } from '#runtime/shard/key-layout.ts';
+import { parseRevision } from '#runtime/content/revision.ts';
 import type { Range, Row, ShardSnapshot, TableReader } from '#runtime/shard/shard.ts';
 import { HostFixture } from '#test/support/host-fixture.ts';
 
@@ -94,10 +95,23 @@ function countedContext(
         close: () => snapshot.close(),
       };
     },
-    pause: () => undefined,
-    mustPause: () => false,
+    pause: () => {
+      rests += 1;
+      return undefined;
+    },
+    mustPause: () => {
+      rests += 1;
+      return false;
+    },
   };
 }
+
+interface TextAnswer {
+  readonly text: string;
+}
+
+/** How often reads asked whether they have to rest. */
+let rests = 0;
 
 /** How often everything about the node is changed. */
 const CHANGES = 150;
@@ -239,5 +253,57 @@ describe('what a read at the head costs', () => {
 
   it('is three look-ups for a node at a path', () => {
     expect(after['second by path']).toEqual({ 'look-up paths': 1, 'look-up parents': 1, 'look-up nodes': 1 });
+  });
+
+  it('is a page for the revisions up to an earlier one, whatever led there', async () => {
+    const newest = fixture.query<TextAnswer>(branch, {
+      type: 'ListRevisions',
+      limit: 1,
+      offset: 0,
+      includeSystem: true,
+    } as BranchQuery);
+    const whole = JSON.parse(newest.text) as { total: number; revisions: { revision: string }[] };
+    expect(whole.total).toBeGreaterThan(4 * CHANGES);
+    const at = parseRevision(whole.revisions[0]?.revision as string);
+    cost = {};
+    const page = fixture.query<TextAnswer>(branch, {
+      type: 'ListRevisions',
+      at,
+      limit: 1,
+      offset: 0,
+      includeSystem: true,
+    } as BranchQuery);
+    expect(JSON.parse(page.text)).toEqual(whole);
+    // One batch of rows, and the one that says how many there are.
+    expect(cost['row revisions']).toBeLessThanOrEqual(257);
+  });
+
+  it('rests while it passes children that came later', async () => {
+    const newest = fixture.query<TextAnswer>(branch, {
+      type: 'ListRevisions',
+      limit: 1,
+      offset: 0,
+      includeSystem: true,
+    } as BranchQuery);
+    const { revisions } = JSON.parse(newest.text) as { revisions: { revision: string }[] };
+    const at = parseRevision(revisions[0]?.revision as string);
+    const later = 600;
+    const operations = Array.from({ length: later }, (_, index) => ({
+      type: 'create' as const,
+      parentPath: '/aside',
+      node: { name: `later-${index}`, nodeType: 'test:Leaf', properties: { code: 'c' } },
+    }));
+    await send({ type: 'CommitOperations', workspace, operations, commit: { message: 'later' } });
+    rests = 0;
+    const page = { type: 'ListChildren', workspace, place: { path: '/aside' }, scope: 'here', at };
+    for (const limit of [undefined, 10]) {
+      rests = 0;
+      const query = limit === undefined ? page : { ...page, limit };
+      const answer = (await fixture.query<unknown>(branch, query as BranchQuery)) as TextAnswer & TextStream;
+      let text = answer.text ?? '';
+      if (answer.text === undefined) for await (const chunk of answer.chunks) text += chunk;
+      expect(text).not.toContain('later');
+      expect(rests).toBeGreaterThanOrEqual(later / 64);
+    }
   });
 });

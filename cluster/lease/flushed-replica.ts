@@ -1,4 +1,5 @@
-import { type Clock, sleep } from '#runtime/base/clock.ts';
+import { Retries } from '#runtime/base/backoff.ts';
+import type { Clock } from '#runtime/base/clock.ts';
 import type { FileSystem } from '#runtime/base/file-system.ts';
 import type { Random } from '#runtime/base/random.ts';
 import { BehindFlush } from '#cluster/flush-journal/behind-flush.ts';
@@ -24,7 +25,7 @@ import { stateReaching } from '#cluster/replication/stream-checks.ts';
 import { ShardReach } from './shard-reach.ts';
 
 /** Time before the servers are asked again, in milliseconds. */
-const RETRY_MS = 200;
+const RETRY = { firstMs: 200, factor: 1.5, mostMs: 1_000 };
 
 /** Folder of the flush journal, in that of the partition. */
 const JOURNAL = 'flush-journal';
@@ -158,7 +159,8 @@ export class FlushedReplica {
    * @throws {ServiceError} `DATA_CORRUPTED` when it lastingly has not
    */
   async requireStream(position: LogPosition | undefined, signal: AbortSignal): Promise<boolean> {
-    const { clock, partition, stream } = this.#options;
+    const { clock, partition, random, stream } = this.#options;
+    const retries = new Retries(clock, random, RETRY);
     for (let isFirst = true; !signal.aborted; isFirst = false) {
       try {
         const reached =
@@ -170,7 +172,7 @@ export class FlushedReplica {
       } catch (error) {
         if (!isUnavailable(error)) throw error;
       }
-      await sleep(clock, RETRY_MS);
+      await retries.wait();
     }
     return false;
   }

@@ -1,4 +1,5 @@
 import type { Clock } from '#runtime/base/clock.ts';
+import type { Random } from '#runtime/base/random.ts';
 import type { Replica, StillShards } from '#runtime/commit/replica.ts';
 import type { BehindFlush } from '#cluster/flush-journal/behind-flush.ts';
 import type { LogReport } from '#cluster/replication/log-events.ts';
@@ -13,6 +14,7 @@ export interface FollowingOptions {
   readonly partition: number;
   readonly stream: LogStream;
   readonly clock: Clock;
+  readonly random: Random;
   readonly report: LogReport;
   /** What is in the shards; undefined: nothing. */
   readonly position: ReceivedPosition | undefined;
@@ -55,12 +57,13 @@ export class PartitionFollowing {
   /** Begins in the next turn of the event loop's promises. */
   constructor(options: FollowingOptions) {
     this.#options = options;
-    const { clock, flushed, makeReplica, partition, position, report, stream } = options;
+    const { clock, flushed, makeReplica, partition, position, random, report, stream } = options;
     this.#reader = new LogReader({
       stream,
       partition,
       position,
       clock,
+      random,
       report,
       stored: (identity, message, state) => flushed?.stored(identity, message, state),
       isForgetful: flushed?.isKept === true,

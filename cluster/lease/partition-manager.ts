@@ -253,7 +253,8 @@ export class PartitionManager {
   #onRole(partition: number, role: PartitionRole): void {
     const { registry } = this.#environment;
     const member = this.#members.get(partition);
-    if (role !== 'following') this.#cool(partition);
+    // One that opens it is as close as before: were it not, the others would try as well, and confirm nothing.
+    if (role !== 'following' && role !== 'opening') this.#cool(partition);
     this.#tellResting();
     if (role === 'owning') {
       this.#failed.delete(partition);

@@ -1,4 +1,6 @@
-import { type Clock, sleep } from '#runtime/base/clock.ts';
+import { Retries } from '#runtime/base/backoff.ts';
+import type { Clock } from '#runtime/base/clock.ts';
+import type { Random } from '#runtime/base/random.ts';
 import { BatchDecoder, type LogStep } from './batch-decoder.ts';
 import { isUnavailable } from './log-errors.ts';
 import type { LogReport } from './log-events.ts';
@@ -8,7 +10,7 @@ import type { LogStream, StoredMessage } from './log-stream.ts';
 import { messagesUpTo, stateReaching } from './stream-checks.ts';
 
 /** Time before following is begun again, in milliseconds. */
-const RETRY_MS = 200;
+const RETRY = { firstMs: 200, factor: 1.5, mostMs: 1_000 };
 
 /** Something that counts; of kind `other` there is nothing to act on, but it has been read. */
 export type LogNews = Exclude<LogStep, { kind: 'void' }>;
@@ -26,6 +28,7 @@ export interface LogReaderOptions {
    */
   readonly isForgetful?: boolean;
   readonly clock: Clock;
+  readonly random: Random;
   readonly report: LogReport;
   /** Told of every message, before what it means is told. @param state of the log up to and including it */
   readonly stored?: (identity: string, message: StoredMessage, state: FoldState) => void;
@@ -72,7 +75,8 @@ export class LogReader {
    *   wanted: begin with a snapshot
    */
   async *read(signal: AbortSignal): AsyncGenerator<LogNews, void, void> {
-    const { stream, partition, position, clock, isForgetful = false } = this.#options;
+    const { stream, partition, position, clock, random, isForgetful = false } = this.#options;
+    const retries = new Retries(clock, random, RETRY);
     let isBegun = false;
     while (!signal.aborted) {
       try {
@@ -83,13 +87,16 @@ export class LogReader {
           this.#receivedMs = position?.receivedMs;
           isBegun = true;
         }
-        yield* this.#follow(signal);
+        for await (const news of this.#follow(signal)) {
+          retries.reset();
+          yield news;
+        }
       } catch (error) {
         if (!isUnavailable(error)) throw error;
       }
       if (signal.aborted) return;
       if (isForgetful) this.#receivedMs = undefined;
-      await sleep(clock, RETRY_MS);
+      await retries.wait();
     }
   }
 

@@ -1,5 +1,7 @@
 import { assert } from '#runtime/base/assert.ts';
-import { type Clock, sleep } from '#runtime/base/clock.ts';
+import { Retries } from '#runtime/base/backoff.ts';
+import type { Clock } from '#runtime/base/clock.ts';
+import type { Random } from '#runtime/base/random.ts';
 import { isUnavailable, logCorrupted, logRegressed, ownedBy } from './log-errors.ts';
 import type { LogReport } from './log-events.ts';
 import type { JudgedRecord, LogFold } from './log-fold.ts';
@@ -16,14 +18,15 @@ import {
 } from './record-format.ts';
 import { messagesUpTo, stateReaching } from './stream-checks.ts';
 
-/** Time before an attempt is repeated, in milliseconds. */
-const RETRY_MS = 100;
+/** Waits between attempts. Every partition of a member retries while the servers elect a leader. */
+const RETRY = { firstMs: 100, factor: 1.5, mostMs: 500 };
 
 /** The writer whose appends have an unknown outcome. It sends nothing meanwhile. */
 export interface UnresolvedWriter {
   readonly stream: LogStream;
   readonly partition: number;
   readonly clock: Clock;
+  readonly random: Random;
   readonly report: LogReport;
   /** How this writer opened the partition. */
   readonly opening: Opening;
@@ -86,6 +89,7 @@ export async function resolveOutcomes(writer: UnresolvedWriter): Promise<boolean
 async function findOutcomes(writer: UnresolvedWriter): Promise<boolean> {
   let reopening: Reopening | undefined;
   let isRefused = false;
+  const retries = new Retries(writer.clock, writer.random, RETRY);
   const startEpoch = writer.fold.state.epoch;
   for (;;) {
     writer.requireWanted();
@@ -93,7 +97,7 @@ async function findOutcomes(writer: UnresolvedWriter): Promise<boolean> {
     isRefused = false;
     const { sequence } = writer.fold.state;
     if (!(await isStillEnd(writer))) {
-      await sleep(writer.clock, RETRY_MS);
+      await retries.wait();
       continue;
     }
     writer.requireWanted();
@@ -119,7 +123,7 @@ async function findOutcomes(writer: UnresolvedWriter): Promise<boolean> {
       if (writer.oldest() === undefined) return false;
       if (writer.fold.state.sequence > sequence) continue;
     }
-    await sleep(writer.clock, RETRY_MS);
+    await retries.wait();
   }
 }
 

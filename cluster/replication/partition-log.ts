@@ -1,4 +1,5 @@
 import { assert } from '#runtime/base/assert.ts';
+import { Retries } from '#runtime/base/backoff.ts';
 import { sleep } from '#runtime/base/clock.ts';
 import { compareRevisions, type Revision } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
@@ -30,8 +31,8 @@ export const IN_FLIGHT_MAX = 64;
 /** Encoded bytes that may wait behind the appends under way. */
 const WAITING_BYTES_MAX = 64 * 1024 * 1024;
 
-/** Time before reading is begun again, in milliseconds. */
-const READ_RETRY_MS = 100;
+/** Waits before reading is begun again. */
+const READ_RETRY = { firstMs: 100, factor: 1.5, mostMs: 1_000 };
 
 /** Time `close` gives what is under way, in milliseconds; then its outcome stays unknown. */
 const CLOSE_MS_MAX = 10_000;
@@ -277,7 +278,8 @@ export class PartitionLog implements Log {
   async *read(afterSequence: number): AsyncGenerator<LogRecord, void, void> {
     const until = this.#lastSequence;
     if (until <= afterSequence) return;
-    const { stream, partition, clock } = this.#options;
+    const { stream, partition, clock, random } = this.#options;
+    const retries = new Retries(clock, random, READ_RETRY);
     const decoder = new BatchDecoder(partition, this.#marks.before(afterSequence));
     const known = { identity: this.#opened.identity, sequence: until };
     while (decoder.fold.state.sequence < until) {
@@ -289,6 +291,7 @@ export class PartitionLog implements Log {
           known,
           clock,
         )) {
+          retries.reset();
           const step = decoder.take(message);
           if (step.kind === 'batch' && step.batch.sequence > afterSequence)
             yield { sequence: step.batch.sequence, entries: step.batch.entries };
@@ -296,7 +299,7 @@ export class PartitionLog implements Log {
       } catch (error) {
         if (!isUnavailable(error)) throw error;
         if (this.#ended !== undefined) throw this.#ended;
-        await sleep(clock, READ_RETRY_MS);
+        await retries.wait();
       }
     }
   }
@@ -528,11 +531,12 @@ export class PartitionLog implements Log {
   }
 
   #unresolved(): UnresolvedWriter {
-    const { stream, partition, clock, report } = this.#options;
+    const { stream, partition, clock, random, report } = this.#options;
     return {
       stream,
       partition,
       clock,
+      random,
       report,
       opening: this.#opened.opening,
       identity: this.#opened.identity,

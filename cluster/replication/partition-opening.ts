@@ -1,4 +1,5 @@
 import { assert } from '#runtime/base/assert.ts';
+import { Retries } from '#runtime/base/backoff.ts';
 import { type Clock, sleep } from '#runtime/base/clock.ts';
 import type { Random } from '#runtime/base/random.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
@@ -21,7 +22,7 @@ import { messagesUpTo, REGRESSION_CONFIRM_MS, REGRESSION_POLL_MS, stateReaching 
 const LEASE_POLLS = 16;
 
 /** Time before an attempt is repeated, in milliseconds. */
-const RETRY_MS = 100;
+const RETRY = { firstMs: 100, factor: 1.5, mostMs: 500 };
 
 /** How a partition is opened. */
 export interface OpeningOptions {
@@ -78,6 +79,7 @@ export interface OpenedPartition {
  */
 export class PartitionOpening {
   readonly #options: OpeningOptions;
+  readonly #retries: Retries;
   readonly #opening: Opening;
   readonly #pending = new PendingActors();
   #decoder: BatchDecoder;
@@ -101,6 +103,7 @@ export class PartitionOpening {
 
   constructor(options: OpeningOptions) {
     this.#options = options;
+    this.#retries = new Retries(options.clock, options.random, RETRY);
     this.#opening = { member: options.member, nonce: Buffer.from(options.random.bytes(NONCE_BYTES)) };
     this.#decoder = new BatchDecoder(options.partition);
     this.#marks = new LogMarks(this.#decoder.fold.state);
@@ -324,7 +327,7 @@ export class PartitionOpening {
   }
 
   async #pause(): Promise<void> {
-    await sleep(this.#options.clock, RETRY_MS);
+    await this.#retries.wait();
     this.#requireWanted();
   }
 

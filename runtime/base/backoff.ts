@@ -1,3 +1,4 @@
+import { type Clock, sleep } from './clock.ts';
 import type { Random } from './random.ts';
 
 /** How long to wait before something is tried again. */
@@ -23,4 +24,29 @@ export function backoffMs({ firstMs, factor, mostMs }: Backoff, retries: number,
   const wait = Math.min(firstMs * factor ** retries, mostMs);
   const [high, low] = random.bytes(2) as unknown as readonly [number, number];
   return Math.round(wait * (1 + (JITTER * (high * 256 + low)) / 0x10000));
+}
+
+/** The waits between the attempts at one thing. */
+export class Retries {
+  readonly #clock: Clock;
+  readonly #random: Random;
+  readonly #backoff: Backoff;
+  #done = 0;
+
+  constructor(clock: Clock, random: Random, backoff: Backoff) {
+    this.#clock = clock;
+    this.#random = random;
+    this.#backoff = backoff;
+  }
+
+  /** Waits before the next attempt. */
+  async wait(): Promise<void> {
+    await sleep(this.#clock, backoffMs(this.#backoff, this.#done, this.#random));
+    this.#done += 1;
+  }
+
+  /** An attempt got somewhere: the next wait is the first one again. */
+  reset(): void {
+    this.#done = 0;
+  }
 }

@@ -297,6 +297,7 @@ class LogSimulation {
       partition: PARTITION,
       position,
       clock: process,
+      random: this.#random,
       report: () => undefined,
     });
     const restart = new AbortController();

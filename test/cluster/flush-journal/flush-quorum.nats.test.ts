@@ -112,6 +112,7 @@ class KeptPartition implements LogHarness {
       partition: this.partition,
       position: undefined,
       clock: systemClock,
+      random: systemRandom,
       report: () => undefined,
       stored: (identity, message, state) => journal.add(identity, message, state),
     });

@@ -1,3 +1,4 @@
+import { systemRandom } from '#runtime/base/random.ts';
 import { jetstreamManager } from '@nats-io/jetstream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '#runtime/base/clock.ts';
@@ -35,6 +36,7 @@ function readerOf(partition: number, options: Partial<LogReaderOptions> = {}): L
     partition,
     position: undefined,
     clock: systemClock,
+    random: systemRandom,
     report: () => undefined,
     ...options,
   });

@@ -31,6 +31,7 @@ async function readAll(stream: MemoryStream, clock: TestClock, position?: LogRea
     partition: PARTITION,
     position,
     clock,
+    random: systemRandom,
     report: () => {},
   });
   const controller = new AbortController();
@@ -95,6 +96,7 @@ describe('a record that does not verify where it is followed', () => {
       partition: PARTITION,
       position: undefined,
       clock,
+      random: systemRandom,
       report: () => {},
       stored: (_, { bytes }) => kept.push(bytes),
     });
@@ -147,7 +149,14 @@ describe('when a reader received what it stands at', () => {
     const receivedMs = new Map<boolean, (number | undefined)[]>();
     for (const isForgetful of [false, true]) {
       const link = new LostConsumer(stream);
-      const options = { stream: link, partition: PARTITION, position: undefined, clock, isForgetful };
+      const options = {
+        stream: link,
+        partition: PARTITION,
+        position: undefined,
+        clock,
+        random: systemRandom,
+        isForgetful,
+      };
       const reader = new LogReader({ ...options, report: () => {} });
       const controller = new AbortController();
       const reading = (async () => {

@@ -4,8 +4,10 @@ import type { ReplicaStore } from '#runtime/commit/replica.ts';
 export interface PartitionStore extends ReplicaStore {
   /** Removes what interrupted work left. To be called while nothing else uses the store. */
   sweep(): Promise<void>;
-  /** Removes every actor, for good. To be called while nothing else uses the store. */
+  /** Puts every actor away, to be made again of the log. To be called while nothing else uses the store. */
   clear(): Promise<void>;
+  /** Removes what was put away or removed before and is kept no longer. */
+  purge?(): Promise<void>;
 }
 
 /** What serves the actors of a partition. */

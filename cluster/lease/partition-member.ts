@@ -26,6 +26,9 @@ import { StreamMending } from './stream-mending.ts';
  */
 const READS_MS_MAX = 10_000;
 
+/** Between two looks for what is kept no longer, in milliseconds. */
+const PURGE_MS = 600_000;
+
 /** Time before a position is stored again after an error, in milliseconds. */
 const RETRY_MS = 1000;
 
@@ -66,6 +69,8 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
   #trouble: string | undefined;
   readonly #mending: StreamMending | undefined;
   #turns: Promise<void> = Promise.resolve();
+  /** When it was last looked for what is kept no longer, on the monotonic clock. */
+  #purgedMs = 0;
   /** A start anew that is asked for and not done. */
   #startingOver: Promise<void> | undefined;
   /** Times it is to let go and has not begun to. Nothing is opened before: nobody may be left to confirm it. */
@@ -443,6 +448,7 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
   }
 
   async #storeNow(): Promise<void> {
+    this.#purge();
     try {
       if (this.#following !== undefined) await this.#settle(this.#following);
       else if (this.#owned !== undefined) await this.#positions.store(this.#owned.log.releasedPosition);
@@ -452,6 +458,14 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
       if (this.#owned === undefined) void this.startOver(cause);
       else await sleep(this.#environment.clock, RETRY_MS);
     }
+  }
+
+  /** Now and then; what cannot be removed is tried again. */
+  #purge(): void {
+    const { clock, store } = this.#environment;
+    if (clock.monotonicMs() - this.#purgedMs < PURGE_MS) return;
+    this.#purgedMs = clock.monotonicMs();
+    store.purge?.().catch(() => undefined);
   }
 
   async #open(): Promise<boolean> {

@@ -472,7 +472,11 @@ class ClusterEngine implements MemberEngine {
       makeMember: (partition, { onRole, report }) => {
         const folder = folderOf(partition);
         const actors = join(folder, 'actors');
-        const store = new ActorStore(actors, this.#environment.kinds, clock);
+        const guard = this.#environment.space.at(partition);
+        const store = new ActorStore(actors, this.#environment.kinds, clock, {
+          keepMs: options.limits.removedKeepMs,
+          isPressed: () => guard.refusal('grows') !== undefined,
+        });
         return new PartitionMember({
           partition,
           member: id,
@@ -575,6 +579,7 @@ class ClusterEngine implements MemberEngine {
       },
       slices,
       space: space.at(partition),
+      removedKeepMs: options.limits.removedKeepMs,
     });
     await host.recover();
     return host;

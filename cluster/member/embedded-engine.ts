@@ -48,6 +48,7 @@ export async function openEmbeddedEngine(environment: EngineEnvironment): Promis
     observer,
     slices,
     space: space.at('member'),
+    removedKeepMs: options.limits.removedKeepMs,
   });
   const bus = new LocalBus({ router: host, clock, random, observer: busObserver(metrics) });
   const close = async (): Promise<void> => {

@@ -256,10 +256,13 @@ export class SnapshotKeeper {
   }
 
   async #sweep(): Promise<void> {
-    const { blobs, clock, index } = this.#environment;
+    const { blobs, clock, directory, index } = this.#environment;
     if (clock.monotonicMs() - this.#sweptMs < SWEEP_MS) return;
     this.#sweptMs = clock.monotonicMs();
-    await sweepSnapshots(blobs, index, clock);
+    const { partitions } = directory;
+    const firstSequenceOf = async (partition: number): Promise<number | undefined> =>
+      (await this.#stateOf(partition))?.firstSequence;
+    await sweepSnapshots({ blobs, index, clock, partitions, firstSequenceOf });
   }
 }
 

@@ -1,6 +1,14 @@
 import { createHash } from 'node:crypto';
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, readdirSync, renameSync } from 'node:fs';
-import type { Dirent } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  writeFileSync,
+} from 'node:fs';
 import { readdir, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Clock } from '#runtime/base/clock.ts';
@@ -11,6 +19,26 @@ import type { ActorId } from './ports.ts';
 /** Folder for what is being made or removed; no actor id begins like this. */
 const REMOVED = '.removed';
 
+/** What was removed and is kept: when, in milliseconds of the wall clock, and a hash of whose it was. */
+const keptName = /^(\d{13,})-([0-9a-f]{32})$/;
+
+/** Says beside what is kept whose it was. */
+const OWNER_FILE = 'owner';
+
+/** Name of the folder that is kept. */
+const KEPT = 'actors';
+
+/** What becomes of folders that are removed. */
+export interface RemovalRules {
+  /** Time what is removed is kept in `.removed`, in milliseconds; 0: it goes at once. */
+  readonly keepMs: number;
+  /** Whether there is no room to keep anything. */
+  readonly isPressed: () => boolean;
+}
+
+/** Nothing that is removed is kept. */
+export const keepNothing: RemovalRules = Object.freeze({ keepMs: 0, isPressed: () => false });
+
 /**
  * The folders of the actors of this process. An actor exists when its folder does, so whatever makes or removes
  * one is on the disk before it returns, and nothing half made ever has an actor's name.
@@ -18,11 +46,13 @@ const REMOVED = '.removed';
 export class ActorFolders {
   readonly #root: string;
   readonly #clock: Clock;
+  readonly #rules: RemovalRules;
 
   /** @param clock paces the removal of what is large */
-  constructor(root: string, clock: Clock) {
+  constructor(root: string, clock: Clock, rules: RemovalRules = keepNothing) {
     this.#root = root;
     this.#clock = clock;
+    this.#rules = rules;
   }
 
   of(actor: ActorId): string {
@@ -41,7 +71,7 @@ export class ActorFolders {
   /** The parts that follow `owner` in the ids of existing actors, decoded, each once. */
   namesUnder(owner: string): readonly string[] {
     const folder = this.of(owner);
-    return existsSync(folder) ? readdirSync(folder).map(decodeURIComponent) : [];
+    return existsSync(folder) ? readdirSync(folder).filter(isActorName).map(decodeURIComponent) : [];
   }
 
   /**
@@ -93,29 +123,80 @@ export class ActorFolders {
     await removePaced(this.unfinished(actor), this.#clock);
   }
 
-  /** Removes the folders of every actor under an owner, and of one with this very name. */
-  async remove(owner: string): Promise<void> {
+  /**
+   * Removes the folders of every actor under an owner, and of one with this very name. They are put away, and go when
+   * the time is over for which they are kept ({@link purge}).
+   *
+   * @param keeping `once`: only when nothing of this owner is kept already, for what is damaged again and again; `never`
+   *   for what is there once more
+   */
+  async remove(owner: string, keeping: 'always' | 'once' | 'never' = 'always'): Promise<void> {
     const folder = this.of(owner);
     if (!existsSync(folder)) return;
-    const removed = join(this.#root, REMOVED, encodeURIComponent(owner));
-    mkdirSync(dirname(removed), { recursive: true, mode: 0o700 });
-    renameSync(folder, removed);
+    const isThere = keeping === 'never' || (keeping === 'once' && this.#isKept(owner));
+    const isKept = this.#rules.keepMs > 0 && !isThere;
+    const place = this.#freePlace(owner);
+    mkdirSync(place, { recursive: true, mode: 0o700 });
+    writeFileSync(join(place, OWNER_FILE), `${owner}\n`, { mode: 0o600 });
+    renameSync(folder, join(place, KEPT));
     // Else a power cut could bring it back.
     flushFolder(dirname(folder));
     crashPoint('before-branch-removal');
-    await removePaced(removed, this.#clock);
+    if (!isKept || this.#rules.isPressed()) await removePaced(place, this.#clock);
   }
 
-  /** Removes what an earlier process left half made or half removed. At once, for nobody writes yet. */
+  /** Removes what was kept for long enough; all of it when there is no room. */
+  async purge(): Promise<void> {
+    for (const { atMs, path } of this.#kept()) {
+      const isOver = this.#clock.wallMs() - atMs >= this.#rules.keepMs;
+      if (isOver || this.#rules.isPressed()) await removePaced(path, this.#clock);
+    }
+  }
+
+  /** Removes what an earlier process left half made, and what is kept no longer. At once, for nobody writes yet. */
   async sweep(): Promise<void> {
-    await rm(join(this.#root, REMOVED), { recursive: true, force: true });
+    const folder = join(this.#root, REMOVED);
+    const names = await readdir(folder).catch(noneWhenGone);
+    for (const name of names)
+      if (!keptName.test(name)) await rm(join(folder, name), { recursive: true, force: true });
+    await this.purge();
+  }
+
+  /** Two may be removed within a millisecond. */
+  #freePlace(owner: string): string {
+    for (let atMs = Math.floor(this.#clock.wallMs()); ; atMs += 1) {
+      const place = join(this.#root, REMOVED, `${atMs}-${hashOf(owner)}`);
+      if (!existsSync(place)) return place;
+    }
+  }
+
+  #isKept(owner: string): boolean {
+    const hash = hashOf(owner);
+    return this.#kept().some(({ path }) => path.endsWith(hash));
+  }
+
+  #kept(): { readonly path: string; readonly atMs: number }[] {
+    const folder = join(this.#root, REMOVED);
+    if (!existsSync(folder)) return [];
+    return readdirSync(folder).flatMap((name) => {
+      const atMs = keptName.exec(name)?.[1];
+      return atMs === undefined ? [] : [{ path: join(folder, name), atMs: Number(atMs) }];
+    });
   }
 
   /** Where {@link prepare} makes an actor. Ids may be longer than a folder name may be. */
   unfinished(actor: ActorId): string {
-    const name = createHash('sha256').update(actor).digest('hex').slice(0, 32);
-    return join(this.#root, REMOVED, name);
+    return join(this.#root, REMOVED, hashOf(actor));
   }
+}
+
+/** What begins with a dot is beside the actors. */
+function isActorName(name: string): boolean {
+  return !name.startsWith('.');
+}
+
+function hashOf(id: string): string {
+  return createHash('sha256').update(id).digest('hex').slice(0, 32);
 }
 
 /** Makes a folder and those above it, and brings their names to the disk. */
@@ -128,7 +209,7 @@ function makeFolderDurable(folder: string): void {
 }
 
 /** Whoever lists folders may meet one that was just removed. */
-function noneWhenGone(error: unknown): Dirent[] {
+function noneWhenGone(error: unknown): never[] {
   if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
   throw error;
 }

@@ -85,6 +85,8 @@ export interface HostEnvironment {
   readonly slices: SliceScheduler;
   /** Says whether there is room for what is written; without it there always is. */
   readonly space?: SpaceGuard;
+  /** Time removed actors are kept on the disk while there is room, in milliseconds. Default: they go at once. */
+  readonly removedKeepMs?: number;
 }
 
 interface OpenActor {
@@ -116,6 +118,8 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
   readonly #hybridClock: HybridClock;
   #catalogue: ActorCatalogue | undefined;
   readonly #damaged = new DamagedActors();
+  /** What was removed before and is kept no longer is being removed. */
+  #purging: Promise<void> | undefined;
   /** The look for files that are gone. */
   #looking: Promise<void> | undefined;
   readonly #open = new Map<ActorId, OpenActor>();
@@ -139,7 +143,9 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
 
   constructor(environment: HostEnvironment) {
     this.#environment = environment;
-    this.#store = new ActorStore(environment.folder, environment.kinds, environment.clock);
+    const { folder, kinds, clock, removedKeepMs: keepMs = 0, space } = environment;
+    const isPressed = (): boolean => space?.refusal('grows') !== undefined;
+    this.#store = new ActorStore(folder, kinds, clock, { keepMs, isPressed });
     this.#hybridClock = new HybridClock(environment.clock, environment.log.lastClock);
     this.#servingSinceMs = environment.clock.monotonicMs();
     this.#refused = RefusedActors.none(environment.log);
@@ -189,17 +195,25 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
       reached: (actor) => store.reached(actor),
     });
     const removed: string[] = [];
+    // Made again by their records, for their removal may be a later one.
+    const remade = new Set<ActorId>();
     await replayLog(
       log,
       {
         exists: (actor) => !this.#damaged.isLeftBehind(actor) && store.exists(actor),
         isMissing: (actor) => store.isMissing(actor),
         open: (actor) => this.#openShard(actor),
-        create: (actor, sequence) => store.create(actor, sequence),
-        adopt: (actor, sequence, copy) => store.adopt(actor, sequence, copy),
+        create: (actor, sequence) => {
+          if (!store.folders.exists(actor)) remade.add(actor);
+          return store.create(actor, sequence);
+        },
+        adopt: (actor, sequence, copy) => {
+          if (!store.folders.exists(actor)) remade.add(actor);
+          return store.adopt(actor, sequence, copy);
+        },
         remove: async (owner, sequence) => {
           removed.push(owner);
-          await store.remove(owner, sequence);
+          await store.remove(owner, sequence, remade);
         },
         giveUp: (actor, cause) => this.#giveUp(actor, cause),
       },
@@ -382,7 +396,7 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
     await readsEnded(this.#environment.clock, () => this.#open.values(), readsMs, signal);
     this.#state = 'closed';
     await Promise.all([...this.#open.values()].map((open) => this.#settleAndClose(open)));
-    await this.#looking;
+    await Promise.all([this.#looking, this.#purging]);
     await this.#noteReached().catch(() => undefined);
     await this.#catalogue?.close();
     this.#catalogue = undefined;
@@ -666,6 +680,13 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
       for (const open of this.#open.values())
         if (open.used <= lastUnused && isIdle(open) && !open.isClosing) void this.#closeUnused(open);
       this.#makeRoom();
+      // What cannot be removed is tried again with the next check.
+      this.#purging ??= this.#store
+        .purge()
+        .catch(() => undefined)
+        .finally(() => {
+          this.#purging = undefined;
+        });
       this.#scheduleIdleCheck();
     });
   }

@@ -9,9 +9,12 @@ import { LmdbShard } from '#runtime/shard/lmdb-shard.ts';
 import { shardPath } from '#runtime/shard/shard-identity.ts';
 import type { Shard } from '#runtime/shard/shard.ts';
 import type { ActorCatalogue, CatalogueRow } from './actor-catalogue.ts';
-import { ActorFolders } from './actor-folders.ts';
+import { ActorFolders, keepNothing, type RemovalRules } from './actor-folders.ts';
 import { actorKindOf } from './actor-id.ts';
 import type { ActorId } from './ports.ts';
+
+/** Name of the data directory in shards of actors that every member of a cluster has alike. */
+const ANYWHERE = '*';
 
 /** What actors leave on the disk: their folders, and the shards inside them. Whoever follows a log fills it. */
 export class ActorStore implements ReplicaStore {
@@ -22,9 +25,10 @@ export class ActorStore implements ReplicaStore {
   /**
    * @param folder holds one folder per actor
    * @param clock paces the removal of what is large
+   * @param rules what becomes of what is removed
    */
-  constructor(folder: string, kinds: readonly ActorKind[], clock: Clock) {
-    this.folders = new ActorFolders(folder, clock);
+  constructor(folder: string, kinds: readonly ActorKind[], clock: Clock, rules: RemovalRules = keepNothing) {
+    this.folders = new ActorFolders(folder, clock, rules);
     this.#kinds = new Map(kinds.map((kind) => [kind.kind, kind]));
   }
 
@@ -45,7 +49,10 @@ export class ActorStore implements ReplicaStore {
     return [...commonTableNames, ...this.kindOf(actor).tables];
   }
 
-  /** Knows from now on which actors there should be; without one every folder is an actor. */
+  /**
+   * Knows from now on which actors there should be. Without one every folder is an actor, and its file is made with it:
+   * so it is in a cluster, where damaged shards are made again of the log.
+   */
   useCatalogue(catalogue: ActorCatalogue): void {
     this.#catalogue = catalogue;
   }
@@ -68,8 +75,8 @@ export class ActorStore implements ReplicaStore {
   open(actor: ActorId): Shard {
     crashPoint('in-open');
     const row = this.#catalogue?.get(actor);
-    if (row === undefined) return new LmdbShard(this.folders.of(actor), this.tablesOf(actor));
     this.requireFile(actor);
+    if (row === undefined) return this.#openAs(actor, this.folders.of(actor), 0, false);
     const shard = this.#openAs(actor, this.folders.of(actor), row.created, false);
     const { sequence } = shard.position;
     if (sequence >= row.floor) return shard;
@@ -79,10 +86,13 @@ export class ActorStore implements ReplicaStore {
 
   /** @throws {ServiceError} `DATA_CORRUPTED` naming the file when the shard of an actor that should be there is not */
   requireFile(actor: ActorId): void {
-    const floor = this.#catalogue?.get(actor)?.floor ?? 0;
-    if (floor === 0 || !this.isMissing(actor)) return;
+    if (!this.isMissing(actor)) return;
     const path = this.#pathOf(actor);
-    throw lost(actor, `${path} is ${existsSync(path) ? 'empty' : 'missing'}`, floor);
+    const what = `${path} is ${existsSync(path) ? 'empty' : 'missing'}`;
+    const row = this.#catalogue?.get(actor);
+    // Without a catalogue an actor is made with its file.
+    if (row === undefined) throw new ServiceError('DATA_CORRUPTED', `${what}, and ${actor} should be there`);
+    if (row.floor > 0) throw lost(actor, what, row.floor);
   }
 
   /** Sequence of the newest record the shard of an actor has. @throws {ServiceError} what {@link LmdbShard} fails with */
@@ -101,6 +111,11 @@ export class ActorStore implements ReplicaStore {
    */
   create(actor: ActorId, sequence: number): Promise<void> {
     this.folders.create(actor);
+    if (this.#catalogue === undefined) {
+      // A folder without a file is one that lost it.
+      void this.#openAs(actor, this.folders.of(actor), 0, false).close();
+      return Promise.resolve();
+    }
     return this.#note(actor, { created: sequence, floor: 0 }, sequence);
   }
 
@@ -125,15 +140,12 @@ export class ActorStore implements ReplicaStore {
    * @returns resolves when it is known for good; it is there at once
    */
   takeCopy(actor: ActorId, sequence: number): Promise<void> {
-    if (this.#catalogue === undefined) {
-      this.folders.adopt(actor);
-      return Promise.resolve();
-    }
-    const shard = this.#openAs(actor, this.folders.unfinished(actor), sequence, true);
+    const created = this.#catalogue === undefined ? 0 : sequence;
+    const shard = this.#openAs(actor, this.folders.unfinished(actor), created, true);
     const floor = shard.position.sequence;
     void shard.close();
     this.folders.adopt(actor);
-    return this.#note(actor, { created: sequence, floor }, sequence);
+    return this.#note(actor, { created, floor }, sequence);
   }
 
   /** Removes what interrupted work left. To be called while nothing else uses the store. */
@@ -141,22 +153,35 @@ export class ActorStore implements ReplicaStore {
     return this.folders.sweep();
   }
 
-  /** Removes every actor, for good. To be called while nothing else uses the store. */
+  /**
+   * Puts every actor away: they are made again of the log. What was put away first is kept for a while, because it is
+   * all there is where the log turns out not to have everything. To be called while nothing else uses the store.
+   */
   async clear(): Promise<void> {
-    for (const tenant of this.folders.namesUnder('')) await this.folders.remove(encodeURIComponent(tenant));
+    for (const tenant of this.folders.namesUnder(''))
+      await this.folders.remove(encodeURIComponent(tenant), 'once');
   }
 
-  /** Removes every actor under an owner. @param sequence of the record that says so */
-  async remove(owner: string, sequence: number): Promise<void> {
-    const catalogue = this.#catalogue;
+  /** Removes what was removed before and is kept no longer. */
+  purge(): Promise<void> {
+    return this.folders.purge();
+  }
+
+  /**
+   * Removes every actor under an owner.
+   *
+   * @param sequence of the record that says so
+   * @param remade actors that are there only because that record is read once more: they are not kept
+   */
+  async remove(owner: string, sequence: number, remade?: ReadonlySet<ActorId>): Promise<void> {
+    const owned = this.#catalogue?.under(owner);
     // Nothing of it is shown any more when its folders go.
-    const noted = catalogue?.note(
-      { actors: new Map(catalogue.under(owner).map((id) => [id, null])) },
-      sequence,
-    );
+    const noted =
+      owned && this.#catalogue?.note({ actors: new Map(owned.map((id) => [id, null])) }, sequence);
     // Told below.
     noted?.catch(() => undefined);
-    await this.folders.remove(owner);
+    const isThereAgain = owned !== undefined && remade !== undefined && owned.every((id) => remade.has(id));
+    await this.folders.remove(owner, isThereAgain ? 'never' : 'always');
     await noted;
   }
 
@@ -165,9 +190,9 @@ export class ActorStore implements ReplicaStore {
   }
 
   #openAs(actor: ActorId, folder: string, created: number, isClaimed: boolean): LmdbShard {
-    const directory = this.#catalogue?.directory;
-    const identity = directory === undefined ? undefined : { directory, actor, created, isClaimed };
-    return new LmdbShard(folder, this.tablesOf(actor), identity);
+    // What follows a log that others have as well is the same wherever it is: snapshots of it are exchanged.
+    const directory = this.#catalogue?.directory ?? ANYWHERE;
+    return new LmdbShard(folder, this.tablesOf(actor), { directory, actor, created, isClaimed });
   }
 
   async #note(actor: ActorId, row: CatalogueRow, sequence: number): Promise<void> {

@@ -341,7 +341,9 @@ export class Replica {
     await this.#beforeDisk?.(sequence);
     switch (lifecycle.kind) {
       case 'create':
-        if (!this.#store.exists(actor)) await this.#store.create(actor, sequence);
+        // One without a shard was being made when the process before this one died.
+        if (!this.#store.exists(actor) || this.#store.isMissing?.(actor) === true)
+          await this.#store.create(actor, sequence);
         this.#reached.delete(actor);
         break;
       case 'fork':

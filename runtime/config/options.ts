@@ -362,6 +362,14 @@ const limits = {
     description:
       'Idle time after which a branch or tenant is closed and its memory given back. Too low opens the same files again and again; too high keeps thousands of unused branches mapped.',
   }),
+  removedKeepMs: integerOption({
+    unit: 'milliseconds',
+    default: 86_400_000,
+    min: 0,
+    max: 2_592_000_000,
+    description:
+      'Time the files of deleted repositories and branches, and of damaged actors that are made again, stay in `.removed` beside the others; 0 removes them at once. They go earlier when the volume is short of room. Too low leaves no time to notice that something was deleted by mistake; too high keeps disk space of what nobody wants.',
+  }),
   openActorsMax: integerOption({
     unit: 'actors',
     default: 1_024,

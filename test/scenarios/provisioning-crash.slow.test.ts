@@ -38,7 +38,9 @@ async function reopened(dataDir: string, check: (server: TestServer) => Promise<
   try {
     await check(server);
     const removed = join(dataDir, 'actors/.removed');
-    expect(existsSync(removed) ? readdirSync(removed) : []).toEqual([]);
+    // Only what is kept for a while, whole.
+    for (const name of existsSync(removed) ? readdirSync(removed) : [])
+      expect(name).toMatch(/^\d+-[0-9a-f]{32}$/);
   } finally {
     await server.close();
     rmSync(dataDir, { recursive: true, force: true });

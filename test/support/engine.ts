@@ -7,6 +7,7 @@ import { type FileSystem, realFileSystem } from '#runtime/base/file-system.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import type { ActorKind, Caller } from '#runtime/commit/behaviour.ts';
 import { Journal } from '#runtime/embedded/journal.ts';
+import type { SpaceGuard } from '#runtime/space/space-gate.ts';
 import type { JournalEvent } from '#runtime/embedded/journal-events.ts';
 
 const megabyte = 1024 * 1024;
@@ -42,6 +43,8 @@ export interface EngineSetup {
   readonly containsDamage?: boolean;
   readonly kinds: readonly ActorKind[];
   readonly limits?: Partial<HostLimits>;
+  readonly removedKeepMs?: number;
+  readonly space?: SpaceGuard;
   /** Told what happened in actors. */
   readonly events?: HostObserver['events'];
 }
@@ -66,6 +69,8 @@ export class Engine {
       random: systemRandom,
       kinds: setup.kinds,
       limits: { ...engineLimits, ...setup.limits },
+      ...(setup.removedKeepMs === undefined ? {} : { removedKeepMs: setup.removedKeepMs }),
+      ...(setup.space === undefined ? {} : { space: setup.space }),
       slices: new SliceScheduler(setup.clock ?? systemClock),
       observer: {
         batchDurable: () => {},

@@ -112,9 +112,9 @@ export class HostFixture {
   }
 
   /** Closes everything in order and opens it again. @param between done while nothing is open */
-  async reopen(between: () => void = () => {}): Promise<void> {
+  async reopen(between: () => void | Promise<void> = () => {}): Promise<void> {
     await this.#stop();
-    between();
+    await between();
     await this.#start();
   }
 

@@ -1,4 +1,12 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+  truncateSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -95,6 +103,16 @@ class Side {
 /** Sequence of the record an error is about. */
 function quarantinedAt(error: Error & { details?: Record<string, unknown> }): unknown {
   return error.details?.sequence;
+}
+
+/** What a question fails with, at once or later. */
+async function failureOf(ask: () => Promise<unknown>): Promise<unknown> {
+  try {
+    await ask();
+    return undefined;
+  } catch (error) {
+    return error;
+  }
 }
 
 async function until(isTrue: () => boolean): Promise<void> {
@@ -213,6 +231,44 @@ describe('a partition on several members', () => {
     expect(await a.member.own()).toBe(true);
     expect(await a.notes()).toEqual({ k: 'acknowledged', l: 'later' });
     expect(a.events).toContainEqual(expect.objectContaining({ kind: 'shards-failed', isDamaged: true }));
+  });
+
+  it.each([
+    ['missing', (file: string) => rmSync(file)],
+    ['empty', (file: string) => truncateSync(file, 0)],
+    ['cut', (file: string) => truncateSync(file, 8192)],
+    ['of another actor', (file: string, other: string) => copyFileSync(other, file)],
+  ] as const)('makes a shard anew that is %s, as a follower and as an owner', async (_how, damage) => {
+    const other = actorId('acme', 'site~1', 'other', 'notes');
+    const [a, b] = [new Side('a'), new Side('b')];
+    await a.member.own();
+    await a.member.owned?.host.create(actor);
+    await a.member.owned?.host.create(other);
+    await a.write('k', 'acknowledged');
+    await b.member.follow();
+    await b.caughtUp();
+    await b.member.leave();
+    await a.member.leave();
+    const fileOf = (side: string, id: string): string =>
+      join(root, side, 'actors', ...id.split('/'), 'data.mdb');
+    for (const side of ['a', 'b']) damage(fileOf(side, actor), fileOf(side, other));
+    const [owner, follower] = [new Side('a'), new Side('b')];
+    expect(await owner.member.own()).toBe(true);
+    const met = await failureOf(() => owner.notes());
+    expect(met).toMatchObject({ code: 'DATA_CORRUPTED' });
+    await owner.member.startOver(met);
+    expect(await follower.member.own()).toBe(true);
+    const again = await failureOf(() => follower.notes());
+    expect(again).toMatchObject({ code: 'DATA_CORRUPTED' });
+    await follower.member.startOver(again);
+    await owner.caughtUp();
+    expect(await owner.member.own()).toBe(true);
+    expect(await owner.notes()).toEqual({ k: 'acknowledged' });
+    await owner.write('l', 'later');
+    await follower.caughtUp();
+    await owner.member.leave();
+    expect(await follower.member.own()).toBe(true);
+    expect(await follower.notes()).toEqual({ k: 'acknowledged', l: 'later' });
   });
 
   it('throws damaged shards away once, however many reads met the damage', async () => {

@@ -1,24 +1,16 @@
-import { readdirSync, rmSync, truncateSync } from 'node:fs';
+import { renameSync, rmSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { actorId } from '#runtime/actor/actor-id.ts';
-import type { Log } from '#runtime/log/ports.ts';
+import { commonTableNames } from '#runtime/commit/behaviour.ts';
+import { LmdbShard } from '#runtime/shard/lmdb-shard.ts';
+import { ShardFile } from '#runtime/shard/shard-file.ts';
 import { HostFixture } from '#test/support/host-fixture.ts';
 import { noteActor } from '#test/support/note-actor.ts';
 
-/** Whether the process is one of a version that had no catalogue. */
-let isOld = true;
-let fixture: HostFixture;
+const tables = [...commonTableNames, ...noteActor.tables];
 
-/** A log that does not tell what leaves it: then nothing is noted. */
-function logOver(journal: Log): Log {
-  const read = (target: Log, key: string | symbol): unknown => {
-    if (key === 'retention' && isOld) return undefined;
-    const value: unknown = Reflect.get(target, key);
-    return typeof value === 'function' ? value.bind(target) : value;
-  };
-  return new Proxy(journal, { get: read });
-}
+let fixture: HostFixture;
 
 const idOf = (name: string): string => actorId('acme', 'site~1', name, 'notes');
 
@@ -26,9 +18,20 @@ function read(name: string): unknown {
   return fixture.query(idOf(name), { type: 'Read', key: 'k' } as never);
 }
 
+/** A shard as an older version left it: it does not say whose it is. */
+async function strip(path: string): Promise<void> {
+  const shard = new ShardFile(path, tables);
+  const rows = tables.flatMap((_, table) => [...shard.rows(table)].map((row) => ({ table, ...row })));
+  const old = new LmdbShard(`${path}.old`, tables);
+  await old.apply(rows, shard.position).flushed;
+  shard.close();
+  await old.close();
+  renameSync(join(`${path}.old`, 'data.mdb'), path);
+  rmSync(`${path}.old`, { recursive: true });
+}
+
 beforeEach(async () => {
-  isOld = true;
-  fixture = await HostFixture.open([noteActor], logOver);
+  fixture = await HostFixture.open([noteActor]);
   for (const name of ['used', 'unused']) await fixture.host.create(idOf(name));
   await fixture.command(idOf('used'), { type: 'Write', key: 'k', text: '1' } as never);
   // So that the journal does not have everything any more.
@@ -36,7 +39,10 @@ beforeEach(async () => {
     await fixture.reopen();
     await fixture.command(idOf('used'), { type: 'Write', key: 'other', text: '1' } as never);
   }
-  expect(readdirSync(join(fixture.folder, 'actors'))).not.toContain('.catalogue');
+  await fixture.reopen(async () => {
+    await strip(file('used'));
+    rmSync(join(fixture.folder, 'actors/.catalogue'), { recursive: true });
+  });
 });
 
 afterEach(() => fixture.close());
@@ -45,8 +51,6 @@ const file = (name: string): string => join(fixture.folder, 'actors', ...idOf(na
 
 describe('a data directory of an older version', () => {
   it('is taken as it is, once', async () => {
-    isOld = false;
-    await fixture.reopen();
     expect([read('used'), read('unused')]).toEqual(['1', undefined]);
     expect(fixture.host.stoppedActors).toEqual([]);
     await fixture.command(idOf('unused'), { type: 'Write', key: 'k', text: '2' } as never);
@@ -57,8 +61,9 @@ describe('a data directory of an older version', () => {
   });
 
   it.each(['missing', 'empty'])('refuses a shard that is %s by then', async (how) => {
-    isOld = false;
-    await fixture.reopen(() => {
+    await fixture.reopen(async () => {
+      await strip(file('used'));
+      rmSync(join(fixture.folder, 'actors/.catalogue'), { recursive: true });
       if (how === 'empty') truncateSync(file('used'), 0);
       else rmSync(file('used'));
     });

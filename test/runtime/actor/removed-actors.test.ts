@@ -1,0 +1,103 @@
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ActorStore } from '#runtime/actor/actor-store.ts';
+import { actorId } from '#runtime/actor/actor-id.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import { Engine, type EngineSetup, engineUser as caller } from '#test/support/engine.ts';
+import { noteActor } from '#test/support/note-actor.ts';
+import { TestClock } from '#test/support/test-clock.ts';
+import { until } from '#test/support/until.ts';
+
+const removedKeepMs = 3_600_000;
+const actor = actorId('acme', 'site~1', 'a', 'notes');
+
+let folder: string;
+let clock: TestClock;
+let engine: Engine;
+let isFull = false;
+
+function setup(): EngineSetup {
+  const refusal = (): ServiceError | undefined => (isFull ? new ServiceError('STORAGE_FULL') : undefined);
+  return { kinds: [noteActor], clock, removedKeepMs, limits: { idleCloseMs: 1000 }, space: { refusal } };
+}
+
+/** Names in the folder of what was removed. */
+function kept(): string[] {
+  const removed = join(folder, 'actors/.removed');
+  return existsSync(removed) ? readdirSync(removed) : [];
+}
+
+beforeEach(async () => {
+  isFull = false;
+  folder = mkdtempSync(join(tmpdir(), 'removed-'));
+  clock = new TestClock();
+  engine = await Engine.open(folder, setup());
+  await engine.host.create(actor);
+  await engine.host.command(actor, { type: 'Write', key: 'k', text: '1' }, { caller });
+});
+
+afterEach(async () => {
+  await engine.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+describe('what was removed', () => {
+  it('is kept with the name of its owner, over a restart, until its time is over', async () => {
+    await engine.host.destroyUnder('acme/site~1');
+    const [name = '', ...others] = kept();
+    expect(others).toEqual([]);
+    const place = join(folder, 'actors/.removed', name);
+    expect(name.startsWith(`${clock.wallMs()}-`)).toBe(true);
+    expect(readFileSync(join(place, 'owner'), 'utf8')).toBe('acme/site~1\n');
+    expect(existsSync(join(place, 'actors/a/notes/data.mdb'))).toBe(true);
+    expect(engine.host.exists(actor)).toBe(false);
+    await engine.close();
+    engine = await Engine.open(folder, setup());
+    expect([kept(), engine.host.exists(actor)]).toEqual([[name], false]);
+    clock.advance(removedKeepMs - 10_000);
+    expect(kept()).toEqual([name]);
+    clock.advance(20_000);
+    await until(() => {
+      clock.advance(300);
+      return kept().length === 0;
+    }, 'it is removed');
+  });
+
+  it('goes at the start when its time is over by then', async () => {
+    await engine.host.destroyUnder('acme/site~1');
+    await engine.close();
+    clock.advance(removedKeepMs);
+    engine = await Engine.open(folder, setup());
+    expect(kept()).toEqual([]);
+  });
+
+  it('goes at once, and what was kept before it, when there is no room', async () => {
+    await engine.host.destroyUnder('acme/site~1');
+    const other = actorId('acme', 'site~2', 'a', 'notes');
+    await engine.host.create(other);
+    isFull = true;
+    await engine.host.destroyUnder('acme/site~2');
+    expect(kept()).toHaveLength(1);
+    await until(() => {
+      clock.advance(300);
+      return kept().length === 0;
+    }, 'all of it is removed');
+  });
+
+  it('is kept once of what is damaged again and again', async () => {
+    const root = join(folder, 'copies');
+    const store = new ActorStore(root, [noteActor], clock, { keepMs: removedKeepMs, isPressed: () => false });
+    for (let round = 0; round < 3; round += 1) {
+      await store.create(actor, 1);
+      clock.advance(1000);
+      await store.clear();
+      expect(store.exists(actor)).toBe(false);
+      expect(readdirSync(join(root, '.removed'))).toHaveLength(1);
+    }
+    clock.advance(removedKeepMs);
+    await store.purge();
+    expect(readdirSync(join(root, '.removed'))).toEqual([]);
+  });
+});

@@ -106,7 +106,7 @@ describe('MemberProvisioning', () => {
     ).rejects.toMatchObject({ code: 'REPOSITORY_NOT_FOUND' });
   });
 
-  it('sweeps away what was being made or removed and is not registered, and nothing else', async () => {
+  it('sweeps away what was being made or removed and is not registered, and nothing else [DUR-024]', async () => {
     const { uid } = await create();
     const left = ['blog~0000000000', 'half~1111111111', 'old~2222222222'];
     for (const part of left)

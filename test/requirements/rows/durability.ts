@@ -56,4 +56,6 @@ export const durabilityRows: readonly Requirement[] = [
   { id: 'DEMO-004', document: 'goals', section: 'Delivery', status: 'verified', theme: 'rest-content', behaviour: 'Interrupting the demo and running it again does no harm: no node is doubled' },
   { id: 'DUR-021', document: 'goals', section: 'Durability', status: 'verified', theme: 'rest-content', behaviour: 'A flipped bit in the journal refuses at most the one actor whose write it spoils, with the file and the remedy; all others are served, and nothing acknowledged is silently dropped' },
   { id: 'DUR-022', document: 'goals', section: 'Durability', status: 'verified', theme: 'rest-content', behaviour: 'Whatever is damaged in the journal, every write it was opened without is named as lost, and no other than what was written is read' },
+  { id: 'DUR-023', document: 'goals', section: 'Durability', status: 'verified', theme: 'rest-content', behaviour: 'A file of a data directory that is missing, empty, cut, of another directory or of an earlier time refuses what it is about, with its name; the rest is served, and nothing is removed for it' },
+  { id: 'DUR-024', document: 'goals', section: 'Durability', status: 'verified', theme: 'rest-content', behaviour: 'A start removes only what was noted as being made or removed; what is removed is kept for a while' },
 ];

@@ -182,7 +182,7 @@ async function judge(damage: (folder: string) => void, refused: readonly Name[] 
   }
 }
 
-describe('a data directory', () => {
+describe('a data directory [DUR-023]', () => {
   it('has everything when nothing is wrong with it', () => judge(() => {}, []));
 
   it.each(Object.keys(damages).flatMap((how) => Object.keys(files).map((file) => [file, how] as const)))(

@@ -44,7 +44,7 @@ afterEach(async () => {
 });
 
 describe('what was removed', () => {
-  it('is kept with the name of its owner, over a restart, until its time is over', async () => {
+  it('is kept with the name of its owner, over a restart, until its time is over [DUR-024]', async () => {
     await engine.host.destroyUnder('acme/site~1');
     const [name = '', ...others] = kept();
     expect(others).toEqual([]);

@@ -3,6 +3,7 @@ import type { Timer } from '#runtime/base/clock.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { ClaimedJob, JobScope } from '#runtime/jobs/ports.ts';
 import { ActorQueue, type ActorQueueEnvironment, FAILED_RETRY_MS } from './actor-queue.ts';
+import { DueScopes } from './due-scopes.ts';
 import type { QueueStanding, Standing } from './messages.ts';
 
 /** What the queue of one process works with. */
@@ -16,14 +17,6 @@ const LOOK_MS_MAX = 60_000;
 
 /** How often final jobs are looked through for those to be forgotten, in milliseconds. @see Supplement 11: Jobs */
 const CLEAN_EVERY_MS = 3_600_000;
-
-/** What is remembered of the queue of one repository. Times are milliseconds since the Unix epoch. */
-interface Remembered {
-  dueMs: number;
-  cleanMs: number;
-  /** Rises with everything that may have made a job due. */
-  changes: number;
-}
 
 /** What one claimer was told of a queue, good until it changes. */
 interface Told {
@@ -40,8 +33,7 @@ interface Told {
  */
 export class LocalQueue extends ActorQueue {
   readonly #onFailure: LocalQueueEnvironment['onFailure'];
-  /** The one that was served last is behind the others. */
-  readonly #scopes = new Map<JobScope, Remembered>();
+  readonly #scopes = new DueScopes();
   readonly #wakers = new Set<() => void>();
   #cleaning: Timer | undefined;
 
@@ -85,11 +77,8 @@ export class LocalQueue extends ActorQueue {
   }
 
   protected override heard(scope: JobScope, { cleanMs, dueMs }: QueueStanding): void {
-    const changes = (this.#scopes.get(scope)?.changes ?? 0) + 1;
     const never = Number.POSITIVE_INFINITY;
-    const remembered = { dueMs: dueMs ?? never, cleanMs: cleanMs ?? never, changes };
-    if (this.#scopes.has(scope)) Object.assign(this.#scopes.get(scope) as Remembered, remembered);
-    else this.#scopes.set(scope, remembered);
+    this.#scopes.note(scope, dueMs ?? never, cleanMs ?? never);
     for (const wake of [...this.#wakers]) wake();
   }
 
@@ -104,7 +93,7 @@ export class LocalQueue extends ActorQueue {
     signal: AbortSignal,
   ): Promise<{ readonly claim?: ClaimedJob; readonly nextMs: number }> {
     let nextMs = Number.POSITIVE_INFINITY;
-    for (const scope of [...this.#scopes.keys()]) {
+    for (const scope of this.#scopes.due(this.clock.wallMs())) {
       if (signal.aborted) break;
       const remembered = this.#scopes.get(scope);
       if (remembered === undefined) continue;
@@ -121,7 +110,7 @@ export class LocalQueue extends ActorQueue {
       told.set(scope, { dueMs: answer, changes });
       nextMs = Math.min(nextMs, answer);
     }
-    return { nextMs };
+    return { nextMs: Math.min(nextMs, this.#scopes.nextMs) };
   }
 
   /** @returns the claim, or when to ask again */
@@ -130,7 +119,7 @@ export class LocalQueue extends ActorQueue {
       const { answer, claim } = await this.claimFrom(scope, types);
       if (claim === undefined) return answer.standing.dueMs ?? Number.POSITIVE_INFINITY;
       this.heard(scope, answer.standing);
-      this.#moveBack(scope);
+      this.#scopes.moveBack(scope);
       return claim;
     } catch (cause) {
       if (cause instanceof ServiceError && cause.code === 'NOT_FOUND') {
@@ -141,13 +130,6 @@ export class LocalQueue extends ActorQueue {
       this.#onFailure(scope, cause);
       return this.clock.wallMs() + FAILED_RETRY_MS;
     }
-  }
-
-  #moveBack(scope: JobScope): void {
-    const remembered = this.#scopes.get(scope);
-    if (remembered === undefined) return;
-    this.#scopes.delete(scope);
-    this.#scopes.set(scope, remembered);
   }
 
   /** A promise that ends with the next change, when the signal aborts, or when it is time to look again. */
@@ -184,9 +166,9 @@ export class LocalQueue extends ActorQueue {
   }
 
   async #clean(): Promise<void> {
-    for (const [scope, remembered] of [...this.#scopes]) {
+    for (const scope of this.#scopes.all()) {
       try {
-        while (this.#scopes.has(scope) && remembered.cleanMs <= this.clock.wallMs()) {
+        while ((this.#scopes.get(scope)?.cleanMs ?? Number.POSITIVE_INFINITY) <= this.clock.wallMs()) {
           await this.tell<Standing>(scope, { type: 'CleanJobs' });
         }
       } catch (cause) {

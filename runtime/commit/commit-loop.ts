@@ -33,7 +33,7 @@ export interface CommitLimits {
   readonly batchCommandsMax: number;
   /** Bytes of changes after which a batch takes no further command. */
   readonly batchBytesMax: number;
-  /** Unapplied bytes above which writes are refused until the shard has caught up. */
+  /** Unapplied bytes above which writes wait until the shard has caught up, for {@link ROOM_WAIT_MS} at most. */
   readonly applyPendingBytesMax: number;
   readonly idempotency: IdempotencyLimits;
   /** What one command may use; absent: the default. */
@@ -80,6 +80,9 @@ const passing: ReadonlySet<ErrorCode> = new Set([
   'COMMIT_TOO_LARGE',
   'LOG_UNAVAILABLE',
 ]);
+
+/** How long commands wait for the shard to catch up before they are refused, in milliseconds. */
+const ROOM_WAIT_MS = 10_000;
 
 /** Changes of a batch above which it is encoded in slices. */
 const LARGE_BATCH_CHANGES = 4096;
@@ -249,14 +252,45 @@ export class CommitLoop {
 
   #refusal(envelope: Envelope): ServiceError | undefined {
     if (this.#stopped !== undefined) return this.#stopped;
-    if (this.#writer.pendingBytes > this.#environment.limits.applyPendingBytesMax) {
-      return new ServiceError(this.#writer.lagging ? 'STORAGE_FULL' : 'OVERLOADED');
-    }
+    if (this.#isOverfull && this.#writer.lagging) return new ServiceError('STORAGE_FULL');
     if (envelope.idempotency !== undefined && this.#runningKeys.has(runningKey(envelope))) {
       return new ServiceError('IDEMPOTENCY_IN_PROGRESS');
     }
     const { space } = this.#environment;
     return space?.guard.refusal(space.useOf?.(envelope.command as never) ?? 'grows');
+  }
+
+  /** Whether so much waits to be applied that nothing may be added. */
+  get #isOverfull(): boolean {
+    return this.#writer.pendingBytes > this.#environment.limits.applyPendingBytesMax;
+  }
+
+  /**
+   * Waits until the shard has caught up so far that a batch may begin: nothing is applied while the shard is copied for
+   * a fork or a backup. What waits meanwhile is bounded by the mailbox, and is refused when it takes too long.
+   */
+  async #untilRoom(): Promise<void> {
+    if (!this.#isOverfull) return;
+    const { clock } = this.#environment;
+    const untilMs = clock.monotonicMs() + ROOM_WAIT_MS;
+    while (this.#isOverfull) {
+      if (this.#writer.lagging) return this.#refuseQueued(new ServiceError('STORAGE_FULL'));
+      const leftMs = untilMs - clock.monotonicMs();
+      if (leftMs <= 0) return this.#refuseQueued(new ServiceError('OVERLOADED'));
+      await new Promise<void>((resolve) => {
+        const timer = clock.after(leftMs, resolve);
+        void this.#writer.progress().then(() => {
+          timer.cancel();
+          // In a later turn: where closing ends all progress, the loop must not spin.
+          clock.soon(resolve);
+        });
+      });
+    }
+  }
+
+  #refuseQueued(error: ServiceError): void {
+    for (let envelope = this.#mailbox.shift(); envelope !== undefined; envelope = this.#mailbox.shift())
+      this.#answer({ envelope, result: undefined, error });
   }
 
   get #hasNothingToDo(): boolean {
@@ -273,6 +307,7 @@ export class CommitLoop {
   async #run(): Promise<void> {
     while (!this.#hasNothingToDo) {
       for (const work of this.#between.splice(0)) await work();
+      await this.#untilRoom();
       if (this.#mailbox.length === 0) continue;
       const startedMs = this.#environment.clock.monotonicMs();
       const layer = new Layer();

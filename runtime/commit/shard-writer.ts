@@ -146,6 +146,12 @@ export class ShardWriter {
     this.#schedule();
   }
 
+  /** Resolves when the application or copy under way is over; begins one where none is. Never rejects. */
+  progress(): Promise<void> {
+    if (this.#running !== undefined) return this.#running;
+    return this.#isClosing || this.#layers.length === 0 ? Promise.resolve() : this.#start();
+  }
+
   /**
    * Applies everything accepted so far and waits until it is committed and flushed. A failure ends it early:
    * look at {@link isSettled}.

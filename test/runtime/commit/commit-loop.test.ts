@@ -443,11 +443,9 @@ describe('a loop that is given too much', () => {
   it('refuses writes while too much waits to be applied, says why, and takes them again by itself [DUR-005]', async () => {
     const fixture = new LoopFixture({ limits: { applyPendingBytesMax: 1000 } });
     fixture.log.isOpen = true;
-    await fixture.submit(put('a', 'x'.repeat(2000)));
-    await expect(fixture.submit(put('b', '1'))).rejects.toMatchObject({ code: 'OVERLOADED' });
     fixture.shardFailure = () => new ServiceError('STORAGE_FULL');
-    fixture.clock.advance(50);
-    await settle();
+    await fixture.submit(put('a', 'x'.repeat(2000)));
+    await expect(fixture.submit(put('b', '1'))).rejects.toMatchObject({ code: 'STORAGE_FULL' });
     expect(fixture.applyFailures).toHaveLength(1);
     await expect(fixture.submit(put('b', '1'))).rejects.toMatchObject({ code: 'STORAGE_FULL' });
     expect(fixture.read('a')).toHaveLength(2000);
@@ -457,6 +455,42 @@ describe('a loop that is given too much', () => {
     await settle();
     expect(await fixture.submit(put('b', '1'))).toBe('b=1');
     expect(textAt(fixture.writer.shard, 'a')).toHaveLength(2000);
+  });
+
+  it('lets writes wait for the shard while it is copied, and not for ever', async () => {
+    const fixture = new LoopFixture({ limits: { applyPendingBytesMax: 1000, mailboxMax: 3 } });
+    fixture.log.isOpen = true;
+    const { shard } = fixture.writer;
+    let copied: () => void = () => {};
+    shard.copyTo = () =>
+      new Promise<void>((resolve) => {
+        copied = resolve;
+      });
+    const copy = fixture.writer.copyTo('anywhere', () => {});
+    await fixture.submit(put('a', 'x'.repeat(2000)));
+    const answers = new Answers();
+    for (const name of ['b', 'c', 'd', 'e']) answers.listen(name, fixture.submit(put(name, '1')));
+    await settle();
+    // Memory is bounded: what the mailbox does not hold is refused at once.
+    expect(answers.heard).toEqual(['e! OVERLOADED']);
+    copied();
+    await copy;
+    await settle();
+    expect(answers.heard.slice(1)).toEqual(['b: b=1', 'c: c=1', 'd: d=1']);
+
+    const second = fixture.writer.copyTo('anywhere', () => {});
+    await fixture.submit(put('a', 'y'.repeat(2000)));
+    answers.listen('late', fixture.submit(put('late', '1')));
+    await settle();
+    fixture.clock.advance(9_999);
+    await settle();
+    expect(answers.heard).toHaveLength(4);
+    fixture.clock.advance(1);
+    await settle();
+    expect(answers.heard.slice(4)).toEqual(['late! OVERLOADED']);
+    copied();
+    await second;
+    expect(await fixture.submit(put('late', '2'))).toBe('late=2');
   });
 
   it('tells of damage a command meets in what is stored, not of a log that lost records', async () => {

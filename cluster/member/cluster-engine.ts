@@ -35,6 +35,7 @@ import { JetStreamLogStream } from '#cluster/replication/jetstream-log-stream.ts
 import type { LogEvent } from '#cluster/replication/log-events.ts';
 import type { PartitionLog } from '#cluster/replication/partition-log.ts';
 import { RECORD_FORMAT } from '#cluster/replication/record-format.ts';
+import type { LogSeal } from '#cluster/seal/log-seal.ts';
 import type { SealedLink } from '#cluster/seal/sealed-link.ts';
 import { CALL_VERSION } from '#cluster/router/call-frames.ts';
 import { CallServer } from '#cluster/router/call-server.ts';
@@ -46,7 +47,7 @@ import { hostLimits, requestLimits } from './host-limits.ts';
 import { LogWatch } from './log-watch.ts';
 import { busObserver, tellingRemovals } from './member-bus.ts';
 import { MemberClusterStatus } from './member-cluster-status.ts';
-import { linkFindings, sealedLink } from './member-link.ts';
+import { linkFindings, logSealOf, sealedLink } from './member-link.ts';
 import { NatsLogins } from './nats-logins.ts';
 import { NatsServersView } from './nats-servers-view.ts';
 import { partitionReport } from './observers.ts';
@@ -165,6 +166,7 @@ class ClusterEngine implements MemberEngine {
   readonly #environment: EngineEnvironment;
   readonly #connection: NatsConnection;
   readonly #sealed: SealedLink;
+  readonly #logSeal: LogSeal;
   readonly #subjects: Subjects;
   readonly #servers: CheckedServers;
   readonly #link: LinkWatch;
@@ -200,6 +202,7 @@ class ClusterEngine implements MemberEngine {
     this.#environment = environment;
     const { connection } = sealed;
     this.#sealed = sealed;
+    this.#logSeal = logSealOf(options);
     this.#connection = connection;
     this.#subjects = subjects;
     this.#servers = servers;
@@ -439,6 +442,7 @@ class ClusterEngine implements MemberEngine {
           this.#channel,
           this.#subjects.logStream(partition),
           this.#subjects.log(partition),
+          this.#logSeal,
         );
         streams.set(partition, stream);
       }

@@ -5,6 +5,7 @@ import type { MemberFinding } from '#protocols/rest/ports.ts';
 import { linkRisks, linkSecurityOf } from '#cluster/nats/link-security.ts';
 import type { Subjects } from '#cluster/nats/subjects.ts';
 import { ClusterKeys } from '#cluster/seal/cluster-keys.ts';
+import { LogSeal } from '#cluster/seal/log-seal.ts';
 import { MemberSeal } from '#cluster/seal/member-seal.ts';
 import { LIFE_BYTES } from '#cluster/seal/peer-lives.ts';
 import { Refusals } from '#cluster/seal/refusals.ts';
@@ -12,9 +13,14 @@ import { SealedLink } from '#cluster/seal/sealed-link.ts';
 import type { EngineEnvironment } from './engine.ts';
 
 /** The keys of a cluster, from the master key all its members have. */
-export function clusterKeysOf({ cluster, server }: EngineEnvironment['options']): ClusterKeys {
+function clusterKeysOf({ cluster, server }: EngineEnvironment['options']): ClusterKeys {
   assert(server.masterKey !== undefined, 'a cluster has a master key');
   return new ClusterKeys(decodeMasterKey(server.masterKey.reveal()), cluster.name);
+}
+
+/** Seals what members of a cluster store in streams. */
+export function logSealOf(options: EngineEnvironment['options']): LogSeal {
+  return new LogSeal(clusterKeysOf(options), options.cluster.acceptUnsigned);
 }
 
 /** What this member and the others tell each other goes through here, sealed. */

@@ -16,6 +16,7 @@ import { SnapshotRequests } from '#cluster/snapshot/snapshot-requests.ts';
 import { SnapshotRestore } from '#cluster/snapshot/snapshot-restore.ts';
 import type { EngineEnvironment } from './engine.ts';
 import { PositionExchange } from './position-exchange.ts';
+import { logSealOf } from './member-link.ts';
 import { snapshotReport } from './snapshot-observer.ts';
 import { seenLogs } from './snapshots-view.ts';
 
@@ -73,7 +74,12 @@ export class PartitionSnapshots {
     for (let retries = 0; ; retries += 1) {
       try {
         const blobs = await NatsBlobs.open({ ...common, bucket: subjects.snapshotBucket });
-        const index = await NatsSnapshotIndex.open({ ...common, subjects, partitions });
+        const index = await NatsSnapshotIndex.open({
+          ...common,
+          subjects,
+          partitions,
+          seal: logSealOf(options),
+        });
         return new PartitionSnapshots(environment, sealed, subjects, blobs, index);
       } catch (error) {
         if (retries >= OPEN_RETRIES_MAX) throw error;

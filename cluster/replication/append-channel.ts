@@ -1,6 +1,7 @@
 import { headers, type Msg, type NatsConnection, type Subscription } from '@nats-io/transport-node';
 import type { Clock, Timer } from '#runtime/base/clock.ts';
 import { newInbox } from '#cluster/nats/connection.ts';
+import { STORED_SEAL_HEADER } from '#cluster/seal/log-seal.ts';
 import type { AppendOutcome } from './log-stream.ts';
 
 /** Time an append is waited for, in milliseconds. A leader that is gone answers nothing. */
@@ -96,8 +97,15 @@ export class AppendChannel {
    * Publishes to a stream, to be stored behind the message with sequence `expected`.
    *
    * @param bytes stay as they are: the client may hold them until it has reconnected
+   * @param seal of the message behind `expected`
    */
-  append(stream: string, subject: string, expected: number, bytes: Uint8Array): Promise<AppendOutcome> {
+  append(
+    stream: string,
+    subject: string,
+    expected: number,
+    bytes: Uint8Array,
+    seal?: string,
+  ): Promise<AppendOutcome> {
     if (!this.isConnected) return Promise.resolve(unknown('not connected'));
     return new Promise((resolve) => {
       const token = String(this.#next++);
@@ -106,6 +114,7 @@ export class AppendChannel {
       const conditions = headers();
       conditions.set('Nats-Expected-Stream', stream);
       conditions.set('Nats-Expected-Last-Sequence', String(expected));
+      if (seal !== undefined) conditions.set(STORED_SEAL_HEADER, seal);
       try {
         this.#connection.publish(subject, bytes, { headers: conditions, reply: `${this.#inbox}.${token}` });
       } catch (error) {

@@ -1,5 +1,6 @@
 import { DeliverPolicy, type JetStreamClient, jetstream } from '@nats-io/jetstream';
 import { errors, type NatsConnection } from '@nats-io/transport-node';
+import { type LogSeal, sealInHeaders, STORED_SEAL_HEADER } from '#cluster/seal/log-seal.ts';
 import type { AppendChannel } from './append-channel.ts';
 import { logUnavailable } from './log-errors.ts';
 import type { AppendOutcome, LogStream, StoredMessage, StreamState } from './log-stream.ts';
@@ -43,7 +44,12 @@ interface StreamInfoAnswer {
 /** What the API says of a message. */
 interface MessageAnswer {
   readonly error?: ApiError;
-  readonly message?: { readonly seq: number; readonly data?: string; readonly time: string };
+  readonly message?: {
+    readonly seq: number;
+    readonly data?: string;
+    readonly hdrs?: string;
+    readonly time: string;
+  };
 }
 
 /** What the API says of something done. */
@@ -62,18 +68,27 @@ export class JetStreamLogStream implements LogStream {
   readonly #channel: AppendChannel;
   readonly #name: string;
   readonly #subject: string;
+  readonly #seal: LogSeal | undefined;
   readonly #jetStream: JetStreamClient;
 
   /**
    * @param channel of that connection; shared by all partitions
    * @param name of the stream
    * @param subject its only one
+   * @param seal of the members; without one nothing is sealed, and everything is taken for genuine
    */
-  constructor(connection: NatsConnection, channel: AppendChannel, name: string, subject: string) {
+  constructor(
+    connection: NatsConnection,
+    channel: AppendChannel,
+    name: string,
+    subject: string,
+    seal?: LogSeal,
+  ) {
     this.#connection = connection;
     this.#channel = channel;
     this.#name = name;
     this.#subject = subject;
+    this.#seal = seal;
     this.#jetStream = jetstream(connection, { timeout: REQUEST_MS_MAX });
   }
 
@@ -82,7 +97,8 @@ export class JetStreamLogStream implements LogStream {
   }
 
   append(expected: number, bytes: Buffer): Promise<AppendOutcome> {
-    return this.#channel.append(this.#name, this.#subject, expected, bytes);
+    const seal = this.#seal?.seal(this.#name, expected + 1, bytes);
+    return this.#channel.append(this.#name, this.#subject, expected, bytes, seal);
   }
 
   async state(): Promise<StreamState> {
@@ -111,8 +127,8 @@ export class JetStreamLogStream implements LogStream {
     if (error?.err_code === NO_MESSAGE) return undefined;
     if (error !== undefined || message === undefined)
       throw logUnavailable(error?.description ?? 'an answer without a message');
-    const { data = '', time, seq } = message;
-    return { sequence: seq, bytes: Buffer.from(data, 'base64'), storedMs: Date.parse(time) };
+    const { data = '', hdrs, time, seq } = message;
+    return this.#stored(seq, Buffer.from(data, 'base64'), Date.parse(time), sealInHeaders(hdrs));
   }
 
   async *range(first: number, last: number): AsyncGenerator<StoredMessage, void, void> {
@@ -162,7 +178,8 @@ export class JetStreamLogStream implements LogStream {
         for await (const message of messages) {
           const { data } = message;
           const bytes = Buffer.from(data.buffer, data.byteOffset, data.byteLength);
-          yield { sequence: message.seq, bytes, storedMs: Math.floor(message.info.timestampNanos / 1e6) };
+          const storedMs = Math.floor(message.info.timestampNanos / 1e6);
+          yield this.#stored(message.seq, bytes, storedMs, message.headers?.get(STORED_SEAL_HEADER));
         }
       } finally {
         over.removeEventListener('abort', stop);
@@ -186,6 +203,11 @@ export class JetStreamLogStream implements LogStream {
     const subject = `$JS.API.STREAM.LEADER.STEPDOWN.${this.#name}`;
     const { error } = await this.#ask<PlainAnswer>(subject, '');
     if (error !== undefined) throw logUnavailable(error.description ?? 'the leader stays');
+  }
+
+  #stored(sequence: number, bytes: Buffer, storedMs: number, seal: string | undefined): StoredMessage {
+    const isGenuine = this.#seal?.isGenuine(this.#name, sequence, bytes, seal) ?? true;
+    return { sequence, bytes, storedMs, ...(isGenuine ? {} : { isForged: true }) };
   }
 
   async #ask<T extends object>(subject: string, query: string): Promise<T> {

@@ -42,6 +42,10 @@ export const foldStart: FoldState = {
   firstChunk: undefined,
 };
 
+/** What is said of a message without a seal of the cluster. */
+const FORGED =
+  'no member signed it: somebody else wrote into the log, or a member of a version that does not sign';
+
 /** What one message means. */
 export type FoldStep =
   /** It does not count, and whoever reads the log sees that alike. */
@@ -98,6 +102,7 @@ export class LogFold {
   take(message: StoredMessage): FoldStep {
     const { sequence } = message;
     assert(sequence === this.#state.sequence + 1, `message ${sequence} after ${this.#state.sequence}`);
+    if (message.isForged === true) throw this.#corrupted(sequence, FORGED);
     const record = decodeRecord(message.bytes);
     if ('fault' in record)
       throw record.isNewer === true

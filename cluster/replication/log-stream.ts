@@ -3,6 +3,8 @@ export interface StoredMessage {
   /** Position in the stream, from 1. */
   readonly sequence: number;
   readonly bytes: Buffer;
+  /** Set for one that no member stored there: it has no seal of the cluster, or one for something else. */
+  readonly isForged?: true;
   /** When the stream stored it, milliseconds since the Unix epoch by the clock of the server that led it. */
   readonly storedMs: number;
 }

@@ -12,6 +12,8 @@ export const keyPurposes = [
   'news',
   /** What they answer to it. */
   'replies',
+  /** What they store in streams. */
+  'stored',
 ] as const;
 
 /** One of {@link keyPurposes}. */

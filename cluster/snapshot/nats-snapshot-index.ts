@@ -10,12 +10,13 @@ import {
   StorageType,
   type StreamConfig,
 } from '@nats-io/jetstream';
-import type { NatsConnection } from '@nats-io/transport-node';
+import { headers, type NatsConnection } from '@nats-io/transport-node';
 import type { Clock } from '#runtime/base/clock.ts';
 import type { Random } from '#runtime/base/random.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { patiently } from '#cluster/nats/patience.ts';
 import type { Subjects } from '#cluster/nats/subjects.ts';
+import { type LogSeal, STORED_SEAL_HEADER } from '#cluster/seal/log-seal.ts';
 import type { IndexEntry, SnapshotIndex } from './snapshot-index.ts';
 import { decodeRecords, encodeRecords, type SnapshotRecord } from './snapshot-manifest.ts';
 
@@ -40,6 +41,8 @@ export interface SnapshotIndexEnvironment {
   readonly replicas: number;
   readonly clock: Clock;
   readonly random: Random;
+  /** Of the members. */
+  readonly seal: LogSeal;
 }
 
 const none: IndexEntry = Object.freeze({ records: [], version: 0 });
@@ -83,7 +86,12 @@ export class NatsSnapshotIndex implements SnapshotIndex {
     const found = await this.#patiently(() =>
       this.#manager.streams.getMessage(this.#stream, { last_by_subj: subject }),
     );
-    return found === null ? none : { records: decodeRecords(found.data), version: found.seq };
+    if (found === null) return none;
+    const seal = found.header.get(STORED_SEAL_HEADER);
+    // As if there were none: the next one takes its place. A sequence is not known before it is stored.
+    if (!this.#environment.seal.isGenuine(subject, 0, found.data, seal))
+      return { records: [], version: found.seq };
+    return { records: decodeRecords(found.data), version: found.seq };
   }
 
   async replace(partition: number, version: number, records: readonly SnapshotRecord[]): Promise<boolean> {
@@ -95,7 +103,9 @@ export class NatsSnapshotIndex implements SnapshotIndex {
       const now = await this.read(partition);
       if (now.version !== version) return isSame(now.records, records);
       try {
-        await this.#client.publish(subject, bytes, { expect: { lastSequence } });
+        const sealed = headers();
+        sealed.set(STORED_SEAL_HEADER, this.#environment.seal.seal(subject, 0, bytes));
+        await this.#client.publish(subject, bytes, { expect: { lastSequence }, headers: sealed });
         return true;
       } catch (error) {
         const isRefused = error instanceof JetStreamApiError && !WRONG_SEQUENCE.has(error.code);

@@ -3,13 +3,22 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect as connectSocket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { connect, createInbox, type Msg, type NatsConnection } from '@nats-io/transport-node';
-import { jetstreamManager } from '@nats-io/jetstream';
+import {
+  connect,
+  createInbox,
+  headers,
+  type Msg,
+  type MsgHdrs,
+  type NatsConnection,
+} from '@nats-io/transport-node';
+import { jetstream, jetstreamManager } from '@nats-io/jetstream';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { makeServerCertificates } from '#cluster/local/certificates.ts';
 import { connectToNats } from '#cluster/nats/connection.ts';
 import { Subjects } from '#cluster/nats/subjects.ts';
 import { type Call, encodeCall, encodeFrame, FrameKind } from '#cluster/router/call-frames.ts';
+import { decodeRecord, encodeOpening, encodeRecord, RecordKind } from '#cluster/replication/record-format.ts';
+import { STORED_SEAL_HEADER } from '#cluster/seal/log-seal.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { expectStatus } from '#test/support/content-client.ts';
 import { MemberCluster, showLogsOfFailures } from '#test/support/member-cluster.ts';
@@ -296,6 +305,60 @@ describe('a closed cluster', () => {
     await expect(manager.streams.delete(subjects.logStream(0))).rejects.toThrow();
   });
 });
+
+describe('the log of a partition', () => {
+  /** What an intruder knows of a log: its last message, as everybody with credentials may read it. */
+  async function lastOf(connection: NatsConnection, partition: number) {
+    const { streams } = await jetstreamManager(connection);
+    const stream = subjects.logStream(partition);
+    const { state } = await streams.info(stream);
+    const found = await streams.getMessage(stream, { seq: state.last_seq });
+    if (found === null) throw new Error(`${stream} has no last message`);
+    const record = decodeRecord(Buffer.from(found.data));
+    if ('fault' in record) throw new Error(record.fault);
+    return { found, record };
+  }
+
+  it('takes no record of somebody who knows all of it but the key, nor one of its own again', async () => {
+    const connection = await intruder();
+    const client = jetstream(connection);
+    const red = cluster.partitionOf('red');
+    const [other] = [0, 1, 2, 3].filter((partition) => partition !== red) as [number];
+    const { found, record } = await lastOf(connection, red);
+    // A new owner, under the next epoch: right in all but that no member wrote it.
+    const body = encodeOpening({ member: 'm9', nonce: Buffer.alloc(16, 9) });
+    const fields = {
+      ...record,
+      kind: RecordKind.open,
+      entries: 0,
+      epoch: record.epoch + 1,
+      previousChain: record.chain,
+    };
+    const { bytes } = encodeRecord(fields, body);
+    await client.publish(subjects.log(red), bytes, { expect: { lastSequence: found.seq } });
+    const again = await lastOf(connection, other);
+    const replayed = { expect: { lastSequence: again.found.seq }, headers: sealOf(again.found.header) };
+    await client.publish(subjects.log(other), again.found.data, replayed);
+    const told = async (): Promise<string> => (await warnings()).join('\n');
+    for (const partition of [red, other])
+      await expect
+        .poll(told, { timeout: 30_000 })
+        .toMatch(new RegExp(`partition-quarantined: partition ${partition} .*no member signed it`));
+    // What was there stays: members read what they have.
+    const local = { 'X-Svc-Consistency': 'local' };
+    for (const member of cluster.members) {
+      const { json, status } = await cluster.adminAt(member, 'GET', `${base}/first-m1`, undefined, local);
+      expect([status, json.name]).toEqual([200, 'first-m1']);
+    }
+  });
+});
+
+/** The seal of a stored message, as it stands there. */
+function sealOf(found: MsgHdrs): MsgHdrs {
+  const sealed = headers();
+  sealed.set(STORED_SEAL_HEADER, found.get(STORED_SEAL_HEADER));
+  return sealed;
+}
 
 /** Writes once more while a member is away. */
 async function writeOn(id: string): Promise<void> {

@@ -7,6 +7,7 @@ import { Subjects } from '#cluster/nats/subjects.ts';
 import { AppendChannel } from '#cluster/replication/append-channel.ts';
 import { JetStreamLogStream } from '#cluster/replication/jetstream-log-stream.ts';
 import type { LogEvent } from '#cluster/replication/log-events.ts';
+import type { LogSeal } from '#cluster/seal/log-seal.ts';
 import { openPartition, type PartitionLog } from '#cluster/replication/partition-log.ts';
 import type { OpeningOptions } from '#cluster/replication/partition-opening.ts';
 import type { NatsCluster } from './nats-cluster.ts';
@@ -29,14 +30,15 @@ export class LogClient {
     this.#channel = new AppendChannel(connection, systemClock);
   }
 
-  /** The stream of a partition. */
-  stream(partition: number): JetStreamLogStream {
+  /** The stream of a partition. @param seal of members; default: none, as tools have it */
+  stream(partition: number, seal?: LogSeal): JetStreamLogStream {
     const { connection } = this;
     return new JetStreamLogStream(
       connection,
       this.#channel,
       subjects.logStream(partition),
       subjects.log(partition),
+      seal,
     );
   }
 

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { ClusterKeys } from '#cluster/seal/cluster-keys.ts';
+import { LogSeal } from '#cluster/seal/log-seal.ts';
 import { MemberSeal } from '#cluster/seal/member-seal.ts';
 import { LIFE_BYTES } from '#cluster/seal/peer-lives.ts';
 import { Refusals } from '#cluster/seal/refusals.ts';
@@ -41,6 +42,14 @@ export function testSeal(name: string, options: TestSealOptions = {}): TestSeal 
   });
   seal.begin(name);
   return { seal, refused };
+}
+
+/** What members of a test seal with what they store. */
+export function testLogSeal({
+  acceptsUnsigned = false,
+  masterKey = testMasterKey,
+}: TestSealOptions = {}): LogSeal {
+  return new LogSeal(new ClusterKeys(masterKey, 'test'), acceptsUnsigned);
 }
 
 /** Lets a member hear a heartbeat of another one. */

@@ -73,6 +73,16 @@ function opened(): Writer {
 }
 
 describe('what counts in a log', () => {
+  it('is not what no member signed, however right it is', () => {
+    const writer = opened();
+    const bytes = writer.record(RecordKind.noop);
+    const { sequence } = writer.state;
+    const message = { sequence: sequence + 1, bytes, storedMs: 0 };
+    expect(() => writer.decoder.take({ ...message, isForged: true })).toThrow(/no member signed it/);
+    expect(writer.state.sequence).toBe(sequence);
+    writer.decoder.take(message);
+  });
+
   it('begins with an opening and goes on along the chain', () => {
     const writer = new Writer();
     expect(writer.take(writer.opening(1))).toMatchObject({ kind: 'opened', opening: { member: 'm1' } });

@@ -380,11 +380,12 @@ describe('a call to the owner of a partition', () => {
       },
     });
     caller.publish(subjectOf(1), encodeCall(callOf('x')), { reply: 'test.taking' });
-    await expect.poll(() => frames.length).toBe(WINDOW_FRAMES);
+    const patience = { timeout: 20_000 };
+    await expect.poll(() => frames.length, patience).toBe(WINDOW_FRAMES);
     caller.publish(control, `${TAKEN}${WINDOW_FRAMES}`);
-    await expect.poll(() => frames.length).toBe(2 * WINDOW_FRAMES);
+    await expect.poll(() => frames.length, patience).toBe(2 * WINDOW_FRAMES);
     caller.publish(control, `${TAKEN}${2 * WINDOW_FRAMES}`);
-    await expect.poll(() => frames.at(-1)?.isLast).toBe(true);
+    await expect.poll(() => frames.at(-1)?.isLast, patience).toBe(true);
     taking.unsubscribe();
   });
 

@@ -5,13 +5,14 @@ import { Subjects } from '#cluster/nats/subjects.ts';
 import { agedSequence } from '#cluster/snapshot/aged-sequence.ts';
 import { cutLog } from '#cluster/snapshot/log-cutter.ts';
 import { NatsSnapshotIndex } from '#cluster/snapshot/nats-snapshot-index.ts';
-import type { SnapshotRecord } from '#cluster/snapshot/snapshot-manifest.ts';
+import { encodeRecords, type SnapshotRecord } from '#cluster/snapshot/snapshot-manifest.ts';
 import { readManifest } from '#cluster/snapshot/stored-manifest.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
 import { systemClock } from '#runtime/base/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { numberedEntry } from '#test/support/log-entries.ts';
 import { type LogClient, logClient, newPartition } from '#test/support/log-partition.ts';
+import { testLogSeal } from '#test/support/member-seals.ts';
 import { NatsBlobsStore } from '#test/support/nats-blobs-store.ts';
 import { sharedNatsCluster } from '#test/support/nats-cluster.ts';
 import { SnapshotWorld } from '#test/support/snapshot-world.ts';
@@ -37,7 +38,14 @@ afterAll(async () => {
 async function newIndex(): Promise<readonly [NatsSnapshotIndex, NatsSnapshotIndex]> {
   made += 1;
   const subjects = new Subjects(`index-${made}`);
-  const common = { subjects, partitions: 20, replicas: 1, clock: systemClock, random: systemRandom };
+  const common = {
+    subjects,
+    partitions: 20,
+    replicas: 1,
+    clock: systemClock,
+    random: systemRandom,
+    seal: testLogSeal(),
+  };
   const [one, other] = connections as [NatsConnection, NatsConnection];
   // At the same time, as members that start together do.
   return Promise.all([
@@ -70,6 +78,20 @@ describe('the index of snapshots', () => {
     expect([...(await one.all()).entries()].filter(([, { records }]) => records.length > 0)).toEqual([
       [3, await one.read(3)],
     ]);
+  });
+
+  it('is what members wrote, and nothing else', async () => {
+    const [one, other] = await newIndex();
+    const subjects = new Subjects(`index-${made}`);
+    const [connection] = connections as [NatsConnection];
+    expect(await one.replace(3, 0, [recordOf(3, 7)])).toBe(true);
+    connection.publish(subjects.snapshots(3), encodeRecords([recordOf(3, 999)]));
+    await connection.flush();
+    await expect.poll(async () => (await other.read(3)).records).toEqual([]);
+    // The next snapshot takes its place.
+    const { version } = await other.read(3);
+    expect(await other.replace(3, version, [recordOf(3, 8)])).toBe(true);
+    expect((await one.read(3)).records).toEqual([recordOf(3, 8)]);
   });
 
   it('is changed by one of those who read the same, whatever others do to other partitions meanwhile', async () => {

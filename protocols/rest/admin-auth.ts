@@ -100,7 +100,7 @@ function loginRoute(context: AdminAuthContext): RestRoute {
         503: { description: 'The accounts cannot be read at present, or the member is starting.' },
       },
     },
-    handler: (request) => logIn(context, request),
+    handler: (request) => context.throttle.inTurn(request.remoteAddress, () => logIn(context, request)),
   };
 }
 
@@ -115,13 +115,14 @@ async function logIn(context: AdminAuthContext, request: RestRequest): Promise<H
   // In a cluster that starts for the first time nobody has an account yet.
   const wasStarting = context.status().state === 'starting';
   let account: AdminAccount | undefined;
+  let fits = false;
   try {
     account = await findAdmin(context, { type: 'FindAdmin', username }, tenant);
+    fits = await context.hasher.verify(account?.password_hash, password);
   } catch (error) {
     context.throttle.unjudged(...place);
     throw error;
   }
-  const fits = await context.hasher.verify(account?.password_hash, password);
   if (account === undefined || !fits || !account.is_active) {
     if (wasStarting) {
       // Whoever repeats it until there is an account does not guess.
@@ -230,7 +231,8 @@ function changePasswordRoute(context: AdminAuthContext): RestRoute {
         429: { description: 'Too many wrong passwords.' },
       },
     },
-    handler: (request) => changePassword(context, request),
+    handler: (request) =>
+      context.throttle.inTurn(request.remoteAddress, () => changePassword(context, request)),
   };
 }
 
@@ -242,7 +244,15 @@ async function changePassword(context: AdminAuthContext, request: RestRequest): 
   const { tenant } = verified.principal;
   const place = [`${tenant}/${account.username}`, request.remoteAddress] as const;
   context.throttle.begin(...place);
-  if (!(await context.hasher.verify(account.password_hash, oldPassword))) {
+  let fits = false;
+  try {
+    fits = await context.hasher.verify(account.password_hash, oldPassword);
+  } catch (error) {
+    // Nobody looked at it: too many passwords are being compared.
+    context.throttle.unjudged(...place);
+    throw error;
+  }
+  if (!fits) {
     throw new ServiceError('UNAUTHORIZED', 'The old password is wrong');
   }
   context.throttle.succeeded(...place);

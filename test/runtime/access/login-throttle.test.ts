@@ -3,7 +3,9 @@ import { type LoginNews, LoginThrottle, type LoginTurn } from '#runtime/access/l
 import { type Clock, systemClock } from '#runtime/base/clock.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 
-const limits = { freeFailures: 3, firstWaitMs: 1_000, waitMsMax: 4_000, forgetMs: 60_000, entriesMax: 3 };
+const place = { freeFailures: 3, firstWaitMs: 1_000, waitMsMax: 4_000, forgetMs: 60_000, entriesMax: 3 };
+const wide = { ...place, freeFailures: 50 };
+const limits = { ...place, address: wide, account: wide, runningMax: 2 };
 
 class ManualClock implements Clock {
   nowMs = 0;
@@ -95,12 +97,55 @@ describe('LoginThrottle', () => {
     expect(results.filter((result) => result === 'tried')).toHaveLength(4);
   });
 
-  it('remembers a bounded number, forgetting the oldest first', () => {
+  it('remembers a bounded number, and forgets nobody who waits for names that nobody has', () => {
     const throttle = new LoginThrottle(new ManualClock(), limits);
     for (let failure = 0; failure < 5; failure++) attempt(throttle, 'default/first');
-    for (const account of ['a', 'b']) attempt(throttle, account);
+    for (let name = 0; name < 40; name++)
+      expect(attempt(throttle, `default/nobody-${name}`, `10.0.${name}.1`)).toBe('tried');
     expect(attempt(throttle, 'default/first')).toBe(1);
-    attempt(throttle, 'c');
+    // Of those that wait the oldest is forgotten first: its author has had many more attempts to pay for.
+    for (const other of ['a', 'b', 'c'])
+      for (let failure = 0; failure < 5; failure++) attempt(throttle, other);
     expect(attempt(throttle, 'default/first')).toBe('tried');
+  });
+
+  it('holds an address up that tries one name after the other, and no other address', () => {
+    const throttle = new LoginThrottle(new ManualClock(), limits);
+    for (let name = 0; name < 51; name++) expect(attempt(throttle, `default/name-${name}`)).toBe('tried');
+    expect(attempt(throttle, 'default/name-51')).toBe(1);
+    expect(attempt(throttle, 'default/name-51', '10.0.0.2')).toBe('tried');
+  });
+
+  it('holds an account up that many addresses try, except where somebody has logged in to it', () => {
+    const throttle = new LoginThrottle(new ManualClock(), limits);
+    attempt(throttle, 'default/admin', 'at home');
+    throttle.succeeded('default/admin', 'at home');
+    for (let address = 0; address < 51; address++)
+      expect(attempt(throttle, 'default/admin', `10.1.${address}.1`)).toBe('tried');
+    expect(attempt(throttle, 'default/admin', '10.2.0.1')).toBe(1);
+    expect(attempt(throttle, 'default/admin', 'at home')).toBe('tried');
+    expect(attempt(throttle, 'default/other', '10.2.0.1')).toBe('tried');
+  });
+
+  it('takes back what was not judged everywhere', () => {
+    const throttle = new LoginThrottle(new ManualClock(), limits);
+    for (let round = 0; round < 200; round++) {
+      expect(attempt(throttle)).toBe('tried');
+      throttle.unjudged('default/admin', '10.0.0.1');
+    }
+  });
+
+  it('lets an address compare a few passwords at once, and others beside it', async () => {
+    const throttle = new LoginThrottle(new ManualClock(), limits);
+    const open = Promise.withResolvers<void>();
+    const works = [0, 1].map(() => throttle.inTurn('10.0.0.1', () => open.promise));
+    await expect(throttle.inTurn('10.0.0.1', () => open.promise)).rejects.toMatchObject({
+      code: 'RATE_LIMITED',
+      details: { retry_after_seconds: 1 },
+    });
+    const other = throttle.inTurn('10.0.0.2', () => open.promise);
+    open.resolve();
+    await Promise.all([...works, other]);
+    await throttle.inTurn('10.0.0.1', async () => undefined);
   });
 });

@@ -27,7 +27,7 @@ const POLL_MS = 100;
 /** What the members have in common. */
 const secrets = {
   jwtSecret: 'a secret of more than thirty-two characters',
-  masterKey: '0f'.repeat(32),
+  masterKey: '0123456789abcdef'.repeat(4),
 } as const;
 
 /** Who logs in to the NATS servers. */

@@ -68,10 +68,14 @@ export class FixedHeaders {
   readonly #common: string;
   readonly #byContentType = new Map<string, string>();
 
-  /** @param variesByOrigin whether answers differ by `Origin`, that is whether there is a CORS policy */
-  constructor(variesByOrigin: boolean) {
+  /**
+   * @param variesByOrigin whether answers differ by `Origin`, that is whether there is a CORS policy
+   * @param cacheControl value of `Cache-Control`; undefined: none
+   */
+  constructor(variesByOrigin: boolean, cacheControl?: string) {
     const vary = variesByOrigin ? 'Vary: Origin\r\n' : '';
-    this.#common = `X-Content-Type-Options: nosniff\r\n${vary}X-Request-Id`;
+    const cache = cacheControl === undefined ? '' : `Cache-Control: ${cacheControl}\r\n`;
+    this.#common = `X-Content-Type-Options: nosniff\r\n${vary}${cache}X-Request-Id`;
   }
 
   /** @param contentType `undefined` for an answer without a body */

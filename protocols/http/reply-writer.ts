@@ -6,7 +6,7 @@ import { errorReply, isOurFault, serviceErrorOf } from './errors.ts';
 import type { HttpExchange } from './exchange.ts';
 import type { HttpLimits } from './http-limits.ts';
 import type { HttpLog } from './http-log.ts';
-import { checkReplyHeaders, FixedHeaders, statusLine, writeReplyHeaders } from './reply-head.ts';
+import { checkReplyHeaders, FixedHeaders, replyHeader, statusLine, writeReplyHeaders } from './reply-head.ts';
 import { sendStream, type StreamContext } from './reply-stream.ts';
 import type { HttpReply } from './route.ts';
 
@@ -43,6 +43,10 @@ export class ReplyWriter<Principal> {
   readonly #log: HttpLog;
   readonly #compressor: Compressor;
   readonly #fixedHeaders: FixedHeaders;
+  /** Of answers to somebody: nobody else may get them from a cache. */
+  readonly #personalHeaders: FixedHeaders;
+  /** Of those with an `ETag`: whoever asked may keep them, and asks whether they are still good. */
+  readonly #revalidatedHeaders: FixedHeaders;
 
   constructor(options: ReplyWriterOptions) {
     this.#clock = options.clock;
@@ -50,6 +54,8 @@ export class ReplyWriter<Principal> {
     this.#log = options.log;
     this.#compressor = new Compressor(options.limits.compressionsMax);
     this.#fixedHeaders = new FixedHeaders(options.variesByOrigin);
+    this.#personalHeaders = new FixedHeaders(options.variesByOrigin, 'no-store');
+    this.#revalidatedHeaders = new FixedHeaders(options.variesByOrigin, 'private, no-cache');
   }
 
   /**
@@ -227,10 +233,17 @@ export class ReplyWriter<Principal> {
     exchange.response.endWithoutBody();
   }
 
+  #linesFor(exchange: HttpExchange<Principal>, { headers }: HttpReply): FixedHeaders {
+    const { auth } = exchange.route;
+    const isPersonal = auth === 'required' || exchange.header('authorization') !== undefined;
+    if (!isPersonal || replyHeader(headers, 'cache-control') !== undefined) return this.#fixedHeaders;
+    return replyHeader(headers, 'etag') === undefined ? this.#personalHeaders : this.#revalidatedHeaders;
+  }
+
   #writeHead(exchange: HttpExchange<Principal>, reply: HttpReply, contentType: string | undefined): void {
     const { response } = exchange;
     if (reply.status !== 200) response.writeStatus(statusLine(reply.status));
-    response.writeHeader(this.#fixedHeaders.lines(contentType), exchange.requestId);
+    response.writeHeader(this.#linesFor(exchange, reply).lines(contentType), exchange.requestId);
     if (exchange.corsGrant !== 'none') {
       writeReplyHeaders(response, corsHeaders(exchange.corsGrant, exchange.header('origin') ?? ''));
     }

@@ -115,6 +115,7 @@ export class AdminTokens {
     const claims = await this.#claimsOf(token);
     // jose grants its tolerance at the end of a token too, and then it would be good once and refused after.
     if (Number(claims.exp) * 1000 <= this.#clock.wallMs()) throw refused('The token has expired');
+    if (!isPlausible(claims, this.#clock.wallMs())) throw refused('The token is not valid');
     const flags = claims.access_flags as Partial<AccessFlags> | undefined;
     const type = claims.token_type as { type?: unknown } | undefined;
     const { sub, exp, username, tenant_id: tenant, password_changed_ms: passwordChangedMs } = claims;
@@ -165,6 +166,14 @@ export class AdminTokens {
     }
     this.#recent.set(token, verified);
   }
+}
+
+/** Whether the times of a token could be those of one of ours: issued by now, and good for a day at most. */
+function isPlausible({ exp, iat, nbf }: Readonly<Record<string, unknown>>, nowMs: number): boolean {
+  const [end, issued, start] = [Number(exp), Number(iat), Number(nbf)];
+  if (![end, issued, start].every((seconds) => Number.isSafeInteger(seconds) && seconds >= 0)) return false;
+  if (issued > nowMs / 1000 + CLOCK_TOLERANCE_SECONDS) return false;
+  return end > issued && end - issued <= ADMIN_TOKEN_SECONDS;
 }
 
 function refused(message: string): ServiceError {

@@ -15,9 +15,6 @@ import {
 /** Environment variables, as `process.env` has them. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** A signing key shorter than the hash it is used with can be searched for (RFC 7518 section 3.2). */
-const jwtSecretBytesAdvised = 32;
-
 /** Variables of ours that are not options of a member: they reach it in other ways. */
 const otherVariables: ReadonlySet<string> = new Set([configFileVariable, 'SVC_CRASH_POINT']);
 
@@ -60,12 +57,7 @@ export function optionWarnings(options: Options, env: Environment): string[] {
     if (!name.startsWith('SVC_') || known.has(name) || otherVariables.has(name)) continue;
     warnings.push(`environment variable ${name} is not used${suggest(name, known)}`);
   }
-  const { jwtSecret, host } = options.server;
-  if (jwtSecret !== undefined && Buffer.byteLength(jwtSecret.reveal()) < jwtSecretBytesAdvised) {
-    warnings.push(
-      `JWT_SECRET is shorter than ${jwtSecretBytesAdvised} bytes and can be guessed from a token; make one with: openssl rand -base64 48`,
-    );
-  }
+  const { host } = options.server;
   if (!isLoopback(host) && options.server.baseUrl === undefined) {
     warnings.push(
       `SVC_HOST ${host} takes connections from outside, but SVC_BASE_URL is not set: links and token issuers follow the Host header of each request`,

@@ -13,6 +13,7 @@ import {
   checkClusterName,
   checkHost,
   checkHttpUrl,
+  checkJwtSecret,
   checkMasterKey,
   checkMemberId,
   checkMetricsToken,
@@ -58,11 +59,11 @@ const server = {
   }),
   jwtSecret: secretOption({
     environment: 'JWT_SECRET',
-    type: 'text, best 32 bytes or more',
+    type: 'text of at least 32 bytes',
     defaultText: 'generated once into the data folder',
-    check: (text) => text,
+    check: checkJwtSecret,
     description:
-      'Key that signs access tokens. Who knows it can sign in as anybody; a short one can be guessed from any token. Changing it makes every issued token invalid.',
+      'Key that signs access tokens. Who knows it can sign in as anybody; a weak one can be guessed from any token and refuses to start. Changing it makes every issued token invalid.',
   }),
   masterKey: secretOption({
     environment: 'SVC_MASTER_KEY',

@@ -55,10 +55,36 @@ export function checkAdminPassword(text: string): string {
   return text;
 }
 
-/** The master key as it is written: 64 hex digits or base64 of 32 bytes. @throws {OptionError} */
+/** Least bytes of the signing key: a shorter one than the hash can be searched for (RFC 7518 section 3.2). */
+const jwtSecretBytesMin = 32;
+
+/** Least different bytes of a key: random ones of 32 bytes have about 30, and one that was typed has fewer. */
+const differentBytesMin = 8;
+
+function hasFewBytes(bytes: Uint8Array): boolean {
+  return new Set(bytes).size < differentBytesMin;
+}
+
+/**
+ * The key that signs access tokens: anybody who has a token can try keys at home, so it has to be long and not one
+ * character again and again. The message does not repeat it.
+ *
+ * @throws {OptionError}
+ */
+export function checkJwtSecret(text: string): string {
+  const bytes = Buffer.from(text);
+  if (bytes.length >= jwtSecretBytesMin && !hasFewBytes(bytes)) return text;
+  throw new OptionError([
+    `is too weak: it needs ${jwtSecretBytesMin} bytes or more, ${differentBytesMin} of them different, and can be guessed from a token else; make one with: openssl rand -base64 48`,
+  ]);
+}
+
+/** The master key as it is written: 64 hex digits or base64 of 32 bytes, and no pattern. @throws {OptionError} */
 export function checkMasterKey(text: string): string {
-  decodeMasterKey(text);
-  return text;
+  if (!hasFewBytes(decodeMasterKey(text))) return text;
+  throw new OptionError([
+    `is too weak: fewer than ${differentBytesMin} of its bytes are different; make one with: openssl rand -hex 32`,
+  ]);
 }
 
 /**

@@ -178,6 +178,12 @@ describe('tokens', () => {
       `${head}.${body}.${Buffer.alloc(32).toString('base64url')}`,
       signed(claims, undefined, 'another key'),
       signed({ ...claims, exp: nowSeconds - 60 }),
+      // Times no token of ours has: good for ever, for longer than a day, issued tomorrow.
+      signed({ ...claims, exp: 1e308 }),
+      signed({ ...claims, iat: nowSeconds, exp: nowSeconds + 86_401 }),
+      signed({ ...claims, iat: nowSeconds + 3_600, exp: nowSeconds + 7_200 }),
+      signed({ ...claims, iat: 1e308, exp: 1e308 }),
+      signed({ ...claims, iat: -1e308 }),
       signed({ ...claims, exp: nowSeconds - 1 }),
       signed({ ...claims, nbf: nowSeconds + 3_600 }),
       signed({ ...claims, iss: 'somebody' }),

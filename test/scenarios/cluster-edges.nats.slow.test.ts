@@ -22,7 +22,7 @@ function startOne(name: string, id: string, port = 0): Promise<TestServer> {
       SVC_MEMBER_ID: id,
       SVC_ADMIN_PASSWORD: ADMIN_PASSWORD,
       JWT_SECRET: 'a secret that all members of a cluster share',
-      SVC_MASTER_KEY: 'ab'.repeat(32),
+      SVC_MASTER_KEY: '0123456789abcdef'.repeat(4),
     },
   });
 }

@@ -48,7 +48,7 @@ describe('the page for operators', () => {
     const env = {
       SVC_NATS_URL: nats().urls.join(','),
       JWT_SECRET: 'a secret that all members of a cluster share',
-      SVC_MASTER_KEY: 'ab'.repeat(32),
+      SVC_MASTER_KEY: '0123456789abcdef'.repeat(4),
     };
     const server = await startServer({ config: '[cluster]\npartitions = 2\nreplicas = 1\n', env });
     try {
@@ -67,8 +67,8 @@ describe('the page for operators', () => {
     const options = loadOptions(
       {
         SVC_NATS_URL: 'nats://grove:secret@10.0.0.11:4222',
-        JWT_SECRET: 'j'.repeat(48),
-        SVC_MASTER_KEY: 'a'.repeat(64),
+        JWT_SECRET: 'a signing key of more than 32 bytes',
+        SVC_MASTER_KEY: '0123456789abcdef'.repeat(4),
         SVC_CONFIG: 'grove.toml',
       },
       () => file,

@@ -19,7 +19,7 @@ async function startMember(env: ServerProcessOptions['env']): Promise<ServerProc
   const server = await startServerProcess({
     env: {
       JWT_SECRET: 'a secret of more than thirty-two characters',
-      SVC_MASTER_KEY: '0f'.repeat(32),
+      SVC_MASTER_KEY: '0123456789abcdef'.repeat(4),
       SVC_MEMBER_ID: 'm1',
       ...env,
     },

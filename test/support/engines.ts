@@ -82,7 +82,7 @@ export function openClusterRouters(
   const config = `[cluster]\nname = "engines-${made}"\npartitions = 4\nreplicas = ${replicas}\nlog_bytes_max = 67108864\n`;
   const secrets = {
     JWT_SECRET: 'a secret that all members of a cluster share',
-    SVC_MASTER_KEY: 'ab'.repeat(32),
+    SVC_MASTER_KEY: '0123456789abcdef'.repeat(4),
   };
   return openEngines(members, { ...secrets, SVC_NATS_URL: urls.join(',') }, config, openClusterEngine);
 }

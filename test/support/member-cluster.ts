@@ -26,7 +26,7 @@ const LOG_LINES_MAX = 60;
 /** What all members of a cluster have in common. */
 const secrets = {
   JWT_SECRET: 'a secret of more than thirty-two characters',
-  SVC_MASTER_KEY: '0f'.repeat(32),
+  SVC_MASTER_KEY: '0123456789abcdef'.repeat(4),
 } as const;
 
 /** What makes a process die at a crash point when it is told to. */

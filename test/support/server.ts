@@ -178,7 +178,7 @@ class InProcessServer implements TestServer {
       SVC_DATA_DIR: join(this.dataDir, id),
       SVC_BACKUP_DIR: join(this.dataDir, 'backups'),
       JWT_SECRET: 'a secret that all members of a cluster share',
-      SVC_MASTER_KEY: 'ab'.repeat(32),
+      SVC_MASTER_KEY: '0123456789abcdef'.repeat(4),
     };
   }
 

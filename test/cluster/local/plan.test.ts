@@ -7,7 +7,7 @@ const settings: ClusterSettings = {
   host: '127.0.0.1',
   port: 8080,
   natsPort: 4222,
-  secrets: { jwtSecret: 'j'.repeat(64), masterKey: 'a'.repeat(64) },
+  secrets: { jwtSecret: 'a signing key of more than 32 bytes', masterKey: '0123456789abcdef'.repeat(4) },
   natsPasswords: {
     members: { 'member-1': 'p1', 'member-2': 'p2', 'member-3': 'p3' },
     route: 'proute',

@@ -32,7 +32,7 @@ function check() {
   const url = `http://127.0.0.1:${page.port}`;
   const env = {
     JWT_SECRET: 'a secret of thirty-two bytes or more',
-    SVC_MASTER_KEY: '42'.repeat(32),
+    SVC_MASTER_KEY: '0123456789abcdef'.repeat(4),
     SVC_DATA_DIR: folder,
     SVC_NATS_URL: cluster().urls.join(','),
     SVC_CONFIG: 'svc.toml',

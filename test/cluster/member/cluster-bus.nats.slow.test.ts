@@ -10,7 +10,7 @@ it('members of a cluster tell each other what is committed on either of them', a
     SVC_NATS_URL: nats().urls.join(','),
     SVC_ADMIN_PASSWORD: ADMIN_PASSWORD,
     JWT_SECRET: 'a secret that all members of a cluster share',
-    SVC_MASTER_KEY: 'ab'.repeat(32),
+    SVC_MASTER_KEY: '0123456789abcdef'.repeat(4),
   };
   const config = '[cluster]\npartitions = 4\nreplicas = 1\n';
   const servers = await Promise.all(

@@ -15,7 +15,7 @@ async function refused(env: Readonly<Record<string, string>>): Promise<ServerPro
 describe('a member of a cluster', () => {
   it('refuses to start without JWT_SECRET and SVC_MASTER_KEY, naming each that is missing [CLU-009]', async () => {
     const jwt = { JWT_SECRET: 'a secret of more than thirty-two characters' };
-    const master = { SVC_MASTER_KEY: '0f'.repeat(32) };
+    const master = { SVC_MASTER_KEY: '0123456789abcdef'.repeat(4) };
     const [neither, noMaster, noJwt] = await Promise.all([refused({}), refused(jwt), refused(master)]);
     try {
       expect(neither.stderr).toContain('a cluster needs JWT_SECRET, the same on all members');

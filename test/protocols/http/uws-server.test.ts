@@ -7,6 +7,28 @@ import { ask, eventually, gate, RawClient, route, start } from './http-fixture.t
 const ok = (): { status: number; raw: string } => ({ status: 200, raw: '"ok"' });
 const get = (path: string, headers = ''): string => `GET ${path} HTTP/1.1\r\nHost: x\r\n${headers}\r\n`;
 
+describe('answers to somebody', () => {
+  it('are not for the caches of others: not kept, or asked for again where there is an ETag', async () => {
+    const reply = (headers: Record<string, string> = {}) => ({ status: 200, raw: 'ok', headers });
+    const { port } = await start([
+      route('GET', '/open', () => reply(), { auth: 'optional' }),
+      route('GET', '/own', () => reply(), { auth: 'required' }),
+      route('GET', '/tagged', () => reply({ ETag: '"1"' }), { auth: 'optional' }),
+      route('GET', '/set', () => reply({ 'Cache-Control': 'public' }), { auth: 'optional' }),
+    ]);
+    const cacheControl = async (path: string, headers: Record<string, string> = {}) =>
+      (await ask(port, path, { headers })).headers['cache-control'];
+    const me = { authorization: 'Bearer me' };
+    expect(await cacheControl('/open')).toBeUndefined();
+    expect(await cacheControl('/open', me)).toBe('no-store');
+    expect(await cacheControl('/own', me)).toBe('no-store');
+    expect(await cacheControl('/own')).toBe('no-store');
+    expect(await cacheControl('/tagged')).toBeUndefined();
+    expect(await cacheControl('/tagged', me)).toBe('private, no-cache');
+    expect(await cacheControl('/set', me)).toBe('public');
+  });
+});
+
 describe('answering', () => {
   it('answers a synchronous and a promised reply with the same bytes', async () => {
     const { port } = await start([

@@ -70,7 +70,10 @@ describe('keys that nobody set', () => {
         return systemRandom.bytes(length).slice();
       },
     };
-    const { server } = loadOptions({ SVC_DATA_DIR: dataDir, JWT_SECRET: 'x'.repeat(32) }, () => undefined);
+    const { server } = loadOptions(
+      { SVC_DATA_DIR: dataDir, JWT_SECRET: 'a signing key of more than 32 bytes' },
+      () => undefined,
+    );
     expect(values(loadSecrets(server, racing))[1]).toBe(other);
     expect(readdirSync(join(dataDir, 'secrets'))).toEqual(['master-key']);
   });

@@ -23,7 +23,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 const secrets = {
   JWT_SECRET: 'a secret that all members of a cluster share',
-  SVC_MASTER_KEY: 'ab'.repeat(32),
+  SVC_MASTER_KEY: '0123456789abcdef'.repeat(4),
 };
 
 /** What somebody with a token may do. */

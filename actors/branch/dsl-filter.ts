@@ -1,3 +1,4 @@
+import { type ExactNumber, isNumber } from '#runtime/base/exact-number.ts';
 import {
   isJsonArray,
   isJsonObject,
@@ -63,7 +64,7 @@ export type Term = { readonly kind: 'term'; readonly field: Field } & (
   | { readonly operator: 'like'; readonly value: string }
   | { readonly operator: 'in'; readonly value: readonly JsonValue[] }
   | { readonly operator: 'exists'; readonly value: boolean }
-  | { readonly operator: 'gt' | 'gte' | 'lt' | 'lte'; readonly value: string | number }
+  | { readonly operator: 'gt' | 'gte' | 'lt' | 'lte'; readonly value: string | ExactNumber }
 );
 
 /** A checked filter. An empty `and` holds for every node, an empty `or` for none. */
@@ -194,7 +195,7 @@ function parseTerm(name: string, field: Field, operator: string, value: JsonValu
     case 'gte':
     case 'lt':
     case 'lte':
-      if (typeof value !== 'number' && typeof value !== 'string') throw expects('a number or a string');
+      if (!isNumber(value) && typeof value !== 'string') throw expects('a number or a string');
       return { kind: 'term', field, operator, value };
     default:
       throw refuse(`'${shown(operator)}' is not an operator; use one of ${operators.join(', ')}`);

@@ -1,3 +1,4 @@
+import { compareNumbers, type ExactNumber, isNumber } from '#runtime/base/exact-number.ts';
 import { Buffer } from 'node:buffer';
 import {
   isJsonArray,
@@ -133,19 +134,26 @@ function isThere(field: Field, value: JsonValue | undefined): boolean {
 function compares(
   operator: 'gt' | 'gte' | 'lt' | 'lte',
   a: JsonValue | undefined,
-  b: string | number,
+  b: string | ExactNumber,
 ): boolean {
-  if (typeof a !== typeof b || a === undefined || a === null) return false;
+  const order = orderOf(a, b);
+  if (order === undefined) return false;
   switch (operator) {
     case 'gt':
-      return a > b;
+      return order > 0;
     case 'gte':
-      return a >= b;
+      return order >= 0;
     case 'lt':
-      return a < b;
+      return order < 0;
     case 'lte':
-      return a <= b;
+      return order <= 0;
   }
+}
+
+/** @returns undefined for values that do not compare */
+function orderOf(a: JsonValue | undefined, b: string | ExactNumber): number | undefined {
+  if (typeof a === 'string' && typeof b === 'string') return a < b ? -1 : a > b ? 1 : 0;
+  return isNumber(a) && isNumber(b) ? compareNumbers(a, b) : undefined;
 }
 
 /** What a row is sorted by, decoded once and cut to what is compared. */
@@ -195,11 +203,7 @@ function compareValues(a: JsonValue | undefined, b: JsonValue | undefined): numb
   const kind = kindOf(a);
   const difference = kind - kindOf(b);
   if (difference !== 0) return difference;
-  if (kind === Kind.number || kind === Kind.text) {
-    const [x, y] = [a as string | number, b as string | number];
-    return x < y ? -1 : x > y ? 1 : 0;
-  }
-  return 0;
+  return orderOf(a, b as string | ExactNumber) ?? 0;
 }
 
 const Kind = { false: 0, true: 1, number: 2, text: 3, array: 4, object: 5, none: 6 } as const;
@@ -207,7 +211,7 @@ const Kind = { false: 0, true: 1, number: 2, text: 3, array: 4, object: 5, none:
 function kindOf(value: JsonValue | undefined): number {
   if (value === undefined || value === null) return Kind.none;
   if (typeof value === 'boolean') return value ? Kind.true : Kind.false;
-  if (typeof value === 'number') return Kind.number;
+  if (isNumber(value)) return Kind.number;
   if (typeof value === 'string') return Kind.text;
   return isJsonObject(value) ? Kind.object : Kind.array;
 }

@@ -1,3 +1,5 @@
+import { parseExactJson } from '#runtime/base/exact-json.ts';
+import { exactNumber } from '#runtime/base/exact-number.ts';
 import { JsonText } from '#runtime/content/json-text.ts';
 
 /** Begins the one key of an object that stands for something JSON has no form for. */
@@ -11,7 +13,7 @@ const TAG_IN_TEXT = '\\u0000';
 
 /**
  * A message to an actor, or its answer, as text. It is JSON, because content is: lone surrogates and keys like
- * `__proto__` come through, which MessagePack decoders change. What JSON has no form for is tagged: ready JSON text,
+ * `__proto__` come through, which MessagePack decoders change; so do whole numbers of any size. What JSON has no form for is tagged: ready JSON text,
  * bytes, and objects with a key that looks like a tag.
  *
  * @param value plain data, {@link JsonText}, bytes; `undefined` is the empty text, and inside objects it is left out
@@ -24,7 +26,7 @@ export function encodeMessage(value: unknown): string {
 /** Turns {@link encodeMessage} back. @throws {SyntaxError} */
 export function decodeMessage(text: string): unknown {
   if (text === '') return undefined;
-  return text.includes(TAG_IN_TEXT) ? JSON.parse(text, untagged) : JSON.parse(text);
+  return text.includes(TAG_IN_TEXT) ? JSON.parse(text, untagged) : parseExactJson(text);
 }
 
 function tagged(this: unknown, key: string, shown: unknown): unknown {
@@ -39,7 +41,8 @@ function tagged(this: unknown, key: string, shown: unknown): unknown {
   return shown;
 }
 
-function untagged(_key: string, value: unknown): unknown {
+function untagged(_key: string, value: unknown, source?: { readonly source?: string }): unknown {
+  if (typeof value === 'number') return source?.source === undefined ? value : exactNumber(source.source);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
   if (Object.hasOwn(value, TEXT)) return new JsonText((value as Record<string, string>)[TEXT] as string);
   if (Object.hasOwn(value, BYTES)) {

@@ -1,3 +1,10 @@
+import {
+  InexactNumberError,
+  parseExactJson,
+  parseExactJsonInSteps,
+  TooManyBigintsError,
+} from '#runtime/base/exact-json.ts';
+import { INTEGER_DIGITS_MAX } from '#runtime/base/exact-number.ts';
 import { isAscii } from 'node:buffer';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import { checkJsonWork, type JsonBounds, NEW_SHAPE_VALUES } from './json-work.ts';
@@ -222,18 +229,35 @@ function requireBounds(text: string, bounds: JsonBounds): void {
 
 function parsed(text: string): unknown {
   try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    throw malformed(text);
+    return parseExactJson(text);
+  } catch (error) {
+    throw refusalOf(error, text);
   }
+}
+
+/** Whole numbers beyond the range of doubles that one body may hold. */
+const BIGINTS_MAX = 50_000;
+
+/** @param error of parsing */
+function refusalOf(error: unknown, text: string): ServiceError {
+  if (error instanceof InexactNumberError) return inexact(error);
+  if (!(error instanceof TooManyBigintsError)) return malformed(text);
+  const message = `The body holds more than ${BIGINTS_MAX} whole numbers of more than 15 digits. Send it in several requests, or the numbers as strings.`;
+  return new ServiceError('PAYLOAD_TOO_LARGE', message);
+}
+
+function inexact({ literal }: InexactNumberError): ServiceError {
+  return invalid(
+    `The number ${literal} cannot be kept as it is: whole numbers have at most ${INTEGER_DIGITS_MAX} digits, others are 64-bit floating point numbers. Send it as a string.`,
+  );
 }
 
 /**
  * Reads a JSON body: UTF-8 (a byte order mark is skipped), bounded nesting and work, then `JSON.parse`, so the last
- * of two equal keys wins and a key `__proto__` is plain data.
+ * of two equal keys wins and a key `__proto__` is plain data. Numbers are exact, see `exactNumber`.
  *
  * @param bytes the whole body, at most {@link SMALL_JSON_BYTES}; longer ones take {@link parseJsonInSlices}
- * @throws {ServiceError} `ENCODING_ERROR`, `VALIDATION_FAILED` (nested too deeply), `PAYLOAD_TOO_LARGE` (too many
+ * @throws {ServiceError} `ENCODING_ERROR`, `VALIDATION_FAILED` (nested too deeply, a number that cannot be kept), `PAYLOAD_TOO_LARGE` (too many
  *   values), `INVALID_JSON` with the position in the message and in `details`
  * @see Content, Query, Functions and Versioning Interface: Errors
  */
@@ -255,10 +279,10 @@ export function* parseJsonInSlices(bytes: Buffer, bounds: JsonBounds): Generator
   requireBounds(text, bounds);
   yield undefined;
   try {
-    return JSON.parse(text) as unknown;
-  } catch {
+    return yield* parseExactJsonInSteps(text, BIGINTS_MAX);
+  } catch (error) {
     yield undefined;
-    throw malformed(text);
+    throw refusalOf(error, text);
   }
 }
 

@@ -1,3 +1,4 @@
+import { compareNumbers, type ExactNumber, isMultiple, isNumber } from '#runtime/base/exact-number.ts';
 import type { Constraints } from './constraints.ts';
 import { dateMilliseconds, isDateText } from './date-text.ts';
 import { canonicalJson, isJsonArray, type JsonValue, jsonEquals } from './json-value.ts';
@@ -72,7 +73,7 @@ function most(count: number): ValueCheck {
 }
 
 /** `min` (side -1) and `max` (side 1) bound a number, an instant, or a length, by what the value is. */
-function boundCheck(bound: number | string, side: -1 | 1, isDate: boolean): ValueCheck {
+function boundCheck(bound: ExactNumber | string, side: -1 | 1, isDate: boolean): ValueCheck {
   const word = side < 0 ? 'at least' : 'at most';
   if (typeof bound === 'string') {
     const limit = dateMilliseconds(bound);
@@ -81,11 +82,11 @@ function boundCheck(bound: number | string, side: -1 | 1, isDate: boolean): Valu
       if ((dateMilliseconds(value) - limit) * side > 0) validation.report(`must be ${word} ${bound}`);
     };
   }
-  const ofLength = side < 0 ? shortest(bound) : longest(bound);
-  const ofItems = side < 0 ? fewest(bound) : most(bound);
+  const ofLength = side < 0 ? shortest(Number(bound)) : longest(Number(bound));
+  const ofItems = side < 0 ? fewest(Number(bound)) : most(Number(bound));
   return (value, validation) => {
-    if (typeof value === 'number') {
-      if ((value - bound) * side > 0) validation.report(`must be ${word} ${bound}`);
+    if (isNumber(value)) {
+      if (compareNumbers(value, bound) * side > 0) validation.report(`must be ${word} ${bound}`);
     } else if (typeof value === 'string') {
       if (!isDate) ofLength(value, validation);
     } else {
@@ -130,27 +131,28 @@ export function isKnownObject(known: readonly JsonValue[], value: JsonValue, { w
 function numberChecks(constraints: Constraints): ValueCheck[] {
   const checks: ValueCheck[] = [];
   const rule = (
-    limit: number | undefined,
-    isBroken: (value: number, limit: number) => boolean,
+    limit: ExactNumber | undefined,
+    isBroken: (value: ExactNumber, limit: ExactNumber) => boolean,
     text: string,
   ) => {
     if (limit === undefined) return;
     checks.push((value, validation) => {
-      if (typeof value === 'number' && isBroken(value, limit)) validation.report(`must be ${text} ${limit}`);
+      if (isNumber(value) && isBroken(value, limit)) validation.report(`must be ${text} ${limit}`);
     });
   };
-  rule(constraints.minimum, (value, limit) => value < limit, 'at least');
-  rule(constraints.maximum, (value, limit) => value > limit, 'at most');
-  rule(constraints.exclusiveMinimum, (value, limit) => value <= limit, 'above');
-  rule(constraints.exclusiveMaximum, (value, limit) => value >= limit, 'below');
+  rule(constraints.minimum, (value, limit) => compareNumbers(value, limit) < 0, 'at least');
+  rule(constraints.maximum, (value, limit) => compareNumbers(value, limit) > 0, 'at most');
+  rule(constraints.exclusiveMinimum, (value, limit) => compareNumbers(value, limit) <= 0, 'above');
+  rule(constraints.exclusiveMaximum, (value, limit) => compareNumbers(value, limit) >= 0, 'below');
   rule(constraints.multipleOf, isNotMultiple, 'a multiple of');
   return checks;
 }
 
-/** Allows for the error of a binary quotient, so that 0.3 is a multiple of 0.1. */
-function isNotMultiple(value: number, step: number): boolean {
-  const quotient = value / step;
-  return Math.abs(quotient - Math.round(quotient)) > 1e-9 * Math.max(1, Math.abs(quotient));
+/** By the decimal digits, so that 0.3 is a multiple of 0.1, although their binary quotient is not whole. */
+function isNotMultiple(value: ExactNumber, step: ExactNumber): boolean {
+  return Number.isSafeInteger(value) && Number.isSafeInteger(step)
+    ? (value as number) % (step as number) !== 0
+    : !isMultiple(value, step);
 }
 
 const uniqueItems: ValueCheck = (value, validation) => {

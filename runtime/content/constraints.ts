@@ -1,3 +1,4 @@
+import { compareNumbers, type ExactNumber, isNumber } from '#runtime/base/exact-number.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { DefinitionReader } from './definition-reader.ts';
 import { isDateText } from './date-text.ts';
@@ -12,17 +13,17 @@ import { patternOf } from './pattern-cache.ts';
  * @see Supplement 3.2
  */
 export interface Constraints {
-  readonly min?: number | string;
-  readonly max?: number | string;
+  readonly min?: ExactNumber | string;
+  readonly max?: ExactNumber | string;
   readonly minLength?: number;
   readonly maxLength?: number;
   readonly pattern?: string;
   readonly enum?: readonly JsonValue[];
-  readonly minimum?: number;
-  readonly maximum?: number;
-  readonly exclusiveMinimum?: number;
-  readonly exclusiveMaximum?: number;
-  readonly multipleOf?: number;
+  readonly minimum?: ExactNumber;
+  readonly maximum?: ExactNumber;
+  readonly exclusiveMinimum?: ExactNumber;
+  readonly exclusiveMaximum?: ExactNumber;
+  readonly multipleOf?: ExactNumber;
   readonly minItems?: number;
   readonly maxItems?: number;
   readonly uniqueItems?: boolean;
@@ -30,9 +31,9 @@ export interface Constraints {
 
 type Rule = (value: JsonValue) => string | null;
 
-const isNumber: Rule = (value) => (typeof value === 'number' ? null : 'must be a number');
+const mustBeNumber: Rule = (value) => (isNumber(value) ? null : 'must be a number');
 const isBound: Rule = (value) =>
-  typeof value === 'number' || (typeof value === 'string' && isDateText(value))
+  isNumber(value) || (typeof value === 'string' && isDateText(value))
     ? null
     : 'must be a number or an RFC 3339 date';
 const isCount: Rule = (value) =>
@@ -45,11 +46,11 @@ const rules: Readonly<Record<keyof Constraints, Rule>> = {
   maxLength: isCount,
   pattern: (value) => (typeof value === 'string' ? null : 'must be a string'),
   enum: (value) => (isJsonArray(value) && value.length > 0 ? null : 'must be a list with at least one value'),
-  minimum: isNumber,
-  maximum: isNumber,
-  exclusiveMinimum: isNumber,
-  exclusiveMaximum: isNumber,
-  multipleOf: (value) => (typeof value === 'number' && value > 0 ? null : 'must be a number above 0'),
+  minimum: mustBeNumber,
+  maximum: mustBeNumber,
+  exclusiveMinimum: mustBeNumber,
+  exclusiveMaximum: mustBeNumber,
+  multipleOf: (value) => (isNumber(value) && value > 0 ? null : 'must be a number above 0'),
   minItems: isCount,
   maxItems: isCount,
   uniqueItems: (value) => (typeof value === 'boolean' ? null : 'must be a boolean'),
@@ -94,8 +95,11 @@ function requireOrder(reader: DefinitionReader, constraints: JsonObject): void {
     const from = constraints[low];
     const to = constraints[high];
     if (from === undefined || to === undefined) continue;
-    if (typeof from !== typeof to) throw reader.badValue(high, `must be of the same kind as ${low}`);
-    if (from! > to!) throw reader.badValue(high, `must not be below ${low}`);
+    const areNumbers = isNumber(from) && isNumber(to);
+    if (!areNumbers && typeof from !== typeof to)
+      throw reader.badValue(high, `must be of the same kind as ${low}`);
+    if (areNumbers ? compareNumbers(from, to) > 0 : from! > to!)
+      throw reader.badValue(high, `must not be below ${low}`);
   }
 }
 

@@ -1,3 +1,4 @@
+import { compareNumbers, isNumber, isWhole } from '#runtime/base/exact-number.ts';
 import { isKnownObject } from './constraint-check.ts';
 import { isDateText, isTimeText } from './date-text.ts';
 import { checkElement, checkElements, checkFields, checkItems } from './element-check.ts';
@@ -107,10 +108,12 @@ function textCheck(config: FieldConfig, isRich: boolean): ValueCheck {
 function numberCheck(config: FieldConfig): ValueCheck {
   const { is_integer: isInteger, min_value: least, max_value: greatest } = config;
   return (value, validation) => {
-    if (typeof value !== 'number') validation.report('must be a number');
-    else if (isInteger === true && !Number.isInteger(value)) validation.report('must be a whole number');
-    else if (least !== undefined && value < least) validation.report(`must be at least ${least}`);
-    else if (greatest !== undefined && value > greatest) validation.report(`must be at most ${greatest}`);
+    if (!isNumber(value)) validation.report('must be a number');
+    else if (isInteger === true && !isWhole(value)) validation.report('must be a whole number');
+    else if (least !== undefined && compareNumbers(value, least) < 0)
+      validation.report(`must be at least ${least}`);
+    else if (greatest !== undefined && compareNumbers(value, greatest) > 0)
+      validation.report(`must be at most ${greatest}`);
   };
 }
 

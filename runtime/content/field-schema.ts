@@ -1,3 +1,4 @@
+import { type ExactNumber, isNumber } from '#runtime/base/exact-number.ts';
 import { DefinitionReader } from './definition-reader.ts';
 import type { JsonObject, JsonValue } from './json-value.ts';
 import { PROPERTY_SCHEMA_DEPTH_MAX, PROPERTY_SCHEMAS_MAX } from './property-schema.ts';
@@ -29,8 +30,8 @@ export type FieldType = (typeof fieldTypes)[number];
 export interface FieldConfig {
   readonly max_length?: number;
   readonly is_integer?: boolean;
-  readonly min_value?: number;
-  readonly max_value?: number;
+  readonly min_value?: ExactNumber;
+  readonly max_value?: ExactNumber;
   readonly date_format?: string;
   readonly date_mode?: 'DateTime' | 'Date' | 'Time' | 'TimeRange';
   readonly allowed_types?: readonly string[];
@@ -196,7 +197,7 @@ function readAs(reader: DefinitionReader, key: string, reading: Reading): JsonVa
   if (reading === 'strings') return reader.strings(key);
   if (reading === 'list') return reader.array(key);
   const value = reader.raw(key)!;
-  if (typeof value !== 'number') throw reader.badValue(key, 'must be a number');
+  if (!isNumber(value)) throw reader.badValue(key, 'must be a number');
   if (reading === 'count' && !(Number.isSafeInteger(value) && value >= 0)) {
     throw reader.badValue(key, 'must be a whole number, 0 or more');
   }

@@ -1,5 +1,7 @@
-/** Any JSON value, read-only. */
-export type JsonValue = null | boolean | number | string | readonly JsonValue[] | JsonObject;
+import type { ExactNumber } from '#runtime/base/exact-number.ts';
+
+/** Any JSON value, read-only. Numbers that a double does not keep are bigints. */
+export type JsonValue = null | boolean | ExactNumber | string | readonly JsonValue[] | JsonObject;
 
 /**
  * A JSON object, read-only. Keys come from callers, so one may be `__proto__` or `constructor`: read with

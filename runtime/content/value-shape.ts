@@ -1,3 +1,4 @@
+import { isNumber } from '#runtime/base/exact-number.ts';
 import { isDateText } from './date-text.ts';
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue, ownValue } from './json-value.ts';
 import type { PropertyType } from './property-schema.ts';
@@ -58,7 +59,7 @@ export const valueShapes: Readonly<
   Record<Exclude<PropertyType, 'Element' | 'Composite' | 'Geometry'>, ValueShape>
 > = {
   String: { accepts: (value) => typeof value === 'string', text: 'a string' },
-  Number: { accepts: (value) => typeof value === 'number', text: 'a number' },
+  Number: { accepts: isNumber, text: 'a number' },
   Boolean: { accepts: (value) => typeof value === 'boolean', text: 'a boolean' },
   Array: { accepts: isJsonArray, text: 'an array' },
   Object: { accepts: isJsonObject, text: 'an object' },

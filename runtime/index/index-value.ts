@@ -1,4 +1,5 @@
 import { Buffer } from 'node:buffer';
+import { placeOf } from '#runtime/base/exact-number.ts';
 import { isJsonArray, isJsonObject, type JsonValue } from '#runtime/content/json-value.ts';
 import { boundedPart, sortableNumber, VALUE_PART_BYTES } from '#runtime/shard/binary-key.ts';
 
@@ -15,6 +16,11 @@ export function indexValue(value: JsonValue): string | undefined {
     case 'number':
       // A zero byte would end the part, so the eight bytes are spelt in hex.
       return `n${Buffer.from(sortableNumber(value), 'latin1').toString('hex')}`;
+    case 'bigint': {
+      // Between two doubles: behind the one below it, whose own key is the beginning of this one.
+      const { double, tail } = placeOf(value);
+      return `n${Buffer.from(sortableNumber(double), 'latin1').toString('hex')}${tail}`;
+    }
     case 'boolean':
       return value ? 'b1' : 'b0';
     default:

@@ -1,5 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { crc32 } from 'node:zlib';
+import { parseExactJson } from '#runtime/base/exact-json.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 
 /** Format number of a JSON row; older ones stay readable for ever, a newer one is refused. */
@@ -25,6 +26,15 @@ export function encodeJsonRow(value: unknown): Uint8Array {
  * @throws {ServiceError} `DATA_CORRUPTED` when the bytes are not what was written
  */
 export function decodeJsonRow(stored: Uint8Array): unknown {
+  return JSON.parse(checkedText(stored));
+}
+
+/** As {@link decodeJsonRow}, for rows with values of users, whose numbers are exact. */
+export function decodeExactJsonRow(stored: Uint8Array): unknown {
+  return parseExactJson(checkedText(stored));
+}
+
+function checkedText(stored: Uint8Array): string {
   const bytes = Buffer.from(stored.buffer, stored.byteOffset, stored.byteLength);
   if (bytes.length < PREFIX_BYTES || bytes[0] !== JSON_ROW_FORMAT) {
     throw new ServiceError(
@@ -35,5 +45,5 @@ export function decodeJsonRow(stored: Uint8Array): unknown {
   if (crc32(bytes.subarray(PREFIX_BYTES)) !== bytes.readUInt32BE(1)) {
     throw new ServiceError('DATA_CORRUPTED', 'A stored record fails its checksum');
   }
-  return JSON.parse(bytes.utf8Slice(PREFIX_BYTES));
+  return bytes.utf8Slice(PREFIX_BYTES);
 }

@@ -4,7 +4,7 @@ import type { JsonObject } from '#runtime/content/json-value.ts';
 import type { ResolvedNodeType } from '#runtime/content/type-resolver.ts';
 import type { Turn } from '#runtime/commit/behaviour.ts';
 import { textBytes } from '#runtime/shard/binary-key.ts';
-import { decodeJsonRow, encodeJsonRow } from '#runtime/shard/json-row.ts';
+import { decodeExactJsonRow, encodeJsonRow } from '#runtime/shard/json-row.ts';
 import { BranchTable, manualVersionKey, underParts } from '#runtime/shard/key-layout.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { HeadNodeReader } from './node-reader.ts';
@@ -87,7 +87,7 @@ export function readManualVersion(
 
 /** Reads the value of a row of the `manualVersions` table. @throws {ServiceError} `DATA_CORRUPTED` */
 export function decodeManualVersion(bytes: Uint8Array): ManualVersion {
-  return decodeJsonRow(bytes) as ManualVersion;
+  return decodeExactJsonRow(bytes) as ManualVersion;
 }
 
 /** The manual versions of a node, newest first. Must be consumed within one turn of the event loop unless pinned. */

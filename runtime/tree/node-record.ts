@@ -1,6 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { crc32 } from 'node:zlib';
 import { assert } from '#runtime/base/assert.ts';
+import { parseExactJson } from '#runtime/base/exact-json.ts';
 import type { ChangeOperation, NodeHeader, Relation } from '#runtime/content/content-node.ts';
 import type { JsonObject, JsonValue } from '#runtime/content/json-value.ts';
 import { parentName } from '#runtime/content/path.ts';
@@ -133,6 +134,17 @@ function encodeProperties(properties: JsonObject): PropertyBytes {
   return { count: keys.length, table, text: Buffer.from(text) };
 }
 
+/** Characters of the shortest text of a number that a double may not keep. */
+const INEXACT_LENGTH_MIN = 16;
+
+/** The value of a property: scalars, which most are, need no search for digits. */
+function parseValue(text: string): JsonValue {
+  const first = text.charCodeAt(0);
+  // A text value, or one that is too short.
+  if (first === 0x22 || text.length < INEXACT_LENGTH_MIN) return JSON.parse(text) as JsonValue;
+  return parseExactJson(text) as JsonValue;
+}
+
 const nonAscii = /[^\x00-\x7f]/;
 
 function byteLength(text: string): number {
@@ -247,14 +259,14 @@ export class NodeRecord {
 
   /** All properties. Must not be changed. */
   get properties(): JsonObject {
-    this.#properties ??= JSON.parse(this.propertiesText) as JsonObject;
+    this.#properties ??= parseExactJson(this.propertiesText) as JsonObject;
     return this.#properties;
   }
 
   /** One top-level property, decoding nothing else; undefined when absent. */
   property(name: string): JsonValue | undefined {
     const text = this.propertyText(name);
-    return text === undefined ? undefined : (JSON.parse(text) as JsonValue);
+    return text === undefined ? undefined : parseValue(text);
   }
 
   /** The JSON text of one top-level property. */
@@ -318,7 +330,7 @@ export class NodeRecord {
     const front = this.#slice(0, this.bytes.readUInt32BE(PROPERTIES_AT));
     const node = JSON.parse(`${front}},${this.#slice(frontEnd, backEnd)}}`) as WireNode;
     const text = this.bytes.utf8Slice(this.#textAt + backEnd, this.bytes.length);
-    const [parentId, revision, operation, changedLocale, translations] = JSON.parse(text) as InnerFields;
+    const [parentId, revision, operation, changedLocale, translations] = parseExactJson(text) as InnerFields;
     return {
       id: node.id,
       name: node.name,

@@ -12,7 +12,7 @@ import {
 } from '#runtime/content/revision.ts';
 import { type ResolvedSource, SchemaResolver } from '#runtime/content/schema-resolver.ts';
 import { bytesText } from '#runtime/shard/binary-key.ts';
-import { decodeJsonRow, encodeJsonRow } from '#runtime/shard/json-row.ts';
+import { decodeExactJsonRow, encodeJsonRow } from '#runtime/shard/json-row.ts';
 import {
   BranchTable,
   definitionKey,
@@ -44,7 +44,7 @@ export interface StoredDefinition<K extends StoredKind> {
 const STAMP_KEY = 'schema';
 
 function parse<K extends StoredKind>(bytes: Uint8Array): StoredDefinition<K> {
-  return decodeJsonRow(bytes) as StoredDefinition<K>;
+  return decodeExactJsonRow(bytes) as StoredDefinition<K>;
 }
 
 /** The revision of the newest schema change; it names one state of the schema. */

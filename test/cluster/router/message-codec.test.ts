@@ -49,3 +49,17 @@ describe('a message between members', () => {
     expect((arrived as { polluted?: number }).polluted).toBeUndefined();
   });
 });
+
+it('keeps whole numbers of any size, beside tags too', () => {
+  for (const value of [
+    12345678901234567890n,
+    { n: [9007199254740993n, 1.5, { x: -12345678901234567890n }] },
+    {
+      bytes: new Uint8Array([1, 2]),
+      n: 9007199254740993n,
+      m: 0.1,
+      text: new JsonText('{"a":12345678901234567890}'),
+    },
+  ])
+    expect(decodeMessage(encodeMessage(value))).toEqual(value);
+});

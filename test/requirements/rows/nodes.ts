@@ -155,4 +155,9 @@ export const nodesRows: readonly Requirement[] = [
   { id: 'COMMIT-006', document: 3, section: 'Atomic commit', status: 'verified', theme: 'rest-content', behaviour: 'A later operation of a commit sees the effect of an earlier one' },
   { id: 'COMMIT-007', document: 3, section: 'Atomic commit', status: 'verified', theme: 'rest-content', behaviour: 'The revision of a commit carries its `message` and `actor` and lists every changed node' },
   { id: 'COMMIT-008', document: 3, section: 'Atomic commit', status: 'verified', theme: 'rest-content', behaviour: 'The save, create and delete commands on one node answer `{revision, operations_count: 1}`' },
+  { id: 'NUM-001', document: 'design', section: 'Numbers', status: 'verified', theme: 'rest-content', behaviour: 'A whole number of up to 38 digits in a property value reads back digit by digit, through create, update, property PUT, commit, YAML and idempotency keys' },
+  { id: 'NUM-002', document: 'design', section: 'Numbers', status: 'verified', theme: 'rest-content', behaviour: 'Copies, manual versions, translations, branches, merges, manual resolutions and reads at a revision keep whole numbers digit by digit; two that differ in the last digit are different' },
+  { id: 'NUM-003', document: 'design', section: 'Numbers', status: 'verified', theme: 'rest-content', behaviour: 'Equality, comparisons, sorting, property indexes and unique indexes go by the decimal value of numbers' },
+  { id: 'NUM-004', document: 'design', section: 'Numbers', status: 'verified', theme: 'rest-content', behaviour: 'Constraints bound numbers by their decimal value; limits in a type are kept digit by digit too' },
+  { id: 'NUM-005', document: 'design', section: 'Numbers', status: 'verified', theme: 'rest-content', behaviour: 'A number that would become another one (`1e400`, `1e-400`, `0.10000000000000000000001`, 39 significant digits) answers 400 `VALIDATION_FAILED`' },
 ];

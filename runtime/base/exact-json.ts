@@ -1,0 +1,199 @@
+import { exactNumber } from './exact-number.ts';
+import { systemRandom } from './random.ts';
+
+/** Characters of the shortest digits and point that a double may not keep. */
+const RUN_MIN = 16;
+
+/** What a number may look like that a double does not keep: so many digits, or nearly nothing. */
+const candidate = /\d[\d.]{15,}|\d[eE]-\d{3}/;
+const nearlyNothing = /\d[eE]-\d{3}/;
+
+/**
+ * Whether a text may hold a {@link candidate}, inside a text value too. A run that is long enough has a character at
+ * one of every sixteen places, so few are looked at. What is too large for a double becomes `Infinity`, which is
+ * noticed where values are checked.
+ */
+function mayHoldCandidate(text: string): boolean {
+  for (let place = RUN_MIN - 1; place < text.length; place += RUN_MIN) {
+    if (!isRunPart(text.charCodeAt(place))) continue;
+    let start = place;
+    while (start > 0 && isRunPart(text.charCodeAt(start - 1))) start -= 1;
+    let end = place + 1;
+    while (end < text.length && isRunPart(text.charCodeAt(end))) end += 1;
+    if (end - start >= RUN_MIN) return true;
+  }
+  return (text.includes('e-') || text.includes('E-')) && nearlyNothing.test(text);
+}
+
+/** A digit or the point. */
+function isRunPart(code: number): boolean {
+  return (code >= 48 && code <= 57) || code === 46;
+}
+
+/**
+ * Marks what stands for a bigint while the text is parsed. Nobody outside can know it, so nothing that was sent is
+ * taken for one.
+ */
+const MARK = `${Buffer.from(systemRandom.bytes(12)).toString('base64url')} `;
+
+/** Characters searched, or values looked at, between two rests. */
+const STEP = 1 << 16;
+
+/** Candidates looked at between two rests. */
+const CANDIDATES_PER_STEP = 512;
+
+/** More bigints than were allowed: each costs as much as a hundred other values. */
+export class TooManyBigintsError extends Error {
+  override readonly name = 'TooManyBigintsError';
+}
+
+/** A number that would not come out as it was written. */
+export class InexactNumberError extends Error {
+  override readonly name = 'InexactNumberError';
+  /** As it was written, cut. */
+  readonly literal: string;
+
+  constructor(literal: string) {
+    super('a number that cannot be kept as it is');
+    this.literal = literal.length > 60 ? `${literal.slice(0, 60)}…` : literal;
+  }
+}
+
+/**
+ * As `JSON.parse`, with every number as `exactNumber` has it. A text without a long run of digits costs one search
+ * for it and nothing else.
+ *
+ * @throws {SyntaxError} @throws {InexactNumberError}
+ */
+export function parseExactJson(text: string): unknown {
+  const steps = parseExactJsonInSteps(text);
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done === true) return value;
+  }
+}
+
+/**
+ * As {@link parseExactJson}; it yields now and then but for the time `JSON.parse` takes.
+ *
+ * @param bigintsMax bigints in the text at most
+ * @throws {TooManyBigintsError} besides
+ */
+export function* parseExactJsonInSteps(
+  text: string,
+  bigintsMax: number = Number.POSITIVE_INFINITY,
+): Generator<undefined, unknown> {
+  if (!mayHoldCandidate(text)) return JSON.parse(text);
+  const marked = yield* markBigints(text, bigintsMax);
+  const parsed: unknown = JSON.parse(marked ?? text);
+  if (marked !== undefined) yield* restoreBigints(parsed);
+  return marked === undefined || !isMark(parsed) ? parsed : bigintOf(parsed);
+}
+
+/** @returns the text with each bigint as an array of one marked text, which no key can be; undefined without any */
+function* markBigints(text: string, bigintsMax: number): Generator<undefined, string | undefined> {
+  const pieces: string[] = [];
+  let copied = 0;
+  /** Behind the last text value that was looked at, and where the next one begins. */
+  let from = 0;
+  let quote = text.indexOf('"');
+  let rested = 0;
+  let looked = 0;
+  // One of its own, because others parse while this one rests.
+  const candidates = new RegExp(candidate, 'g');
+  for (let match = candidates.exec(text); match !== null; match = candidates.exec(text)) {
+    const next = candidates.lastIndex;
+    while (quote >= 0 && quote < match.index) {
+      from = endOfText(text, quote);
+      quote = text.indexOf('"', from);
+      if (from - rested > STEP) {
+        rested = from;
+        yield undefined;
+      }
+    }
+    // Inside a text value; or of one that does not end, which is for JSON.parse to say.
+    if (from > match.index) {
+      candidates.lastIndex = from;
+      continue;
+    }
+    looked += 1;
+    if (looked % CANDIDATES_PER_STEP === 0) yield undefined;
+    const [start, end] = boundsOf(text, match.index);
+    candidates.lastIndex = Math.max(end, next);
+    const literal = text.slice(start, end);
+    const value = exactNumber(literal);
+    if (value === undefined && isJsonNumber.test(literal)) throw new InexactNumberError(literal);
+    if (typeof value === 'bigint') {
+      pieces.push(text.slice(copied, start), `["${MARK}${value}"]`);
+      copied = end;
+      if (pieces.length > 2 * bigintsMax) throw new TooManyBigintsError();
+    }
+  }
+  if (pieces.length === 0) return undefined;
+  pieces.push(text.slice(copied));
+  return pieces.join('');
+}
+
+const isJsonNumber = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+
+const BACKSLASH = 0x5c;
+
+/** Behind the closing quote of the text value that begins at `quote`; behind everything when it has none. */
+function endOfText(text: string, quote: number): number {
+  for (let close = text.indexOf('"', quote + 1); close >= 0; close = text.indexOf('"', close + 1)) {
+    let slashes = 0;
+    while (text.charCodeAt(close - 1 - slashes) === BACKSLASH) slashes += 1;
+    if (slashes % 2 === 0) return close + 1;
+  }
+  return text.length + 1;
+}
+
+/** The number around a place. */
+function boundsOf(text: string, at: number): readonly [start: number, end: number] {
+  let start = at;
+  while (start > 0 && isNumberPart(text.charCodeAt(start - 1))) start -= 1;
+  let end = at;
+  while (end < text.length && isNumberPart(text.charCodeAt(end))) end += 1;
+  return [start, end];
+}
+
+/** Digits, signs, the point, and the letter of an exponent. */
+function isNumberPart(code: number): boolean {
+  return (
+    (code >= 48 && code <= 57) || code === 43 || code === 45 || code === 46 || code === 69 || code === 101
+  );
+}
+
+function isMark(value: unknown): value is readonly [string] {
+  return (
+    Array.isArray(value) && value.length === 1 && typeof value[0] === 'string' && value[0].startsWith(MARK)
+  );
+}
+
+function bigintOf([mark]: readonly [string]): bigint {
+  return BigInt(mark.slice(MARK.length));
+}
+
+/** Puts bigints where their marks are. */
+function* restoreBigints(parsed: unknown): Generator<undefined, void> {
+  const open: object[] = [];
+  if (typeof parsed === 'object' && parsed !== null) open.push(parsed);
+  let looked = 0;
+  for (let holder = open.pop(); holder !== undefined; holder = open.pop()) {
+    for (const key of Object.keys(holder)) {
+      const value: unknown = (holder as Record<string, unknown>)[key];
+      looked += 1;
+      if (looked % STEP === 0) yield undefined;
+      if (typeof value !== 'object' || value === null) continue;
+      // An assignment to `__proto__` would set the prototype.
+      if (isMark(value))
+        Object.defineProperty(holder, key, {
+          value: bigintOf(value),
+          writable: true,
+          enumerable: true,
+          configurable: true,
+        });
+      else open.push(value);
+    }
+  }
+}

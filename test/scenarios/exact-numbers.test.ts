@@ -32,7 +32,8 @@ beforeAll(async () => {
 
 afterAll(() => server.close());
 
-const exact = (answer: TestResponse): any => parseExactJson(answer.text);
+/** The body with its numbers as they are; its shape is what the tests state. */
+const exact = (answer: TestResponse): TestResponse['json'] => parseExactJson(answer.text);
 
 async function add(name: string, properties: object): Promise<TestResponse> {
   return space.post('/', { name, node_type: 'num:Thing', properties });
@@ -58,7 +59,7 @@ describe('a whole number beyond 2^53', () => {
     const id = (await space.get('/a')).json.id;
     const operations = [{ type: 'update', node_id: id, properties: { n: LARGE } }];
     expectStatus(await space.command('/', 'commit', { message: 'm', actor: 'a', operations }), 200);
-    expect((await values('/a'))['n']).toBe(LARGE);
+    expect((await values('/a')).n).toBe(LARGE);
     expect((await space.get('/a.yaml')).text).toContain(`n: ${LARGE}\n`);
     expect(exact(await space.get('/?deep=true')).a.node.properties.n).toBe(LARGE);
     expect(exact(await space.get('/?limit=10')).items[0].properties.n).toBe(LARGE);
@@ -69,8 +70,8 @@ describe('a whole number beyond 2^53', () => {
     await space.done('/b', 'create_version', {});
     await space.done('/b', 'copy', { targetPath: '/a', newName: 'copied' });
     await space.done('/b', 'translate', { locale: 'de', translations: { '/n': NEXT } });
-    expect((await values('/a/copied'))['n']).toBe(LARGE);
-    expect((await values('/b?lang=de'))['n']).toBe(NEXT);
+    expect((await values('/a/copied')).n).toBe(LARGE);
+    expect((await values('/b?lang=de')).n).toBe(NEXT);
     await client.branch('side', { upstream_branch: 'main' });
     const side = space.on('side');
     expectStatus(await side.put('/b@n', LARGE + 1n), 200);
@@ -88,10 +89,10 @@ describe('a whole number beyond 2^53', () => {
     ];
     const body = { source_branch: 'side', message: 'm', actor: 'a', resolutions };
     expectStatus(await client.managed('POST', '/branches/main/resolve-merge', body), 200);
-    expect((await values('/a'))['n']).toBe(LARGE + 3n);
+    expect((await values('/a')).n).toBe(LARGE + 3n);
     expect(exact(await space.getAt(made, '/b')).properties.n).toBe(LARGE);
     await space.done('/b', 'restore_version', { version: 1 });
-    expect((await values('/b'))['n']).toBe(LARGE);
+    expect((await values('/b')).n).toBe(LARGE);
   });
 
   it('is found, compared and sorted as what it is [NUM-003]', async () => {

@@ -87,7 +87,7 @@ describe('a text that is read', () => {
     expect(Object.getPrototypeOf(value)).toBe(Object.prototype);
     expect(Object.getOwnPropertyDescriptor(value, '__proto__')?.value).toEqual({ a: BigInt(long) });
     expect(value[long]).toBe(`${long} " ${long}`);
-    expect(value['b']).toEqual([1, [BigInt(long), '\\'], BigInt(long)]);
+    expect(value.b).toEqual([1, [BigInt(long), '\\'], BigInt(long)]);
     expect(JSON.stringify(value)).toBe(text);
   });
 
@@ -119,7 +119,7 @@ describe('a text that is read', () => {
       ),
     }));
     fc.assert(
-      fc.property(json['value'] as fc.Arbitrary<unknown>, fc.nat(2), (value, indent) => {
+      fc.property(json.value as fc.Arbitrary<unknown>, fc.nat(2), (value, indent) => {
         const text = JSON.stringify(value, null, indent);
         expect(JSON.stringify(parseExactJson(text), null, indent)).toBe(text);
       }),

@@ -41,7 +41,7 @@ export interface StatementLog {
   /** Why it takes nothing more; undefined while it does. */
   readonly ended: ServiceError | undefined;
   state(statement: Uint8Array): Promise<number>;
-  barrier(): Promise<number>;
+  probe(): void;
 }
 
 /**
@@ -69,7 +69,6 @@ export class FlushQuorum implements DurabilityGate {
   readonly #chains = new Map<number, Buffer>();
   #listener: GateListener | undefined;
   #log: StatementLog | undefined;
-  #epoch = 0;
   /** The record that opened the epoch. */
   #opened = 0;
   /** The newest record that counts. */
@@ -115,7 +114,6 @@ export class FlushQuorum implements DurabilityGate {
     if (this.#listener === undefined && !isOpening) return;
     if (isOpening) {
       this.#chains.clear();
-      this.#epoch = state.epoch;
       this.#opened = message.sequence;
     }
     this.#chains.set(message.sequence, state.chain);
@@ -144,6 +142,10 @@ export class FlushQuorum implements DurabilityGate {
         'More was written to this partition than its flush journal may hold ([cluster] flush_journal_bytes_max); try again later.',
       );
     }
+    return this.stalled();
+  }
+
+  stalled(): ServiceError | undefined {
     if (this.waitedMs <= this.#options.stallMs) return undefined;
     return new ServiceError(
       'LOG_UNAVAILABLE',
@@ -205,9 +207,10 @@ export class FlushQuorum implements DurabilityGate {
     this.#evaluate();
   }
 
-  #take({ chain, epoch, member, sequence }: FlushConfirmation): void {
+  #take({ chain, member, sequence }: FlushConfirmation): void {
     this.#early.delete(member);
-    if (epoch !== this.#epoch || this.#chains.get(sequence)?.equals(chain) !== true) return;
+    // The chain of a record is over its epoch and all before it, and here are only those of this epoch.
+    if (this.#chains.get(sequence)?.equals(chain) !== true) return;
     if (sequence > (this.#reached.get(member) ?? 0)) this.#reached.set(member, sequence);
   }
 
@@ -254,8 +257,7 @@ export class FlushQuorum implements DurabilityGate {
     const nowMs = clock.monotonicMs();
     if (this.waitedMs <= stallMs || nowMs - this.#probedMs <= stallMs) return;
     this.#probedMs = nowMs;
-    // What it throws has been told as an event of the log.
-    this.#log?.barrier().catch(() => undefined);
+    this.#log?.probe();
   }
 
   #seeToKeepers(): void {

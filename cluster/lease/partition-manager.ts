@@ -167,8 +167,7 @@ export class PartitionManager {
     const { directory } = this.#environment;
     for (const [partition, { owned }] of this.#members) {
       if (owned === undefined || directory.ownerOf(partition)?.isSelf === true) continue;
-      // What it throws has been told as an event of the log.
-      owned.log.barrier().catch(() => undefined);
+      owned.log.probe();
     }
   }
 

@@ -25,8 +25,10 @@ export interface DurabilityGate {
   stored(identity: string, message: Omit<StoredMessage, 'storedMs'>, state: FoldState): void;
   /** Everything up to this sequence is durable in the class. Never falls. */
   readonly confirmed: number;
-  /** Why nothing new should be taken at present; undefined while all is well. */
+  /** Why nothing new should be written at present; undefined while all is well. */
   refusal(): ServiceError | undefined;
+  /** Why nothing is confirmed at present, so that nothing needs to be asked; undefined while all is well. */
+  stalled(): ServiceError | undefined;
   /** From now on somebody listens. */
   listen(listener: GateListener): void;
 }

@@ -63,6 +63,11 @@ export class EntryBatch {
     return this.#clock;
   }
 
+  /** Whether it says something of the log instead of holding entries. */
+  get isStatement(): boolean {
+    return this.#statement !== undefined;
+  }
+
   /** Whether nobody waits for it: what an entry that could not be encoded leaves behind. */
   get isEmpty(): boolean {
     return this.#waiters.length === 0;

@@ -93,6 +93,11 @@ export function logUnavailable(reason: string, cause?: unknown): ServiceError {
   );
 }
 
+/** The stream takes nothing for want of space; nothing was written. @returns `STORAGE_FULL` */
+export function logFull(reason: string): ServiceError {
+  return new ServiceError('STORAGE_FULL', `The log has no space: ${reason}`);
+}
+
 /** Another member opened the partition. @returns `NOT_OWNER` with the member and its epoch as details */
 export function ownedBy(member: string, epoch: number): ServiceError {
   return new ServiceError('NOT_OWNER', `Member ${member} owns this now; try again.`, {

@@ -9,9 +9,10 @@ import type { Log, PendingRange } from '#runtime/log/ports.ts';
 import { BatchDecoder } from './batch-decoder.ts';
 import { EntryBatch, type BatchPart } from './entry-batch.ts';
 import type { DurabilityGate } from './durability-gate.ts';
-import { isTruncated, isUnavailable, logCorrupted, logUnavailable } from './log-errors.ts';
+import { isTruncated, isUnavailable, logCorrupted, logFull, logUnavailable } from './log-errors.ts';
 import type { FoldState, JudgedRecord, LogFold } from './log-fold.ts';
 import type { LogMarks } from './log-marks.ts';
+import { LeaseRenewals } from './lease-renewals.ts';
 import { type LogPosition, positionOf } from './log-position.ts';
 import type { AppendOutcome } from './log-stream.ts';
 import { resolveOutcomes, type UnresolvedWriter } from './outcome-resolution.ts';
@@ -40,8 +41,8 @@ const CLOSE_MS_MAX = 10_000;
 /** Of that, for what the stream has and the gate does not let pass: it waits for another member. */
 const CLOSE_UNCONFIRMED_MS_MAX = 2000;
 
-/** Batches, and bytes of them, that wait for the gate at most before nothing more is sent. */
-const UNCONFIRMED_BATCHES_MAX = 1024;
+/** Records, and bytes of batches, that wait for the gate at most before nothing more is sent. */
+const UNCONFIRMED_RECORDS_MAX = 1024;
 const UNCONFIRMED_BYTES_MAX = 64 * 1024 * 1024;
 
 /** An append under way. */
@@ -114,7 +115,8 @@ export async function openPartition(options: OpeningOptions): Promise<PartitionL
  * 3. What is rejected with `NOT_OWNER`, `STORAGE_FULL` or `LOG_UNAVAILABLE` is in no reader's log, now and for ever.
  * 4. The state of the fold moves only over records that the stream is known to hold.
  * 5. With a gate, entries are acknowledged, and can be read, when it has let their record pass; until then their
- *    record counts, but only its writer knows. A barrier asks the stream alone: it says who owns, not what is durable.
+ *    record counts, but only its writer knows. The lease is renewed, and a barrier passed, in the same way: a stream
+ *    that lost the record of another owner's epoch takes records of this one, and members that have it do not.
  *
  * Enforcement: test/cluster/replication/partition-log.sim.test.ts, partition-log.nats.test.ts.
  *
@@ -132,6 +134,7 @@ export class PartitionLog implements Log {
   /** Oldest first. */
   #unconfirmed: Unconfirmed[] = [];
   #unconfirmedBytes = 0;
+  readonly #renewals: LeaseRenewals;
   /** Where what the stream has and the gate had not let pass began, when the log ended. */
   #unshownFrom: number | undefined;
   #lastSequence: number;
@@ -169,7 +172,8 @@ export class PartitionLog implements Log {
     this.#lastSequence = opened.lastSequence;
     this.#tail = tailOf(opened.fold.state);
     this.lease = new ReadLease(options.clock, options.leaseMs);
-    this.lease.renew(opened.sent);
+    this.#renewals = new LeaseRenewals(this.lease);
+    this.#renewals.add(opened.fold.state.sequence, opened.sent);
     this.#newestStored = {
       sequence: opened.fold.state.sequence,
       sent: opened.sent,
@@ -182,6 +186,8 @@ export class PartitionLog implements Log {
         if (this.#ended === undefined) this.#stopFlushing(cause);
       },
     });
+    // The gate may have let the opening pass before it had a listener.
+    this.#confirmed();
   }
 
   /** The newest record of this log that the stream is known to hold. */
@@ -244,18 +250,24 @@ export class PartitionLog implements Log {
   }
 
   /**
-   * Proves that this member was the owner at some moment after the call, whatever the clocks do, and renews the
-   * lease. Entries that go out anyway carry it; else a record of its own does.
+   * Proves that this member was the owner at some moment after the call, whatever the clocks do and the servers lost,
+   * and renews the lease. Entries that go out anyway carry it; else a record of its own does.
    *
    * @returns the sequence up to which a strict read has to have everything
    * @throws {ServiceError} as {@link append}
    */
   barrier(): Promise<number> {
-    const refusal = this.#refusal();
+    const refusal = this.#refusal() ?? this.#gate?.stalled();
     if (refusal !== undefined) return Promise.reject(refusal);
     const passed = this.#batchFor(0).wait();
     this.#schedule();
     return passed;
+  }
+
+  /** Appends a record that says nothing, to find out whether somebody else owns the partition: then this log ends. */
+  probe(): void {
+    // What it throws is told as an event.
+    this.state(new Uint8Array(0)).catch(() => undefined);
   }
 
   /**
@@ -354,7 +366,7 @@ export class PartitionLog implements Log {
     if (this.#unresolvedSinceMs !== undefined && clock.monotonicMs() - this.#unresolvedSinceMs > leaseMs)
       return this.#refusedFor === undefined
         ? logUnavailable('the last append was not answered')
-        : noSpace(this.#refusedFor);
+        : logFull(this.#refusedFor);
     return undefined;
   }
 
@@ -464,18 +476,16 @@ export class PartitionLog implements Log {
   /** The oldest append under way counts, and the fold is behind it. */
   #accept(flight: Flight, firstSequence: number): void {
     assert(this.#inFlight.shift() === flight, 'appends are accepted in order');
-    this.lease.renew(flight.sent);
     const { state } = this.#fold;
     this.#newestStored = { sequence: state.sequence, sent: flight.sent, seen: this.lease.moment() };
     this.#marks.add(state);
-    if (!flight.isLast) return;
     const { batch } = flight;
-    if (batch.entries === 0) {
-      batch.resolve(state.sequence);
-      return;
+    if (batch.isStatement) batch.resolve(state.sequence);
+    else this.#renewals.add(state.sequence, flight.sent, batch.entries === 0 ? batch : undefined);
+    if (flight.isLast && batch.entries > 0) {
+      this.#unconfirmed.push({ batch, firstSequence, sequence: state.sequence });
+      this.#unconfirmedBytes += batch.bytes;
     }
-    this.#unconfirmed.push({ batch, firstSequence, sequence: state.sequence });
-    this.#unconfirmedBytes += batch.bytes;
     this.#confirmed();
   }
 
@@ -496,13 +506,14 @@ export class PartitionLog implements Log {
       batch.resolve(sequence);
       head = this.#unconfirmed[0];
     }
+    this.#renewals.confirm(confirmed);
     if (wasFull && !this.#isGateFull) this.#schedule();
     this.#wakeIfQuiet();
   }
 
   get #isGateFull(): boolean {
     return (
-      this.#unconfirmed.length >= UNCONFIRMED_BATCHES_MAX || this.#unconfirmedBytes >= UNCONFIRMED_BYTES_MAX
+      this.#renewals.length >= UNCONFIRMED_RECORDS_MAX || this.#unconfirmedBytes >= UNCONFIRMED_BYTES_MAX
     );
   }
 
@@ -545,7 +556,10 @@ export class PartitionLog implements Log {
       counts: (firstSequence) => this.#accept(this.#inFlight[0] as Flight, firstSequence),
       stored: (sequence, bytes) => this.#stored(sequence, bytes),
       nextBatch: () => this.#nextBatch++,
-      renew: (sent) => this.lease.renew(sent),
+      renew: (sent) => {
+        this.#renewals.add(this.#fold.state.sequence, sent);
+        this.#confirmed();
+      },
       moment: () => this.lease.moment(),
       takeRefusal: () => {
         const isRefused = this.#isRefused;
@@ -574,7 +588,7 @@ export class PartitionLog implements Log {
    * away for ever, because no later record has the chain it goes on from.
    */
   #refuseAll(reason: string): void {
-    const refusal = noSpace(reason);
+    const refusal = logFull(reason);
     this.#options.report({ kind: 'storage-full', batches: this.#rejectAll(refusal), reason });
     this.#full = refusal;
     this.#options.clock.soon(() => {
@@ -633,6 +647,7 @@ export class PartitionLog implements Log {
     // They count all the same, and no shard here has them: whoever goes on from here has to read them.
     this.#unshownFrom ??= this.#unconfirmed[0]?.firstSequence;
     for (const { batch } of this.#unconfirmed.splice(0)) batch.reject(unknown);
+    this.#renewals.reject(error);
     this.#wakeIfQuiet();
   }
 
@@ -682,10 +697,6 @@ export class PartitionLog implements Log {
     // Without an answer nothing is lost but the time of a lease.
     await stream.append(sequence, this.#seal(fields, new Uint8Array(0)).bytes);
   }
-}
-
-function noSpace(reason: string): ServiceError {
-  return new ServiceError('STORAGE_FULL', `The log has no space: ${reason}`);
 }
 
 function tailOf({ sequence, chain, clock }: FoldState): Tail {

@@ -5,7 +5,7 @@ import type { Random } from '#runtime/base/random.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { BatchDecoder, type LogBatch } from './batch-decoder.ts';
 import { type DurabilityGate, isAhead, type ReplicaCheck, type ReplicaPosition } from './durability-gate.ts';
-import { isUnavailable, logRegressed, ownedBy } from './log-errors.ts';
+import { isUnavailable, logFull, logRegressed, ownedBy } from './log-errors.ts';
 import type { LogReport } from './log-events.ts';
 import type { LogFold } from './log-fold.ts';
 import { LogMarks } from './log-marks.ts';
@@ -138,8 +138,7 @@ export class PartitionOpening {
         await this.#untilReachable(() => this.#requireSameEnd(state));
         return this.#opened();
       }
-      if (outcome.kind === 'full')
-        throw new ServiceError('STORAGE_FULL', `The log has no space: ${outcome.reason}`);
+      if (outcome.kind === 'full') throw logFull(outcome.reason);
       if (isRefusedByLeader(outcome)) await this.#leaveLeader();
       if (outcome.kind === 'unknown') await this.#pause();
     }

@@ -16,7 +16,7 @@ export const PARTITION = 3;
 export const LEASE_MS = 4000;
 
 /** Folder of the partition on each machine. */
-const FOLDER = '/partition';
+export const FOLDER = '/partition';
 
 /** Refusals of a log after which nothing has happened and nothing will. */
 export const LOG_REFUSALS: ReadonlySet<string> = new Set([

@@ -148,10 +148,8 @@ describe('the owner of a partition in class replica-disk', () => {
       isAnswered = true;
       return sequence;
     });
-    // It has gone out; a barrier that shares its record would wait with it.
-    await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
-    // Who owns is asked of the stream alone, so reads go on.
-    expect(await log.barrier()).toBeGreaterThan(before);
+    // The stream has it; whether this member is still the owner only the followers know.
+    const asked = log.barrier();
     const refused = async (): Promise<unknown> => {
       for (;;) {
         const answer = await Promise.race([
@@ -166,7 +164,12 @@ describe('the owner of a partition in class replica-disk', () => {
       message: expect.stringContaining('No second member'),
     });
     expect([isAnswered, log.lastSequence]).toEqual([false, before]);
+    // Records that no follower confirms renew nothing.
+    while (log.lease.isValid()) await new Promise((resolve) => setTimeout(resolve, 10));
+    await expect(log.barrier()).rejects.toMatchObject({ code: 'LOG_UNAVAILABLE' });
     kept.told.isHeldBack = false;
+    expect(await asked).toBeGreaterThan(before);
+    expect(log.lease.isValid()).toBe(true);
     expect(await waiting).toBeGreaterThan(before);
     expect(await log.append(numberedEntry('a', 4))).toBe(log.lastSequence);
   });

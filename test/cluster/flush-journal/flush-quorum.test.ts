@@ -1,11 +1,13 @@
-import { expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { FlushChannel, FlushConfirmation } from '#cluster/flush-journal/flush-channel.ts';
 import { FlushJournal } from '#cluster/flush-journal/flush-journal.ts';
 import { FlushQuorum } from '#cluster/flush-journal/flush-quorum.ts';
+import type { Keepers } from '#cluster/flush-journal/keepers.ts';
 import { BatchDecoder } from '#cluster/replication/batch-decoder.ts';
 import { foldStart } from '#cluster/replication/log-fold.ts';
-import { openPartition } from '#cluster/replication/partition-log.ts';
+import { openPartition, type PartitionLog } from '#cluster/replication/partition-log.ts';
 import {
+  CHAIN_BYTES,
   chainStart,
   encodeOpening,
   encodeRecord,
@@ -69,6 +71,7 @@ it('refuses new writes while its journal holds more than it may, of which nothin
   quorum.close();
   await journal.close();
 });
+const LEASE_MS = 4000;
 const KEEPERS = { old: ['m1', 'm2'], new: ['m1', 'm2'] };
 
 it('counts what a follower has on its disk before the owner hears that it is stored', async () => {
@@ -122,4 +125,140 @@ it('counts what a follower has on its disk before the owner hears that it is sto
   expect([quorum.confirmed, asked]).toEqual([1, 0]);
   quorum.close();
   await journal.close();
+});
+
+describe('a write in class replica-disk', () => {
+  let clock: TestClock;
+  let stream: MemoryStream;
+  let tell: (member: string, sequence: number, chain?: Buffer) => void;
+  /** While set, nothing comes to the disk of the owner. */
+  let disk: Promise<void>;
+  let log: PartitionLog;
+
+  /** Opens the log for `m1` with some keepers. */
+  async function open(keepers: Keepers): Promise<FlushQuorum> {
+    let disks = Promise.resolve();
+    let hear: (confirmation: FlushConfirmation) => void = () => {};
+    const journal = await FlushJournal.open({
+      files: new FaultyFileSystem(() => disks),
+      folder: '/owner',
+      clock,
+      random: systemRandom,
+      onFlush: () => quorum.flushed(),
+    });
+    const quorum: FlushQuorum = new FlushQuorum({
+      partition: PARTITION,
+      member: 'm1',
+      journal,
+      channel: {
+        ...silent,
+        onTold: (_, listener) => {
+          hear = listener;
+          return () => {};
+        },
+      },
+      clock,
+      stallMs: LEASE_MS,
+      wanted: () => keepers.new,
+      learned: () => keepers,
+    });
+    tell = (member, sequence, chain) => {
+      const decoder = new BatchDecoder(PARTITION);
+      for (const message of stream.messages.slice(0, sequence)) decoder.take(message);
+      const { state } = decoder.fold;
+      hear({ member, epoch: state.epoch, sequence, chain: chain ?? state.chain });
+    };
+    disks = disk;
+    log = await openPartition({
+      position: undefined,
+      leaseMs: LEASE_MS,
+      clock,
+      random: systemRandom,
+      report: () => {},
+      stream: stream.link(),
+      partition: PARTITION,
+      member: 'm1',
+      gate: quorum,
+    });
+    return quorum;
+  }
+
+  /** Time in which everything that is not held back happens. */
+  async function calm(): Promise<void> {
+    for (let turn = 0; turn < 20; turn += 1) await settle();
+  }
+
+  beforeEach(() => {
+    clock = new TestClock();
+    stream = new MemoryStream();
+    disk = Promise.resolve();
+  });
+
+  it('needs a majority of the old keepers and one of the new while they change', async () => {
+    const quorum = await open({ old: ['m1', 'm2', 'm3'], new: ['m1', 'm4', 'm5'] });
+    tell('m4', 1);
+    await calm();
+    expect(quorum.confirmed).toBe(0);
+    tell('m2', 1);
+    await calm();
+    expect(quorum.confirmed).toBe(1);
+  });
+
+  it('needs a majority of the keepers, however many others have it', async () => {
+    const quorum = await open({ old: [], new: ['m1', 'm2', 'm3'] });
+    for (const stranger of ['m4', 'm5', 'm6']) tell(stranger, 1);
+    await calm();
+    expect(quorum.confirmed).toBe(0);
+    tell('m3', 1);
+    await calm();
+    expect(quorum.confirmed).toBe(1);
+  });
+
+  it('needs a follower, where the owner is the only keeper', async () => {
+    const quorum = await open({ old: ['m1'], new: ['m1'] });
+    await calm();
+    expect(quorum.confirmed).toBe(0);
+    tell('m2', 1);
+    await calm();
+    expect(quorum.confirmed).toBe(1);
+  });
+
+  it('needs the disk of the owner, where all the others have it', async () => {
+    const held = Promise.withResolvers<void>();
+    disk = held.promise;
+    const quorum = await open({ old: [], new: ['m1', 'm2', 'm3'] });
+    for (const member of ['m2', 'm3']) tell(member, 1);
+    await calm();
+    expect(quorum.confirmed).toBe(0);
+    held.resolve();
+    await calm();
+    expect(quorum.confirmed).toBe(1);
+  });
+
+  it('is confirmed by nobody who has another record at its place', async () => {
+    const quorum = await open({ old: [], new: ['m1', 'm2', 'm3'] });
+    tell('m2', 1, Buffer.alloc(CHAIN_BYTES, 7));
+    await calm();
+    expect(quorum.confirmed).toBe(0);
+  });
+
+  it('renews the read lease, as barriers do, when the keepers have it and not before', async () => {
+    await open({ old: [], new: ['m1', 'm2', 'm3'] });
+    expect(log.lease.isValid()).toBe(false);
+    tell('m2', 1);
+    await calm();
+    expect(log.lease.isValid()).toBe(true);
+    clock.advance(LEASE_MS);
+    let isPassed = false;
+    const passed = log.barrier().then(() => {
+      isPassed = true;
+    });
+    await calm();
+    expect(stream.messages).toHaveLength(2);
+    expect([isPassed, log.lease.isValid()]).toEqual([false, false]);
+    tell('m2', 2);
+    await passed;
+    expect(log.lease.isValid()).toBe(true);
+    await log.close();
+  });
 });

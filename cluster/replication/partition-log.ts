@@ -81,11 +81,7 @@ export interface NewestStored {
 }
 
 /** Where the next append goes. */
-interface Tail {
-  readonly sequence: number;
-  readonly chain: Buffer;
-  readonly clock: Revision;
-}
+type Tail = Pick<FoldState, 'sequence' | 'chain' | 'clock'>;
 
 /** How the log is written. */
 interface WritingOptions extends Omit<OpeningOptions, 'position' | 'signal' | 'take'> {}
@@ -170,7 +166,7 @@ export class PartitionLog implements Log {
     this.#marks = opened.marks;
     this.#pending = opened.pending;
     this.#lastSequence = opened.lastSequence;
-    this.#tail = tailOf(opened.fold.state);
+    this.#tail = opened.fold.state;
     this.lease = new ReadLease(options.clock, options.leaseMs);
     this.#renewals = new LeaseRenewals(this.lease);
     this.#renewals.add(opened.fold.state.sequence, opened.sent);
@@ -534,7 +530,7 @@ export class PartitionLog implements Log {
       if (this.#ended !== undefined) return;
       this.#unresolvedSinceMs = undefined;
       this.#refusedFor = undefined;
-      this.#tail = tailOf(this.#fold.state);
+      this.#tail = this.#fold.state;
       this.#schedule();
     } catch (error) {
       if (this.#ended === undefined) this.#give(error);
@@ -697,8 +693,4 @@ export class PartitionLog implements Log {
     // Without an answer nothing is lost but the time of a lease.
     await stream.append(sequence, this.#seal(fields, new Uint8Array(0)).bytes);
   }
-}
-
-function tailOf({ sequence, chain, clock }: FoldState): Tail {
-  return { sequence, chain, clock };
 }

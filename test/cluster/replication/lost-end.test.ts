@@ -1,0 +1,113 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { BatchDecoder } from '#cluster/replication/batch-decoder.ts';
+import type { ReplicaPosition } from '#cluster/replication/durability-gate.ts';
+import type { AppendOutcome } from '#cluster/replication/log-stream.ts';
+import { openPartition, type PartitionLog } from '#cluster/replication/partition-log.ts';
+import type { OpeningOptions } from '#cluster/replication/partition-opening.ts';
+import { encodeRecord, RecordKind } from '#cluster/replication/record-format.ts';
+import { systemRandom } from '#runtime/base/random.ts';
+import { numberedEntry } from '#test/support/log-entries.ts';
+import { MemoryLink, MemoryStream } from '#test/support/memory-stream.ts';
+import { settle, TestClock } from '#test/support/test-clock.ts';
+
+const PARTITION = 1;
+const LEASE_MS = 4000;
+
+/** How many messages the log has in the beginning: its opening and two entries. */
+const LENGTH = 3;
+
+/** A stream that something happens to when an append arrives, before it is stored. */
+class DisturbedLink extends MemoryLink {
+  beforeAppend: () => void = () => {};
+
+  override async append(expected: number, bytes: Buffer): Promise<AppendOutcome> {
+    this.beforeAppend();
+    this.beforeAppend = () => {};
+    return super.append(expected, bytes);
+  }
+}
+
+let clock: TestClock;
+let stream: MemoryStream;
+let link: DisturbedLink;
+let log: PartitionLog;
+
+function open(member: string, options: Partial<OpeningOptions> = {}): Promise<PartitionLog> {
+  return openPartition({
+    stream: link,
+    partition: PARTITION,
+    member,
+    position: undefined,
+    leaseMs: LEASE_MS,
+    clock,
+    random: systemRandom,
+    report: () => {},
+    ...options,
+  });
+}
+
+async function pass(ms: number): Promise<void> {
+  for (let passed = 0; passed < ms; passed += 250) {
+    clock.advance(250);
+    await settle();
+  }
+}
+
+/** The servers lose the newest message, and another one is written in its place. */
+function replaceEnd(): void {
+  stream.messages.pop();
+  const decoder = new BatchDecoder(PARTITION);
+  for (const message of stream.messages) decoder.take(message);
+  const { chain: previousChain, epoch } = decoder.fold.state;
+  const fields = { kind: RecordKind.noop, partition: PARTITION, entries: 0, epoch, batch: 99, previousChain };
+  stream.append(LENGTH - 1, encodeRecord({ ...fields, clock: { ms: 0, counter: 0 } }, Buffer.alloc(0)).bytes);
+}
+
+beforeEach(async () => {
+  clock = new TestClock();
+  stream = new MemoryStream();
+  link = new DisturbedLink(stream);
+  log = await open('m1');
+  for (const number of [1, 2]) await log.append(numberedEntry('a', number));
+  expect(stream.messages).toHaveLength(LENGTH);
+});
+
+describe('a stream that lost its end and has grown again to where it was', () => {
+  it('gets no further epoch of an owner who finds out what became of an append', async () => {
+    link.beforeAppend = () => {
+      link.isConnected = false;
+    };
+    const refused = expect(log.barrier()).rejects.toMatchObject({ code: 'WRITES_STOPPED' });
+    await settle();
+    replaceEnd();
+    link.isConnected = true;
+    await pass(1000);
+    await refused;
+    expect(stream.messages).toHaveLength(LENGTH);
+  });
+
+  it('gets no opening of a candidate that read it before', async () => {
+    const refused = expect(open('m2')).rejects.toMatchObject({ code: 'DATA_CORRUPTED' });
+    await pass(LEASE_MS / 2);
+    replaceEnd();
+    await pass(LEASE_MS);
+    await refused;
+    expect(stream.messages).toHaveLength(LENGTH);
+  });
+
+  it('is opened by nobody, even when that happens at the last moment', async () => {
+    link.beforeAppend = replaceEnd;
+    const refused = expect(open('m2')).rejects.toMatchObject({ code: 'DATA_CORRUPTED' });
+    await pass(2 * LEASE_MS);
+    await refused;
+  });
+});
+
+it('a log is opened by nobody while another replica has more of it', async () => {
+  const more: ReplicaPosition = { member: 'm3', identity: 'memory', epoch: 1, sequence: LENGTH + 1 };
+  const replicas = { ask: () => Promise.resolve([more]) };
+  const refused = expect(open('m2', { replicas })).rejects.toThrow('m3 has 4');
+  await pass(LEASE_MS + 15_000);
+  await refused;
+  expect(stream.messages).toHaveLength(LENGTH);
+});

@@ -1,0 +1,162 @@
+/** One safety guard of the cluster, how it is taken away, and which tests then have to fail. */
+export interface GuardMutant {
+  /** What the guard is for, in a few words. */
+  readonly guard: string;
+  /** The file it stands in. */
+  readonly file: string;
+  /** The guard as it stands there, once. */
+  readonly from: string;
+  /** What stands there instead. */
+  readonly to: string;
+  /** Test files of which one has to fail, all of the fast suite. */
+  readonly tests: readonly string[];
+}
+
+const flushQuorumTest = ['test/cluster/flush-journal/flush-quorum.test.ts'];
+const openingTest = ['test/cluster/replication/lost-end.test.ts'];
+const foldTest = ['test/cluster/replication/log-fold.test.ts'];
+const logSimulation = ['test/cluster/replication/partition-log.sim.test.ts'];
+
+/** The safety guards of the replicated log and of class `replica-disk`. */
+export const guardMutants: readonly GuardMutant[] = [
+  {
+    guard: 'a confirmation counts only for the very record it names',
+    file: 'cluster/flush-journal/flush-quorum.ts',
+    from: 'if (this.#chains.get(sequence)?.equals(chain) !== true) return;',
+    to: '',
+    tests: flushQuorumTest,
+  },
+  {
+    guard: 'a majority of the old keepers has it while they change',
+    file: 'cluster/flush-journal/flush-quorum.ts',
+    from: 'majorityReached(keepers.old, all),',
+    to: '',
+    tests: flushQuorumTest,
+  },
+  {
+    guard: 'a majority of the new keepers has it',
+    file: 'cluster/flush-journal/flush-quorum.ts',
+    from: 'majorityReached(keepers.new, all),',
+    to: '',
+    tests: flushQuorumTest,
+  },
+  {
+    guard: 'the owner has it on its own disk',
+    file: 'cluster/flush-journal/flush-quorum.ts',
+    from: '      own,\n      follower,',
+    to: '      follower,',
+    tests: flushQuorumTest,
+  },
+  {
+    guard: 'a follower has it, whoever the keepers are',
+    file: 'cluster/flush-journal/flush-quorum.ts',
+    from: '      own,\n      follower,',
+    to: '      own,',
+    tests: flushQuorumTest,
+  },
+  {
+    guard: 'a full flush journal refuses new writes',
+    file: 'cluster/flush-journal/flush-quorum.ts',
+    from: 'if (journal.isFull) {',
+    to: 'if (false) {',
+    tests: flushQuorumTest,
+  },
+  {
+    guard: 'a flush journal drops nothing young',
+    file: 'cluster/flush-journal/flush-journal.ts',
+    from: 'nowMs - oldest.endedMs < keepMs || ',
+    to: '',
+    tests: ['test/cluster/flush-journal/flush-journal.test.ts'],
+  },
+  {
+    guard: 'a lease is renewed by what the keepers have',
+    file: 'cluster/replication/partition-log.ts',
+    from: 'else this.#renewals.add(state.sequence, flight.sent, batch.entries === 0 ? batch : undefined);',
+    to: 'else { this.lease.renew(flight.sent); if (batch.entries === 0) batch.resolve(state.sequence); }',
+    tests: flushQuorumTest,
+  },
+  {
+    guard: 'a further epoch goes behind the very record that is known',
+    file: 'cluster/replication/outcome-resolution.ts',
+    from: 'if (!(await isStillEnd(writer))) {',
+    to: 'if (false) {',
+    tests: openingTest,
+  },
+  {
+    guard: 'an opening goes behind the very record that was read, looked at before',
+    file: 'cluster/replication/partition-opening.ts',
+    from: 'await this.#untilReachable(() => this.#requireSameEnd());',
+    to: '',
+    tests: openingTest,
+  },
+  {
+    guard: 'an opening stands behind the very record that was read, looked at afterwards',
+    file: 'cluster/replication/partition-opening.ts',
+    from: 'await this.#untilReachable(() => this.#requireSameEnd(state));',
+    to: '',
+    tests: openingTest,
+  },
+  {
+    guard: 'an opening waits until the lease of the owner before is over',
+    file: 'cluster/replication/partition-opening.ts',
+    from: '!(await this.#waitedOut()) || ',
+    to: '',
+    tests: logSimulation,
+  },
+  {
+    guard: 'an opening asks the other replicas whether they have more',
+    file: 'cluster/replication/partition-opening.ts',
+    from: '(await this.#isBehind(await this.#askReplicas()))',
+    to: 'false',
+    tests: openingTest,
+  },
+  {
+    guard: 'a record counts only with the chain of the one before it',
+    file: 'cluster/replication/log-fold.ts',
+    from: "if (!continues) return 'it follows a record that does not count';",
+    to: '',
+    tests: foldTest,
+  },
+  {
+    guard: 'a record counts only in the present epoch',
+    file: 'cluster/replication/log-fold.ts',
+    from: 'if (record.epoch < epoch) return',
+    to: 'if (false) return',
+    tests: foldTest,
+  },
+  {
+    guard: 'an epoch is opened behind the very record it names',
+    file: 'cluster/replication/log-fold.ts',
+    from: 'if (record.epoch !== epoch + 1 || !continues)',
+    to: 'if (record.epoch !== epoch + 1)',
+    tests: foldTest,
+  },
+  {
+    guard: 'nothing is appended while a server leads that refused for its own want of space',
+    file: 'cluster/replication/outcome-resolution.ts',
+    from: 'if (isRefused) await leaveRefusingLeader(writer.stream, writer.clock, writer.requireWanted);',
+    to: '',
+    tests: logSimulation,
+  },
+  {
+    guard: 'an opening leaves a server that refused it for its own want of space',
+    file: 'cluster/replication/partition-opening.ts',
+    from: 'if (isRefusedByLeader(outcome)) await this.#leaveLeader();',
+    to: '',
+    tests: logSimulation,
+  },
+  {
+    guard: 'a lease counts from when a record was sent',
+    file: 'cluster/replication/lease-renewals.ts',
+    from: 'this.#lease.renew(sent);',
+    to: 'this.#lease.renew(this.#lease.moment());',
+    tests: logSimulation,
+  },
+  {
+    guard: 'nothing is said to be without an outcome before a further epoch counts',
+    file: 'cluster/replication/outcome-resolution.ts',
+    from: 'if (writer.oldest() === undefined) return false;',
+    to: 'return false;',
+    tests: logSimulation,
+  },
+];

@@ -10,6 +10,9 @@ import type { ActorId } from './ports.ts';
 /** Folder of the catalogue beside those of the actors; no actor id begins like this. */
 export const CATALOGUE = '.catalogue';
 
+/** Names of its tables, in the order of their numbers. */
+export const catalogueTables: readonly string[] = Object.freeze(['actors', 'facts']);
+
 const ACTORS = 0;
 const FACTS = 1;
 
@@ -186,7 +189,7 @@ export class ActorCatalogue {
   }
 
   #open(): LmdbShard {
-    return new LmdbShard(this.#folder, ['actors', 'facts']);
+    return new LmdbShard(this.#folder, catalogueTables);
   }
 
   /** Takes what could not be stored along with what is noted next; a shard that failed takes nothing more. */

@@ -31,7 +31,7 @@ interface LoggedActor {
  * had none. A copy that is not made yet depends on what its source depends on.
  */
 export async function dependentActors(
-  log: Log,
+  log: Pick<Log, 'read'>,
   lost: readonly LostRecords[],
   stored: StoredActors,
 ): Promise<Map<ActorId, string>> {
@@ -97,7 +97,7 @@ function reachedBy(stored: StoredActors, actor: ActorId): number {
 }
 
 /** Every actor that stands in the log and was not removed in it, in the order they appear. */
-async function actorsOf(log: Log): Promise<Map<ActorId, LoggedActor>> {
+async function actorsOf(log: Pick<Log, 'read'>): Promise<Map<ActorId, LoggedActor>> {
   const found = new Map<ActorId, LoggedActor>();
   for await (const { entries, sequence } of log.read(0)) {
     for (const entry of entries) {

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { join } from 'node:path';
+import { InvariantError } from '#runtime/base/assert.ts';
 import type { FileSystem } from '#runtime/base/file-system.ts';
 import { readWholeFile } from '#runtime/base/read-whole-file.ts';
 import { replaceFile } from '#runtime/base/replace-file.ts';
@@ -40,7 +41,8 @@ export async function readDamageNote(files: FileSystem, folder: string): Promise
   const text = (await readWholeFile(files, path)).toString('utf8');
   try {
     const { sha256, ...body } = JSON.parse(text) as Record<string, unknown>;
-    if (sha256 !== checksumOf(body) || body.format !== NOTE_FORMAT) throw new Error('it does not verify');
+    if (sha256 !== checksumOf(body) || body.format !== NOTE_FORMAT)
+      throw new InvariantError('it does not verify');
     const { lost, refused, through } = body as {
       through: number;
       lost: readonly SequenceRange[];

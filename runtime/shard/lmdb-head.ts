@@ -7,6 +7,8 @@ const VERSION_OFFSET = 28;
 const PAGE_SIZE_OFFSET = 48;
 const FLAGS_OFFSET = 52;
 const FREE_ROOT_OFFSET = 88;
+const MAIN_DEPTH_OFFSET = 102;
+const MAIN_ENTRIES_OFFSET = 128;
 const MAIN_ROOT_OFFSET = 136;
 const LAST_PAGE_OFFSET = 144;
 const TRANSACTION_OFFSET = 152;
@@ -66,6 +68,43 @@ export function lookAtHead(path: string): HeadFinding {
       return bytes;
     };
     return judge(read, size);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** The tree of tables that LMDB would trust, of a file whose head is sound. */
+export interface TrustedRoot {
+  readonly pageBytes: number;
+  readonly transaction: bigint;
+  readonly root: bigint;
+  readonly depth: number;
+  readonly entries: bigint;
+}
+
+/** @returns undefined where there is none, because nothing was ever written */
+export function trustedRoot(path: string): TrustedRoot | undefined {
+  const descriptor = openSync(path, 'r');
+  try {
+    const read = (offset: number): Buffer => {
+      const bytes = Buffer.alloc(META_BYTES);
+      readSync(descriptor, bytes, 0, META_BYTES, offset);
+      return bytes;
+    };
+    const first = read(0);
+    const pageBytes = first.readUInt32LE(PAGE_SIZE_OFFSET);
+    const pages = [first, read(pageBytes), read(pageBytes / 2)];
+    const [a, b, flushed] = pages.map(metaOf) as [Meta, Meta, Meta];
+    const trusted = olderUnlessFlushed(olderUnlessFlushed(a, b), flushed);
+    const bytes = pages[[a, b, flushed].indexOf(trusted)] as Buffer;
+    if (trusted.transaction === 0n) return undefined;
+    return {
+      pageBytes,
+      transaction: trusted.transaction,
+      root: trusted.mainRoot,
+      depth: bytes.readUInt16LE(MAIN_DEPTH_OFFSET),
+      entries: bytes.readBigUInt64LE(MAIN_ENTRIES_OFFSET),
+    };
   } finally {
     closeSync(descriptor);
   }

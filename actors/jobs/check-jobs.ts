@@ -1,0 +1,28 @@
+import type { OnDamage } from '#runtime/check/check-rows.ts';
+import { damagedRow, eachRow, shownKey } from '#runtime/check/check-rows.ts';
+import { decodeJsonRow } from '#runtime/shard/json-row.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
+import { agendaId, agendaKey, type JobRow, JobsTable } from './jobs-tables.ts';
+
+/** Verifies the jobs of a repository: each has its checksum, its own key, and its one entry of the agenda. */
+export function* checkJobs(reader: TableReader, tell: OnDamage): Generator<undefined, void> {
+  const jobOf = (id: string): JobRow | undefined => {
+    const bytes = reader.get(JobsTable.jobs, id);
+    return bytes === undefined ? undefined : (decodeJsonRow(bytes) as JobRow);
+  };
+  yield* eachRow(reader, JobsTable.jobs, 'jobs', tell, ({ key, value }) => {
+    const job = decodeJsonRow(value) as JobRow;
+    if (job.id !== key) throw damagedRow(`it holds job ${job.id}`);
+    const entry = agendaKey(job);
+    if (reader.get(JobsTable.agenda, entry) === undefined)
+      tell('agenda', `${shownKey(entry)} of job ${key} is missing`);
+  });
+  yield* eachRow(reader, JobsTable.agenda, 'agenda', tell, ({ key }) => {
+    const job = jobOf(agendaId(key));
+    if (job === undefined || agendaKey(job) !== key) throw damagedRow('it follows from no job');
+  });
+  yield* eachRow(reader, JobsTable.keys, 'keys', tell, ({ value }) => {
+    const id = Buffer.from(value).toString('latin1');
+    if (jobOf(id) === undefined) throw damagedRow(`it names job ${id}, which is not there`);
+  });
+}

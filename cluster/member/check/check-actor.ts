@@ -1,0 +1,36 @@
+import { checkJobs } from '#actors/jobs/check-jobs.ts';
+import { actorKindOf } from '#runtime/actor/actor-id.ts';
+import type { ActorId } from '#runtime/actor/ports.ts';
+import { checkBranch } from '#runtime/check/check-branch.ts';
+import {
+  checkJsonRows,
+  checkMeta,
+  checkOutcomes,
+  type OnDamage,
+  ownTables,
+} from '#runtime/check/check-rows.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
+
+/**
+ * Verifies everything an actor has stored.
+ *
+ * @param tableNames of its kind, in the order of their numbers
+ * @returns rests often enough to be done in slices
+ */
+export function* checkActor(
+  actor: ActorId,
+  reader: TableReader,
+  tableNames: readonly string[],
+  tell: OnDamage,
+): Generator<undefined, void> {
+  yield* checkMeta(reader, tell);
+  yield* checkOutcomes(reader, tell);
+  switch (actorKindOf(actor)) {
+    case 'branch':
+      return yield* checkBranch(reader, tableNames, tell);
+    case 'jobs':
+      return yield* checkJobs(reader, tell);
+    default:
+      return yield* checkJsonRows(reader, tableNames, ownTables(tableNames), tell);
+  }
+}

@@ -1,0 +1,383 @@
+import { ROOT_ID } from '#runtime/content/content-node.ts';
+import { joinPath } from '#runtime/content/path.ts';
+import {
+  compareRevisions,
+  decodeRevisionDescending,
+  encodeRevision,
+  formatRevision,
+  parseRevision,
+  REVISION_BYTES,
+  type Revision,
+} from '#runtime/content/revision.ts';
+import { bytesText, END } from '#runtime/shard/binary-key.ts';
+import { decodeJsonRow } from '#runtime/shard/json-row.ts';
+import {
+  auditRevision,
+  BranchTable,
+  childKey,
+  countKey,
+  nodeKey,
+  nodeVersionKey,
+  nodeVersionsUpTo,
+  parentKey,
+  pathKey,
+  revisionChangesKey,
+} from '#runtime/shard/key-layout.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
+import type { AuditEntry } from '#runtime/tree/audit-store.ts';
+import { decodeTypeCount } from '#runtime/tree/index-catalog.ts';
+import { indexEntries } from '#runtime/tree/index-entries.ts';
+import { decodeBinding, decodeParentEntry } from '#runtime/tree/node-reader.ts';
+import { NodeRecord } from '#runtime/tree/node-record.ts';
+import {
+  type NodeChange,
+  readBranchHead,
+  type RevisionRecord,
+  revisionsUpTo,
+} from '#runtime/tree/revision-store.ts';
+import { checkJsonRows, damagedRow, eachRow, type OnDamage, shownKey } from './check-rows.ts';
+
+/** Tables whose rows follow from the nodes alone. */
+const derived = ['paths', 'children', 'types', 'properties', 'uniques', 'references'] as const;
+
+type Derived = (typeof derived)[number];
+
+const nameOf = new Map(derived.map((name) => [BranchTable[name] as number, name]));
+
+/** Tables of which every row has a checksum and nothing else is known. */
+const checksummed = [
+  BranchTable.definitions,
+  BranchTable.definitionVersions,
+  BranchTable.manualVersions,
+  BranchTable.ancestry,
+];
+
+/** Revisions whose changes are remembered; nodes come by their ids, and those by time. */
+const REVISIONS_KEPT = 64;
+
+interface Parent {
+  count: number;
+  lastOrderKey: string;
+}
+
+/**
+ * Verifies everything a branch has stored, row by row: the checksums, that keys are those of what they hold, that every
+ * row of an index and of the tree follows from a node and every node has all of them, that nodes are named by the
+ * revision that wrote them, and that version tables name nodes there are or were. Memory follows the number of parents
+ * and types.
+ *
+ * @returns rests often enough to be done in slices
+ */
+export function* checkBranch(
+  reader: TableReader,
+  tableNames: readonly string[],
+  tell: OnDamage,
+): Generator<undefined, void> {
+  const check = new BranchCheck(reader, tell);
+  yield* check.nodes();
+  yield* check.derivedRows();
+  yield* check.parents();
+  yield* check.counts();
+  yield* check.nodeVersions();
+  yield* check.places('pathVersions');
+  yield* check.places('childVersions');
+  yield* check.parentVersions();
+  yield* check.revisions();
+  yield* check.audit();
+  yield* checkJsonRows(reader, tableNames, checksummed, tell);
+}
+
+class BranchCheck {
+  readonly #reader: TableReader;
+  readonly #tell: OnDamage;
+  /** Rows that should be in each derived table. */
+  readonly #expected: Record<Derived, number>;
+  readonly #parents = new Map<string, Parent>();
+  readonly #counts = new Map<string, number>();
+  /** The revision last found to be known. */
+  #knownLast = '';
+  /** What revisions changed, of those asked for last. */
+  readonly #changed = new Map<string, ReadonlySet<string>>();
+
+  constructor(reader: TableReader, tell: OnDamage) {
+    this.#reader = reader;
+    this.#tell = tell;
+    this.#expected = { paths: 0, children: 0, types: 0, properties: 0, uniques: 0, references: 0 };
+  }
+
+  *nodes(): Generator<undefined, void> {
+    yield* eachRow(this.#reader, BranchTable.nodes, 'nodes', this.#tell, ({ key, value }) => {
+      this.#node(key, new NodeRecord(value));
+    });
+  }
+
+  #node(key: string, record: NodeRecord): void {
+    const workspace = key.slice(0, key.indexOf(END));
+    const { header } = record;
+    const { id, name, orderKey, parentId, path } = header;
+    if (nodeKey(workspace, id) !== key) throw damagedRow(`it holds the node ${id} (${path})`);
+    this.#expect('paths', path, pathKey(workspace, path), id);
+    this.#expect('children', path, childKey(workspace, parentId, orderKey), id);
+    const parent = parentKey(workspace, parentId);
+    const known = this.#parents.get(parent) ?? { count: 0, lastOrderKey: '' };
+    known.count += 1;
+    if (orderKey > known.lastOrderKey) known.lastOrderKey = orderKey;
+    this.#parents.set(parent, known);
+    const type = countKey(workspace, header.nodeType);
+    this.#counts.set(type, (this.#counts.get(type) ?? 0) + 1);
+    this.#parentOf(workspace, parentId, name, path);
+    this.#entries(workspace, type, record);
+    if (!this.#changesOf(header.revision)?.has(`${workspace} ${id}`))
+      this.#tell('nodes', `${path} (${id}) is not named by revision ${header.revision}, which wrote it`);
+  }
+
+  #parentOf(workspace: string, parentId: string, name: string, path: string): void {
+    let parentPath = '/';
+    if (parentId !== ROOT_ID) {
+      const bytes = this.#reader.get(BranchTable.nodes, nodeKey(workspace, parentId));
+      if (bytes === undefined) {
+        this.#tell('nodes', `${path} has no parent: ${parentId} is missing`);
+        return;
+      }
+      try {
+        parentPath = new NodeRecord(bytes).header.path;
+      } catch {
+        // It is told with its own row.
+        return;
+      }
+    }
+    if (joinPath(parentPath, name) !== path)
+      this.#tell('nodes', `${path} is not '${name}' under ${parentPath}`);
+  }
+
+  #entries(workspace: string, type: string, record: NodeRecord): void {
+    const catalog = this.#reader.get(BranchTable.counts, type);
+    if (catalog === undefined) return;
+    const { fields } = decodeTypeCount(catalog);
+    const { header, properties } = record;
+    for (const { key, table, value } of indexEntries(workspace, fields, header, properties)) {
+      const name = nameOf.get(table) as Derived;
+      this.#expected[name] += 1;
+      const found = this.#reader.get(table, key);
+      if (found === undefined) this.#tell(name, `${shownKey(key)} of ${header.path} is missing`);
+      else if (Buffer.compare(found, value) !== 0)
+        this.#tell(name, `${shownKey(key)} is not that of ${header.path}`);
+    }
+  }
+
+  #expect(name: 'paths' | 'children', path: string, key: string, id: string): void {
+    this.#expected[name] += 1;
+    const found = this.#reader.get(BranchTable[name], key);
+    if (found === undefined) this.#tell(name, `${shownKey(key)} of ${path} is missing`);
+    else this.#binding(name, path, key, id, found);
+  }
+
+  #binding(name: Derived, path: string, key: string, id: string, bytes: Uint8Array): void {
+    const { id: found, since } = decodeBinding(bytes);
+    if (found !== id) this.#tell(name, `${shownKey(key)} names ${found}, not ${id} (${path})`);
+    else if (!this.#knows(since))
+      this.#tell(name, `${shownKey(key)} of ${path} is said to be of an unknown revision`);
+  }
+
+  /** Whether the branch has a revision, or has it from another branch. */
+  #knows(revision: Revision): boolean {
+    const key = encodeRevision(revision);
+    if (key === this.#knownLast) return true;
+    const { revisions, ancestry } = BranchTable;
+    const isKnown =
+      this.#reader.get(revisions, key) !== undefined || this.#reader.get(ancestry, key) !== undefined;
+    if (isKnown) this.#knownLast = key;
+    return isKnown;
+  }
+
+  /** Every row that should be there is; where there are more, those that follow from no node are named. */
+  *derivedRows(): Generator<undefined, void> {
+    for (const name of derived) {
+      const stray: string[] = [];
+      const rows = yield* eachRow(this.#reader, BranchTable[name], name, this.#tell, ({ key, value }) => {
+        if (!this.#follows(name, key, value)) stray.push(key);
+      });
+      for (const key of stray) this.#tell(name, `${shownKey(key)} follows from no node`);
+      const more = rows - stray.length - this.#expected[name];
+      if (more > 0) this.#tell(name, `${more} rows follow from no node`);
+    }
+  }
+
+  /** Whether a row points to a node that has it. Rows of indexes name their node in different places. */
+  #follows(name: Derived, key: string, value: Uint8Array): boolean {
+    const parts = key.split(END);
+    const workspace = parts[0] as string;
+    if (name === 'paths' || name === 'children') {
+      const record = this.#recordOf(workspace, decodeBinding(value).id);
+      if (record === undefined) return false;
+      const { orderKey, parentId, path } = record.header;
+      return key === (name === 'paths' ? pathKey(workspace, path) : childKey(workspace, parentId, orderKey));
+    }
+    const bytes = Buffer.from(value).toString('latin1');
+    const [home, id] =
+      name === 'references'
+        ? [parts[3] ?? '', parts[4] ?? '']
+        : [workspace, name === 'properties' ? (parts.at(-1) as string) : bytes];
+    const record = this.#recordOf(home, bytesText(id));
+    if (record === undefined) return false;
+    const catalog = this.#reader.get(BranchTable.counts, countKey(home, record.header.nodeType));
+    if (catalog === undefined) return false;
+    const { fields } = decodeTypeCount(catalog);
+    const table = BranchTable[name];
+    return indexEntries(home, fields, record.header, record.properties).some(
+      (entry) => entry.table === table && entry.key === key,
+    );
+  }
+
+  #recordOf(workspace: string, id: string): NodeRecord | undefined {
+    const bytes = this.#reader.get(BranchTable.nodes, nodeKey(workspace, id));
+    if (bytes === undefined) return undefined;
+    try {
+      return new NodeRecord(bytes);
+    } catch {
+      return undefined;
+    }
+  }
+
+  *parents(): Generator<undefined, void> {
+    const wanted = this.#parents;
+    const seen = new Set<string>();
+    yield* eachRow(this.#reader, BranchTable.parents, 'parents', this.#tell, ({ key, value }) => {
+      const { count, lastOrderKey, since } = decodeParentEntry(value);
+      if (!this.#knows(since)) throw damagedRow('it is said to be of an unknown revision');
+      seen.add(key);
+      const found = wanted.get(key);
+      if (found === undefined) throw damagedRow('no node has this parent');
+      if (count !== found.count) throw damagedRow(`it counts ${count} children, there are ${found.count}`);
+      if (lastOrderKey !== found.lastOrderKey) throw damagedRow('its last child is another one');
+    });
+    for (const key of wanted.keys()) if (!seen.has(key)) this.#tell('parents', `${shownKey(key)} is missing`);
+  }
+
+  *counts(): Generator<undefined, void> {
+    const seen = new Set<string>();
+    yield* eachRow(this.#reader, BranchTable.counts, 'counts', this.#tell, ({ key, value }) => {
+      const { count } = decodeTypeCount(value);
+      seen.add(key);
+      const found = this.#counts.get(key) ?? 0;
+      if (count !== found) throw damagedRow(`it counts ${count} nodes, there are ${found}`);
+    });
+    for (const key of this.#counts.keys())
+      if (!seen.has(key)) this.#tell('counts', `${shownKey(key)} is missing`);
+  }
+
+  *nodeVersions(): Generator<undefined, void> {
+    yield* eachRow(this.#reader, BranchTable.nodeVersions, 'nodeVersions', this.#tell, ({ key, value }) => {
+      const written = decodeRevisionDescending(key, key.length - REVISION_BYTES);
+      this.#requireKnown(key);
+      if (value.length === 0) return;
+      const workspace = key.slice(0, key.indexOf(END));
+      const { header } = new NodeRecord(value);
+      const since = parseRevision(header.revision);
+      if (compareRevisions(since, written) !== 0 || nodeVersionKey(workspace, header.id, since) !== key)
+        throw damagedRow(`it holds ${header.id} as of ${header.revision}`);
+    });
+  }
+
+  /** Old places name nodes that there are, or were. */
+  *places(name: 'pathVersions' | 'childVersions'): Generator<undefined, void> {
+    yield* eachRow(this.#reader, BranchTable[name], name, this.#tell, ({ key, value }) => {
+      this.#requireKnown(key);
+      if (value.length === 0) return;
+      const workspace = key.slice(0, key.indexOf(END));
+      const id = bytesText(Buffer.from(value).toString('latin1'));
+      if (this.#reader.get(BranchTable.nodes, nodeKey(workspace, id)) !== undefined) return;
+      for (const _ of this.#reader.range(BranchTable.nodeVersions, nodeVersionsUpTo(workspace, id))) return;
+      throw damagedRow(`it names ${id}, of which there is no state`);
+    });
+  }
+
+  *parentVersions(): Generator<undefined, void> {
+    yield* eachRow(
+      this.#reader,
+      BranchTable.parentVersions,
+      'parentVersions',
+      this.#tell,
+      ({ key, value }) => {
+        this.#requireKnown(key);
+        if (value.length > 1) throw damagedRow(`it has ${value.length} bytes`);
+      },
+    );
+  }
+
+  *audit(): Generator<undefined, void> {
+    yield* eachRow(this.#reader, BranchTable.audit, 'audit', this.#tell, ({ key, value }) => {
+      const { node_id: id, workspace } = decodeJsonRow(value) as AuditEntry;
+      if (!key.startsWith(auditPrefix(workspace, id))) throw damagedRow(`it is about ${id} in ${workspace}`);
+      if (!this.#knows(auditRevision(key))) throw damagedRow('it is said to be of an unknown revision');
+    });
+  }
+
+  /** The revision a key of a version table ends with is one the branch has. */
+  #requireKnown(key: string): void {
+    if (!this.#knows(decodeRevisionDescending(key, key.length - REVISION_BYTES)))
+      throw damagedRow('it is said to be of an unknown revision');
+  }
+
+  *revisions(): Generator<undefined, void> {
+    yield* eachRow(this.#reader, BranchTable.revisions, 'revisions', this.#tell, ({ key, value }) => {
+      const record = decodeJsonRow(value) as RevisionRecord;
+      if (encodeRevision(parseRevision(record.revision)) !== key)
+        throw damagedRow(`it holds revision ${record.revision}`);
+      const changes = this.#changesIn(record);
+      if (changes.length !== record.changeCount)
+        throw damagedRow(
+          `revision ${record.revision} has ${changes.length} of its ${record.changeCount} changes`,
+        );
+    });
+    yield* eachRow(this.#reader, BranchTable.revisionChanges, 'revisionChanges', this.#tell, ({ value }) => {
+      decodeJsonRow(value);
+    });
+    try {
+      const { head, revisions } = readBranchHead(this.#reader);
+      let count = 0;
+      for (const _ of revisionsUpTo(this.#reader, head)) count += 1;
+      if (count !== revisions)
+        this.#tell(
+          'meta',
+          `the head ${formatRevision(head)} counts ${revisions} revisions, there are ${count}`,
+        );
+    } catch (error) {
+      this.#tell('revisions', (error as Error).message);
+    }
+  }
+
+  #changesIn(record: RevisionRecord): readonly NodeChange[] {
+    if (record.changes !== undefined) return record.changes;
+    const changes: NodeChange[] = [];
+    const start = revisionChangesKey(parseRevision(record.revision), 0);
+    const end = `${encodeRevision(parseRevision(record.revision))}\u00ff\u00ff\u00ff\u00ff\u00ff`;
+    for (const { value } of this.#reader.range(BranchTable.revisionChanges, { start, end }))
+      for (const change of decodeJsonRow(value) as readonly NodeChange[]) changes.push(change);
+    return changes;
+  }
+
+  /** What a revision changed; undefined when there is no such revision. */
+  #changesOf(revision: string): ReadonlySet<string> | undefined {
+    const known = this.#changed.get(revision);
+    if (known !== undefined) return known;
+    let changed: ReadonlySet<string> | undefined;
+    try {
+      const bytes = this.#reader.get(BranchTable.revisions, encodeRevision(parseRevision(revision)));
+      if (bytes === undefined) return undefined;
+      const record = decodeJsonRow(bytes) as RevisionRecord;
+      changed = new Set(this.#changesIn(record).map(({ node_id, workspace }) => `${workspace} ${node_id}`));
+    } catch {
+      return undefined;
+    }
+    if (this.#changed.size >= REVISIONS_KEPT)
+      this.#changed.delete(this.#changed.keys().next().value as string);
+    this.#changed.set(revision, changed);
+    return changed;
+  }
+}
+
+/** What the keys of the audit entries of a node begin with. */
+function auditPrefix(workspace: string, id: string): string {
+  return nodeKey(workspace, id) + END;
+}

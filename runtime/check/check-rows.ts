@@ -1,0 +1,86 @@
+import { CommonTable, FIRST_OWN_TABLE } from '#runtime/commit/behaviour.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import { JSON_ROW_FORMAT, decodeJsonRow } from '#runtime/shard/json-row.ts';
+import type { Range, Row, TableReader } from '#runtime/shard/shard.ts';
+
+/** Told of what is damaged in an actor: the table, and what. */
+export type OnDamage = (table: string, what: string) => void;
+
+/** Rows looked at between two rests. */
+const ROWS_PER_REST = 256;
+
+/** Every key of a table. */
+export const everyKey: Range = Object.freeze({ start: '', end: '\u00ff'.repeat(2_000) });
+
+/** A row that is damaged. @param what is wrong with it */
+export function damagedRow(what: string): ServiceError {
+  return new ServiceError('DATA_CORRUPTED', what);
+}
+
+/** A key for people. */
+export function shownKey(key: string): string {
+  const text = key.replaceAll('\u0000', '·').replace(/[^\x20-\x7e·]/g, '?');
+  return `'${text.length > 120 ? `${text.slice(0, 119)}…` : text}'`;
+}
+
+/**
+ * Calls `look` for every row of a table, with rests in between. What it throws is told as damage of that row.
+ *
+ * @returns how many rows there are
+ */
+export function* eachRow(
+  reader: TableReader,
+  table: number,
+  name: string,
+  tell: OnDamage,
+  look: (row: Row) => void,
+): Generator<undefined, number> {
+  let rows = 0;
+  for (const row of reader.range(table, everyKey)) {
+    rows += 1;
+    try {
+      look(row);
+    } catch (error) {
+      tell(name, `${shownKey(row.key)}: ${(error as Error).message}`);
+    }
+    if (rows % ROWS_PER_REST === 0) yield;
+  }
+  return rows;
+}
+
+/** Compares the checksums of tables whose rows are JSON rows. @param tables their numbers */
+export function* checkJsonRows(
+  reader: TableReader,
+  tableNames: readonly string[],
+  tables: Iterable<number>,
+  tell: OnDamage,
+): Generator<undefined, void> {
+  for (const table of tables) {
+    const name = tableNames[table] ?? `table ${table}`;
+    yield* eachRow(reader, table, name, tell, ({ value }) => void decodeJsonRow(value));
+  }
+}
+
+/** Names one state of an actor's records: a revision as bytes, or as a text. */
+const STAMP_KEY = 'stamp';
+
+/** Compares the checksums of an actor's own small state, of the rows that have one. */
+export function* checkMeta(reader: TableReader, tell: OnDamage): Generator<undefined, void> {
+  yield* eachRow(reader, CommonTable.meta, 'meta', tell, ({ key, value }) => {
+    // Others are short texts.
+    if (key !== STAMP_KEY && value[0] === JSON_ROW_FORMAT) decodeJsonRow(value);
+  });
+}
+
+/** The idempotency keys: the rows by their end name rows that are there. */
+export function* checkOutcomes(reader: TableReader, tell: OnDamage): Generator<undefined, void> {
+  yield* eachRow(reader, CommonTable.idempotency, 'idempotency', tell, ({ value }) => {
+    const text = Buffer.from(value).toString('utf8');
+    if (text.startsWith('{') || text.startsWith('[')) JSON.parse(text);
+  });
+}
+
+/** Numbers of the own tables of a kind. */
+export function ownTables(tableNames: readonly string[]): readonly number[] {
+  return tableNames.flatMap((_, table) => (table >= FIRST_OWN_TABLE ? [table] : []));
+}

@@ -1,0 +1,99 @@
+import { join } from 'node:path';
+import type { FileSystem } from '#runtime/base/file-system.ts';
+import { readWholeFile } from '#runtime/base/read-whole-file.ts';
+import type { LogRecord } from '#runtime/log/log-entry.ts';
+import type { LostRecords } from '#runtime/log/ports.ts';
+import { readDamageNote } from './damage-note.ts';
+import { type ContainedPlace, containSegment, readContained } from './journal-containment.ts';
+import { parseSegmentFileName, segmentFileName } from './journal-format.ts';
+import { surveySegment } from './segment-survey.ts';
+
+/** Something in a journal that does not verify. */
+export interface JournalFinding {
+  /** The segment, or the folder. */
+  readonly file: string;
+  readonly what: string;
+}
+
+/** A journal that was looked at and not changed. */
+export interface JournalSurvey {
+  readonly segments: number;
+  readonly records: number;
+  /** Of the oldest record there is; `lastSequence + 1` when there is none. */
+  readonly firstSequence: number;
+  readonly lastSequence: number;
+  readonly findings: readonly JournalFinding[];
+  readonly lost: readonly LostRecords[];
+  /** Actors that an earlier opening refused for what is lost, with why. */
+  readonly refused: ReadonlyMap<string, string>;
+  /** Every record, as far as it verifies, in order. */
+  read(): AsyncGenerator<LogRecord, void, void>;
+}
+
+/**
+ * Verifies a journal that nobody has open. Unlike an opening it changes nothing, and what is damaged does not end it.
+ *
+ * @throws {ServiceError} `DATA_CORRUPTED` when the note of earlier damage cannot be read
+ */
+export async function surveyJournal(files: FileSystem, folder: string): Promise<JournalSurvey> {
+  const names = await files.readdir(folder).catch(() => []);
+  const note = names.length === 0 ? undefined : await readDamageNote(files, folder);
+  const firsts = names
+    .map(parseSegmentFileName)
+    .filter((first) => first !== null)
+    .sort((a, b) => a - b);
+  const places = firsts.map((firstSequence, index): ContainedPlace => {
+    const path = join(folder, segmentFileName(firstSequence));
+    return { path, firstSequence, nextSequence: continuation(firsts, index, note?.through ?? 0) };
+  });
+  const findings: JournalFinding[] = [];
+  const lost: LostRecords[] = [];
+  let records = 0;
+  let lastSequence = note?.through ?? 0;
+  for (const place of places) {
+    const survey = surveySegment(await readWholeFile(files, place.path), place);
+    const contained = await containSegment(files, place);
+    const say = (what: string): void => void findings.push({ file: place.path, what });
+    if (survey.headerFault !== undefined) say(survey.headerFault);
+    for (const part of survey.parts) {
+      if (part.fault === undefined) continue;
+      if (contained.cutAt !== undefined && part.start >= contained.cutAt)
+        say(
+          `at byte ${part.start}: its last record is incomplete, as after a crash in the middle of a write`,
+        );
+      else say(`at byte ${part.start}, ${sequenceOf(part)}: ${part.fault}`);
+    }
+    records += contained.records;
+    lost.push(...contained.lost);
+    lastSequence = Math.max(lastSequence, contained.segment.lastSequence);
+  }
+  return {
+    segments: places.length,
+    records,
+    firstSequence: firsts[0] ?? lastSequence + 1,
+    lastSequence,
+    findings,
+    lost,
+    refused: note?.refused ?? new Map(),
+    async *read() {
+      for (const place of places) yield* readContained(files, place);
+    },
+  };
+}
+
+/** First sequence of the segment behind one, unless there is a hole between the two by right. */
+function continuation(firsts: readonly number[], index: number, keptThrough: number): number | undefined {
+  const next = firsts[index + 1];
+  if (next === undefined) return undefined;
+  return (firsts[index] as number) <= keptThrough && next > keptThrough ? keptThrough + 1 : next;
+}
+
+function sequenceOf(
+  part: { readonly kind: string } & (
+    | { readonly sequence: number }
+    | { readonly first: number; readonly last: number }
+  ),
+): string {
+  if ('sequence' in part) return `sequence ${part.sequence}`;
+  return part.first === part.last ? `sequence ${part.first}` : `sequences ${part.first} to ${part.last}`;
+}

@@ -1,0 +1,309 @@
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import { lookAtHead, trustedRoot } from './lmdb-head.ts';
+import { decodePosition, FORMAT_KEY, IDENTITY_KEY, POSITION_KEY, SYSTEM } from './lmdb-tables.ts';
+import type { Range, Row, ShardPosition, TableReader } from './shard.ts';
+
+/*
+ * The layout of LMDB's pages as lmdb-js 3 writes them on 64 bits, little endian. Every page begins with its number [0] 8,
+ * the transaction that wrote it [8] 8, flags [18] 2; a page of a tree goes on with the ends of the free space [20] 2 and
+ * [22] 2, counted behind the header, and the places of its nodes. A node has the low and high half of a size [0] 2 [2] 2,
+ * flags [4] 2 and the length of its key [6] 2; in a branch the first three are the number of a page.
+ */
+const HEADER_BYTES = 24;
+const NODE_BYTES = 8;
+const BRANCH = 0x01;
+const LEAF = 0x02;
+const OVERFLOW = 0x04;
+/** Flags that say how a page was kept in memory. */
+const PAGE_KIND = 0x0f;
+const BIG_DATA = 0x01;
+const SUB_DATA = 0x02;
+const TREE_BYTES = 48;
+const NO_PAGE = 0xffff_ffff_ffff_ffffn;
+
+/** Pages kept in memory. */
+const PAGES_KEPT = 2_048;
+
+/** Levels no tree has. */
+const DEPTH_MAX = 32;
+
+/** A tree of the file. */
+interface Tree {
+  readonly root: bigint;
+  readonly depth: number;
+  readonly entries: bigint;
+}
+
+/** One level on the way to a row. */
+interface Node {
+  readonly key: string;
+  readonly page: Buffer;
+  /** Offset of the node in its page. */
+  readonly at: number;
+}
+
+/** Told of what is damaged: which table, and what. */
+export type OnPageDamage = (table: string, what: string) => void;
+
+/**
+ * The file of a shard, read page by page without LMDB, which believes what it reads and ends the process over a damaged
+ * page. Every page is verified as far as its structure goes (LMDB has no checksums): its own number, its kind, the places
+ * and the order of its keys, and that keys lie between those of the branch above. What does not verify is told, and
+ * whatever lies below it is left out; everything else is read. Not one byte is changed.
+ */
+export class PageFile implements TableReader {
+  readonly position: ShardPosition;
+  /** Names of the tables in the file. */
+  readonly names: readonly string[];
+  readonly #descriptor: number;
+  readonly #size: number;
+  readonly #pageBytes: number;
+  readonly #transaction: bigint;
+  readonly #onDamage: OnPageDamage;
+  readonly #trees = new Map<string, Tree>();
+  readonly #tableNames: readonly string[];
+  readonly #pages = new Map<bigint, Buffer>();
+  /** The nodes of pages that are kept. */
+  readonly #nodes = new WeakMap<Buffer, readonly Node[]>();
+  readonly #told = new Set<string>();
+
+  /**
+   * @param path of a file that nobody writes to
+   * @param tableNames the names of the tables, in the order of their numbers
+   * @throws {ServiceError} `DATA_CORRUPTED` when nothing of it can be read
+   */
+  constructor(path: string, tableNames: readonly string[], onDamage: OnPageDamage) {
+    this.#tableNames = tableNames;
+    this.#onDamage = onDamage;
+    const head = lookAtHead(path);
+    const found = head.isSound ? trustedRoot(path) : undefined;
+    if (!head.isSound || found === undefined) {
+      const reason = head.isSound ? 'it has no root' : head.reason;
+      throw new ServiceError('DATA_CORRUPTED', `${path} is not the file of a shard: ${reason}`);
+    }
+    this.#descriptor = openSync(path, 'r');
+    this.#size = fstatSync(this.#descriptor).size;
+    this.#pageBytes = found.pageBytes;
+    this.#transaction = found.transaction;
+    if (head.missingBytes > 0) onDamage('', `the file lacks ${head.missingBytes} bytes at its end`);
+    this.#readTrees({ root: found.root, depth: found.depth, entries: found.entries });
+    this.names = [...this.#trees.keys()];
+    const position = this.#get(SYSTEM, POSITION_KEY);
+    const isWhole = position === undefined || position.length === 18;
+    if (!isWhole) onDamage(SYSTEM, 'the position in the log cannot be read');
+    this.position = decodePosition(isWhole ? position : undefined);
+  }
+
+  /** Format of the shard; undefined when it cannot be read. */
+  get format(): number | undefined {
+    return this.#get(SYSTEM, FORMAT_KEY)?.[0];
+  }
+
+  /** The identity of the shard as it is stored; undefined for one that has none. */
+  get identity(): Uint8Array | undefined {
+    return this.#get(SYSTEM, IDENTITY_KEY);
+  }
+
+  /** Keys beside the tables that nothing should have stored there. */
+  get unknownKeys(): readonly string[] {
+    const known = new Set([FORMAT_KEY, IDENTITY_KEY, POSITION_KEY]);
+    const tree = this.#trees.get(SYSTEM);
+    if (tree === undefined) return [];
+    const rows = this.#walk(SYSTEM, tree, '', '\u00ff'.repeat(2_000), false);
+    return [...rows].map(({ key }) => key).filter((key) => !known.has(key));
+  }
+
+  get(table: number, key: string): Uint8Array | undefined {
+    const name = this.#tableNames[table];
+    return name === undefined ? undefined : this.#get(name, key);
+  }
+
+  *range(table: number, { end, reverse = false, start }: Range): Generator<Row, undefined> {
+    const name = this.#tableNames[table];
+    const tree = name === undefined ? undefined : this.#trees.get(name);
+    if (name === undefined || tree === undefined || start >= end) return;
+    for (const { at, key, page } of this.#walk(name, tree, start, end, reverse)) {
+      const value = this.#value(name, page, at);
+      if (value !== undefined) yield { key, value };
+    }
+  }
+
+  /** Every row of a table, in order. */
+  rows(table: number): Iterable<Row> {
+    return this.range(table, { start: '', end: '\u00ff'.repeat(2_000) });
+  }
+
+  /** Rows the table says that it has. */
+  entriesOf(table: number): number {
+    return Number(this.#trees.get(this.#tableNames[table] ?? '')?.entries ?? 0n);
+  }
+
+  close(): void {
+    closeSync(this.#descriptor);
+  }
+
+  /** The main tree has a row for each table. */
+  #readTrees(main: Tree): void {
+    const found = new Map<string, Tree>();
+    const all = '\u00ff'.repeat(2_000);
+    for (const { at, key, page } of this.#walk('', main, '', all, false)) {
+      const flags = page.readUInt16LE(at + 4);
+      const dataAt = at + NODE_BYTES + page.readUInt16LE(at + 6);
+      if ((flags & SUB_DATA) === 0 || dataAt + TREE_BYTES > page.length) {
+        this.#tell('', `the entry of table '${key}' is damaged`);
+        continue;
+      }
+      const name = key.endsWith('\u0000') ? key.slice(0, -1) : key;
+      found.set(name, {
+        depth: page.readUInt16LE(dataAt + 6),
+        entries: page.readBigUInt64LE(dataAt + 32),
+        root: page.readBigUInt64LE(dataAt + 40),
+      });
+    }
+    for (const [name, tree] of found) this.#trees.set(name, tree);
+  }
+
+  #get(name: string, key: string): Uint8Array | undefined {
+    const tree = this.#trees.get(name);
+    if (tree === undefined || key === '') return undefined;
+    for (const found of this.#walk(name, tree, key, `${key}\u0000`, false))
+      return this.#value(name, found.page, found.at);
+    return undefined;
+  }
+
+  *#walk(name: string, tree: Tree, start: string, end: string, reverse: boolean): Generator<Node, undefined> {
+    if (tree.root === NO_PAGE) return;
+    if (tree.depth > DEPTH_MAX) return this.#tell(name, `its tree has ${tree.depth} levels`);
+    yield* this.#walkPage(name, tree.root, tree.depth, { from: '', to: undefined }, { start, end, reverse });
+  }
+
+  /** @param bounds what the branch above says of the keys of the page */
+  *#walkPage(
+    name: string,
+    number: bigint,
+    levels: number,
+    bounds: { readonly from: string; readonly to: string | undefined },
+    stretch: { readonly start: string; readonly end: string; readonly reverse: boolean },
+  ): Generator<Node, undefined> {
+    const page = this.#treePage(name, number, levels <= 1 ? LEAF : BRANCH);
+    if (page === undefined) return;
+    let nodes = this.#nodes.get(page);
+    if (nodes === undefined) {
+      nodes = this.#nodesOf(name, number, page, levels > 1);
+      if (nodes === undefined) return;
+      this.#checkBounds(name, number, nodes, bounds, levels > 1);
+      this.#nodes.set(page, nodes);
+    }
+    const { end, reverse, start } = stretch;
+    const order = reverse
+      ? nodes.map((_, index) => nodes.length - 1 - index)
+      : nodes.map((_, index) => index);
+    for (const index of order) {
+      const node = nodes[index] as Node;
+      if (levels <= 1) {
+        if (node.key >= start && node.key < end) yield node;
+        continue;
+      }
+      // The first key of a branch stands for everything before the second.
+      const from = index === 0 ? bounds.from : node.key;
+      const to = nodes[index + 1]?.key ?? bounds.to;
+      if (from >= end || (to !== undefined && to <= start)) continue;
+      const child = BigInt(page.readUInt32LE(node.at)) | (BigInt(page.readUInt16LE(node.at + 4)) << 32n);
+      yield* this.#walkPage(name, child, levels - 1, { from, to }, stretch);
+    }
+  }
+
+  #treePage(name: string, number: bigint, kind: number): Buffer | undefined {
+    const page = this.#page(number);
+    if (page === undefined) return this.#tell(name, `page ${number} lies outside of the file`);
+    if (page.readBigUInt64LE(0) !== number || (page.readUInt16LE(18) & PAGE_KIND) !== kind)
+      return this.#tell(name, `page ${number} is not the page of a tree that should be there`);
+    if (page.readBigUInt64LE(8) > this.#transaction)
+      return this.#tell(name, `page ${number} is of a later transaction`);
+    return page;
+  }
+
+  /** The nodes of a page; undefined when their places make no sense. */
+  #nodesOf(name: string, number: bigint, page: Buffer, isBranch: boolean): readonly Node[] | undefined {
+    const room = page.length - HEADER_BYTES;
+    const lower = page.readUInt16LE(20);
+    const upper = page.readUInt16LE(22);
+    if (lower > upper || upper > room || lower % 2 !== 0 || lower === 0)
+      return this.#tell(name, `page ${number} has no sound list of its nodes`);
+    const nodes: Node[] = [];
+    for (let place = 0; place < lower; place += 2) {
+      const at = HEADER_BYTES + page.readUInt16LE(HEADER_BYTES + place);
+      const keyEnd = at + NODE_BYTES + (at + NODE_BYTES <= page.length ? page.readUInt16LE(at + 6) : 0);
+      if (at < HEADER_BYTES + upper || keyEnd > page.length) {
+        this.#tell(name, `page ${number} has a node outside of it`);
+        continue;
+      }
+      const key = isBranch && place === 0 ? '' : page.latin1Slice(at + NODE_BYTES, keyEnd);
+      nodes.push({ key, page, at });
+    }
+    return nodes;
+  }
+
+  #checkBounds(
+    name: string,
+    number: bigint,
+    nodes: readonly Node[],
+    { from, to }: { readonly from: string; readonly to: string | undefined },
+    isBranch: boolean,
+  ): void {
+    let before: string | undefined;
+    for (const [index, { key }] of nodes.entries()) {
+      const isFirstOfBranch = isBranch && index === 0;
+      const isOutside = !isFirstOfBranch && (key < from || (to !== undefined && key >= to));
+      if (isOutside || (before !== undefined && key <= before))
+        this.#tell(name, `page ${number} has a key that is not in its place`);
+      before = key;
+    }
+  }
+
+  #value(name: string, page: Buffer, at: number): Uint8Array | undefined {
+    const flags = page.readUInt16LE(at + 4);
+    const size = page.readUInt32LE(at);
+    const dataAt = at + NODE_BYTES + page.readUInt16LE(at + 6);
+    if (flags === 0) {
+      if (dataAt + size <= page.length) return page.subarray(dataAt, dataAt + size);
+      return this.#tell(name, `page ${page.readBigUInt64LE(0)} has a value that is longer than it`);
+    }
+    if (flags !== BIG_DATA || dataAt + 24 > page.length)
+      return this.#tell(name, `page ${page.readBigUInt64LE(0)} has a node of an unknown kind`);
+    const first = page.readBigUInt64LE(dataAt);
+    const start = Number(first) * this.#pageBytes;
+    const head = this.#page(first);
+    const isSound =
+      head !== undefined &&
+      head.readBigUInt64LE(0) === first &&
+      (head.readUInt16LE(18) & PAGE_KIND) === OVERFLOW &&
+      start + HEADER_BYTES + size <= this.#size;
+    if (!isSound) return this.#tell(name, `page ${first} does not hold the large value that should be there`);
+    const value = Buffer.allocUnsafeSlow(size);
+    readSync(this.#descriptor, value, 0, size, start + HEADER_BYTES);
+    return value;
+  }
+
+  #page(number: bigint): Buffer | undefined {
+    const known = this.#pages.get(number);
+    if (known !== undefined) return known;
+    const offset = number * BigInt(this.#pageBytes);
+    if (offset + BigInt(this.#pageBytes) > BigInt(this.#size)) return undefined;
+    const page = Buffer.allocUnsafeSlow(this.#pageBytes);
+    readSync(this.#descriptor, page, 0, this.#pageBytes, Number(offset));
+    if (this.#pages.size >= PAGES_KEPT) this.#pages.delete(this.#pages.keys().next().value as bigint);
+    this.#pages.set(number, page);
+    return page;
+  }
+
+  /** Tells of something once. @returns undefined */
+  #tell(name: string, what: string): undefined {
+    const text = `${name}\u0000${what}`;
+    if (this.#told.has(text)) return undefined;
+    this.#told.add(text);
+    this.#onDamage(name, what);
+    return undefined;
+  }
+}

@@ -9,7 +9,7 @@ import {
   renameSync,
   writeFileSync,
 } from 'node:fs';
-import { readdir, rm } from 'node:fs/promises';
+import { readdir, rm, rmdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Clock } from '#runtime/base/clock.ts';
 import { crashPoint } from '#runtime/commit/crash-point.ts';
@@ -160,6 +160,8 @@ export class ActorFolders {
     for (const name of names)
       if (!keptName.test(name)) await rm(join(folder, name), { recursive: true, force: true });
     await this.purge();
+    // One with something in it stays.
+    await rmdir(folder).catch(() => undefined);
   }
 
   /** Two may be removed within a millisecond. */

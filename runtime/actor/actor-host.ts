@@ -13,28 +13,24 @@ import type {
 import { type CommitLimits, CommitLoop, type CommitObserver } from '#runtime/commit/commit-loop.ts';
 import { crashPoint } from '#runtime/commit/crash-point.ts';
 import { HybridClock } from '#runtime/commit/hybrid-clock.ts';
-import { replayLog } from '#runtime/commit/replay.ts';
 import { type ApplyLimits, ShardWriter } from '#runtime/commit/shard-writer.ts';
 import { isDamage, ServiceError } from '#runtime/errors/service-error.ts';
 import { isUnder, lifecycleEntry } from '#runtime/log/lifecycle-entry.ts';
 import type { Log } from '#runtime/log/ports.ts';
 import type { Revision } from '#runtime/content/revision.ts';
-import type { Shard, ShardPosition, ShardSnapshot, TableReader } from '#runtime/shard/shard.ts';
+import type { ShardPosition, ShardSnapshot, TableReader } from '#runtime/shard/shard.ts';
 import type { SpaceGuard } from '#runtime/space/space-gate.ts';
-import type { ActorCatalogue } from './actor-catalogue.ts';
 import type { ActorCopies } from './actor-copies.ts';
-import { ActorStore } from './actor-store.ts';
+import type { ActorStore } from './actor-store.ts';
 import { actorKindOf } from './actor-id.ts';
 import { BackupBehaviour } from './backup-behaviour.ts';
 import { shardChunks, type ShardCopy } from './copy-shard.ts';
 import { engineCaller } from './engine-caller.ts';
-import { DamagedActors } from './damaged-actors.ts';
-import { openCatalogue } from './open-catalogue.ts';
+import { HostStorage } from './host-storage.ts';
 import { requirePremise } from './premise.ts';
 import { QueryScope } from './query-scope.ts';
 import { READS_MS_MAX, readsEnded } from './reads-ended.ts';
 import type { ActorId, ActorLifecycle, Delivery, ReplicaSource, Router } from './ports.ts';
-import { RefusedActors } from './refused-actors.ts';
 import { type StoppedActor, stoppedActor } from './stopped-actors.ts';
 
 /** Bounds of the host. */
@@ -46,9 +42,6 @@ export interface HostLimits {
   /** Time without use after which an actor is closed, in milliseconds. */
   readonly idleCloseMs: number;
 }
-
-/** Actors whose files are looked for in one turn of the event loop. */
-const LOOKED_AT_ONCE = 64;
 
 /** Time after which a copy that nobody has begun to read is removed, in milliseconds. */
 const UNREAD_COPY_MS = 60_000;
@@ -116,12 +109,7 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
   readonly #environment: HostEnvironment;
   readonly #store: ActorStore;
   readonly #hybridClock: HybridClock;
-  #catalogue: ActorCatalogue | undefined;
-  readonly #damaged = new DamagedActors();
-  /** What was removed before and is kept no longer is being removed. */
-  #purging: Promise<void> | undefined;
-  /** The look for files that are gone. */
-  #looking: Promise<void> | undefined;
+  readonly #storage: HostStorage;
   readonly #open = new Map<ActorId, OpenActor>();
   /** Uses of all actors so far: their order says who was unused for longest, without asking for the time. */
   #uses = 0;
@@ -135,7 +123,6 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
   /** Actors that are being made; in the log a fork and a creation of the same one would undo each other. */
   readonly #making = new Map<ActorId, Promise<void>>();
   readonly #servingSinceMs: number;
-  #refused: RefusedActors;
   /** Who asks when one actor asks another: the engine itself. */
   readonly #engine: Caller = engineCaller('');
   /** `draining`: no new commands; `closed`: nothing is opened any more. */
@@ -143,12 +130,12 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
 
   constructor(environment: HostEnvironment) {
     this.#environment = environment;
-    const { folder, kinds, clock, removedKeepMs: keepMs = 0, space } = environment;
-    const isPressed = (): boolean => space?.refusal('grows') !== undefined;
-    this.#store = new ActorStore(folder, kinds, clock, { keepMs, isPressed });
+    const damaged = (actor: ActorId, cause: ServiceError): void =>
+      environment.observer.damaged?.(actor, cause);
+    this.#storage = new HostStorage({ ...environment, damaged });
+    this.#store = this.#storage.store;
     this.#hybridClock = new HybridClock(environment.clock, environment.log.lastClock);
     this.#servingSinceMs = environment.clock.monotonicMs();
-    this.#refused = RefusedActors.none(environment.log);
   }
 
   /** How many actors are open. */
@@ -158,7 +145,7 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
 
   /** Actors that take no commands any more, although they are open, and those that are not served. */
   get stoppedActors(): readonly StoppedActor[] {
-    const stopped: StoppedActor[] = [...this.#refused.told, ...this.#damaged.all()];
+    const stopped: StoppedActor[] = [...this.#storage.stopped];
     for (const { id, loop } of this.#open.values()) {
       const told = loop.isStopped ? stoppedActor(id, loop.stopCause) : undefined;
       if (told !== undefined) stopped.push(told);
@@ -182,48 +169,7 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
    *   acknowledged could not be shown
    */
   async recover(): Promise<void> {
-    const { folder, log, clock, random } = this.#environment;
-    const store = this.#store;
-    if (log.retention !== undefined) {
-      const { retention } = log;
-      this.#catalogue = await openCatalogue({ folder, store, log, retention, random });
-      store.useCatalogue(this.#catalogue);
-    }
-    await store.sweep();
-    this.#refused = await RefusedActors.of(log, {
-      all: () => store.all(),
-      reached: (actor) => store.reached(actor),
-    });
-    const removed: string[] = [];
-    // Made again by their records, for their removal may be a later one.
-    const remade = new Set<ActorId>();
-    await replayLog(
-      log,
-      {
-        exists: (actor) => !this.#damaged.isLeftBehind(actor) && store.exists(actor),
-        isMissing: (actor) => store.isMissing(actor),
-        open: (actor) => this.#openShard(actor),
-        create: (actor, sequence) => {
-          if (!store.folders.exists(actor)) remade.add(actor);
-          return store.create(actor, sequence);
-        },
-        adopt: (actor, sequence, copy) => {
-          if (!store.folders.exists(actor)) remade.add(actor);
-          return store.adopt(actor, sequence, copy);
-        },
-        remove: async (owner, sequence) => {
-          removed.push(owner);
-          await store.remove(owner, sequence, remade);
-        },
-        giveUp: (actor, cause) => this.#giveUp(actor, cause),
-      },
-      clock,
-      (actor) => this.#refused.has(actor),
-    );
-    for (const owner of removed) await this.#refused.removed(owner);
-    await store.sweep();
-    await this.#noteReached();
-    this.#looking = this.#lookForLost();
+    await this.#storage.recover((actor) => this.#open.has(actor));
     this.#scheduleIdleCheck();
   }
 
@@ -241,7 +187,7 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
   async #create(actor: ActorId, premise: Premise | undefined): Promise<void> {
     if (this.#state !== 'running') throw new ServiceError('SHUTTING_DOWN');
     if (premise !== undefined) requirePremise(this, premise);
-    this.#refused.require(actor);
+    this.#storage.requireKept(actor);
     if (this.#store.exists(actor)) return;
     this.#requireSpace();
     crashPoint('before-shard-create');
@@ -341,7 +287,7 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
   destroyUnder(owner: string): Promise<void> {
     const running = this.#destroying.get(owner);
     if (running !== undefined) return running;
-    if (!this.#store.folders.exists(owner)) return Promise.resolve();
+    if (!this.#store.hasUnder(owner)) return Promise.resolve();
     const destroyed = this.#destroy(owner).finally(() => this.#destroying.delete(owner));
     this.#destroying.set(owner, destroyed);
     return destroyed;
@@ -396,10 +342,7 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
     await readsEnded(this.#environment.clock, () => this.#open.values(), readsMs, signal);
     this.#state = 'closed';
     await Promise.all([...this.#open.values()].map((open) => this.#settleAndClose(open)));
-    await Promise.all([this.#looking, this.#purging]);
-    await this.#noteReached().catch(() => undefined);
-    await this.#catalogue?.close();
-    this.#catalogue = undefined;
+    await this.#storage.close();
   }
 
   /** A copy for whoever asked: it is made at once, of what there is now, and removed when it has been told. */
@@ -437,9 +380,7 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
     await Promise.all(owned.map((open) => this.#abandon(open)));
     // A disk that takes nothing more needs the space.
     await log.flush().catch(() => undefined);
-    await this.#store.remove(owner, sequence);
-    await this.#refused.removed(owner);
-    this.#damaged.forget(isOwned);
+    await this.#storage.remove(owner, sequence, isOwned);
     log.released(owner, sequence);
     for (const actor of log.pending().keys()) if (isOwned(actor)) log.released(actor, log.lastSequence);
   }
@@ -506,14 +447,14 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
     }
     if (this.#state === 'closed') throw new ServiceError('SHUTTING_DOWN');
     try {
-      this.#refused.require(actor);
+      this.#storage.requireKept(actor);
       if (!this.exists(actor)) throw new ServiceError('NOT_FOUND');
-      this.#damaged.requireCaughtUp(actor);
+      this.#storage.requireCaughtUp(actor);
       const opened = this.#openActor(actor);
-      this.#damaged.opened(actor);
+      this.#storage.opened(actor);
       return opened;
     } catch (error) {
-      if (isDamage(error) && !this.#refused.has(actor)) this.#damaged.add(actor, error);
+      this.#storage.failed(actor, error);
       return this.#refuse(actor, error);
     }
   }
@@ -525,13 +466,13 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
     const behaviour = new BackupBehaviour(own, kind.tables.length, () => this.#tellCopy(actor));
     const writer = new ShardWriter(
       actor,
-      () => this.#openShard(actor),
+      () => this.#storage.open(actor),
       log,
       clock,
       limits.apply,
       (cause) => observer.applyFailed(actor, cause),
     );
-    this.#requireNewest(actor, writer);
+    this.#storage.requireNewest(actor, writer);
     this.#hybridClock.observe(writer.shard.position.clock);
     const commitObserver: CommitObserver = {
       batchDurable: (commands, bytes, elapsedMs) =>
@@ -588,76 +529,6 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
     };
   }
 
-  /** @throws {ServiceError} `DATA_CORRUPTED` when the shard has records the log has lost */
-  #openShard(actor: ActorId): Shard {
-    const shard = this.#store.open(actor);
-    const { sequence } = shard.position;
-    const { lastSequence } = this.#environment.log;
-    if (sequence <= lastSequence) return shard;
-    void shard.close();
-    throw new ServiceError(
-      'DATA_CORRUPTED',
-      `the data of ${actor} reaches log record ${sequence}, but the log ends at ${lastSequence}: ` +
-        'its newest files are missing; bring them back, or restore a backup',
-      { details: { sequence, lastSequence } },
-    );
-  }
-
-  /**
-   * Everything the log still has of an actor was in its shard when that was closed.
-   *
-   * @throws {ServiceError} `DATA_CORRUPTED` when it is not
-   */
-  #requireNewest(actor: ActorId, writer: ShardWriter): void {
-    const newest = this.#environment.log.retention?.newestOf(actor) ?? 0;
-    const created = this.#catalogue?.get(actor)?.created ?? newest;
-    if (newest <= created || writer.sequence >= newest) return;
-    void writer.abandon();
-    throw new ServiceError(
-      'DATA_CORRUPTED',
-      `the data of ${actor} went back from log record ${newest} to ${writer.sequence}: files under the running process ` +
-        'were changed; restart the member',
-    );
-  }
-
-  /** While the log is brought to the shards. @returns whether the actor is left behind */
-  #giveUp(actor: ActorId, cause: unknown): boolean {
-    if (this.#catalogue === undefined || !isDamage(cause)) return false;
-    this.#damaged.leaveBehind(actor, cause);
-    this.#environment.observer.damaged?.(actor, cause);
-    return true;
-  }
-
-  /** Misses files before somebody asks for them, so that it is told of them; a little at a time. Never rejects. */
-  async #lookForLost(): Promise<void> {
-    const catalogue = this.#catalogue;
-    let last: ActorId | undefined;
-    while (catalogue !== undefined && this.#state === 'running') {
-      const page = catalogue.page(last, LOOKED_AT_ONCE);
-      if (page.length === 0) return;
-      last = page.at(-1);
-      for (const actor of page) this.#lookAt(actor);
-      await new Promise<void>((resolve) => this.#environment.clock.soon(resolve));
-    }
-  }
-
-  #lookAt(actor: ActorId): void {
-    if (this.#open.has(actor) || !this.exists(actor)) return;
-    try {
-      this.#store.requireFile(actor);
-    } catch (error) {
-      if (!isDamage(error)) return;
-      this.#damaged.add(actor, error);
-      this.#environment.observer.damaged?.(actor, error);
-    }
-  }
-
-  /** Lets the catalogue know how far the log reaches, so that it is noticed when its end is lost. */
-  async #noteReached(): Promise<void> {
-    const { log } = this.#environment;
-    await this.#catalogue?.note({}, await log.flush());
-  }
-
   /** Starts closing the actors that were not used for longest, so that one more can be opened. */
   #makeRoom(): void {
     let staying = 1;
@@ -680,13 +551,7 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
       for (const open of this.#open.values())
         if (open.used <= lastUnused && isIdle(open) && !open.isClosing) void this.#closeUnused(open);
       this.#makeRoom();
-      // What cannot be removed is tried again with the next check.
-      this.#purging ??= this.#store
-        .purge()
-        .catch(() => undefined)
-        .finally(() => {
-          this.#purging = undefined;
-        });
+      this.#storage.purge();
       this.#scheduleIdleCheck();
     });
   }

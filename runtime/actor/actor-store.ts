@@ -62,6 +62,11 @@ export class ActorStore implements ReplicaStore {
     return this.#catalogue.get(actor) !== undefined;
   }
 
+  /** Whether there is anything under an owner, or should be. */
+  hasUnder(owner: string): boolean {
+    return this.folders.exists(owner) || (this.#catalogue?.under(owner) ?? []).length > 0;
+  }
+
   isMissing(actor: ActorId): boolean {
     return sizeOf(this.#pathOf(actor)) === 0;
   }

@@ -86,6 +86,23 @@ describe('what was removed', () => {
     }, 'all of it is removed');
   });
 
+  it('is forgotten too when its files were lost before', async () => {
+    await engine.close();
+    rmSync(join(folder, 'actors/acme/site~1'), { recursive: true });
+    // So that nothing can be made again of the log.
+    engine = await Engine.open(folder, setup());
+    await engine.close();
+    engine = await Engine.open(folder, setup());
+    await engine.close();
+    rmSync(join(folder, 'actors/acme'), { recursive: true, force: true });
+    engine = await Engine.open(folder, setup());
+    expect(engine.host.exists(actor)).toBe(true);
+    await engine.host.destroyUnder('acme/site~1');
+    expect([engine.host.exists(actor), engine.host.stoppedActors]).toEqual([false, []]);
+    await engine.host.create(actor);
+    expect(await engine.host.query(actor, { type: 'ReadAll' }, caller)).toEqual({});
+  });
+
   it('is kept once of what is damaged again and again', async () => {
     const root = join(folder, 'copies');
     const store = new ActorStore(root, [noteActor], clock, { keepMs: removedKeepMs, isPressed: () => false });

@@ -1,0 +1,236 @@
+import type { Clock } from '#runtime/base/clock.ts';
+import type { Random } from '#runtime/base/random.ts';
+import type { ActorKind } from '#runtime/commit/behaviour.ts';
+import { replayLog } from '#runtime/commit/replay.ts';
+import type { ShardWriter } from '#runtime/commit/shard-writer.ts';
+import { isDamage, ServiceError } from '#runtime/errors/service-error.ts';
+import type { Log } from '#runtime/log/ports.ts';
+import type { Shard } from '#runtime/shard/shard.ts';
+import type { SpaceGuard } from '#runtime/space/space-gate.ts';
+import type { ActorCatalogue } from './actor-catalogue.ts';
+import { ActorStore } from './actor-store.ts';
+import { DamagedActors } from './damaged-actors.ts';
+import { openCatalogue } from './open-catalogue.ts';
+import type { ActorId } from './ports.ts';
+import { RefusedActors } from './refused-actors.ts';
+import type { StoppedActor } from './stopped-actors.ts';
+
+/** Actors whose files are looked for in one turn of the event loop. */
+const LOOKED_AT_ONCE = 64;
+
+/** What the storage of a host works with. */
+export interface StorageEnvironment {
+  /** Folder that holds one folder per actor. */
+  readonly folder: string;
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly kinds: readonly ActorKind[];
+  readonly space?: SpaceGuard;
+  /** Default: what is removed goes at once. */
+  readonly removedKeepMs?: number;
+  /** Stored bytes of an actor do not verify, or are missing. */
+  readonly damaged: (actor: ActorId, cause: ServiceError) => void;
+}
+
+/**
+ * What a host has on the disk: which actors there should be, and which of them are not served because they, or what the
+ * log has of them, are damaged.
+ *
+ * @see docs/decisions/0031-actors-are-listed-apart-from-their-files.md
+ */
+export class HostStorage {
+  readonly store: ActorStore;
+  readonly #environment: StorageEnvironment;
+  readonly #damaged = new DamagedActors();
+  #refused: RefusedActors;
+  #catalogue: ActorCatalogue | undefined;
+  /** What was removed before and is kept no longer is being removed. */
+  #purging: Promise<void> | undefined;
+  /** The look for files that are gone. */
+  #looking: Promise<void> | undefined;
+  #isClosing = false;
+
+  constructor(environment: StorageEnvironment) {
+    this.#environment = environment;
+    const { clock, folder, kinds, log, removedKeepMs: keepMs = 0, space } = environment;
+    const isPressed = (): boolean => space?.refusal('grows') !== undefined;
+    this.store = new ActorStore(folder, kinds, clock, { keepMs, isPressed });
+    this.#refused = RefusedActors.none(log);
+  }
+
+  /** Actors that are not served. */
+  get stopped(): readonly StoppedActor[] {
+    return [...this.#refused.told, ...this.#damaged.all()];
+  }
+
+  /** See `ActorHost.recover`. @param isOpen whether an actor is open: then its file is there */
+  async recover(isOpen: (actor: ActorId) => boolean): Promise<void> {
+    const { folder, log, random } = this.#environment;
+    const { store } = this;
+    if (log.retention !== undefined) {
+      const { retention } = log;
+      this.#catalogue = await openCatalogue({ folder, store, log, retention, random });
+      store.useCatalogue(this.#catalogue);
+    }
+    await store.sweep();
+    this.#refused = await RefusedActors.of(log, {
+      all: () => store.all(),
+      reached: (actor) => store.reached(actor),
+    });
+    await this.#replay();
+    await store.sweep();
+    await this.#noteReached();
+    this.#looking = this.#lookForLost(isOpen);
+  }
+
+  async #replay(): Promise<void> {
+    const { clock, log } = this.#environment;
+    const { store } = this;
+    const removed: string[] = [];
+    // Made again by their records, for their removal may be a later one.
+    const remade = new Set<ActorId>();
+    const noteRemade = (actor: ActorId): void => {
+      if (!store.folders.exists(actor)) remade.add(actor);
+    };
+    await replayLog(
+      log,
+      {
+        exists: (actor) => !this.#damaged.isLeftBehind(actor) && store.exists(actor),
+        isMissing: (actor) => store.isMissing(actor),
+        open: (actor) => this.open(actor),
+        create(actor, sequence) {
+          noteRemade(actor);
+          return store.create(actor, sequence);
+        },
+        adopt(actor, sequence, copy) {
+          noteRemade(actor);
+          return store.adopt(actor, sequence, copy);
+        },
+        async remove(owner, sequence) {
+          removed.push(owner);
+          await store.remove(owner, sequence, remade);
+        },
+        giveUp: (actor, cause) => this.#giveUp(actor, cause),
+      },
+      clock,
+      (actor) => this.#refused.has(actor),
+    );
+    for (const owner of removed) await this.#refused.removed(owner);
+  }
+
+  /** @throws {ServiceError} `DATA_CORRUPTED` for an actor that depends on something the log has lost */
+  requireKept(actor: ActorId): void {
+    this.#refused.require(actor);
+  }
+
+  /** @throws {ServiceError} `DATA_CORRUPTED` for an actor that could not be brought up to the log */
+  requireCaughtUp(actor: ActorId): void {
+    this.#damaged.requireCaughtUp(actor);
+  }
+
+  /** An actor could be opened. */
+  opened(actor: ActorId): void {
+    this.#damaged.opened(actor);
+  }
+
+  /** An actor could not be opened. */
+  failed(actor: ActorId, error: unknown): void {
+    if (isDamage(error) && !this.#refused.has(actor)) this.#damaged.add(actor, error);
+  }
+
+  /** @throws {ServiceError} what {@link ActorStore.open} fails with; `DATA_CORRUPTED` when the shard has records the log has lost */
+  open(actor: ActorId): Shard {
+    const shard = this.store.open(actor);
+    const { sequence } = shard.position;
+    const { lastSequence } = this.#environment.log;
+    if (sequence <= lastSequence) return shard;
+    void shard.close();
+    throw new ServiceError(
+      'DATA_CORRUPTED',
+      `the data of ${actor} reaches log record ${sequence}, but the log ends at ${lastSequence}: ` +
+        'its newest files are missing; bring them back, or restore a backup',
+      { details: { sequence, lastSequence } },
+    );
+  }
+
+  /**
+   * Everything the log still has of an actor was in its shard when that was closed.
+   *
+   * @throws {ServiceError} `DATA_CORRUPTED` when it is not; the writer is of no use any more
+   */
+  requireNewest(actor: ActorId, writer: ShardWriter): void {
+    const newest = this.#environment.log.retention?.newestOf(actor) ?? 0;
+    const created = this.#catalogue?.get(actor)?.created ?? newest;
+    if (newest <= created || writer.sequence >= newest) return;
+    void writer.abandon();
+    throw new ServiceError(
+      'DATA_CORRUPTED',
+      `the data of ${actor} went back from log record ${newest} to ${writer.sequence}: files under the running process ` +
+        'were changed; restart the member',
+    );
+  }
+
+  /** Removes everything under an owner. @param sequence of the record that says so */
+  async remove(owner: string, sequence: number, isOwned: (actor: ActorId) => boolean): Promise<void> {
+    await this.store.remove(owner, sequence);
+    await this.#refused.removed(owner);
+    this.#damaged.forget(isOwned);
+  }
+
+  /** Begins to remove what was removed before and is kept no longer; what cannot go is tried again with the next call. */
+  purge(): void {
+    this.#purging ??= this.store
+      .purge()
+      .catch(() => undefined)
+      .finally(() => {
+        this.#purging = undefined;
+      });
+  }
+
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    await Promise.all([this.#looking, this.#purging]);
+    await this.#noteReached().catch(() => undefined);
+    await this.#catalogue?.close();
+    this.#catalogue = undefined;
+  }
+
+  /** While the log is brought to the shards. @returns whether the actor is left behind */
+  #giveUp(actor: ActorId, cause: unknown): boolean {
+    if (this.#catalogue === undefined || !isDamage(cause)) return false;
+    this.#damaged.leaveBehind(actor, cause);
+    this.#environment.damaged(actor, cause);
+    return true;
+  }
+
+  /** Misses files before somebody asks for them, so that it is told of them; a little at a time. Never rejects. */
+  async #lookForLost(isOpen: (actor: ActorId) => boolean): Promise<void> {
+    const catalogue = this.#catalogue;
+    let last: ActorId | undefined;
+    while (catalogue !== undefined && !this.#isClosing) {
+      const page = catalogue.page(last, LOOKED_AT_ONCE);
+      if (page.length === 0) return;
+      last = page.at(-1);
+      for (const actor of page) if (!isOpen(actor)) this.#lookAt(actor);
+      await new Promise<void>((resolve) => this.#environment.clock.soon(resolve));
+    }
+  }
+
+  #lookAt(actor: ActorId): void {
+    if (!this.store.exists(actor) || this.#refused.has(actor)) return;
+    try {
+      this.store.requireFile(actor);
+    } catch (error) {
+      if (!isDamage(error)) return;
+      this.#damaged.add(actor, error);
+      this.#environment.damaged(actor, error);
+    }
+  }
+
+  /** Lets the catalogue know how far the log reaches, so that it is noticed when its end is lost. */
+  async #noteReached(): Promise<void> {
+    const { log } = this.#environment;
+    await this.#catalogue?.note({}, await log.flush());
+  }
+}

@@ -9,7 +9,7 @@ import {
   renameSync,
   writeFileSync,
 } from 'node:fs';
-import { readdir, rm, rmdir } from 'node:fs/promises';
+import { open, readdir, rm, rmdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Clock } from '#runtime/base/clock.ts';
 import { crashPoint } from '#runtime/commit/crash-point.ts';
@@ -93,9 +93,13 @@ export class ActorFolders {
     return found.sort();
   }
 
-  /** Makes the empty folder of an actor. Without its name on disk a power cut would take acknowledged writes away. */
-  create(actor: ActorId): void {
-    makeFolderDurable(this.of(actor));
+  /**
+   * Makes the empty folder of an actor, which is there when this returns.
+   *
+   * @returns resolves when its name is on the disk: without it a power cut would take acknowledged writes away
+   */
+  create(actor: ActorId): Promise<void> {
+    return flushFolders(makeFolder(this.of(actor)));
   }
 
   /**
@@ -201,13 +205,35 @@ function hashOf(id: string): string {
   return createHash('sha256').update(id).digest('hex').slice(0, 32);
 }
 
-/** Makes a folder and those above it, and brings their names to the disk. */
-function makeFolderDurable(folder: string): void {
-  if (existsSync(folder)) return;
+/** Makes a folder and those above it. @returns the folders that have new names in them, from the top */
+function makeFolder(folder: string): readonly string[] {
+  if (existsSync(folder)) return [];
   const parent = dirname(folder);
-  makeFolderDurable(parent);
+  const above = makeFolder(parent);
   mkdirSync(folder, { mode: 0o700 });
-  flushFolder(parent);
+  return [...above, parent];
+}
+
+/** As {@link makeFolder}, and brings their names to the disk. */
+function makeFolderDurable(folder: string): void {
+  for (const changed of makeFolder(folder)) flushFolder(changed);
+}
+
+/** Brings the names in folders to the disk, without holding the event loop; one that was removed has none. */
+async function flushFolders(folders: readonly string[]): Promise<void> {
+  for (const folder of folders) {
+    const handle = await open(folder, 'r').catch(undefinedWhenGone);
+    try {
+      await handle?.sync();
+    } finally {
+      await handle?.close();
+    }
+  }
+}
+
+function undefinedWhenGone(error: unknown): undefined {
+  if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+  throw error;
 }
 
 /** Whoever lists folders may meet one that was just removed. */

@@ -115,13 +115,15 @@ export class ActorStore implements ReplicaStore {
    * @returns resolves when the actor is known for good
    */
   create(actor: ActorId, sequence: number): Promise<void> {
-    this.folders.create(actor);
+    const isNamed = this.folders.create(actor);
     if (this.#catalogue === undefined) {
       // A folder without a file is one that lost it.
       void this.#openAs(actor, this.folders.of(actor), 0, false).close();
-      return Promise.resolve();
+      return isNamed;
     }
-    return this.#note(actor, { created: sequence, floor: 0 }, sequence);
+    // Both at once: whoever asks for the actor finds it noted.
+    const isNoted = this.#note(actor, { created: sequence, floor: 0 }, sequence);
+    return Promise.all([isNamed, isNoted]).then(() => {});
   }
 
   async adopt(actor: ActorId, sequence: number, copy: (folder: string) => Promise<void>): Promise<void> {

@@ -305,14 +305,16 @@ export class SlicedWork {
    */
   pause(): Promise<void> | undefined {
     if (!this.isOver()) return undefined;
-    this.owner.requireWaiting();
     this.#wait ??= this.#scheduler.wait(this);
     return this.#wait;
   }
 
-  /** Whether {@link pause} would wait; for work that rather stops here than waits. */
+  /** Whether {@link pause} would wait; for work that rather stops here than waits. Throws as that does. */
   isOver(): boolean {
-    if (this.#wait !== undefined) return true;
+    if (this.#wait !== undefined) {
+      this.owner.requireWaiting();
+      return true;
+    }
     const nowMs = this.#clock.monotonicMs();
     if (this.#startMs < 0) {
       this.#startMs = nowMs;
@@ -329,6 +331,7 @@ export class SlicedWork {
     this.#seenMs = nowMs;
     const usedMs = nowMs - this.#startMs;
     if (usedMs < this.#sliceMs) return false;
+    this.owner.requireWaiting();
     const moreMs = this.#scheduler.extend(nowMs);
     this.#sliceMs = usedMs + moreMs;
     return moreMs <= 0;

@@ -147,7 +147,7 @@ export interface QueryContext {
    * @throws {ServiceError} `DEADLINE_EXCEEDED`, `REQUEST_CANCELLED`
    */
   pause(): Promise<void> | undefined;
-  /** Whether {@link pause} would wait: for what rather stops than waits. */
+  /** Whether {@link pause} would wait: for what rather stops than waits. Throws as that does. */
   mustPause(): boolean;
 }
 

@@ -83,7 +83,10 @@ export interface Shard extends TableReader {
    * @throws {InvariantError} for a key that is empty or longer than `KEY_BYTES_MAX`; nothing is applied
    */
   apply(writes: readonly Write[], position: ShardPosition): Applied;
-  /** Pins the present state. Snapshots stop page reuse, so keep them under five seconds. */
+  /**
+   * Pins the present state. A snapshot stops page reuse, so the file grows with what is written while it is held: reads
+   * end with their deadline, looked at with every slice, and who stops reading an answer is disconnected.
+   */
   snapshot(): ShardSnapshot;
   /**
    * Copies the stored state, position included, into a new folder and brings it to the disk. Nothing may be

@@ -209,6 +209,22 @@ describe('what nobody waits for any more', () => {
     expect(slices.waiting).toBe(2);
   });
 
+  it('ends with its slice where nobody else waits, also when it waited for something else', () => {
+    let isWanted = true;
+    const gone = new Error('gone');
+    const requireWaiting = (): void => {
+      if (!isWanted) throw gone;
+    };
+    const work = slices.begin('read', { sliceKey: 'a', requireWaiting });
+    expect(work.pause()).toBeUndefined();
+    // Such as a client that takes its time to read.
+    clock.work(100_000);
+    expect(work.pause()).toBeUndefined();
+    isWanted = false;
+    clock.work(100_000);
+    expect(() => work.pause()).toThrow(gone);
+  });
+
   it('leaves the loop at rest when it was the last', async () => {
     const [job] = await started(() => [new Job('read', 'a').start(1_000_000)]);
     (job as Job).abandoned = new Error('gone');

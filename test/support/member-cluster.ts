@@ -158,7 +158,7 @@ export class ClusterMember {
 
   /** Starts it, and does not wait until it is ready: where it cannot be. */
   async startUnready(): Promise<void> {
-    this.#process = await this.#start({ waitForExit: true });
+    this.#process = await this.#start({ waitForNothing: true });
   }
 
   /** Ends it without warning. */

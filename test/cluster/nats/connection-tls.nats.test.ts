@@ -88,6 +88,33 @@ describe('a tls:// address', () => {
     await expect(connect({ urls })).rejects.toThrow(/names in the certificate/);
   });
 
+  it('is a demand when the connection is made again as well: what took the place of the server gets nothing', async () => {
+    const connection = await connect({
+      urls: asTls(encrypted).map((url) => url.replace('//', '//grove:grove@')),
+    });
+    const [server] = encrypted.servers;
+    const told = connection.status();
+    const received: Buffer[] = [];
+    let visits = 0;
+    const impostor = createServer((socket) => {
+      socket.on('error', () => undefined).on('data', (bytes) => received.push(bytes));
+      socket.on('close', () => {
+        visits += 1;
+      });
+      socket.write('INFO {"server_id":"X","version":"2.9.10","proto":1,"max_payload":1048576}\r\n');
+    });
+    await server?.kill();
+    await new Promise<void>((resolve) => impostor.listen(server?.port, '127.0.0.1', resolve));
+    // It came, saw, and left; and again.
+    await expect.poll(() => visits, { timeout: 15_000 }).toBeGreaterThanOrEqual(2);
+    expect(Buffer.concat(received).toString('latin1')).toBe('');
+    await new Promise((resolve) => impostor.close(resolve));
+    server?.start();
+    for await (const { type } of told) if (type === 'reconnect') break;
+    expect(connection.isClosed()).toBe(false);
+    await encrypted.ready();
+  });
+
   it('stands for all servers or for none', async () => {
     const [url] = asTls(encrypted) as [string];
     await expect(connect({ urls: [url, 'nats://127.0.0.1:4222'] })).rejects.toThrow(

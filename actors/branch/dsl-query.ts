@@ -16,7 +16,7 @@ import type { BranchState } from './branch-state.ts';
 import { type Condition, type DslQuery, parseDslQuery, type Term } from './dsl-filter.ts';
 import { filterWeight, matchesInSlices } from './dsl-match.ts';
 import { compareSortKeys, DslRow, keyCharacters, type SortKeys, sortKeys } from './dsl-row.ts';
-import { answerText, silently } from './long-answer.ts';
+import { answerText, type Piece, silently } from './long-answer.ts';
 import type { JsonAnswer, RunDslQuery } from './messages.ts';
 import { byPathThenId, childrenByPath, type FoundNode, isRootLevel, nodesOfType } from './path-order.ts';
 import { PageText, type QueryWindow, windowText } from './query-page.ts';
@@ -39,7 +39,7 @@ export function runDslQuery(state: BranchState, context: QueryContext, query: Ru
   const dsl = parseDslQuery(query.filter);
   return answerText(context, (reader) => {
     const nodes = new VisibleNodes(state, context, reader, query);
-    const found = (source: Candidates): Generator<string, void> => {
+    const found = (source: Candidates): Generator<Piece, void> => {
       const filter = new NodeFilter(nodes, dsl);
       return source.inPathOrder && dsl.order.length === 0
         ? foundText(filter, source.ids)
@@ -54,8 +54,8 @@ export function runDslQuery(state: BranchState, context: QueryContext, query: Ru
 /** Work that yields where it may rest, and then a text made of its result. */
 function* silentlyThen<T>(
   work: Generator<undefined, T>,
-  then: (result: T) => Generator<string, void>,
-): Generator<string, void> {
+  then: (result: T) => Generator<Piece, void>,
+): Generator<Piece, void> {
   yield* then(yield* silently(work));
 }
 
@@ -64,7 +64,7 @@ function holdsForAll(filter: Condition): boolean {
 }
 
 /** Every root-level node at the head. */
-function allText(reader: TableReader, nodes: VisibleNodes, window: QueryWindow): Generator<string, void> {
+function allText(reader: TableReader, nodes: VisibleNodes, window: QueryWindow): Generator<Piece, void> {
   const total = parentEntry(reader, nodes.workspace, ROOT_ID)?.count ?? 0;
   const found = childrenByPath(reader, nodes.workspace, rootPlace, nodes.budget);
   return windowText(nodes, found, window, nodes.seesAll ? total : undefined);
@@ -111,18 +111,19 @@ class NodeFilter {
 }
 
 /** The candidates that the filter holds for, in the order they come in: nothing is kept of them. */
-function* foundText(filter: NodeFilter, ids: Iterable<string | undefined>): Generator<string, void> {
+function* foundText(filter: NodeFilter, ids: Iterable<string | undefined>): Generator<Piece, void> {
   const { nodes, dsl } = filter;
   const page = new PageText(dsl.window);
   for (const id of ids) {
     const found = id === undefined ? undefined : yield* silently(filter.find(id));
-    yield found === undefined ? '' : page.next(() => nodes.render(found.node));
+    if (found === undefined) yield '';
+    else yield* page.next(nodes, found.node);
   }
   yield page.end();
 }
 
 /** The candidates that the filter holds for, in the order asked for; those of the window are read again. */
-function* sortedText(filter: NodeFilter, ids: Iterable<string | undefined>): Generator<string, void> {
+function* sortedText(filter: NodeFilter, ids: Iterable<string | undefined>): Generator<Piece, void> {
   const { nodes, dsl, budget } = filter;
   const byOrder = (a: Match, b: Match): number =>
     compareSortKeys(dsl.order, a.keys, b.keys) || byPathThenId(a, b);

@@ -6,7 +6,7 @@ import type { TableReader } from '#runtime/shard/shard.ts';
 import { readTypeCount } from '#runtime/tree/index-catalog.ts';
 import { parentEntry } from '#runtime/tree/node-reader.ts';
 import type { BranchState } from './branch-state.ts';
-import { answerText, silently } from './long-answer.ts';
+import { answerText, type Piece, silently } from './long-answer.ts';
 import type { JsonAnswer, RunQuery } from './messages.ts';
 import {
   childrenByPath,
@@ -57,7 +57,7 @@ function headText(
   reader: TableReader,
   selector: Selector,
   window: QueryWindow,
-): Generator<string, void> {
+): Generator<Piece, void> {
   const { total, found } = select(nodes, reader, selector);
   return windowText(nodes, found, window, nodes.seesAll ? total : undefined);
 }
@@ -80,7 +80,7 @@ function select(nodes: VisibleNodes, reader: TableReader, selector: Selector): S
   return total === 0 ? nothing : { total, found: nodesOfType(reader, workspace, selector.nodeType) };
 }
 
-function* pastText(nodes: VisibleNodes, selector: Selector, window: QueryWindow): Generator<string, void> {
+function* pastText(nodes: VisibleNodes, selector: Selector, window: QueryWindow): Generator<Piece, void> {
   const found = yield* silently(selectPast(nodes, selector));
   yield* windowText(nodes, found, window, nodes.seesAll ? found.length : undefined);
 }

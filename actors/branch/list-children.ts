@@ -5,7 +5,7 @@ import { type ChildEntry, parentEntry } from '#runtime/tree/node-reader.ts';
 import { childrenInBatches } from './batched-rows.ts';
 import type { BranchState } from './branch-state.ts';
 import { formatCursor, type ListingIdentity, parseCursor } from './listing-cursor.ts';
-import { answerText } from './long-answer.ts';
+import { answerText, type Piece } from './long-answer.ts';
 import type { JsonAnswer, ListChildren } from './messages.ts';
 import { readerAt } from './read-node.ts';
 import { requireParent } from './require-parent.ts';
@@ -48,7 +48,7 @@ export function listChildren(state: BranchState, context: QueryContext, query: L
 }
 
 /** The text of an array of all children. */
-function* wholeListing(nodes: VisibleNodes, parentId: string): Generator<string, void> {
+function* wholeListing(nodes: VisibleNodes, parentId: string): Generator<Piece, void> {
   let opening = '[';
   for (const entry of childrenInBatches(nodes.tree, nodes.workspace, parentId)) {
     const node = entry === undefined ? undefined : nodes.find(entry.id);
@@ -56,6 +56,8 @@ function* wholeListing(nodes: VisibleNodes, parentId: string): Generator<string,
       yield '';
       continue;
     }
+    const large = nodes.largePiece(node);
+    if (large !== undefined) yield large;
     yield opening + nodes.render(node);
     opening = ',';
   }
@@ -71,7 +73,7 @@ function* pageText(
   identity: ListingIdentity,
   after: string | undefined,
   limit: number,
-): Generator<string, void> {
+): Generator<Piece, void> {
   const entries: ChildEntry[] = [];
   // One more than asked for tells whether anything follows.
   for (const entry of childrenInBatches(nodes.tree, nodes.workspace, identity.parentId, after, limit + 1)) {
@@ -85,6 +87,8 @@ function* pageText(
       yield '';
       continue;
     }
+    const large = nodes.largePiece(node);
+    if (large !== undefined) yield large;
     yield opening + nodes.render(node);
     opening = ',';
   }

@@ -15,6 +15,21 @@ const WHOLE_CHARACTERS_MAX = 4 * CHUNK_CHARACTERS;
  */
 export type Steps<Y, T> = (reader: TableReader) => Generator<Y, T>;
 
+/** Says, before a large piece of a text is made, how long it is going to be. */
+export class LargePiece {
+  readonly bytes: number;
+
+  constructor(bytes: number) {
+    this.bytes = bytes;
+  }
+}
+
+/** A piece of a text, or that the next one is large. */
+export type Piece = string | LargePiece;
+
+/** What whoever takes a stream may give with `next`: waits until there is room for a chunk of so many bytes. */
+type MakeRoom = (bytes: number) => Promise<void>;
+
 /** Reads from the free view, until the turn has to end and the same state is pinned. */
 class HandedOverReader implements TableReader {
   #reader: TableReader;
@@ -79,17 +94,17 @@ async function settleLater<T>(
  * Answers a JSON document that may be large. A small one is text at once. A large one is a stream over pinned
  * state; nothing is pinned before somebody reads the stream, so one that is thrown away costs nothing.
  *
- * @param work yields pieces of the text; may be started twice
+ * @param work yields pieces of the text, and a {@link LargePiece} before a large one; may be started twice
  * @param isLong skips the attempt to answer at once
  * @throws {ServiceError} what the read throws at its beginning
  */
 export function answerText(
   context: QueryContext,
-  work: Steps<string, void>,
+  work: Steps<Piece, void>,
   isLong: boolean = false,
 ): JsonAnswer {
   const whole = isLong ? undefined : wholeText(context, work);
-  return whole === undefined ? { chunks: textChunks(context, work) } : new JsonText(whole);
+  return whole === undefined ? { chunks: textStream(context, work) } : new JsonText(whole);
 }
 
 /** Work on the way to a text that is no text itself: it only gives the rests on. */
@@ -99,25 +114,45 @@ export function* silently<T>(work: Generator<unknown, T>): Generator<string, T> 
   return step.value;
 }
 
-function wholeText(context: QueryContext, work: Steps<string, void>): string | undefined {
+function wholeText(context: QueryContext, work: Steps<Piece, void>): string | undefined {
   let text = '';
   for (const piece of work(context.view)) {
+    if (typeof piece !== 'string') return undefined;
     text += piece;
     if (text.length > WHOLE_CHARACTERS_MAX || context.mustPause()) return undefined;
   }
   return text;
 }
 
-async function* textChunks(context: QueryContext, work: Steps<string, void>): AsyncGenerator<string, void> {
+/** The text of a work in chunks. What `next` is given is used while the chunk that it asks for is made. */
+function textStream(context: QueryContext, work: Steps<Piece, void>): AsyncIterable<string> {
+  let given: MakeRoom | undefined;
+  const chunks = textChunks(context, work, async (bytes) => given?.(bytes));
+  const iterator: AsyncIterator<string, void, MakeRoom | undefined> = {
+    next: (makeRoom) => {
+      given = makeRoom;
+      return chunks.next();
+    },
+    return: () => chunks.return(),
+  };
+  return { [Symbol.asyncIterator]: () => iterator };
+}
+
+async function* textChunks(
+  context: QueryContext,
+  work: Steps<Piece, void>,
+  makeRoom: MakeRoom,
+): AsyncGenerator<string, void> {
   const snapshot = context.pin();
   try {
     let text = '';
     for (const piece of work(snapshot)) {
-      text += piece;
-      if (text.length >= CHUNK_CHARACTERS) {
+      if (typeof piece === 'string') text += piece;
+      if (text.length >= CHUNK_CHARACTERS || (text !== '' && typeof piece !== 'string')) {
         yield text;
         text = '';
       }
+      if (typeof piece !== 'string') await makeRoom(piece.bytes);
       const wait = context.pause();
       if (wait !== undefined) await wait;
     }

@@ -1,6 +1,7 @@
 import { invalid } from '#runtime/errors/service-error.ts';
+import type { Piece } from './long-answer.ts';
 import type { FoundNode } from './path-order.ts';
-import type { VisibleNodes } from './visible-nodes.ts';
+import type { VisibleNode, VisibleNodes } from './visible-nodes.ts';
 
 /** Which of the matches are wanted. */
 export interface QueryWindow {
@@ -64,14 +65,18 @@ export class PageText {
     this.#matched += 1;
   }
 
-  /** The text of the next match, empty outside of the window. @param render called inside of it */
-  next(render: () => string): string {
+  /** The text of the next match, empty outside of the window. */
+  *next(nodes: VisibleNodes, node: VisibleNode): Generator<Piece, void> {
     const isInside = this.isInside;
     this.#matched += 1;
-    if (!isInside) return '';
-    const text = this.#opening + render();
+    if (!isInside) {
+      yield '';
+      return;
+    }
+    const large = nodes.largePiece(node);
+    if (large !== undefined) yield large;
+    yield this.#opening + nodes.render(node);
     this.#opening = ',';
-    return text;
   }
 
   /** The text behind the last item. @param total default: the matches there were */
@@ -92,7 +97,7 @@ export function* windowText(
   found: Iterable<FoundNode | undefined>,
   window: QueryWindow,
   known: number | undefined,
-): Generator<string, void> {
+): Generator<Piece, void> {
   const page = new PageText(window);
   for (const entry of found) {
     if (known !== undefined && page.isFull) break;
@@ -105,7 +110,8 @@ export function* windowText(
       continue;
     }
     const node = nodes.find(entry.id);
-    yield node === undefined ? '' : page.next(() => nodes.render(node));
+    if (node === undefined) yield '';
+    else yield* page.next(nodes, node);
   }
   yield page.end(known);
 }

@@ -3,7 +3,7 @@ import { invalid } from '#runtime/errors/service-error.ts';
 import type { ChildEntry } from '#runtime/tree/node-reader.ts';
 import { childrenInBatches } from './batched-rows.ts';
 import type { BranchState } from './branch-state.ts';
-import { answerText } from './long-answer.ts';
+import { answerText, type Piece } from './long-answer.ts';
 import type { JsonAnswer, ReadTree } from './messages.ts';
 import { readerAt } from './read-node.ts';
 import { requireParent } from './require-parent.ts';
@@ -47,7 +47,7 @@ function levelOf(nodes: VisibleNodes, id: string): Level {
 }
 
 /** Descendants in tree order: each node before those below it. What cannot be seen hides what is below it. */
-function* flatTree(nodes: VisibleNodes, parentId: string, levels: number): Generator<string, void> {
+function* flatTree(nodes: VisibleNodes, parentId: string, levels: number): Generator<Piece, void> {
   const open: Level[] = [levelOf(nodes, parentId)];
   let opening = '[';
   for (let level = open.at(-1); level !== undefined; level = open.at(-1)) {
@@ -61,6 +61,8 @@ function* flatTree(nodes: VisibleNodes, parentId: string, levels: number): Gener
       yield '';
       continue;
     }
+    const large = nodes.largePiece(node);
+    if (large !== undefined) yield large;
     yield opening + nodes.render(node);
     opening = ',';
     if (open.length < levels) open.push(levelOf(nodes, node.record.header.id));
@@ -74,7 +76,7 @@ function* nestedTree(
   parentId: string,
   levels: number,
   form: TreeForm,
-): Generator<string, void> {
+): Generator<Piece, void> {
   const open: Level[] = [levelOf(nodes, parentId)];
   yield form.open;
   for (let level = open.at(-1); level !== undefined; level = open.at(-1)) {
@@ -92,6 +94,8 @@ function* nestedTree(
     if (!level.isEmpty) yield ',';
     level.isEmpty = false;
     const isLast = open.length === levels;
+    const large = nodes.largePiece(node);
+    if (large !== undefined) yield large;
     yield* form.node(nodes, node, isLast);
     if (isLast) yield form.end;
     else {

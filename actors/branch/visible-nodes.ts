@@ -10,8 +10,12 @@ import type { NodeReader } from '#runtime/tree/node-reader.ts';
 import type { NodeRecord } from '#runtime/tree/node-record.ts';
 import { type RenderFacts, renderNode } from '#runtime/tree/render-node.ts';
 import type { BranchState } from './branch-state.ts';
+import { LargePiece } from './long-answer.ts';
 import { localeChain, localizedProperties } from './localize.ts';
 import { readerAt, schemaAt } from './read-node.ts';
+
+/** Size of a record from which on its text counts as large. */
+const LARGE_NODE_BYTES = 64 * 1024;
 
 /** Which nodes are meant: those of a workspace, at the head or at a revision, in a locale or as stored. */
 export interface Scene {
@@ -94,6 +98,12 @@ export class VisibleNodes {
       this.#types.set(name, schema.nodeType(name));
     }
     return this.#types.get(name);
+  }
+
+  /** To be yielded before a node is rendered that is large. */
+  largePiece({ record }: VisibleNode): LargePiece | undefined {
+    const { length } = record.bytes;
+    return length < LARGE_NODE_BYTES ? undefined : new LargePiece(length);
   }
 
   /**

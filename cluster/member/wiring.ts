@@ -242,6 +242,8 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
       bodyBytesMax: options.limits.bodyBytesMax,
       anonymousBodyBytesMax: options.limits.anonymousBodyBytesMax,
       jsonValuesMax: options.limits.jsonValuesMax,
+      replyBytesTotalMax: options.limits.replyBytesTotalMax,
+      writeStallMsMax: options.limits.replyStallMs,
       jsonDepthMax: options.limits.jsonDepthMax,
       pathBytesMax: options.limits.pathBytesMax,
       inFlightMax: options.limits.inFlightRequestsMax,

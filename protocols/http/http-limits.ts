@@ -27,6 +27,8 @@ export interface HttpLimits {
   readonly inFlightMax: number;
   /** Time until an answer must have begun, milliseconds, counted from the end of the body. */
   readonly requestMsMax: number;
+  /** Bytes of all answers together that are in memory because their peers have not taken them yet. */
+  readonly replyBytesTotalMax: number;
   /** Time without progress after which a peer that does not read its answer is cut off, milliseconds. */
   readonly writeStallMsMax: number;
   /**
@@ -48,11 +50,13 @@ export interface HttpLimits {
  */
 const BODY_COPIES = 8;
 
+const heapBytes = getHeapStatistics().heap_size_limit;
+
+/** Part of the memory the process may use that answers which wait may take at most. */
+const REPLY_SHARE = 8;
+
 /** Half of the memory the process may use, for bodies with all their copies; more would not make it faster. */
-const bodyBytesTotalMax = Math.min(
-  256 * 1024 * 1024,
-  Math.floor(getHeapStatistics().heap_size_limit / 2 / BODY_COPIES),
-);
+const bodyBytesTotalMax = Math.min(256 * 1024 * 1024, Math.floor(heapBytes / 2 / BODY_COPIES));
 
 /** The bounds a server has unless it is told otherwise. */
 export const defaultHttpLimits: HttpLimits = Object.freeze({
@@ -67,6 +71,7 @@ export const defaultHttpLimits: HttpLimits = Object.freeze({
   pathBytesMax: 8_192,
   inFlightMax: 10_000,
   requestMsMax: 60_000,
+  replyBytesTotalMax: 256 * 1024 * 1024,
   writeStallMsMax: 30_000,
   drainQuietMs: 250,
   sweepMs: 250,
@@ -79,5 +84,9 @@ export function limitsOf(told: Partial<HttpLimits> | undefined): HttpLimits {
   const limits = { ...defaultHttpLimits, ...told };
   // A body that is allowed has to find room, if it is alone.
   const roomMin = told?.bodyBytesTotalMax === undefined ? limits.bodyBytesMax : 0;
-  return { ...limits, bodyBytesTotalMax: Math.max(limits.bodyBytesTotalMax, roomMin) };
+  return {
+    ...limits,
+    bodyBytesTotalMax: Math.max(limits.bodyBytesTotalMax, roomMin),
+    replyBytesTotalMax: Math.min(limits.replyBytesTotalMax, Math.floor(heapBytes / REPLY_SHARE)),
+  };
 }

@@ -1,5 +1,8 @@
 import type { Clock } from '#runtime/base/clock.ts';
 
+/** Lateness of a look from which on this process has stood still, in milliseconds. */
+const LATE_MS = 500;
+
 /** Something that is looked at from time to time until it is over. */
 export interface Sweepable {
   /** Applies the time limits. @param nowMs on the clock's `monotonicMs` */
@@ -19,6 +22,7 @@ export class InFlight {
   readonly #sweepMs: number;
   readonly #members: Sweepable[] = [];
   #isArmed = false;
+  #wasLate = false;
   #idleWaiters: (() => void)[] = [];
 
   /** @param sweepMs time between two looks, milliseconds */
@@ -67,9 +71,13 @@ export class InFlight {
 
   #arm(): void {
     this.#isArmed = true;
+    const dueMs = this.#clock.monotonicMs() + this.#sweepMs;
     this.#clock.after(this.#sweepMs, () => {
       this.#isArmed = false;
       const nowMs = this.#clock.monotonicMs();
+      // After a standstill of this process peers have a turn first to show that they have gone on meanwhile.
+      this.#wasLate = !this.#wasLate && nowMs - dueMs > LATE_MS;
+      if (this.#wasLate) return this.#arm();
       for (const member of [...this.#members]) member.sweep(nowMs);
       if (this.#members.length > 0) this.#arm();
     });

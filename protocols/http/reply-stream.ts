@@ -2,14 +2,18 @@ import { assert } from '#runtime/base/assert.ts';
 import type { Clock } from '#runtime/base/clock.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { ExchangePart, HttpExchange } from './exchange.ts';
+import type { MakeRoom } from './route.ts';
+import { isStalled, type StallLimits } from './stalled-reader.ts';
 
 /** Time a stream may write without giving the event loop back, milliseconds. */
 const sliceMs = 8;
 
+/** Bytes handed over at once: so much the library keeps of an answer whose peer does not read. */
+const WRITTEN_BYTES = 256 * 1024;
+
 /** What a streamed reply needs from its server. */
-export interface StreamContext<Principal> {
+export interface StreamContext<Principal> extends StallLimits {
   readonly clock: Clock;
-  readonly writeStallMsMax: number;
   /** Writes status line and headers; called inside a cork. */
   writeHead(exchange: HttpExchange<Principal>): void;
   /** The stream failed before its first chunk: answer the error instead. */
@@ -20,16 +24,19 @@ export interface StreamContext<Principal> {
 
 /**
  * Sends chunks as the peer takes them: the next one is asked for only when the last one has left our buffers,
- * so that memory is bounded by one chunk whatever the length of the stream and the speed of the peer.
+ * so that memory is bounded by one chunk whatever the length of the stream and the speed of the peer. The chunks of all
+ * streams together are bounded by the room of the server.
  */
 class StreamedReply<Principal> implements ExchangePart {
   readonly #exchange: HttpExchange<Principal>;
   readonly #context: StreamContext<Principal>;
-  readonly #iterator: AsyncIterator<string | Uint8Array>;
+  readonly #iterator: AsyncIterator<string | Uint8Array, unknown, MakeRoom>;
   readonly #status: number;
   readonly #contentLength: number | undefined;
   #offset = 0;
   #blockedSinceMs: number | undefined;
+  /** Bytes of the chunk at hand, or of the next one that is being made. */
+  #held = 0;
   #wake: (() => void) | undefined;
 
   constructor(
@@ -41,7 +48,7 @@ class StreamedReply<Principal> implements ExchangePart {
   ) {
     this.#exchange = exchange;
     this.#context = context;
-    this.#iterator = stream[Symbol.asyncIterator]();
+    this.#iterator = stream[Symbol.asyncIterator]() as AsyncIterator<string | Uint8Array, unknown, MakeRoom>;
     this.#status = status;
     this.#contentLength = contentLength;
   }
@@ -52,9 +59,10 @@ class StreamedReply<Principal> implements ExchangePart {
   }
 
   sweep(nowMs: number): ServiceError | undefined {
-    const isStalled =
-      this.#blockedSinceMs !== undefined && nowMs - this.#blockedSinceMs > this.#context.writeStallMsMax;
-    return isStalled ? new ServiceError('REQUEST_TIMEOUT', 'The answer was not read in time.') : undefined;
+    const blockedMs = this.#blockedSinceMs === undefined ? 0 : nowMs - this.#blockedSinceMs;
+    return isStalled(blockedMs, this.#context)
+      ? new ServiceError('REQUEST_TIMEOUT', 'The answer was not read in time.')
+      : undefined;
   }
 
   #wakeUp(): void {
@@ -75,22 +83,46 @@ class StreamedReply<Principal> implements ExchangePart {
 
   async run(): Promise<void> {
     const exchange = this.#exchange;
-    let sliceFromMs = this.#context.clock.monotonicMs();
+    const { clock } = this.#context;
+    let sliceFromMs = clock.monotonicMs();
     try {
       for (;;) {
-        const step = await this.#iterator.next();
+        const step = await this.#iterator.next(this.#makeRoom);
         if (!exchange.isOpen) return;
         if (step.done === true) return this.#finish();
+        this.#hold(step.value.length);
         if (step.value.length > 0) await this.#write(step.value);
         if (!exchange.isOpen) return;
-        if (this.#context.clock.monotonicMs() - sliceFromMs > sliceMs) {
-          await new Promise<void>((resolve) => this.#context.clock.soon(resolve));
-          sliceFromMs = this.#context.clock.monotonicMs();
+        if (clock.monotonicMs() - sliceFromMs > sliceMs) {
+          await new Promise<void>((resolve) => clock.soon(resolve));
+          sliceFromMs = clock.monotonicMs();
         }
       }
     } catch (error) {
       this.#fail(error);
+    } finally {
+      this.#hold(0);
     }
+  }
+
+  /** For the stream, before it makes a large chunk; of the last one nothing is left by then. */
+  readonly #makeRoom: MakeRoom = async (bytes) => {
+    this.#hold(0);
+    const wait = this.#context.room.reserve(bytes);
+    this.#held = bytes;
+    await wait;
+    if (this.#exchange.isOpen) return;
+    this.#hold(0);
+    throw new ServiceError('REQUEST_CANCELLED');
+  };
+
+  /** Counts so many bytes instead of those that were counted. */
+  #hold(bytes: number): void {
+    const { room } = this.#context;
+    if (bytes > 0) room.add(bytes);
+    const before = this.#held;
+    this.#held = bytes;
+    if (before > 0) room.give(before);
   }
 
   #fail(error: unknown): void {
@@ -134,6 +166,18 @@ class StreamedReply<Principal> implements ExchangePart {
   }
 
   async #writeChunk(chunk: string | Uint8Array): Promise<void> {
+    if (chunk.length <= WRITTEN_BYTES) {
+      await this.#writeSmall(chunk);
+      return;
+    }
+    const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
+    for (let from = 0; from < bytes.length; from += WRITTEN_BYTES) {
+      await this.#writeSmall(bytes.subarray(from, from + WRITTEN_BYTES));
+      if (!this.#exchange.isOpen) return;
+    }
+  }
+
+  async #writeSmall(chunk: string | Uint8Array): Promise<void> {
     const { response } = this.#exchange;
     let hasLeft = true;
     response.cork(() => {

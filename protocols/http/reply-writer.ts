@@ -1,5 +1,6 @@
 import { assert } from '#runtime/base/assert.ts';
 import type { Clock } from '#runtime/base/clock.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
 import { type CompressionPlan, Compressor, planCompression } from './compression.ts';
 import { corsHeaders } from './cors.ts';
 import { errorReply, isOurFault, serviceErrorOf } from './errors.ts';
@@ -7,6 +8,8 @@ import type { HttpExchange } from './exchange.ts';
 import type { HttpLimits } from './http-limits.ts';
 import type { HttpLog } from './http-log.ts';
 import { checkReplyHeaders, FixedHeaders, replyHeader, statusLine, writeReplyHeaders } from './reply-head.ts';
+import { type PendingContext, sendRest } from './pending-reply.ts';
+import { ReplyRoom } from './reply-room.ts';
 import { sendStream, type StreamContext } from './reply-stream.ts';
 import type { HttpReply } from './route.ts';
 
@@ -47,6 +50,8 @@ export class ReplyWriter<Principal> {
   readonly #personalHeaders: FixedHeaders;
   /** Of those with an `ETag`: whoever asked may keep them, and asks whether they are still good. */
   readonly #revalidatedHeaders: FixedHeaders;
+  readonly #room: ReplyRoom;
+  readonly #pending: PendingContext;
 
   constructor(options: ReplyWriterOptions) {
     this.#clock = options.clock;
@@ -56,6 +61,14 @@ export class ReplyWriter<Principal> {
     this.#fixedHeaders = new FixedHeaders(options.variesByOrigin);
     this.#personalHeaders = new FixedHeaders(options.variesByOrigin, 'no-store');
     this.#revalidatedHeaders = new FixedHeaders(options.variesByOrigin, 'private, no-cache');
+    const { replyBytesTotalMax, writeStallMsMax } = options.limits;
+    this.#room = new ReplyRoom(replyBytesTotalMax);
+    this.#pending = { clock: options.clock, room: this.#room, writeStallMsMax };
+  }
+
+  /** Bytes of answers that are in memory. */
+  get waitingBytes(): number {
+    return this.#room.used;
   }
 
   /**
@@ -157,13 +170,16 @@ export class ReplyWriter<Principal> {
       return;
     }
     exchange.detach();
-    work.then(
-      (bytes) => this.#sendBody(exchange, { ...reply, headers: plan.codedHeaders }, bytes, closesConnection),
-      (error: unknown) => {
-        this.#logFault(exchange, 'compression failed', error);
-        this.#sendBody(exchange, plain, body, closesConnection);
-      },
-    );
+    work
+      .then(
+        (bytes) =>
+          this.#sendBody(exchange, { ...reply, headers: plan.codedHeaders }, bytes, closesConnection),
+        (error: unknown) => {
+          this.#logFault(exchange, 'compression failed', error);
+          this.#sendBody(exchange, plain, body, closesConnection);
+        },
+      )
+      .catch((error: unknown) => this.sendError(exchange, error));
   }
 
   #sendBody(
@@ -178,6 +194,11 @@ export class ReplyWriter<Principal> {
       this.#sendWhole(exchange, reply, body, bytesMin, closesConnection);
       return;
     }
+    // It is made already, so it cannot wait for room.
+    if (!this.#room.take(body.length)) {
+      throw new ServiceError('OVERLOADED', 'Too many answers wait for peers that read slowly; try again.');
+    }
+    this.#room.give(body.length);
     const bytes = typeof body === 'string' ? Buffer.from(body) : body;
     this.#sendStream(
       exchange,
@@ -195,21 +216,26 @@ export class ReplyWriter<Principal> {
     closesConnection: boolean,
   ): void {
     // The library corks a handler's own turn; later it must be asked to, or each header is its own packet.
+    let isDone = true;
     if (exchange.isDetached) {
-      exchange.response.cork(() => this.#writeWhole(exchange, reply, body, length, closesConnection));
+      exchange.response.cork(() => {
+        isDone = this.#writeWhole(exchange, reply, body, length, closesConnection);
+      });
     } else {
-      this.#writeWhole(exchange, reply, body, length, closesConnection);
+      isDone = this.#writeWhole(exchange, reply, body, length, closesConnection);
     }
-    exchange.finish(reply.status);
+    if (isDone) exchange.finish(reply.status);
+    else sendRest(exchange, this.#pending, body ?? '', reply.status);
   }
 
+  /** @returns whether the peer takes all of it now */
   #writeWhole(
     exchange: HttpExchange<Principal>,
     reply: HttpReply,
     body: string | Uint8Array | undefined,
     length: number | undefined,
     closesConnection: boolean,
-  ): void {
+  ): boolean {
     const { response } = exchange;
     const contentType = body === undefined ? undefined : (reply.contentType ?? 'application/json');
     this.#writeHead(exchange, reply, contentType);
@@ -223,9 +249,13 @@ export class ReplyWriter<Principal> {
       this.#endWithoutBody(exchange, isClosing);
     } else if (body === undefined && (reply.status === 204 || reply.status === 304)) {
       this.#endWithoutBody(exchange, isClosing);
-    } else {
+    } else if (isClosing || body === undefined || body.length === 0) {
       response.end(body ?? '', isClosing);
+    } else {
+      // Not `end`: of that the library keeps whatever the peer does not take.
+      return response.tryEnd(body, Buffer.byteLength(body))[1];
     }
+    return true;
   }
 
   #endWithoutBody(exchange: HttpExchange<Principal>, isClosing: boolean): void {
@@ -277,6 +307,7 @@ export class ReplyWriter<Principal> {
   #streamContext(reply: HttpReply, contentType: string): StreamContext<Principal> {
     return {
       clock: this.#clock,
+      room: this.#room,
       writeStallMsMax: this.#limits.writeStallMsMax,
       writeHead: (exchange) => {
         this.#writeHead(exchange, reply, contentType);

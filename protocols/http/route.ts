@@ -168,6 +168,13 @@ export interface HttpRequest<Principal> {
 export type ReplyHeaders = Readonly<Record<string, string | readonly string[]>>;
 
 /**
+ * Waits for room for a chunk of about so many bytes.
+ *
+ * @throws {ServiceError} `REQUEST_CANCELLED` when nobody waits for the chunk any more
+ */
+export type MakeRoom = (bytes: number) => Promise<void>;
+
+/**
  * An answer. Exactly one of `json`, `raw`, `stream` gives the body, or none for an empty one.
  */
 export interface HttpReply {
@@ -184,6 +191,9 @@ export interface HttpReply {
    * it still becomes an error answer; a later one cuts the connection. A long-lived stream that wants its
    * headers out at once begins with something harmless (an event stream: the comment `:\n\n`).
    * If the peer goes away the iterator's `return` is called and `request.signal` aborts.
+   *
+   * Its iterator's `next` is called with a {@link MakeRoom}: a stream that is about to make a large chunk calls and
+   * awaits it first, so that it makes the chunk when there is room among the answers that wait for their readers.
    */
   readonly stream?: AsyncIterable<string | Uint8Array>;
   /** Exact length of `stream` in bytes, if known; otherwise chunked transfer encoding is used. */

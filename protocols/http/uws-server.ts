@@ -115,6 +115,8 @@ export interface HttpServer {
   close(): void;
   /** Requests whose answer is not over. */
   readonly inFlightCount: number;
+  /** Bytes of answers that wait for their peers. */
+  readonly waitingBytes: number;
   /** Connections that are open. */
   readonly connectionCount: number;
 }
@@ -200,6 +202,10 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
 
   get inFlightCount(): number {
     return this.#inFlight.count;
+  }
+
+  get waitingBytes(): number {
+    return this.#writer.waitingBytes;
   }
 
   get connectionCount(): number {

@@ -275,6 +275,22 @@ const limits = {
     description:
       'Most values and keys of one JSON body, where a key that no earlier object has at its place counts as ten; more is answered 413. A body is parsed in one step that nothing interrupts: the default takes up to 50 ms. Too low refuses honest documents; too high lets one request hold up all others.',
   }),
+  replyBytesTotalMax: integerOption({
+    unit: 'bytes',
+    default: 256 * mebibyte,
+    min: mebibyte,
+    max: 65_536 * mebibyte,
+    description:
+      'Memory of all answers together that wait for clients which read slowly, at most an eighth of the heap. When it is used up, large answers wait for room, or are answered 503, and a client that takes nothing for two seconds is cut off. Too low makes large answers wait for each other; too high lets slow clients fill the memory. One connection holds at most one node more than what the system buffers.',
+  }),
+  replyStallMs: integerOption({
+    unit: 'milliseconds',
+    default: 30_000,
+    min: 1_000,
+    max: 600_000,
+    description:
+      'Time after which a client that takes nothing of its answer is cut off. Too low cuts off clients on bad lines; too high keeps connections and memory for clients that are gone.',
+  }),
   requestWorkMs: integerOption({
     unit: 'milliseconds',
     default: 30_000,

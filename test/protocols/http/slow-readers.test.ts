@@ -1,0 +1,209 @@
+import { describe, expect, it } from 'vitest';
+import { ReplyRoom } from '#protocols/http/reply-room.ts';
+import type { MakeRoom } from '#protocols/http/route.ts';
+import { ask, eventually, RawClient, route, SteppedClock, start } from './http-fixture.ts';
+
+const mebibyte = 1024 * 1024;
+const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
+
+/** Resolves when a number has stopped to change. */
+async function settled(read: () => number): Promise<number> {
+  for (let before = -1, same = 0; ; ) {
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    const now = read();
+    same = now === before ? same + 1 : 0;
+    before = now;
+    if (same === 10) return now;
+  }
+}
+
+describe('a connection that asks and does not read', () => {
+  it('is ended before its answers fill the memory', async () => {
+    let answered = 0;
+    const body = 'x'.repeat(60_000);
+    const { port, server } = await start([
+      route('GET', '/node', () => {
+        answered += 1;
+        return { status: 200, raw: body };
+      }),
+    ]);
+    const client = await RawClient.connect(port);
+    client.socket.pause();
+    const many = get('/node').repeat(500);
+    for (let round = 0; round < 20 && !client.isClosed; round += 1) {
+      client.write(many);
+      await ask(port, '/health');
+    }
+    await settled(() => answered);
+    // What the kernel takes; without a bound all 10,000 were answered, 600 MB.
+    expect(answered).toBeLessThan(2_000);
+    expect(server.waitingBytes).toBe(0);
+  });
+
+  it('gets every byte of its answers when it reads after all', async () => {
+    const body = `${'y'.repeat(59_999)}!`;
+    const { port, server, observed } = await start([
+      route('GET', '/node', () => ({ status: 200, raw: body, contentType: 'text/plain' })),
+    ]);
+    const client = await RawClient.connect(port);
+    client.socket.pause();
+    let asked = 0;
+    // One after the other, until one of them cannot be handed over.
+    for (; server.inFlightCount === 0; asked += 1) {
+      client.write(get('/node'));
+      await eventually(() => observed.length > asked || server.inFlightCount > 0, 'the answer is made');
+    }
+    expect(server.waitingBytes).toBeGreaterThan(0);
+    client.socket.resume();
+    await eventually(() => client.received.split('!').length > asked, 'all answers arrive');
+    expect(client.received.split('\r\n\r\n').at(-1)).toBe(body);
+    expect([server.inFlightCount, server.waitingBytes]).toEqual([0, 0]);
+    client.write(get('/health'));
+    await client.until('ok');
+  });
+
+  it('is cut off when it takes nothing of an answer for too long', async () => {
+    const clock = new SteppedClock();
+    const { port, server } = await start(
+      [route('GET', '/node', () => ({ status: 200, raw: 'z'.repeat(60_000) }))],
+      { clock, limits: { writeStallMsMax: 5_000, sweepMs: 10 } },
+    );
+    const client = await RawClient.connect(port);
+    client.socket.pause();
+    while (server.inFlightCount === 0) {
+      client.write(get('/node'));
+      await ask(port, '/health');
+    }
+    clock.advance(4_900);
+    expect(server.inFlightCount).toBe(1);
+    clock.advance(200);
+    await eventually(() => server.inFlightCount === 0 && server.waitingBytes === 0, 'it is cut off');
+  });
+});
+
+/** Streams of one large chunk each, which announce it. */
+class LargeStreams {
+  made = 0;
+  begun = 0;
+  readonly #bytes: number;
+
+  constructor(bytes: number) {
+    this.#bytes = bytes;
+  }
+
+  stream(): AsyncIterable<string> {
+    let isMade = false;
+    const next = async (makeRoom: MakeRoom): Promise<IteratorResult<string>> => {
+      if (isMade) return { done: true, value: undefined };
+      isMade = true;
+      this.begun += 1;
+      await makeRoom(this.#bytes);
+      this.made += 1;
+      return { done: false, value: 'x'.repeat(this.#bytes) };
+    };
+    return { [Symbol.asyncIterator]: () => ({ next }) as AsyncIterator<string> };
+  }
+}
+
+describe('the memory of answers that wait', () => {
+  const limits = { replyBytesTotalMax: 50 * mebibyte, sweepMs: 10, writeStallMsMax: 30_000 };
+
+  it('is bounded however many peers do not read: others are made when there is room', async () => {
+    const clock = new SteppedClock();
+    const large = new LargeStreams(20 * mebibyte);
+    const { port, server } = await start(
+      [route('GET', '/large', () => ({ status: 200, stream: large.stream() }))],
+      { clock, limits },
+    );
+    const clients = await Promise.all(Array.from({ length: 6 }, () => RawClient.connect(port)));
+    for (const client of clients) {
+      client.socket.pause();
+      client.write(get('/large'));
+    }
+    await eventually(() => large.begun === 6, 'all are asked for');
+    expect(await settled(() => large.made)).toBe(2);
+    expect(server.waitingBytes).toBeLessThanOrEqual(50 * mebibyte);
+    // Whoever takes nothing makes way while others wait for room; nobody would have to yet for being slow alone.
+    for (const made of [4, 6]) {
+      clock.advance(2_200);
+      await eventually(() => large.made === made, `${made} are made`);
+      expect(server.waitingBytes).toBeLessThanOrEqual(50 * mebibyte);
+    }
+    for (const client of clients) client.socket.destroy();
+    await eventually(() => server.waitingBytes === 0, 'everything is given back');
+  });
+
+  it('goes to those who read, one after the other', async () => {
+    const large = new LargeStreams(20 * mebibyte);
+    const { port, server } = await start(
+      [route('GET', '/large', () => ({ status: 200, stream: large.stream() }))],
+      { limits },
+    );
+    const answers = await Promise.all(Array.from({ length: 6 }, () => ask(port, '/large')));
+    expect(answers.map(({ bytes }) => bytes.length)).toEqual(Array(6).fill(20 * mebibyte));
+    expect(server.waitingBytes).toBe(0);
+  });
+
+  it('is given back by those who go away while they wait for room', async () => {
+    const large = new LargeStreams(40 * mebibyte);
+    const { port, server } = await start(
+      [route('GET', '/large', () => ({ status: 200, stream: large.stream() }))],
+      { clock: new SteppedClock(), limits },
+    );
+    const [first, second] = await Promise.all([RawClient.connect(port), RawClient.connect(port)]);
+    for (const client of [first, second]) {
+      client.socket.pause();
+      client.write(get('/large'));
+      await settled(() => large.begun);
+    }
+    expect([large.begun, large.made]).toEqual([2, 1]);
+    second.socket.destroy();
+    await eventually(() => server.inFlightCount === 1, 'the second has gone');
+    first.socket.destroy();
+    await eventually(() => server.waitingBytes === 0, 'everything is given back');
+    expect(large.made).toBe(1);
+  });
+
+  it('refuses an answer that is made already and finds no room, and answers others', async () => {
+    const large = new LargeStreams(40 * mebibyte);
+    const { port } = await start(
+      [
+        route('GET', '/large', () => ({ status: 200, stream: large.stream() })),
+        route('GET', '/node', () => ({ status: 200, raw: 'x'.repeat(15 * mebibyte) })),
+      ],
+      { clock: new SteppedClock(), limits },
+    );
+    expect((await ask(port, '/node')).bytes.length).toBe(15 * mebibyte);
+    const client = await RawClient.connect(port);
+    client.socket.pause();
+    client.write(get('/large'));
+    await eventually(() => large.made === 1, 'a large answer waits');
+    const refused = await ask(port, '/node');
+    expect([refused.status, refused.text]).toEqual([503, expect.stringContaining('read slowly')]);
+    expect((await ask(port, '/health')).status).toBe(200);
+  });
+});
+
+describe('ReplyRoom', () => {
+  it('serves those who wait in the order they came', async () => {
+    const room = new ReplyRoom(10);
+    expect([room.take(6), room.take(6)]).toEqual([true, false]);
+    const order: string[] = [];
+    const large = Promise.resolve(room.reserve(8)).then(() => order.push('large'));
+    // It would fit, and has to wait all the same: else the large one would never have its turn.
+    expect(room.take(2)).toBe(false);
+    const small = Promise.resolve(room.reserve(2)).then(() => order.push('small'));
+    expect(room.isPressed).toBe(true);
+    room.give(6);
+    await Promise.all([large, small]);
+    expect([order, room.used]).toEqual([['large', 'small'], 10]);
+  });
+
+  it('lets one through that is larger than everything, when it is alone', async () => {
+    const room = new ReplyRoom(10);
+    expect(room.take(100)).toBe(true);
+    expect(room.take(1)).toBe(false);
+    room.give(100);
+    expect(room.used).toBe(0);
+  });
+});

@@ -4,6 +4,7 @@ import type { Clock } from '#runtime/base/clock.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { ByteBudget } from './byte-budget.ts';
 import type { CorsGrant } from './cors.ts';
+import { type Framing, framingOf } from './framing.ts';
 import type { HttpLimits } from './http-limits.ts';
 import type { InFlight, Sweepable } from './in-flight.ts';
 import type { CompiledRoute } from './path-router.ts';
@@ -78,6 +79,12 @@ export class HttpExchange<Principal> implements HttpRequest<Principal>, Sweepabl
   corsGrant: CorsGrant = 'none';
   isOpen = true;
   isDetached = false;
+  /**
+   * Whether the connection ends with the answer, because it is not certain where the request ends: the library takes
+   * what follows the last chunk of a body, its trailers, for another request. While an answer is outstanding it cuts a
+   * connection that brings one, so such an exchange is never answered in a turn that brought bytes of it.
+   */
+  endsConnection = false;
   inFlightAt: number | undefined = undefined;
   /** Whether the handler has been called and has not settled. */
   isHandling = false;
@@ -273,18 +280,12 @@ export class HttpExchange<Principal> implements HttpRequest<Principal>, Sweepabl
     this.#context.inFlight.add(this);
   }
 
-  /**
-   * Whether the head states its length once. uWebSockets.js goes by the first of several `Content-Length`
-   * headers, so what follows could be read as another request; such a head must end its connection.
-   */
-  hasOneContentLength(): boolean {
+  /** How the head says where the request ends; to be asked in the turn that brought it. */
+  framing(): Framing {
     assert(this.#uwsRequest !== undefined, 'the head is checked in the turn that brought it');
+    // Everybody who asks for a header later looks into the copy, which costs less than asking the library.
     this.#headers ??= copyHeaders(this.#uwsRequest);
-    let count = 0;
-    for (let index = 0; index < this.#headers.length; index += 2) {
-      if (this.#headers[index] === 'content-length') count += 1;
-    }
-    return count === 1;
+    return framingOf(this.#headers);
   }
 
   #onAborted(): void {

@@ -113,9 +113,9 @@ export class ReplyWriter<Principal> {
     if (reply.stream !== undefined) {
       this.#sendStream(exchange, reply, reply.stream);
     } else if (body !== undefined && body.length >= this.#limits.compressBytesMin) {
-      this.#sendLarge(exchange, reply, body, closesConnection);
+      this.#sendLarge(exchange, reply, body, closesConnection || exchange.endsConnection);
     } else {
-      this.#sendWhole(exchange, reply, body, body?.length, closesConnection);
+      this.#sendWhole(exchange, reply, body, body?.length, closesConnection || exchange.endsConnection);
     }
   }
 
@@ -293,7 +293,7 @@ export class ReplyWriter<Principal> {
         if (reply.contentLength !== undefined) {
           exchange.response.writeHeader('Content-Length', String(reply.contentLength));
         }
-        this.#endWithoutBody(exchange, this.isDraining);
+        this.#endWithoutBody(exchange, this.isDraining || exchange.endsConnection);
       };
       if (exchange.isDetached) exchange.response.cork(write);
       else write();
@@ -312,7 +312,7 @@ export class ReplyWriter<Principal> {
       writeHead: (exchange) => {
         this.#writeHead(exchange, reply, contentType);
         // `tryEnd` cannot end the connection, so the peer is asked to.
-        if (this.isDraining) exchange.response.writeHeader('Connection', 'close');
+        if (this.isDraining || exchange.endsConnection) exchange.response.writeHeader('Connection', 'close');
       },
       onEarlyError: (exchange, error) => this.sendError(exchange, error),
       onLateError: (exchange, error) => this.#logFault(exchange, 'reply stream failed', error),

@@ -6,6 +6,9 @@
  * - HTTP/1.0, absolute-form targets, `OPTIONS *`, and anything that does not parse as a request line: 505 and
  *   close. A request line whose ` HTTP/1.1` is cut in two by the network reads as such too;
  * - `Transfer-Encoding` beside `Content-Length`, a broken chunk or length: 400 and close;
+ * - a header line that is none, such as one without a colon: it waits for more of the head, for 10 to 12 s, and closes
+ *   without an answer. A proxy in front answers 400 at once;
+ * - trailers behind the last chunk of a body: taken for another request, see `HttpExchange.endsConnection`;
  * - a missing `Host`: close without an answer;
  * - a second request on a connection whose first is answered asynchronously (pipelining): close without an
  *   answer. Pipelined requests that are answered in the same turn are served in order;

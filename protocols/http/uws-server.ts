@@ -298,7 +298,7 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
     try {
       this.#start(exchange);
     } catch (error) {
-      this.#writer.sendError(exchange, error);
+      this.#refuse(exchange, error);
     }
     // The library ends the process if a turn leaves a response that is neither answered nor detached.
     if (exchange.isOpen) exchange.detach();
@@ -306,16 +306,35 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
 
   /** Head checks, CORS, authentication, then the body if the route takes one. Throws what it refuses. */
   #start(exchange: HttpExchange<Principal>): void {
-    const { route } = exchange;
-    const contentLength = exchange.header('content-length');
-    if (contentLength !== undefined && !exchange.hasOneContentLength()) {
-      const error = new ServiceError('VALIDATION_FAILED', 'The request states its Content-Length twice.');
-      // While an answer is outstanding the library cuts a connection that brings another request, and an
-      // answer in this very turn would let it read the rest of these bytes as one.
+    const { contentLength, fault, isChunked } = exchange.framing();
+    exchange.endsConnection = isChunked || fault !== undefined;
+    if (fault !== undefined) throw new ServiceError('VALIDATION_FAILED', fault);
+    if (isChunked && exchange.route.body === 'none') {
       exchange.detach();
-      this.#options.clock.soon(() => this.#writer.sendError(exchange, error, true));
-      return;
-    }
+      this.#later(exchange, () => this.#proceed(exchange, contentLength));
+    } else this.#proceed(exchange, contentLength);
+  }
+
+  /** Goes on in a later turn, see {@link HttpExchange.endsConnection}. */
+  #later(exchange: HttpExchange<Principal>, next: () => void): void {
+    this.#options.clock.soon(() => {
+      try {
+        if (exchange.isOpen) next();
+      } catch (error) {
+        this.#writer.sendError(exchange, error);
+      }
+    });
+  }
+
+  #refuse(exchange: HttpExchange<Principal>, error: unknown, closesConnection = false): void {
+    if (exchange.endsConnection) {
+      exchange.detach();
+      this.#later(exchange, () => this.#writer.sendError(exchange, error));
+    } else this.#writer.sendError(exchange, error, closesConnection);
+  }
+
+  #proceed(exchange: HttpExchange<Principal>, contentLength: string | undefined): void {
+    const { route } = exchange;
     const isPublic = route.auth === 'none' && route.body === 'none';
     if (this.#inFlight.count >= this.#limits.inFlightMax && !isPublic) {
       throw new ServiceError('OVERLOADED', 'Too many requests are in flight; try again shortly.');
@@ -436,6 +455,11 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
   onBody(exchange: HttpExchange<Principal>, bytes: Buffer): void {
     exchange.setBodyPart(undefined);
     exchange.restartDeadline();
+    if (exchange.endsConnection) {
+      const whole = Buffer.from(bytes);
+      this.#later(exchange, () => this.#takeBody(exchange, whole));
+      return;
+    }
     try {
       this.#takeBody(exchange, bytes);
     } catch (error) {
@@ -447,7 +471,7 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
   onBodyFailed(exchange: HttpExchange<Principal>, error: ServiceError): void {
     // Of a body without an announced length nobody knows how much is to come.
     const isEndless = exchange.header('content-length') === undefined && this.#boundOf(exchange).isAnonymous;
-    this.#writer.sendError(exchange, error, isEndless);
+    this.#refuse(exchange, error, isEndless);
   }
 
   #takeBody(exchange: HttpExchange<Principal>, bytes: Buffer): void {

@@ -187,6 +187,39 @@ describe('HAProxy as it is configured here', () => {
     expect([...new Set(answers)].sort()).toEqual([200, 502]);
   });
 
+  it('lets no request hide in the trailers of another one, and answers heads that are none', async () => {
+    const members = [await startServer(), await startServer()] as const;
+    closing.push(...members);
+    const balancer = await balancerFor(`127.0.0.1:${members[0].port}`, `127.0.0.1:${members[1].port}`);
+    const say = (text: string): Promise<string> =>
+      new Promise((resolve) => {
+        const socket = connect(balancer.port, '127.0.0.1', () => socket.write(text));
+        closing.push({ close: () => socket.destroy() });
+        let heard = '';
+        socket.setEncoding('latin1').on('data', (part: string) => {
+          heard += part;
+          if (heard.includes('\r\n\r\n')) resolve(heard);
+        });
+        socket.on('close', () => resolve(heard));
+        socket.on('error', () => resolve(heard));
+      });
+    const trailers = 'X-Trailer: /hidden HTTP/1.1\r\nHost: x\r\n';
+    const chunks = `Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n${trailers}\r\n`;
+    for (let round = 0; round < 50; round += 1)
+      for (const line of ['POST /api/repositories', 'GET /health', 'PUT /api/repositories/none'])
+        await say(`${line} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n${chunks}`);
+    for (const { url } of members) {
+      const numbers = await (await fetch(`${url}/metrics`)).text();
+      expect(numbers).toContain('route="/ready"');
+      // A hidden request has a method and a path that no route takes.
+      expect(numbers.match(/route="unmatched",status="4xx"\} [1-9]\d*/g)).toBeNull();
+    }
+    for (const head of ['GET / HTTP/1.1\r\nno colon\r\n\r\n', 'nonsense\r\n\r\n'])
+      expect(await say(head)).toMatch(/^HTTP\/1\.[01] 400 /);
+    for (const head of ['Content-Length:\r\nContent-Length: 40', 'Content-Length: 1\r\nContent-Length: 2'])
+      expect(await say(`POST / HTTP/1.1\r\nHost: x\r\n${head}\r\n\r\n`)).toMatch(/^HTTP\/1\.[01] 400 /);
+  });
+
   it('loses no request when a member of Grove drains under load', async () => {
     const [first, second] = [await startServer(), await startServer()];
     closing.push(second);

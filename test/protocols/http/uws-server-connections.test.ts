@@ -67,6 +67,49 @@ describe('connections', () => {
     expect(observed.filter((one) => one.operationId === 'GET /health')).toEqual([]);
   });
 
+  it.each([
+    ['an empty Content-Length before another one', 'Content-Length:\r\nContent-Length: 40'],
+    ['an empty Content-Length', 'Content-Length:'],
+    ['a Content-Length that is no number', 'Content-Length: +2'],
+    ['a Transfer-Encoding that is not chunked', 'Transfer-Encoding: xchunked'],
+    ['two Transfer-Encodings', 'Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked'],
+  ])('refuses %s and closes, whatever follows', async (_, framing) => {
+    const { port, observed } = await start([
+      route('POST', '/json', ok, { body: 'json' }),
+      route('GET', '/now', ok),
+    ]);
+    for (const line of ['POST /json', 'GET /now', 'GET /none']) {
+      const client = await RawClient.connect(port);
+      client.write(`${line} HTTP/1.1\r\nHost: x\r\n${framing}\r\n\r\n${get('/health')}`);
+      await client.closed;
+      expect(client.received).not.toContain('200 OK');
+    }
+    expect(observed.filter(({ operationId }) => operationId === 'GET /health')).toEqual([]);
+  });
+
+  it.each([
+    ['one piece', true],
+    ['several', false],
+  ])('takes trailers for no request, in %s', async (_, isWhole) => {
+    const { port, observed } = await start([
+      route('POST', '/json', ok, { body: 'json' }),
+      route('POST', '/open', ok),
+      route('GET', '/own', ok, { auth: 'required' }),
+    ]);
+    const chunked = 'HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n';
+    for (const line of ['POST /json', 'POST /open', 'GET /own', 'GET /none']) {
+      for (const trailers of [get('/health'), 'X-Trailer: /hidden HTTP/1.1\r\nHost: x\r\n\r\n']) {
+        const client = await RawClient.connect(port);
+        if (isWhole) client.write(`${line} ${chunked}2\r\n{}\r\n0\r\n${trailers}\r\n`);
+        else for (const part of [`${line} ${chunked}`, '2\r\n{}\r\n0\r\n', trailers]) client.write(part);
+        await client.closed;
+        expect(client.received).not.toMatch(/ok$/);
+        expect(client.received.split('HTTP/1.1 ').length).toBeLessThanOrEqual(2);
+      }
+    }
+    expect(observed.filter(({ operationId }) => operationId === 'GET /health')).toEqual([]);
+  });
+
   it('are closed at once above their bound, and taken again when others are gone', async () => {
     let refused = 0;
     const { port, server } = await start([], {

@@ -77,10 +77,12 @@ export class EntryGroup {
    * @throws {InvariantError} for an entry that cannot be encoded; the group stays as it was
    */
   add(entry: LogEntry, entryBytes: number): Promise<number> {
-    this.#reserve(this.#length + entryBytes + entryTableBytes(this.entries + 1) + RECORD_FOOTER_BYTES);
-    const end = encodeEntry(entry, this.#buffer, this.#length);
-    assert(end === this.#length + entryBytes, 'entry size and encoding differ');
-    this.#length = end;
+    if (this.entries > 0 || !this.#takeOver(entry)) {
+      this.#reserve(this.#length + entryBytes + entryTableBytes(this.entries + 1) + RECORD_FOOTER_BYTES);
+      const end = encodeEntry(entry, this.#buffer, this.#length);
+      assert(end === this.#length + entryBytes, 'entry size and encoding differ');
+      this.#length = end;
+    }
     this.#table.add(entry.actor, entryBytes);
     if (compareRevisions(entry.clock, this.#clock) > 0) this.#clock = entry.clock;
     this.actors.add(entry.actor);
@@ -159,6 +161,18 @@ export class EntryGroup {
     this.#resolves = [];
     this.#rejects = [];
     this.actors.clear();
+  }
+
+  /** Makes the memory of an encoded entry the group's own, where there is room for a record around it. */
+  #takeOver({ encoded }: LogEntry): boolean {
+    if (encoded === undefined) return false;
+    const { buffer, byteOffset, length } = encoded;
+    const start = byteOffset - RECORD_HEADER_BYTES;
+    const bytes = RECORD_HEADER_BYTES + length + entryTableBytes(1) + RECORD_FOOTER_BYTES;
+    if (start < 0 || start + bytes > buffer.byteLength) return false;
+    this.#buffer = Buffer.from(buffer, start, bytes);
+    this.#length = RECORD_HEADER_BYTES + length;
+    return true;
   }
 
   #reserve(length: number): void {

@@ -1,6 +1,13 @@
 import { assert, InvariantError } from '#runtime/base/assert.ts';
 import type { Revision } from '#runtime/content/revision.ts';
-import { ACTOR_BYTES_MAX, KEY_BYTES_MAX, type LogEntry, TABLE_MAX, type Write } from './log-entry.ts';
+import {
+  ACTOR_BYTES_MAX,
+  ENCODED_ROOM_BYTES,
+  KEY_BYTES_MAX,
+  type LogEntry,
+  TABLE_MAX,
+  type Write,
+} from './log-entry.ts';
 
 /*
  * The bytes of an entry, little endian:
@@ -72,12 +79,17 @@ const WRITES_PER_STEP = 128;
  * Encodes an entry that would hold the event loop for long: 700,000 writes take half a second.
  *
  * @param clock asked at the end, for time goes on meanwhile
- * @returns what {@link encodeEntry} writes; yields where the work may rest, and nothing of the entry may change
+ * @returns what {@link encodeEntry} writes, with {@link ENCODED_ROOM_BYTES} around it; yields where the work may rest,
+ *   and nothing of the entry may change
  */
 export function* encodeLargeEntry(large: LargeEntry, clock: () => Revision): Generator<undefined, Buffer> {
   const { actor, bytes, count, writes } = large;
   const headBytes = ENTRY_HEADER_BYTES + Buffer.byteLength(actor, 'utf8');
-  const target = Buffer.allocUnsafeSlow(headBytes + count * WRITE_HEADER_BYTES + bytes);
+  const length = headBytes + count * WRITE_HEADER_BYTES + bytes;
+  const target = Buffer.allocUnsafeSlow(length + 2 * ENCODED_ROOM_BYTES).subarray(
+    ENCODED_ROOM_BYTES,
+    ENCODED_ROOM_BYTES + length,
+  );
   let position = headBytes;
   let written = 0;
   for (const write of writes) {

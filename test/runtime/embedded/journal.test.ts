@@ -5,7 +5,8 @@ import { describe, expect, it } from 'vitest';
 import { realFileSystem } from '#runtime/base/file-system.ts';
 import type { JournalDurability } from '#runtime/embedded/journal.ts';
 import { FaultyFileSystem } from '#test/support/faulty-file-system.ts';
-import { entriesOf, numberedEntry, numberOf, recordsOf } from '#test/support/log-entries.ts';
+import { encodeLargeEntry } from '#runtime/log/entry-codec.ts';
+import { entriesOf, numberedEntry, numberOf, plain, recordsOf } from '#test/support/log-entries.ts';
 import { logConformance } from '../log/log-conformance.ts';
 import { FOLDER, openJournal } from './journal-harness.ts';
 
@@ -100,6 +101,31 @@ describe('Journal group commit', () => {
     expect(await journal.flush()).toBe(20);
     const { journal: kept } = await openJournal(files.crash('drop-unsynced'));
     expect(kept.lastSequence).toBe(20);
+  });
+
+  it('takes the memory of an entry that was encoded before, and reads back the same', async () => {
+    const files = new FaultyFileSystem();
+    const { journal } = await openJournal(files);
+    const before = numberedEntry('t/a/branch', 1);
+    const { actor, clock, writes } = numberedEntry('t/b/branch', 2);
+    const bytes = writes.reduce((sum, { key, value }) => sum + key.length + (value?.length ?? 0), 0);
+    const steps = encodeLargeEntry({ actor, count: writes.length, bytes, writes }, () => clock);
+    let step = steps.next();
+    while (step.done !== true) step = steps.next();
+    const encoded = { actor, clock, writes: [], encoded: step.value };
+    // The journal keeps the memory of the first one for its next records.
+    const second = { ...encoded, encoded: Buffer.from(step.value) };
+    // Alone in its record, behind another one in the same, and with one behind it.
+    await journal.append(encoded);
+    await Promise.all([journal.append(before), journal.append(second)]);
+    await journal.close();
+    const again = await openJournal(files);
+    expect((await entriesOf(again.journal)).map(plain)).toEqual([
+      plain({ actor, clock, writes }),
+      plain(before),
+      plain({ actor, clock, writes }),
+    ]);
+    await again.journal.close();
   });
 });
 

@@ -1,28 +1,68 @@
-import { exactNumber } from './exact-number.ts';
+import { type ExactNumber, exactNumber } from './exact-number.ts';
 import { systemRandom } from './random.ts';
 
 /** Characters of the shortest digits and point that a double may not keep. */
 const RUN_MIN = 16;
 
-/** What a number may look like that a double does not keep: so many digits, or nearly nothing. */
-const candidate = /\d[\d.]{15,}|\d[eE]-\d{3}/;
+/** A number that may be so small that a double makes nothing of it. */
 const nearlyNothing = /\d[eE]-\d{3}/;
 
+/** Characters of the longest number that is looked at: none that is kept needs more. */
+const LITERAL_MAX = 1_000;
+
 /**
- * Whether a text may hold a {@link candidate}, inside a text value too. A run that is long enough has a character at
- * one of every sixteen places, so few are looked at. What is too large for a double becomes `Infinity`, which is
- * noticed where values are checked.
+ * The next run of digits and points that is long enough for a number that a double does not keep, inside a text value
+ * too. Such a run has a character at one of every sixteen places, so few are looked at. What is too large for a double
+ * becomes `Infinity`, which is noticed where values are checked.
+ *
+ * @returns where it begins; behind everything when there is none
  */
-function mayHoldCandidate(text: string): boolean {
-  for (let place = RUN_MIN - 1; place < text.length; place += RUN_MIN) {
+function nextRun(text: string, from: number): number {
+  for (let place = from + RUN_MIN - 1; place < text.length; place += RUN_MIN) {
     if (!isRunPart(text.charCodeAt(place))) continue;
     let start = place;
-    while (start > 0 && isRunPart(text.charCodeAt(start - 1))) start -= 1;
+    while (start > from && isRunPart(text.charCodeAt(start - 1))) start -= 1;
+    const wanted = start + RUN_MIN;
     let end = place + 1;
-    while (end < text.length && isRunPart(text.charCodeAt(end))) end += 1;
-    if (end - start >= RUN_MIN) return true;
+    while (end < wanted && isRunPart(text.charCodeAt(end))) end += 1;
+    if (end === wanted) return start;
   }
-  return (text.includes('e-') || text.includes('E-')) && nearlyNothing.test(text);
+  return text.length;
+}
+
+/** Finds both kinds of places where a number may stand that a double does not keep, in order. */
+class Candidates {
+  readonly #text: string;
+  /** Absent where there are none of the kind. */
+  readonly #tiny: RegExp | undefined;
+  #run: number;
+  #tinyAt = 0;
+
+  constructor(text: string) {
+    this.#text = text;
+    this.#run = nextRun(text, 0);
+    // One of its own, because others parse while this one rests.
+    this.#tiny = text.includes('e-') || text.includes('E-') ? new RegExp(nearlyNothing, 'g') : undefined;
+    this.#tinyAt = this.#nextTiny(0);
+  }
+
+  /** Whether there is none at all. */
+  get isEmpty(): boolean {
+    return Math.min(this.#run, this.#tinyAt) === this.#text.length;
+  }
+
+  /** The first one at or behind a place; the length of the text when there is none. */
+  next(from: number): number {
+    if (this.#run < from) this.#run = nextRun(this.#text, from);
+    if (this.#tinyAt < from) this.#tinyAt = this.#nextTiny(from);
+    return Math.min(this.#run, this.#tinyAt);
+  }
+
+  #nextTiny(from: number): number {
+    if (this.#tiny === undefined) return this.#text.length;
+    this.#tiny.lastIndex = from;
+    return this.#tiny.exec(this.#text)?.index ?? this.#text.length;
+  }
 }
 
 /** A digit or the point. */
@@ -83,15 +123,20 @@ export function* parseExactJsonInSteps(
   text: string,
   bigintsMax: number = Number.POSITIVE_INFINITY,
 ): Generator<undefined, unknown> {
-  if (!mayHoldCandidate(text)) return JSON.parse(text);
-  const marked = yield* markBigints(text, bigintsMax);
+  const candidates = new Candidates(text);
+  if (candidates.isEmpty) return JSON.parse(text);
+  const marked = yield* markBigints(text, candidates, bigintsMax);
   const parsed: unknown = JSON.parse(marked ?? text);
   if (marked !== undefined) yield* restoreBigints(parsed);
   return marked === undefined || !isMark(parsed) ? parsed : bigintOf(parsed);
 }
 
 /** @returns the text with each bigint as an array of one marked text, which no key can be; undefined without any */
-function* markBigints(text: string, bigintsMax: number): Generator<undefined, string | undefined> {
+function* markBigints(
+  text: string,
+  candidates: Candidates,
+  bigintsMax: number,
+): Generator<undefined, string | undefined> {
   const pieces: string[] = [];
   let copied = 0;
   /** Behind the last text value that was looked at, and where the next one begins. */
@@ -99,11 +144,8 @@ function* markBigints(text: string, bigintsMax: number): Generator<undefined, st
   let quote = text.indexOf('"');
   let rested = 0;
   let looked = 0;
-  // One of its own, because others parse while this one rests.
-  const candidates = new RegExp(candidate, 'g');
-  for (let match = candidates.exec(text); match !== null; match = candidates.exec(text)) {
-    const next = candidates.lastIndex;
-    while (quote >= 0 && quote < match.index) {
+  for (let at = candidates.next(0); at < text.length; ) {
+    while (quote >= 0 && quote < at) {
       from = endOfText(text, quote);
       quote = text.indexOf('"', from);
       if (from - rested > STEP) {
@@ -112,26 +154,33 @@ function* markBigints(text: string, bigintsMax: number): Generator<undefined, st
       }
     }
     // Inside a text value; or of one that does not end, which is for JSON.parse to say.
-    if (from > match.index) {
-      candidates.lastIndex = from;
+    if (from > at) {
+      at = candidates.next(from);
       continue;
     }
     looked += 1;
     if (looked % CANDIDATES_PER_STEP === 0) yield undefined;
-    const [start, end] = boundsOf(text, match.index);
-    candidates.lastIndex = Math.max(end, next);
-    const literal = text.slice(start, end);
-    const value = exactNumber(literal);
-    if (value === undefined && isJsonNumber.test(literal)) throw new InexactNumberError(literal);
+    const [start, end] = boundsOf(text, at);
+    const value = valueOrThrow(text, start, end);
     if (typeof value === 'bigint') {
       pieces.push(text.slice(copied, start), `["${MARK}${value}"]`);
       copied = end;
       if (pieces.length > 2 * bigintsMax) throw new TooManyBigintsError();
     }
+    at = candidates.next(end);
   }
   if (pieces.length === 0) return undefined;
   pieces.push(text.slice(copied));
   return pieces.join('');
+}
+
+/** @returns undefined for what is no number, which is for JSON.parse to say */
+function valueOrThrow(text: string, start: number, end: number): ExactNumber | undefined {
+  const literal = text.slice(start, Math.min(end, start + LITERAL_MAX + 1));
+  if (literal.length > LITERAL_MAX) throw new InexactNumberError(literal);
+  const value = exactNumber(literal);
+  if (value === undefined && isJsonNumber.test(literal)) throw new InexactNumberError(literal);
+  return value;
 }
 
 const isJsonNumber = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
@@ -180,20 +229,22 @@ function* restoreBigints(parsed: unknown): Generator<undefined, void> {
   if (typeof parsed === 'object' && parsed !== null) open.push(parsed);
   let looked = 0;
   for (let holder = open.pop(); holder !== undefined; holder = open.pop()) {
-    for (const key of Object.keys(holder)) {
-      const value: unknown = (holder as Record<string, unknown>)[key];
+    // The keys of an array would be as many texts as it has items.
+    const keys = Array.isArray(holder) ? undefined : Object.keys(holder);
+    const count = keys?.length ?? (holder as unknown[]).length;
+    for (let index = 0; index < count; index += 1) {
+      const key = keys?.[index] ?? index;
+      const value: unknown = (holder as Record<string | number, unknown>)[key];
       looked += 1;
       if (looked % STEP === 0) yield undefined;
       if (typeof value !== 'object' || value === null) continue;
-      // An assignment to `__proto__` would set the prototype.
-      if (isMark(value))
-        Object.defineProperty(holder, key, {
-          value: bigintOf(value),
-          writable: true,
-          enumerable: true,
-          configurable: true,
-        });
+      if (isMark(value)) setValue(holder, key, bigintOf(value));
       else open.push(value);
     }
   }
+}
+
+/** An assignment to `__proto__` would set the prototype. */
+function setValue(holder: object, key: string | number, value: bigint): void {
+  Object.defineProperty(holder, key, { value, writable: true, enumerable: true, configurable: true });
 }

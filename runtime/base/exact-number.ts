@@ -55,9 +55,11 @@ function decimalOf(text: string): Decimal | undefined {
  * @returns undefined where it cannot be kept, or the text is no number
  */
 export function exactNumber(text: string): ExactNumber | undefined {
+  const double = Number(text);
+  // Most are written so.
+  if (String(double) === text) return Number.isFinite(double) ? double : undefined;
   const asked = decimalOf(text);
   if (asked === undefined) return undefined;
-  const double = Number(text);
   if (Number.isFinite(double)) {
     const kept = decimalOf(String(double)) as Decimal;
     if (kept.digits === asked.digits && kept.exponent === asked.exponent) return double;

@@ -50,7 +50,7 @@ describe('a message between members', () => {
   });
 });
 
-it('keeps whole numbers of any size, beside tags too', () => {
+it('keeps whole numbers of any size, beside tags too [NUM-002]', () => {
   for (const value of [
     12345678901234567890n,
     { n: [9007199254740993n, 1.5, { x: -12345678901234567890n }] },

@@ -126,6 +126,17 @@ describe('a text that is read', () => {
     );
   });
 
+  it('may hold runs of digits of any length, in text values', () => {
+    const digits = '1234567890'.repeat(200_000);
+    expect(parseExactJson(`["${digits}",12345678901234567890,"${digits}"]`)).toEqual([
+      digits,
+      12345678901234567890n,
+      digits,
+    ]);
+    for (const literal of [digits, `0.${digits}`, `1${'0'.repeat(2_000_000)}`, `${'1.'.repeat(1_000_000)}`])
+      expect(() => parseExactJson(`[${literal}]`)).toThrow(InexactNumberError);
+  });
+
   it('may be bounded in how many large numbers it has', () => {
     const text = `[${Array(11).fill('12345678901234567890').join(',')}]`;
     const read = (most: number): unknown => {

@@ -15,6 +15,7 @@ export interface GuardMutant {
 const flushQuorumTest = ['test/cluster/flush-journal/flush-quorum.test.ts'];
 const openingTest = ['test/cluster/replication/lost-end.test.ts'];
 const foldTest = ['test/cluster/replication/log-fold.test.ts'];
+const replicaTest = ['test/cluster/lease/flushed-replica.test.ts'];
 const logSimulation = ['test/cluster/replication/partition-log.sim.test.ts'];
 
 /** The safety guards of the replicated log and of class `replica-disk`. */
@@ -157,6 +158,97 @@ export const guardMutants: readonly GuardMutant[] = [
     file: 'cluster/replication/outcome-resolution.ts',
     from: 'if (writer.oldest() === undefined) return false;',
     to: 'return false;',
+    tests: logSimulation,
+  },
+  {
+    guard: 'a majority of the keepers tells where they stand before a partition is opened',
+    file: 'cluster/flush-journal/replica-survey.ts',
+    from: ': isMajority(keepers, new Set([...known, this.#options.member]));',
+    to: ': told.length > 0;',
+    tests: replicaTest,
+  },
+  {
+    guard: 'a majority of the old keepers tells, too, while they change',
+    file: 'cluster/flush-journal/keepers.ts',
+    from: 'return [old, next].every(',
+    to: 'return [next].every(',
+    tests: ['test/cluster/flush-journal/keepers.test.ts'],
+  },
+  {
+    guard: 'nothing is given back while another member has more',
+    file: 'cluster/flush-journal/reseed.ts',
+    from: 'if (ahead !== undefined)',
+    to: 'if (false)',
+    tests: replicaTest,
+  },
+  {
+    guard: 'nothing is given back before a majority of the keepers has told',
+    file: 'cluster/flush-journal/reseed.ts',
+    from: 'if (!isEnough)',
+    to: 'if (false)',
+    tests: replicaTest,
+  },
+  {
+    guard: 'what is given back goes behind what the journal has, too',
+    file: 'cluster/flush-journal/reseed.ts',
+    from: 'if (!stored.bytes.equals(bytes))',
+    to: 'if (false)',
+    tests: replicaTest,
+  },
+  {
+    guard: 'a stream holds what the journal of a member has',
+    file: 'cluster/lease/flushed-replica.ts',
+    from: 'if (done === true || !stored.bytes.equals(value.bytes))',
+    to: 'if (false)',
+    tests: replicaTest,
+  },
+  {
+    guard: 'a stream holds the newest record that shards have something of',
+    file: 'cluster/lease/flushed-replica.ts',
+    from: 'await this.#requireReach(position);',
+    to: '',
+    tests: replicaTest,
+  },
+  {
+    guard: 'shards are given nothing before it is noted how far they reach',
+    file: 'cluster/lease/flushed-replica.ts',
+    from: 'if (!this.isKept) await this.#reach.cover(sequence, newest);',
+    to: '',
+    tests: replicaTest,
+  },
+  {
+    guard: 'shards are given only what the journal has on the disk',
+    file: 'cluster/flush-journal/behind-flush.ts',
+    from: 'await this.#journal.whenFlushed((items.at(-1) as Item).sequence);',
+    to: '',
+    tests: replicaTest,
+  },
+  {
+    guard: 'the wait for a lease begins anew with any record',
+    file: 'cluster/replication/partition-opening.ts',
+    from: '      this.#waitedMs = 0;\n      const step',
+    to: '      const step',
+    tests: logSimulation,
+  },
+  {
+    guard: 'an owner trusts its lease for less time than others wait',
+    file: 'cluster/replication/read-lease.ts',
+    from: 'const OWNER_SHARE = 0.9;',
+    to: 'const OWNER_SHARE = 1.1;',
+    tests: logSimulation,
+  },
+  {
+    guard: 'a machine that slept holds no lease',
+    file: 'cluster/replication/read-lease.ts',
+    from: 'if (wallMs - passedMs > SLEEP_MS_MAX) {',
+    to: 'if (false) {',
+    tests: ['test/cluster/replication/read-lease.test.ts'],
+  },
+  {
+    guard: 'an owner whose outcomes are known by another opening stops',
+    file: 'cluster/replication/outcome-resolution.ts',
+    from: 'else if (step.opening !== undefined) requireOwn(writer, step.opening);',
+    to: 'else if (step.opening !== undefined) {}',
     tests: logSimulation,
   },
 ];

@@ -7,11 +7,12 @@ import { BatchDecoder } from '#cluster/replication/batch-decoder.ts';
 import { positionOf } from '#cluster/replication/log-position.ts';
 import type { StoredMessage } from '#cluster/replication/log-stream.ts';
 import { openPartition, type PartitionLog } from '#cluster/replication/partition-log.ts';
+import { encodeRecord, RecordKind } from '#cluster/replication/record-format.ts';
 import { systemClock } from '#runtime/base/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { FaultyFileSystem } from '#test/support/faulty-file-system.ts';
 import { MemoryStream } from '#test/support/memory-stream.ts';
-import { TestClock } from '#test/support/test-clock.ts';
+import { settle, TestClock } from '#test/support/test-clock.ts';
 
 const PARTITION = 1;
 const FOLDER = '/partition';
@@ -186,4 +187,85 @@ it('names nobody as keepers in a class without journals, where some are known', 
   const after = replica([], 'replica-disk');
   expect((await after.standing(undefined)).keepers).toEqual({ old: [], new: [] });
   await after.close();
+});
+
+/** Another record at a place of the stream than was there, which goes on from the one before. */
+function replace(sequence: number): void {
+  const decoder = new BatchDecoder(PARTITION);
+  for (const message of stream.messages.slice(0, sequence - 1)) decoder.take(message);
+  const { chain: previousChain, epoch } = decoder.fold.state;
+  const fields = { kind: RecordKind.noop, partition: PARTITION, entries: 0, epoch, batch: 99, previousChain };
+  const { bytes } = encodeRecord({ ...fields, clock: { ms: 0, counter: 0 } }, Buffer.alloc(0));
+  stream.messages[sequence - 1] = { sequence, bytes, storedMs: 0 };
+}
+
+const behind = { member: 'm2', identity: 'memory', epoch: 1, sequence: 1, chain: '', keepers: undefined };
+
+it('gives nothing back while another member has more, or too few have told, or what is there differs', async () => {
+  await keep();
+  const mark = end();
+  stream.messages.pop();
+  const ahead = { ...behind, member: 'm3', sequence: mark.sequence + 1 };
+  expect(await replica([behind, ahead]).mend(undefined)).toMatch(/m3 has more/);
+  const alone = replica([{ ...behind, member: 'stranger' }]);
+  for (let time = 0; time < 2; time += 1) {
+    expect(await alone.mend(undefined)).toMatch(/too few/);
+    // By then not all keepers are waited for any more, only most of them.
+    clock.advance(11_000);
+  }
+  replace(2);
+  const all = replica([behind, { ...behind, member: 'm3' }]);
+  await expect(all.mend(undefined)).rejects.toThrow(/record 2 is another/);
+  expect(stream.messages).toHaveLength(mark.sequence - 1);
+});
+
+it('believes no stream that has another record than its journal', async () => {
+  await keep();
+  replace(end().sequence);
+  for (const durability of ['quorum', 'replica-disk']) {
+    const side = replica([], durability);
+    await side.open(undefined);
+    await expect(side.requireStream(undefined, new AbortController().signal)).rejects.toThrow(/is another/);
+    await side.close();
+  }
+});
+
+it('believes no stream that has another record than its shards may have something of', async () => {
+  const first = replica();
+  await first.open(undefined);
+  await first.beforeShards(1, end);
+  await first.close();
+  const decoder = new BatchDecoder(PARTITION);
+  decoder.take(stream.messages[0] as StoredMessage);
+  const stored = positionOf('memory', decoder.fold.state);
+  replace(end().sequence);
+  const side = replica();
+  await side.open(stored);
+  await expect(side.requireStream(stored, new AbortController().signal)).rejects.toThrow(/is another/);
+  await side.close();
+});
+
+it('lets shards have only what its journal has on the disk', async () => {
+  const held = Promise.withResolvers<void>();
+  let disk = Promise.resolve();
+  files = new FaultyFileSystem(() => disk);
+  const side = replica([], 'replica-disk');
+  await side.open(undefined);
+  const applied: number[] = [];
+  const behindFlush = side.holdBack(async ({ sequence }: { sequence: number }) => {
+    applied.push(sequence);
+  });
+  disk = held.promise;
+  const decoder = new BatchDecoder(PARTITION);
+  for (const message of stream.messages) {
+    decoder.take(message);
+    side.stored('memory', message, decoder.fold.state);
+    await behindFlush?.take(message);
+  }
+  for (let turn = 0; turn < 20; turn += 1) await settle();
+  expect(applied).toEqual([]);
+  held.resolve();
+  await behindFlush?.drain();
+  expect(applied).toEqual(stream.messages.map(({ sequence }) => sequence));
+  await side.close();
 });

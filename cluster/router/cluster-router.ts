@@ -316,7 +316,7 @@ export class ClusterRouter implements Router, ActorLifecycle, NearbyReads {
       for (let retries = 0; ; retries++) {
         const local = localOf(partition);
         try {
-          if (local !== undefined) return await here(local, sending.doubtful);
+          if (local !== undefined) return await here(local, sending.sent);
           // What is sent now would arrive when nobody waits for it any more.
           if (!isConnected()) throw new ServiceError('LOG_UNAVAILABLE', unreachable);
           const subject = subjectOf(partition);

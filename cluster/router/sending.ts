@@ -60,6 +60,14 @@ export class Sending {
     return this.#isDoubtful ? this.#id : undefined;
   }
 
+  /**
+   * The id under which it was sent at all: what is done here then is done under it as well. That nobody took it is said
+   * by NATS, which is believed when another member is asked, and not where it could be done twice.
+   */
+  get sent(): CallId | undefined {
+    return this.#id;
+  }
+
   /** Until when it may be sent again, on the monotonic clock, in milliseconds. */
   get untilMs(): number {
     return this.#untilMs;

@@ -1,18 +1,20 @@
-import { connect, type NatsConnection } from '@nats-io/transport-node';
+import { connect, headers, type NatsConnection } from '@nats-io/transport-node';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Call, CALL_VERSION } from '#cluster/router/call-frames.ts';
 import { CallServer } from '#cluster/router/call-server.ts';
-import { ClusterRouter } from '#cluster/router/cluster-router.ts';
+import { ClusterRouter, type LocalPartition } from '#cluster/router/cluster-router.ts';
 import { RemoteCalls, SILENCE_MS } from '#cluster/router/remote-calls.ts';
 import type { MemberSeal } from '#cluster/seal/member-seal.ts';
+import type { PartitionLog } from '#cluster/replication/partition-log.ts';
 import { policyFor } from '#runtime/access/policy.ts';
 import { PremiseRefuted } from '#runtime/actor/premise.ts';
 import { systemClock } from '#runtime/base/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
-import type { Caller } from '#runtime/commit/behaviour.ts';
+import type { Caller, CallId } from '#runtime/commit/behaviour.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
-import { adminOf } from '#test/support/host-fixture.ts';
+import { adminOf, HostFixture } from '#test/support/host-fixture.ts';
 import { hearPulse, testSeal } from '#test/support/member-seals.ts';
+import { noteActor } from '#test/support/note-actor.ts';
 import { sharedNatsCluster } from '#test/support/nats-cluster.ts';
 
 const nats = sharedNatsCluster(1);
@@ -28,6 +30,8 @@ let router: ClusterRouter;
 let owner: string | undefined;
 /** What all members take. */
 let callVersion: number;
+/** What this member owns itself. */
+let own: LocalPartition | undefined;
 const servers: CallServer[] = [];
 
 beforeAll(async () => {
@@ -38,13 +42,15 @@ afterAll(() => connection.close());
 
 beforeEach(() => {
   owner = 'm2';
+  own = undefined;
+  own = undefined;
   callVersion = CALL_VERSION;
   // Where nobody is known to seal, tests listen themselves.
   ({ seal } = testSeal('test.caller', { acceptsUnsigned: true }));
   calls = new RemoteCalls(connection, systemClock, seal);
   router = new ClusterRouter({
     partitions: 4,
-    local: () => undefined,
+    local: () => own,
     replica: () => undefined,
     isConnected: () => true,
     subjectOf: () => (owner === undefined ? undefined : subjectOf(owner)),
@@ -68,10 +74,10 @@ function member(id: string, handle: (call: Call) => unknown): Call[] {
     seen.push(call);
     return handle(call);
   };
-  const { seal: own } = testSeal(subjectOf(id));
-  hearPulse(seal, own);
+  const { seal: theirs } = testSeal(subjectOf(id));
+  hearPulse(seal, theirs);
   servers.push(
-    new CallServer(connection, `test.inbox.${id}`, subjectOf(id), systemClock, own, take, () => undefined),
+    new CallServer(connection, `test.inbox.${id}`, subjectOf(id), systemClock, theirs, take, () => undefined),
   );
   return seen;
 }
@@ -83,6 +89,14 @@ function callerFor(ms: number): Caller {
 
 function send(ms = 20_000): Promise<unknown> {
   return router.command(ACTOR, { type: 'AcquireLock' }, { caller: callerFor(ms) });
+}
+
+/** A host with one actor for notes. */
+async function noteHost() {
+  const fixture = await HostFixture.open([noteActor]);
+  const actor = 'acme/site~1/a/notes';
+  await fixture.host.create(actor);
+  return { actor, host: fixture.host, close: () => fixture.close() };
 }
 
 describe('a command that is sent to the owner of its actor', () => {
@@ -145,6 +159,34 @@ describe('a command that is sent to the owner of its actor', () => {
     },
     SILENCE_MS * 5,
   );
+});
+
+describe('a command that was sent, and that somebody says nobody took', () => {
+  it('is done once, also when this member is the owner by then: not only servers can say so', async () => {
+    const { actor, host, close } = await noteHost();
+    const revisions: unknown[] = [];
+    const done = Promise.withResolvers<void>();
+    const waiting = Promise.withResolvers<never>();
+    member('m2', async ({ id, message }) => {
+      revisions.push(await host.command(actor, message, { caller: callerFor(20_000), call: id as CallId }));
+      done.resolve();
+      // Its answer is still on its way.
+      return waiting.promise;
+    });
+    const forging = connection.subscribe(subjectOf('m2'), {
+      callback: (_error, { reply }) =>
+        void done.promise.then(() => {
+          own = { host, log: { lease: { isValid: () => true } } as PartitionLog };
+          connection.publish(reply as string, '', { headers: headers(503, 'No Responders') });
+        }),
+    });
+    const write = { type: 'Write', key: 'a', text: 'once' };
+    const answer = await router.command(actor, write, { caller: callerFor(20_000) });
+    expect(revisions).toEqual([answer]);
+    forging.unsubscribe();
+    waiting.reject(new ServiceError('SHUTTING_DOWN'));
+    await close();
+  });
 });
 
 describe('a message with a premise', () => {

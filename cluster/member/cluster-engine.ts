@@ -28,7 +28,7 @@ import { NatsStandings } from '#cluster/flush-journal/nats-standings.ts';
 import type { ReplicasEnvironment } from '#cluster/lease/flushed-replica.ts';
 import { NatsTickets } from '#cluster/jobs/nats-tickets.ts';
 import { LinkWatch } from '#cluster/nats/link-watch.ts';
-import { ensureCommitStream } from '#cluster/nats/streams.ts';
+import { ensureCommitStream, lostCommitStreams } from '#cluster/nats/streams.ts';
 import { Subjects } from '#cluster/nats/subjects.ts';
 import { AppendChannel } from '#cluster/replication/append-channel.ts';
 import { JetStreamLogStream } from '#cluster/replication/jetstream-log-stream.ts';
@@ -110,11 +110,22 @@ export async function openClusterEngine(environment: EngineEnvironment): Promise
     );
     const sealed = sealedLink(connection, subjects, environment);
     const settings = { replicas: cluster.replicas, bytesMax: cluster.logBytesMax };
+    const lost = await waits.until('the commit logs', () =>
+      lostCommitStreams(connection, subjects, cluster.partitions),
+    );
+    for (const partition of lost)
+      log.error(
+        'the commit log of a partition is gone, and is not made anew; bring back the stores of NATS',
+        {
+          partition,
+          stream: subjects.logStream(partition),
+        },
+      );
     for (let first = 0; first < cluster.partitions; first += STREAMS_AT_ONCE) {
       const some = Array.from(
         { length: Math.min(STREAMS_AT_ONCE, cluster.partitions - first) },
         (_, at) => first + at,
-      );
+      ).filter((partition) => !lost.includes(partition));
       await waits.until('the commit logs', () =>
         Promise.all(some.map((each) => ensureCommitStream(connection, subjects, each, settings, clock))),
       );

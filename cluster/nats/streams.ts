@@ -138,6 +138,36 @@ export async function ensureCommitStream(
 }
 
 /**
+ * The partitions whose commit streams are gone although others have records: all of them are made before the first
+ * record is written to any. A stream made anew would be taken for a partition that never had anything, by a member that
+ * has nothing of it.
+ *
+ * @throws {NotThereYetError} when the servers cannot say
+ */
+export async function lostCommitStreams(
+  connection: NatsConnection,
+  subjects: Subjects,
+  partitions: number,
+): Promise<readonly number[]> {
+  const manager = await jetstreamManager(connection, { timeout: REQUEST_MS_MAX, checkAPI: false });
+  const lost: number[] = [];
+  let hasRecords = false;
+  for (let partition = 0; partition < partitions; partition += 1) {
+    try {
+      const { state } = await manager.streams.info(subjects.logStream(partition));
+      hasRecords ||= state.last_seq > 0;
+    } catch (cause) {
+      const isMissing = cause instanceof JetStreamApiError && cause.code === JetStreamApiCodes.StreamNotFound;
+      // Whoever makes them says what is wrong for good.
+      if (!isMissing && cause instanceof JetStreamApiError && !isPassing(cause)) return [];
+      if (!isMissing) throw new NotThereYetError('the commit logs cannot be asked for', { cause });
+      lost.push(partition);
+    }
+  }
+  return hasRecords ? lost : [];
+}
+
+/**
  * Makes a stream, or finds it, and verifies that it is what it has to be.
  *
  * @returns whether this connection made it; of several that ask at once one did

@@ -3,7 +3,7 @@ import type { NatsConnection } from '@nats-io/transport-node';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '#runtime/base/clock.ts';
 import { connectToNats } from '#cluster/nats/connection.ts';
-import { ensureCommitStream } from '#cluster/nats/streams.ts';
+import { ensureCommitStream, lostCommitStreams } from '#cluster/nats/streams.ts';
 import { Subjects } from '#cluster/nats/subjects.ts';
 import { sharedNatsCluster } from '#test/support/nats-cluster.ts';
 
@@ -125,5 +125,22 @@ describe('the stream of a partition', () => {
     partition += 1;
     await expect(ensure({ replicas: 3 })).rejects.toThrow(/as many NATS servers/);
     await expect(ensure({ bytesMax: 2 ** 50 })).rejects.toThrow(/max_file_store/);
+  });
+});
+
+describe('the streams of all partitions', () => {
+  it('tells one that is gone from those of a cluster that is being made', async () => {
+    const own = new Subjects('gone');
+    const ensureOwn = (number: number): Promise<void> =>
+      ensureCommitStream(connection, own, number, settings, systemClock);
+    expect(await lostCommitStreams(connection, own, 3)).toEqual([]);
+    await ensureOwn(0);
+    expect(await lostCommitStreams(connection, own, 3)).toEqual([]);
+    for (const number of [1, 2]) await ensureOwn(number);
+    await connection.request(own.log(2), 'a record');
+    expect(await lostCommitStreams(connection, own, 3)).toEqual([]);
+    const manager = await jetstreamManager(connection);
+    await manager.streams.delete(own.logStream(1));
+    expect(await lostCommitStreams(connection, own, 3)).toEqual([1]);
   });
 });

@@ -1,3 +1,4 @@
+import { principalKey } from '#runtime/access/principal.ts';
 import type { Clock, Timer } from '#runtime/base/clock.ts';
 import type { Caller, Turn } from '#runtime/commit/behaviour.ts';
 import { OwedReply } from '#runtime/commit/owed-reply.ts';
@@ -44,6 +45,8 @@ export interface WaitEvents {
  */
 export class LockWaits {
   readonly #lines = new WaitLines<Waiter>();
+  /** How many acquires of a caller wait. */
+  readonly #byPrincipal = new Map<string, number>();
   readonly #clock: Clock;
   readonly #events: WaitEvents;
   /** Those the running command has answered: if it is taken back they have lost their place. */
@@ -74,18 +77,32 @@ export class LockWaits {
     if (this.#answered.length > 0) this.#answered = [];
   }
 
-  /** @throws {ServiceError} `RATE_LIMITED` when too many wait already */
+  /** @throws {ServiceError} `RATE_LIMITED` when too many wait already, in all or of the caller's */
   join(command: AcquireLock, caller: Caller): OwedReply {
     if (this.#lines.size >= WAITERS_MAX) {
       throw new ServiceError('RATE_LIMITED', `At most ${WAITERS_MAX} acquires of a branch may wait`);
     }
+    const principal = principalKey(caller.principal);
+    const own = this.#byPrincipal.get(principal) ?? 0;
+    // Where it gets tight nobody takes all the places.
+    if (2 * this.#lines.size >= WAITERS_MAX && 4 * own >= WAITERS_MAX) {
+      throw new ServiceError('RATE_LIMITED', `At most ${WAITERS_MAX / 4} acquires of one caller may wait`);
+    }
+    this.#byPrincipal.set(principal, own + 1);
     const nowMs = this.#clock.monotonicMs();
     const { deadlineMs = Number.POSITIVE_INFINITY } = caller;
     const untilMs = Math.max(nowMs, Math.min(nowMs + command.waitMs, deadlineMs - LOCK_ANSWER_MS));
     const waiter = new Waiter(command, untilMs);
     this.#lines.join(waiter);
     this.#watch(waiter, caller, untilMs - nowMs);
+    void waiter.owed.outcome.then(() => this.#left(principal));
     return waiter.owed;
+  }
+
+  #left(principal: string): void {
+    const left = (this.#byPrincipal.get(principal) ?? 1) - 1;
+    if (left === 0) this.#byPrincipal.delete(principal);
+    else this.#byPrincipal.set(principal, left);
   }
 
   /**

@@ -10,7 +10,7 @@ import type { MemberState, MemberStatus } from '#protocols/rest/system.ts';
 import { AdminTokens } from '#runtime/access/admin-tokens.ts';
 import { defaultLoginThrottle, LoginThrottle } from '#runtime/access/login-throttle.ts';
 import { PasswordHasher } from '#runtime/access/password-hasher.ts';
-import type { Principal } from '#runtime/access/principal.ts';
+import { type Principal, principalKey } from '#runtime/access/principal.ts';
 import { RoutedCopies } from '#runtime/actor/routed-copies.ts';
 import { BackupKey } from '#runtime/backup/backup-key.ts';
 import type { Clock } from '#runtime/base/clock.ts';
@@ -248,6 +248,10 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
       pathBytesMax: options.limits.pathBytesMax,
       inFlightMax: options.limits.inFlightRequestsMax,
     },
+    shareOf: (principal) => ({
+      principal: `${principal.tenant} ${principalKey(principal)}`,
+      tenant: principal.tenant,
+    }),
     connections: connectionLimits(options),
     onConnectionRefused: refusedConnections(environment, metrics),
     trustForwardedHeaders: serverOptions.trustForwardedHeaders,

@@ -4,6 +4,7 @@ import type { Clock } from '#runtime/base/clock.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { ByteBudget } from './byte-budget.ts';
 import type { CorsGrant } from './cors.ts';
+import type { InFlightShares, ShareHolder } from './in-flight-shares.ts';
 import { type Framing, framingOf } from './framing.ts';
 import type { HttpLimits } from './http-limits.ts';
 import type { InFlight, Sweepable } from './in-flight.ts';
@@ -17,6 +18,7 @@ export interface ExchangeContext<Principal> {
   readonly clock: Clock;
   readonly limits: HttpLimits;
   readonly inFlight: InFlight;
+  readonly shares: InFlightShares;
   readonly trustForwardedHeaders: boolean;
   /** Makes a request id. */
   nextRequestId(): string;
@@ -102,6 +104,8 @@ export class HttpExchange<Principal> implements HttpRequest<Principal>, Sweepabl
   #requestId: string | undefined;
   #principal: Principal | undefined;
   #hasPrincipal = false;
+  #holder: ShareHolder | undefined;
+  #isShared = false;
   #bytes: Uint8Array | undefined;
   #openStream: (() => AsyncIterable<Uint8Array>) | undefined;
   #controller: AbortController | undefined;
@@ -210,9 +214,25 @@ export class HttpExchange<Principal> implements HttpRequest<Principal>, Sweepabl
     return this.isOpen ? utf8.decode(this.response.getRemoteAddressAsText()) : '';
   }
 
-  setPrincipal(principal: Principal): void {
+  /** @param holder whom the request counts for while it is in flight */
+  setPrincipal(principal: Principal, holder?: ShareHolder): void {
     this.#principal = principal;
     this.#hasPrincipal = true;
+    this.#holder = holder;
+    this.#enterShare();
+  }
+
+  #enterShare(): void {
+    if (this.#holder === undefined || this.inFlightAt === undefined || this.#isShared) return;
+    this.#isShared = true;
+    this.#context.shares.add(this.#holder);
+  }
+
+  #leaveFlight(): void {
+    this.#context.inFlight.remove(this);
+    if (!this.#isShared) return;
+    this.#isShared = false;
+    this.#context.shares.remove(this.#holder as ShareHolder);
   }
 
   setBytes(bytes: Uint8Array): void {
@@ -278,6 +298,7 @@ export class HttpExchange<Principal> implements HttpRequest<Principal>, Sweepabl
     this.#uwsRequest = undefined;
     this.response.onAborted(() => this.#onAborted());
     this.#context.inFlight.add(this);
+    this.#enterShare();
   }
 
   /** How the head says where the request ends; to be asked in the turn that brought it. */
@@ -327,7 +348,7 @@ export class HttpExchange<Principal> implements HttpRequest<Principal>, Sweepabl
 
   #leave(): void {
     this.giveBytesBack();
-    this.#context.inFlight.remove(this);
+    this.#leaveFlight();
   }
 
   sweep(nowMs: number): void {

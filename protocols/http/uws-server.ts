@@ -21,6 +21,7 @@ import { type ExchangeContext, HttpExchange } from './exchange.ts';
 import { type HttpLimits, limitsOf } from './http-limits.ts';
 import type { HttpLog } from './http-log.ts';
 import { InFlight } from './in-flight.ts';
+import { InFlightShares, type ShareHolder } from './in-flight-shares.ts';
 import { isJsonContentType, parseJsonBody, parseJsonInSlices, SMALL_JSON_BYTES } from './json-body.ts';
 import type { JsonBounds } from './json-work.ts';
 import { listenError } from './listen-error.ts';
@@ -87,6 +88,8 @@ export interface HttpServerOptions<Principal> {
   /** Without one no answer has CORS headers. */
   readonly cors?: CorsPolicy;
   readonly limits?: Partial<HttpLimits>;
+  /** Whom the requests of a caller count for; without it nobody has a share of the requests in flight. */
+  readonly shareOf?: (principal: Principal) => ShareHolder;
   /** Default: no bounds. */
   readonly connections?: ConnectionLimits;
   /** Told of a connection that was closed because there were too many; must not throw. */
@@ -128,6 +131,7 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
   readonly #router: PathRouter<Principal>;
   readonly #writer: ReplyWriter<Principal>;
   readonly #inFlight: InFlight;
+  readonly #shares: InFlightShares;
   readonly #gate: ConnectionGate;
   readonly #exchangeContext: ExchangeContext<Principal>;
   readonly #bodyContext: BodyContext;
@@ -153,6 +157,7 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
       variesByOrigin: options.cors !== undefined,
     });
     this.#inFlight = new InFlight(clock, this.#limits.sweepMs);
+    this.#shares = new InFlightShares(this.#limits.inFlightMax);
     this.#bodyContext = {
       clock,
       limits: this.#limits,
@@ -167,6 +172,7 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
       clock,
       limits: this.#limits,
       inFlight: this.#inFlight,
+      shares: this.#shares,
       trustForwardedHeaders: options.trustForwardedHeaders ?? false,
       nextRequestId: () => {
         idCount += 1;
@@ -376,10 +382,25 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
     if (auth === 'none') return undefined;
     const principal = this.#options.authenticate(exchange, auth);
     if (!(principal instanceof Promise)) {
-      exchange.setPrincipal(principal);
+      this.#admit(exchange, principal);
       return undefined;
     }
-    return principal.then((settled) => exchange.setPrincipal(settled));
+    return principal.then((settled) => this.#admit(exchange, settled));
+  }
+
+  /** @throws {ServiceError} `RATE_LIMITED` when whoever asks has their share of the requests in flight */
+  #admit(exchange: HttpExchange<Principal>, principal: Principal): void {
+    const holder = this.#options.shareOf?.(principal);
+    if (holder !== undefined && this.#shares.isOver(holder, this.#inFlight.count)) {
+      throw new ServiceError(
+        'RATE_LIMITED',
+        'Too many requests of yours are in flight; wait for some of them.',
+        {
+          details: { retry_after_seconds: 1 },
+        },
+      );
+    }
+    exchange.setPrincipal(principal, holder);
   }
 
   /** The bound of a body that may be read on behalf of whoever sends it. */

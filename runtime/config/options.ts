@@ -401,7 +401,7 @@ const limits = {
     min: 1,
     max: 1_000_000,
     description:
-      'Requests worked on at once; more are answered 503. Too low refuses load that could be served; too high uses memory up before anybody is refused.',
+      'Requests worked on at once; more are answered 503. Where over half of them are in use a caller may have a quarter, where over three quarters are a tenant half; more of theirs are answered 429. Too low refuses load that could be served; too high uses memory up before anybody is refused.',
   }),
   connectionsMax: integerOption({
     unit: 'connections',

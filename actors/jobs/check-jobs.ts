@@ -1,7 +1,8 @@
 import type { OnDamage } from '#runtime/check/check-rows.ts';
-import { damagedRow, eachRow, shownKey } from '#runtime/check/check-rows.ts';
+import { damagedRow, eachRow, everyKey, shownKey } from '#runtime/check/check-rows.ts';
 import { decodeJsonRow } from '#runtime/shard/json-row.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
+import type { Write } from '#runtime/log/log-entry.ts';
 import { agendaId, agendaKey, type JobRow, JobsTable } from './jobs-tables.ts';
 
 /** Verifies the jobs of a repository: each has its checksum, its own key, and its one entry of the agenda. */
@@ -25,4 +26,26 @@ export function* checkJobs(reader: TableReader, tell: OnDamage): Generator<undef
     const id = Buffer.from(value).toString('latin1');
     if (jobOf(id) === undefined) throw damagedRow(`it names job ${id}, which is not there`);
   });
+}
+
+/** Makes the agenda and the coalescing keys agree with the jobs that there are. */
+export function* repairJobs(reader: TableReader): Generator<Write, void> {
+  const jobOf = (id: string): JobRow | undefined => {
+    const bytes = reader.get(JobsTable.jobs, id);
+    return bytes === undefined ? undefined : (decodeJsonRow(bytes) as JobRow);
+  };
+  for (const { value } of reader.range(JobsTable.jobs, everyKey)) {
+    const job = decodeJsonRow(value) as JobRow;
+    const key = agendaKey(job);
+    if (reader.get(JobsTable.agenda, key) === undefined)
+      yield { table: JobsTable.agenda, key, value: Buffer.from(job.type, 'utf8') };
+  }
+  for (const { key } of reader.range(JobsTable.agenda, everyKey)) {
+    const job = jobOf(agendaId(key));
+    if (job === undefined || agendaKey(job) !== key) yield { table: JobsTable.agenda, key, value: null };
+  }
+  for (const { key, value } of reader.range(JobsTable.keys, everyKey)) {
+    if (jobOf(Buffer.from(value).toString('latin1')) === undefined)
+      yield { table: JobsTable.keys, key, value: null };
+  }
 }

@@ -23,9 +23,9 @@ import {
   pathKey,
   revisionChangesKey,
 } from '#runtime/shard/key-layout.ts';
-import type { TableReader } from '#runtime/shard/shard.ts';
+import type { Row, TableReader } from '#runtime/shard/shard.ts';
 import type { AuditEntry } from '#runtime/tree/audit-store.ts';
-import { decodeTypeCount } from '#runtime/tree/index-catalog.ts';
+import { decodeTypeCount, type IndexFields } from '#runtime/tree/index-catalog.ts';
 import { indexEntries } from '#runtime/tree/index-entries.ts';
 import { decodeBinding, decodeParentEntry } from '#runtime/tree/node-reader.ts';
 import { NodeRecord } from '#runtime/tree/node-record.ts';
@@ -38,11 +38,12 @@ import {
 import { checkJsonRows, damagedRow, eachRow, type OnDamage, shownKey } from './check-rows.ts';
 
 /** Tables whose rows follow from the nodes alone. */
-const derived = ['paths', 'children', 'types', 'properties', 'uniques', 'references'] as const;
+export const derivedTables = ['paths', 'children', 'types', 'properties', 'uniques', 'references'] as const;
 
-type Derived = (typeof derived)[number];
+/** A table whose rows follow from the nodes alone. */
+export type DerivedTable = (typeof derivedTables)[number];
 
-const nameOf = new Map(derived.map((name) => [BranchTable[name] as number, name]));
+const nameOf = new Map(derivedTables.map((name) => [BranchTable[name] as number, name]));
 
 /** Tables of which every row has a checksum and nothing else is known. */
 const checksummed = [
@@ -91,17 +92,17 @@ class BranchCheck {
   readonly #reader: TableReader;
   readonly #tell: OnDamage;
   /** Rows that should be in each derived table. */
-  readonly #expected: Record<Derived, number>;
+  readonly #expected: Record<DerivedTable, number>;
   readonly #parents = new Map<string, Parent>();
   readonly #counts = new Map<string, number>();
   /** The revision last found to be known. */
   #knownLast = '';
-  /** What revisions changed, of those asked for last. */
-  readonly #changed = new Map<string, ReadonlySet<string>>();
+  readonly #changed: ChangedNodes;
 
   constructor(reader: TableReader, tell: OnDamage) {
     this.#reader = reader;
     this.#tell = tell;
+    this.#changed = new ChangedNodes(reader);
     this.#expected = { paths: 0, children: 0, types: 0, properties: 0, uniques: 0, references: 0 };
   }
 
@@ -127,7 +128,7 @@ class BranchCheck {
     this.#counts.set(type, (this.#counts.get(type) ?? 0) + 1);
     this.#parentOf(workspace, parentId, name, path);
     this.#entries(workspace, type, record);
-    if (!this.#changesOf(header.revision)?.has(`${workspace} ${id}`))
+    if (!this.#changed.of(header.revision)?.has(`${workspace} ${id}`))
       this.#tell('nodes', `${path} (${id}) is not named by revision ${header.revision}, which wrote it`);
   }
 
@@ -156,7 +157,7 @@ class BranchCheck {
     const { fields } = decodeTypeCount(catalog);
     const { header, properties } = record;
     for (const { key, table, value } of indexEntries(workspace, fields, header, properties)) {
-      const name = nameOf.get(table) as Derived;
+      const name = nameOf.get(table) as DerivedTable;
       this.#expected[name] += 1;
       const found = this.#reader.get(table, key);
       if (found === undefined) this.#tell(name, `${shownKey(key)} of ${header.path} is missing`);
@@ -172,7 +173,7 @@ class BranchCheck {
     else this.#binding(name, path, key, id, found);
   }
 
-  #binding(name: Derived, path: string, key: string, id: string, bytes: Uint8Array): void {
+  #binding(name: DerivedTable, path: string, key: string, id: string, bytes: Uint8Array): void {
     const { id: found, since } = decodeBinding(bytes);
     if (found !== id) this.#tell(name, `${shownKey(key)} names ${found}, not ${id} (${path})`);
     else if (!this.#knows(since))
@@ -192,7 +193,7 @@ class BranchCheck {
 
   /** Every row that should be there is; where there are more, those that follow from no node are named. */
   *derivedRows(): Generator<undefined, void> {
-    for (const name of derived) {
+    for (const name of derivedTables) {
       const stray: string[] = [];
       const rows = yield* eachRow(this.#reader, BranchTable[name], name, this.#tell, ({ key, value }) => {
         if (!this.#follows(name, key, value)) stray.push(key);
@@ -203,40 +204,11 @@ class BranchCheck {
     }
   }
 
-  /** Whether a row points to a node that has it. Rows of indexes name their node in different places. */
-  #follows(name: Derived, key: string, value: Uint8Array): boolean {
-    const parts = key.split(END);
-    const workspace = parts[0] as string;
-    if (name === 'paths' || name === 'children') {
-      const record = this.#recordOf(workspace, decodeBinding(value).id);
-      if (record === undefined) return false;
-      const { orderKey, parentId, path } = record.header;
-      return key === (name === 'paths' ? pathKey(workspace, path) : childKey(workspace, parentId, orderKey));
-    }
-    const bytes = Buffer.from(value).toString('latin1');
-    const [home, id] =
-      name === 'references'
-        ? [parts[3] ?? '', parts[4] ?? '']
-        : [workspace, name === 'properties' ? (parts.at(-1) as string) : bytes];
-    const record = this.#recordOf(home, bytesText(id));
-    if (record === undefined) return false;
-    const catalog = this.#reader.get(BranchTable.counts, countKey(home, record.header.nodeType));
-    if (catalog === undefined) return false;
-    const { fields } = decodeTypeCount(catalog);
-    const table = BranchTable[name];
-    return indexEntries(home, fields, record.header, record.properties).some(
-      (entry) => entry.table === table && entry.key === key,
-    );
-  }
-
-  #recordOf(workspace: string, id: string): NodeRecord | undefined {
-    const bytes = this.#reader.get(BranchTable.nodes, nodeKey(workspace, id));
-    if (bytes === undefined) return undefined;
-    try {
-      return new NodeRecord(bytes);
-    } catch {
-      return undefined;
-    }
+  #follows(name: DerivedTable, key: string, value: Uint8Array): boolean {
+    return followsFromNode(this.#reader, name, key, value, (type) => {
+      const catalog = this.#reader.get(BranchTable.counts, type);
+      return catalog === undefined ? undefined : decodeTypeCount(catalog).fields;
+    });
   }
 
   *parents(): Generator<undefined, void> {
@@ -268,14 +240,8 @@ class BranchCheck {
 
   *nodeVersions(): Generator<undefined, void> {
     yield* eachRow(this.#reader, BranchTable.nodeVersions, 'nodeVersions', this.#tell, ({ key, value }) => {
-      const written = decodeRevisionDescending(key, key.length - REVISION_BYTES);
       this.#requireKnown(key);
-      if (value.length === 0) return;
-      const workspace = key.slice(0, key.indexOf(END));
-      const { header } = new NodeRecord(value);
-      const since = parseRevision(header.revision);
-      if (compareRevisions(since, written) !== 0 || nodeVersionKey(workspace, header.id, since) !== key)
-        throw damagedRow(`it holds ${header.id} as of ${header.revision}`);
+      verifyVersion(key, value);
     });
   }
 
@@ -324,7 +290,7 @@ class BranchCheck {
       const record = decodeJsonRow(value) as RevisionRecord;
       if (encodeRevision(parseRevision(record.revision)) !== key)
         throw damagedRow(`it holds revision ${record.revision}`);
-      const changes = this.#changesIn(record);
+      const changes = changesIn(this.#reader, record);
       if (changes.length !== record.changeCount)
         throw damagedRow(
           `revision ${record.revision} has ${changes.length} of its ${record.changeCount} changes`,
@@ -346,38 +312,127 @@ class BranchCheck {
       this.#tell('revisions', (error as Error).message);
     }
   }
+}
 
-  #changesIn(record: RevisionRecord): readonly NodeChange[] {
-    if (record.changes !== undefined) return record.changes;
-    const changes: NodeChange[] = [];
-    const start = revisionChangesKey(parseRevision(record.revision), 0);
-    const end = `${encodeRevision(parseRevision(record.revision))}\u00ff\u00ff\u00ff\u00ff\u00ff`;
-    for (const { value } of this.#reader.range(BranchTable.revisionChanges, { start, end }))
-      for (const change of decodeJsonRow(value) as readonly NodeChange[]) changes.push(change);
-    return changes;
+/** What the keys of the audit entries of a node begin with. */
+function auditPrefix(workspace: string, id: string): string {
+  return nodeKey(workspace, id) + END;
+}
+
+/**
+ * Whether a row of a derived table points to a node that has it. Rows of indexes name their node in different places.
+ *
+ * @param fieldsOf what is indexed of a type, by its key in `counts`
+ */
+export function followsFromNode(
+  reader: TableReader,
+  name: DerivedTable,
+  key: string,
+  value: Uint8Array,
+  fieldsOf: (type: string) => IndexFields | undefined,
+): boolean {
+  const parts = key.split(END);
+  const workspace = parts[0] as string;
+  if (name === 'paths' || name === 'children') {
+    const record = recordOf(reader, workspace, decodeBinding(value).id);
+    if (record === undefined) return false;
+    const { orderKey, parentId, path } = record.header;
+    return key === (name === 'paths' ? pathKey(workspace, path) : childKey(workspace, parentId, orderKey));
+  }
+  const bytes = Buffer.from(value).toString('latin1');
+  const [home, id] =
+    name === 'references'
+      ? [parts[3] ?? '', parts[4] ?? '']
+      : [workspace, name === 'properties' ? (parts.at(-1) as string) : bytes];
+  const record = recordOf(reader, home, bytesText(id));
+  const fields = record && fieldsOf(countKey(home, record.header.nodeType));
+  if (record === undefined || fields === undefined) return false;
+  const table = BranchTable[name];
+  return indexEntries(home, fields, record.header, record.properties).some(
+    (entry) => entry.table === table && entry.key === key,
+  );
+}
+
+function recordOf(reader: TableReader, workspace: string, id: string): NodeRecord | undefined {
+  const bytes = reader.get(BranchTable.nodes, nodeKey(workspace, id));
+  if (bytes === undefined) return undefined;
+  try {
+    return new NodeRecord(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+const jsonTables: ReadonlySet<number> = new Set([...checksummed, BranchTable.revisionChanges]);
+
+/**
+ * Verifies one row of a branch by itself: its checksum, and that its key is that of what it holds. Rows of derived tables
+ * have nothing to be verified by.
+ *
+ * @throws {ServiceError} `DATA_CORRUPTED`, and whatever reading the row fails with
+ */
+export function verifyBranchRow(table: number, { key, value }: Row): void {
+  const workspace = key.slice(0, key.indexOf(END));
+  if (table === BranchTable.nodes) {
+    const { id, path } = new NodeRecord(value).header;
+    if (nodeKey(workspace, id) !== key) throw damagedRow(`it holds the node ${id} (${path})`);
+  } else if (table === BranchTable.nodeVersions) verifyVersion(key, value);
+  else if (table === BranchTable.revisions) {
+    const { revision } = decodeJsonRow(value) as RevisionRecord;
+    if (encodeRevision(parseRevision(revision)) !== key) throw damagedRow(`it holds revision ${revision}`);
+  } else if (table === BranchTable.audit) {
+    const { node_id: id, workspace: home } = decodeJsonRow(value) as AuditEntry;
+    if (!key.startsWith(auditPrefix(home, id))) throw damagedRow(`it is about ${id} in ${home}`);
+  } else if (jsonTables.has(table)) decodeJsonRow(value);
+}
+
+function verifyVersion(key: string, value: Uint8Array): void {
+  const written = decodeRevisionDescending(key, key.length - REVISION_BYTES);
+  if (value.length === 0) return;
+  const workspace = key.slice(0, key.indexOf(END));
+  const { header } = new NodeRecord(value);
+  const since = parseRevision(header.revision);
+  if (compareRevisions(since, written) !== 0 || nodeVersionKey(workspace, header.id, since) !== key)
+    throw damagedRow(`it holds ${header.id} as of ${header.revision}`);
+}
+
+/** The node changes of a revision, as far as they are there. */
+function changesIn(reader: TableReader, record: RevisionRecord): readonly NodeChange[] {
+  if (record.changes !== undefined) return record.changes;
+  const changes: NodeChange[] = [];
+  const start = revisionChangesKey(parseRevision(record.revision), 0);
+  const end = `${encodeRevision(parseRevision(record.revision))}\u00ff\u00ff\u00ff\u00ff\u00ff`;
+  for (const { value } of reader.range(BranchTable.revisionChanges, { start, end }))
+    for (const change of decodeJsonRow(value) as readonly NodeChange[]) changes.push(change);
+  return changes;
+}
+
+/** Which nodes revisions changed, remembered for those that were asked for last. */
+export class ChangedNodes {
+  readonly #reader: TableReader;
+  readonly #known = new Map<string, ReadonlySet<string>>();
+
+  constructor(reader: TableReader) {
+    this.#reader = reader;
   }
 
-  /** What a revision changed; undefined when there is no such revision. */
-  #changesOf(revision: string): ReadonlySet<string> | undefined {
-    const known = this.#changed.get(revision);
+  /** `workspace id` of what a revision changed; undefined when it cannot be read. */
+  of(revision: string): ReadonlySet<string> | undefined {
+    const known = this.#known.get(revision);
     if (known !== undefined) return known;
     let changed: ReadonlySet<string> | undefined;
     try {
       const bytes = this.#reader.get(BranchTable.revisions, encodeRevision(parseRevision(revision)));
       if (bytes === undefined) return undefined;
       const record = decodeJsonRow(bytes) as RevisionRecord;
-      changed = new Set(this.#changesIn(record).map(({ node_id, workspace }) => `${workspace} ${node_id}`));
+      changed = new Set(
+        changesIn(this.#reader, record).map(({ node_id, workspace }) => `${workspace} ${node_id}`),
+      );
     } catch {
       return undefined;
     }
-    if (this.#changed.size >= REVISIONS_KEPT)
-      this.#changed.delete(this.#changed.keys().next().value as string);
-    this.#changed.set(revision, changed);
+    if (this.#known.size >= REVISIONS_KEPT) this.#known.delete(this.#known.keys().next().value as string);
+    this.#known.set(revision, changed);
     return changed;
   }
-}
-
-/** What the keys of the audit entries of a node begin with. */
-function auditPrefix(workspace: string, id: string): string {
-  return nodeKey(workspace, id) + END;
 }

@@ -66,10 +66,13 @@ const STAMP_KEY = 'stamp';
 
 /** Compares the checksums of an actor's own small state, of the rows that have one. */
 export function* checkMeta(reader: TableReader, tell: OnDamage): Generator<undefined, void> {
-  yield* eachRow(reader, CommonTable.meta, 'meta', tell, ({ key, value }) => {
-    // Others are short texts.
-    if (key !== STAMP_KEY && value[0] === JSON_ROW_FORMAT) decodeJsonRow(value);
-  });
+  yield* eachRow(reader, CommonTable.meta, 'meta', tell, verifyMetaRow);
+}
+
+/** @throws {ServiceError} `DATA_CORRUPTED` for a row of an actor's own small state that has a checksum and not its own */
+export function verifyMetaRow({ key, value }: Row): void {
+  // Others are short texts.
+  if (key !== STAMP_KEY && value[0] === JSON_ROW_FORMAT) decodeJsonRow(value);
 }
 
 /** The idempotency keys: the rows by their end name rows that are there. */

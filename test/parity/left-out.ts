@@ -17,6 +17,10 @@ export interface LeftOut {
  */
 export const leftOut: readonly LeftOut[] = [
   { file: 'test/history/history.test.ts', reason: 'opens data directories that earlier versions left' },
+  {
+    file: 'test/cluster/member/check/salvage-directory.test.ts',
+    reason: 'damages the data directory of an embedded server',
+  },
   { file: 'test/scenarios/backup-crash.slow.test.ts', reason: 'kills the one process at crash points' },
   { file: 'test/scenarios/branch-crash.slow.test.ts', reason: 'kills the one process at crash points' },
   { file: 'test/scenarios/jobs-crash.slow.test.ts', reason: 'kills the one process at crash points' },
@@ -36,6 +40,11 @@ export const leftOut: readonly LeftOut[] = [
   {
     file: 'test/scenarios/backup.slow.test.ts',
     test: 'into an empty directory keeps servers away, and is done again from the beginning [BAK-016]',
+    reason: 'restores into the folder of an embedded server',
+  },
+  {
+    file: 'test/scenarios/backup.slow.test.ts',
+    test: 'that fails in the middle says so with its exit code, also after it has tidied up [BAK-015]',
     reason: 'restores into the folder of an embedded server',
   },
   {

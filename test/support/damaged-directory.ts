@@ -1,9 +1,15 @@
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
+import { actorKinds } from '#cluster/member/actor-kinds.ts';
+import { tableNamesOf } from '#cluster/member/backup/take-backup.ts';
 import { checkDirectory } from '#cluster/member/check/check-directory.ts';
 import type { CheckReport } from '#cluster/member/check/check-report.ts';
+import { salvageDirectory, type SalvageReport } from '#cluster/member/check/salvage-directory.ts';
 import { systemClock } from '#runtime/base/clock.ts';
+import { systemRandom } from '#runtime/base/random.ts';
+import { defaultLimits } from '#runtime/config/options.ts';
+import { PageFile } from '#runtime/shard/page-file.ts';
 import { readRecording, recordingNames, unpackFolder } from '#test/history/recording.ts';
 import { ContentClient } from './content-client.ts';
 import { startServer } from './server.ts';
@@ -65,4 +71,49 @@ export function check(dataDir: string): Promise<CheckReport> {
 /** Removes directories of a test. */
 export function discard(...folders: readonly string[]): void {
   for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+}
+
+const kinds = actorKinds(defaultLimits);
+
+/** Salvages a directory into a new one. Remove the folder above it. */
+export async function salvage(
+  from: string,
+): Promise<{ readonly into: string; readonly report: SalvageReport }> {
+  const into = join(mkdtempSync(join(tmpdir(), 'grove-salvaged-')), 'data');
+  const report = await salvageDirectory({
+    dataDir: from,
+    into,
+    clock: systemClock,
+    random: systemRandom,
+    signal: new AbortController().signal,
+    onProgress: () => {},
+  });
+  return { into, report };
+}
+
+/** Rows of an actor's tables that are content, as texts. */
+export function contentOf(dataDir: string, actor: string): ReadonlySet<string> {
+  const tables = tableNamesOf(kinds, actor);
+  const file = new PageFile(join(dataDir, 'actors', actor, 'data.mdb'), tables, () => {});
+  const rows = new Set<string>();
+  for (const [table, name] of tables.entries()) {
+    if (name.startsWith('idempotency') || name === 'meta') continue;
+    for (const { key, value } of file.rows(table))
+      rows.add(`${name} ${key} ${Buffer.from(value).toString('latin1')}`);
+  }
+  file.close();
+  return rows;
+}
+
+/** The file of branch main of a repository. */
+export function branchFile(folder: string, repository: string): string {
+  const found = filesIn(folder, '/branch/data.mdb').find(
+    (path) => path.includes(`/${repository}~`) && path.includes('/main~'),
+  );
+  return found as string;
+}
+
+/** The actor a file belongs to. */
+export function actorOf(folder: string, path: string): string {
+  return relative(join(folder, 'actors'), path).replace(/\/data\.mdb$/, '');
 }

@@ -42,8 +42,8 @@ export interface DirectorySurvey {
   readonly journal: JournalSurvey;
   /** Actors that have lost acknowledged writes with the journal, with why. */
   readonly dependent: ReadonlyMap<ActorId, string>;
-  /** Actors that the journal makes: it has everything of them, so an opening makes their files. */
-  readonly made: ReadonlySet<ActorId>;
+  /** Actors that the journal makes, and how: it has everything of them, so an opening makes their files. */
+  readonly made: ReadonlyMap<ActorId, 'create' | 'fork'>;
 }
 
 /**
@@ -69,12 +69,12 @@ export async function surveyDirectory({ clock, dataDir }: CheckEnvironment): Pro
   return { store, actors, journal, dependent, made: await madeIn(journal) };
 }
 
-async function madeIn(journal: JournalSurvey): Promise<ReadonlySet<ActorId>> {
-  const made = new Set<ActorId>();
+async function madeIn(journal: JournalSurvey): Promise<DirectorySurvey['made']> {
+  const made = new Map<ActorId, 'create' | 'fork'>();
   for await (const { entries } of journal.read()) {
     for (const entry of entries) {
       const kind = lifecycleOf(entry)?.kind;
-      if (kind === 'create' || kind === 'fork') made.add(entry.actor);
+      if (kind === 'create' || kind === 'fork') made.set(entry.actor, kind);
     }
   }
   return made;

@@ -29,4 +29,9 @@ export const backupRows: readonly Requirement[] = [
   { id: 'CHK-002', document: 'goals', section: 'Durability', status: 'verified', theme: 'rest-content', behaviour: '`npm run check-data` finds a flipped bit of a shard wherever it changes what is read: pages, rows, keys, indexes against content, present tables against history' },
   { id: 'CHK-003', document: 'goals', section: 'Durability', status: 'verified', theme: 'rest-content', behaviour: '`npm run check-data` finds every damaged record of the journal and names the actors that have lost writes' },
   { id: 'CHK-004', document: 'goals', section: 'Durability', status: 'verified', theme: 'rest-content', behaviour: '`npm run check-data` finds shards that are missing, empty, cut or of another actor, and changes nothing' },
+  { id: 'SAL-001', document: 'goals', section: 'Durability', status: 'verified', theme: 'rest-content', behaviour: '`npm run salvage` brings everything out of a whole directory, and a server goes on with what it made' },
+  { id: 'SAL-002', document: 'goals', section: 'Durability', status: 'verified', theme: 'rest-content', behaviour: '`npm run salvage` brings out everything that verifies of a damaged shard and nothing that was not stored, and names what is missing' },
+  { id: 'SAL-003', document: 'goals', section: 'Durability', status: 'verified', theme: 'rest-content', behaviour: '`npm run salvage` names lost nodes by their paths; the new directory serves the others and agrees with itself' },
+  { id: 'SAL-004', document: 'goals', section: 'Durability', status: 'verified', theme: 'rest-content', behaviour: '`npm run salvage` takes what a damaged journal has for each actor up to the first record that is lost for it' },
+  { id: 'SAL-005', document: 'goals', section: 'Durability', status: 'verified', theme: 'rest-content', behaviour: '`npm run salvage` goes on without an actor that cannot be read, and fails where the registry cannot be' },
 ];

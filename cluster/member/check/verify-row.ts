@@ -1,0 +1,24 @@
+import { jobsTableNames } from '#actors/jobs/jobs-tables.ts';
+import { actorKindOf } from '#runtime/actor/actor-id.ts';
+import type { ActorId } from '#runtime/actor/ports.ts';
+import { verifyBranchRow } from '#runtime/check/check-branch.ts';
+import { verifyMetaRow } from '#runtime/check/check-rows.ts';
+import { CommonTable, FIRST_OWN_TABLE } from '#runtime/commit/behaviour.ts';
+import { decodeJsonRow } from '#runtime/shard/json-row.ts';
+import type { Row } from '#runtime/shard/shard.ts';
+
+/** Own tables of a jobs actor whose rows are JSON rows; the others follow from those. */
+const JOBS = FIRST_OWN_TABLE + jobsTableNames.indexOf('jobs');
+
+/**
+ * Verifies one row by itself: its checksum, and that its key is that of what it holds.
+ *
+ * @throws {ServiceError} `DATA_CORRUPTED`, and whatever reading the row fails with
+ */
+export function verifyRow(actor: ActorId, table: number, row: Row): void {
+  const kind = actorKindOf(actor);
+  if (table === CommonTable.meta) verifyMetaRow(row);
+  else if (table < FIRST_OWN_TABLE) return;
+  else if (kind === 'branch') verifyBranchRow(table, row);
+  else if (kind !== 'jobs' || table === JOBS) decodeJsonRow(row.value);
+}

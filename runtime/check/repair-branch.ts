@@ -1,0 +1,236 @@
+import { compareRevisions, parseRevision, type Revision } from '#runtime/content/revision.ts';
+import type { Write } from '#runtime/log/log-entry.ts';
+import { bytesText, END } from '#runtime/shard/binary-key.ts';
+import {
+  BranchTable,
+  childKey,
+  countKey,
+  parentKey,
+  pathKey,
+  revisionKey,
+} from '#runtime/shard/key-layout.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
+import { decodeTypeCount, encodeTypeCount, type IndexFields } from '#runtime/tree/index-catalog.ts';
+import { indexEntries } from '#runtime/tree/index-entries.ts';
+import {
+  decodeBinding,
+  decodeParentEntry,
+  encodeBinding,
+  encodeParentEntry,
+  type ParentEntry,
+} from '#runtime/tree/node-reader.ts';
+import { NodeRecord } from '#runtime/tree/node-record.ts';
+import { ChangedNodes, type DerivedTable, derivedTables, followsFromNode } from './check-branch.ts';
+import { everyKey } from './check-rows.ts';
+
+/** A node that another row names and that is not there. */
+export interface LostNode {
+  readonly workspace: string;
+  readonly path: string;
+  readonly id: string;
+}
+
+/** What is known of the children of a parent. */
+interface Family {
+  count: number;
+  lastOrderKey: string;
+  since: Revision;
+}
+
+/**
+ * Makes the tables of a branch that follow from its nodes agree with the nodes that are there: rows of nodes that are
+ * not there are taken away, rows that are missing are put. Node records, versions and revisions stay as they are.
+ *
+ * @param onLost told of every node that a path names and that is not there
+ */
+export function* repairBranch(reader: TableReader, onLost: (lost: LostNode) => void): Generator<Write, void> {
+  const repair = new BranchRepair(reader);
+  yield* repair.nodes();
+  yield* repair.strays(onLost);
+  yield* repair.parents();
+  yield* repair.counts();
+}
+
+/**
+ * Takes away nodes and versions whose key may be damaged: a record does not hold the workspace it is in. What wrote a node
+ * names its workspace, and so does its path.
+ *
+ * @param onUnconfirmed told of every row
+ */
+export function* removeUnconfirmed(
+  reader: TableReader,
+  onUnconfirmed: (table: 'nodes' | 'nodeVersions', key: string) => void,
+): Generator<Write, void> {
+  const changed = new ChangedNodes(reader);
+  for (const name of ['nodes', 'nodeVersions'] as const) {
+    const table = BranchTable[name];
+    for (const { key, value } of reader.range(table, everyKey)) {
+      if (value.length === 0) continue;
+      const workspace = key.slice(0, key.indexOf(END));
+      const { id, path, revision } = new NodeRecord(value).header;
+      const named = changed.of(revision);
+      if (named?.has(`${workspace} ${id}`) === true) continue;
+      const bytes = reader.get(BranchTable.paths, pathKey(workspace, path));
+      const bound = bytes === undefined ? undefined : readOrNothing(() => decodeBinding(bytes).id);
+      if (bound === id || (name === 'nodeVersions' && named === undefined)) continue;
+      onUnconfirmed(name, key);
+      yield { table, key, value: null };
+    }
+  }
+}
+
+class BranchRepair {
+  readonly #reader: TableReader;
+  readonly #families = new Map<string, Family>();
+  readonly #counts = new Map<string, number>();
+  readonly #fields = new Map<string, IndexFields>();
+  #guessed: ReadonlyMap<string, IndexFields> | undefined;
+
+  constructor(reader: TableReader) {
+    this.#reader = reader;
+  }
+
+  *nodes(): Generator<Write, void> {
+    for (const { key, value } of this.#reader.range(BranchTable.nodes, everyKey)) {
+      const workspace = key.slice(0, key.indexOf(END));
+      const record = new NodeRecord(value);
+      const { header } = record;
+      const { id, nodeType, orderKey, parentId, path } = header;
+      const since = parseRevision(header.revision);
+      yield* this.#binding(BranchTable.paths, pathKey(workspace, path), id, since);
+      yield* this.#binding(BranchTable.children, childKey(workspace, parentId, orderKey), id, since);
+      this.#note(parentKey(workspace, parentId), orderKey, since);
+      const type = countKey(workspace, nodeType);
+      this.#counts.set(type, (this.#counts.get(type) ?? 0) + 1);
+      for (const entry of indexEntries(workspace, this.#fieldsOf(type), header, record.properties)) {
+        const found = this.#reader.get(entry.table, entry.key);
+        if (found === undefined || Buffer.compare(found, entry.value) !== 0)
+          yield { table: entry.table, key: entry.key, value: entry.value };
+      }
+    }
+  }
+
+  *strays(onLost: (lost: LostNode) => void): Generator<Write, void> {
+    for (const name of derivedTables) {
+      const table = BranchTable[name];
+      for (const { key, value } of this.#reader.range(table, everyKey)) {
+        if (this.#follows(name, key, value)) continue;
+        if (name === 'paths') this.#tellLost(key, value, onLost);
+        yield { table, key, value: null };
+      }
+    }
+  }
+
+  *parents(): Generator<Write, void> {
+    for (const { key } of this.#reader.range(BranchTable.parents, everyKey))
+      if (!this.#families.has(key)) yield { table: BranchTable.parents, key, value: null };
+    for (const [key, { count, lastOrderKey, since }] of this.#families) {
+      const known = this.#parent(key);
+      if (known?.count === count && known.lastOrderKey === lastOrderKey && this.#knows(known.since)) continue;
+      const kept = known !== undefined && this.#knows(known.since) ? known.since : since;
+      const value = encodeParentEntry({ count, lastOrderKey, since: kept });
+      yield { table: BranchTable.parents, key, value };
+    }
+  }
+
+  *counts(): Generator<Write, void> {
+    for (const { key } of this.#reader.range(BranchTable.counts, everyKey))
+      if (!this.#counts.has(key)) yield { table: BranchTable.counts, key, value: null };
+    for (const [key, count] of this.#counts) {
+      const value = encodeTypeCount({ count, fields: this.#fieldsOf(key) });
+      const found = this.#reader.get(BranchTable.counts, key);
+      if (found === undefined || Buffer.compare(found, value) !== 0)
+        yield { table: BranchTable.counts, key, value };
+    }
+  }
+
+  *#binding(table: number, key: string, id: string, since: Revision): Generator<Write, void> {
+    const bytes = this.#reader.get(table, key);
+    const found = bytes === undefined ? undefined : readOrNothing(() => decodeBinding(bytes));
+    if (found?.id === id && this.#knows(found.since)) return;
+    yield { table, key, value: encodeBinding(since, id) };
+  }
+
+  #note(parent: string, orderKey: string, since: Revision): void {
+    const family = this.#families.get(parent) ?? { count: 0, lastOrderKey: '', since };
+    family.count += 1;
+    if (orderKey > family.lastOrderKey) family.lastOrderKey = orderKey;
+    if (compareRevisions(since, family.since) < 0) family.since = since;
+    this.#families.set(parent, family);
+  }
+
+  #follows(name: DerivedTable, key: string, value: Uint8Array): boolean {
+    return (
+      readOrNothing(() => followsFromNode(this.#reader, name, key, value, (type) => this.#fieldsOf(type))) ===
+      true
+    );
+  }
+
+  #tellLost(key: string, value: Uint8Array, onLost: (lost: LostNode) => void): void {
+    const binding = readOrNothing(() => decodeBinding(value));
+    const [workspace = '', path = ''] = key.split(END);
+    onLost({ workspace, path: bytesText(path), id: binding?.id ?? '' });
+  }
+
+  #parent(key: string): ParentEntry | undefined {
+    const bytes = this.#reader.get(BranchTable.parents, key);
+    return bytes === undefined ? undefined : readOrNothing(() => decodeParentEntry(bytes));
+  }
+
+  #knows(revision: Revision): boolean {
+    const key = revisionKey(revision);
+    return (
+      this.#reader.get(BranchTable.revisions, key) !== undefined ||
+      this.#reader.get(BranchTable.ancestry, key) !== undefined
+    );
+  }
+
+  /** What is indexed of a type: by the catalog, else by the rows that there are. */
+  #fieldsOf(type: string): IndexFields {
+    let fields = this.#fields.get(type);
+    if (fields !== undefined) return fields;
+    const bytes = this.#reader.get(BranchTable.counts, type);
+    fields = bytes === undefined ? undefined : readOrNothing(() => decodeTypeCount(bytes).fields);
+    if (fields === undefined) {
+      this.#guessed ??= guessedFields(this.#reader);
+      fields = this.#guessed.get(type) ?? { properties: [], uniques: [] };
+    }
+    this.#fields.set(type, fields);
+    return fields;
+  }
+}
+
+/** Which properties of each type have rows in the indexes. */
+function guessedFields(reader: TableReader): ReadonlyMap<string, IndexFields> {
+  const found = new Map<string, { properties: string[]; uniques: string[] }>();
+  const note = (type: string, kind: 'properties' | 'uniques', name: string): void => {
+    const fields = found.get(type) ?? { properties: [], uniques: [] };
+    if (!fields[kind].includes(name)) fields[kind].push(name);
+    found.set(type, fields);
+  };
+  const typeOf = (workspace: string, id: string): string | undefined => {
+    const bytes = reader.get(BranchTable.nodes, workspace + END + id);
+    return bytes === undefined
+      ? undefined
+      : readOrNothing(() => countKey(workspace, new NodeRecord(bytes).header.nodeType));
+  };
+  for (const { key } of reader.range(BranchTable.properties, everyKey)) {
+    const parts = key.split(END);
+    const type = typeOf(parts[0] ?? '', parts.at(-1) ?? '');
+    if (type !== undefined) note(type, 'properties', bytesText(parts[1] ?? ''));
+  }
+  for (const { key } of reader.range(BranchTable.uniques, everyKey)) {
+    const [workspace = '', nodeType = '', name = ''] = key.split(END);
+    note(countKey(workspace, nodeType), 'uniques', bytesText(name));
+  }
+  return found;
+}
+
+/** @returns undefined where it cannot be read: it is told elsewhere */
+function readOrNothing<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,150 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { actorKinds } from '#cluster/member/actor-kinds.ts';
+import { tableNamesOf } from '#cluster/member/backup/take-backup.ts';
+import { REPORT_FILE, salvageDirectory } from '#cluster/member/check/salvage-directory.ts';
+import { systemClock } from '#runtime/base/clock.ts';
+import { systemRandom } from '#runtime/base/random.ts';
+import { defaultLimits } from '#runtime/config/options.ts';
+import { BranchTable } from '#runtime/shard/key-layout.ts';
+import { PageFile } from '#runtime/shard/page-file.ts';
+import {
+  actorOf,
+  branchFile,
+  check,
+  contentOf,
+  copyOf,
+  discard,
+  filesIn,
+  makeDirectory,
+  salvage,
+} from '#test/support/damaged-directory.ts';
+import { startServer } from '#test/support/server.ts';
+
+const kinds = actorKinds(defaultLimits);
+const folders: string[] = [];
+let whole: string;
+
+beforeAll(async () => {
+  whole = await makeDirectory();
+});
+
+afterAll(() => discard(whole));
+afterEach(() => discard(...folders.splice(0)));
+
+async function salvaged(from: string): ReturnType<typeof salvage> {
+  const made = await salvage(from);
+  folders.push(join(made.into, '..'));
+  return made;
+}
+
+/** Names of the nodes at a path of repository shop, as a server answers them. */
+async function served(dataDir: string, path: string): Promise<number> {
+  const server = await startServer({ dataDir });
+  try {
+    const answer = await server.admin('GET', `/api/repository/shop/main/head/space-1${path}`);
+    const made = await server.admin('POST', '/api/repository/shop/main/head/space-1/', {
+      name: 'after',
+      node_type: 'svc:Folder',
+    });
+    expect(made.status).toBe(201);
+    return answer.status;
+  } finally {
+    await server.close();
+  }
+}
+
+describe('salvaging a directory', () => {
+  it('brings everything out of one that is whole, and a server goes on with it [SAL-001]', async () => {
+    const { into, report } = await salvaged(whole);
+    expect(report.missing).toEqual([]);
+    expect(JSON.parse(readFileSync(join(into, REPORT_FILE), 'utf8'))).toEqual(report);
+    for (const path of filesIn(whole, 'data.mdb')) {
+      if (path.includes('.catalogue')) continue;
+      const actor = actorOf(whole, path);
+      expect(contentOf(into, actor), actor).toEqual(contentOf(whole, actor));
+    }
+    expect((await check(into)).damage).toEqual([]);
+    expect(await served(into, '/a/b/c')).toBe(200);
+    expect((await check(into)).damage).toEqual([]);
+  });
+
+  it('names lost nodes by their paths, serves the others, and agrees with itself [SAL-003]', async () => {
+    const from = copyOf(whole);
+    folders.push(from);
+    const path = branchFile(from, 'shop');
+    const actor = actorOf(from, path);
+    const source = new PageFile(path, tableNamesOf(kinds, actor), () => {});
+    const lost: string[] = [];
+    const bytes = readFileSync(path);
+    for (const { value } of source.rows(BranchTable.nodes)) {
+      const record = Buffer.from(value);
+      const found = /"path":"(\/a\/n\d+)"/.exec(Buffer.from(value).toString('latin1'))?.[1];
+      if (found === undefined || lost.length >= 3) continue;
+      // Pages that are free may hold the same bytes.
+      for (let at = bytes.indexOf(record); at >= 0; at = bytes.indexOf(record, at + 1))
+        bytes[at + 40] = (bytes[at + 40] as number) ^ 1;
+      lost.push(found);
+    }
+    source.close();
+    writeFileSync(path, bytes);
+    const { into, report } = await salvaged(from);
+    const named = report.missing.flatMap(({ path: one }) => (one === undefined ? [] : [one]));
+    expect(named.sort()).toEqual(lost.map((one) => `space-1:${one}`).sort());
+    expect((await check(into)).damage).toEqual([]);
+    expect(await served(into, lost[0] as string)).toBe(404);
+    expect((await check(into)).damage).toEqual([]);
+  });
+
+  it('takes what the journal has up to what is lost, and says so [SAL-004]', async () => {
+    const from = copyOf(whole);
+    folders.push(from);
+    for (const path of filesIn(from, '.journal')) {
+      const bytes = readFileSync(path);
+      bytes.fill(0xff, 3_000, 9_000);
+      writeFileSync(path, bytes);
+    }
+    const { into, report } = await salvaged(from);
+    expect(report.actors).toBeGreaterThan(6);
+    expect(await served(into, '/a')).toBe(200);
+  });
+
+  it('goes on without an actor of which nothing can be read, and ends where the registry is lost [SAL-005]', async () => {
+    const from = copyOf(whole);
+    folders.push(from);
+    const path = branchFile(from, 'magazine');
+    truncateSync(path, 0);
+    const { into, report } = await salvaged(from);
+    expect(report.missing).toContainEqual(expect.objectContaining({ actor: actorOf(from, path) }));
+    expect(await served(into, '/a/b')).toBe(200);
+    truncateSync(join(from, 'actors/default/tenant/data.mdb'), 0);
+    await expect(salvaged(from)).rejects.toMatchObject({
+      code: 'DATA_CORRUPTED',
+      message: expect.stringContaining('registry of tenants') as string,
+    });
+  });
+
+  it('changes nothing of the damaged directory, and takes a new one only', async () => {
+    const from = copyOf(whole);
+    folders.push(from);
+    const before = filesIn(from, 'data.mdb').map((path) => readFileSync(path));
+    await salvaged(from);
+    expect(filesIn(from, 'data.mdb').map((path) => readFileSync(path))).toEqual(before);
+    const into = mkdtempSync(join(tmpdir(), 'grove-used-'));
+    folders.push(into);
+    writeFileSync(join(into, 'x'), '');
+    const taken = salvageDirectory({
+      dataDir: from,
+      into,
+      clock: systemClock,
+      random: systemRandom,
+      signal: new AbortController().signal,
+      onProgress: () => {},
+    });
+    await expect(taken).rejects.toMatchObject({ code: 'CONFLICT' });
+    expect(existsSync(join(into, 'actors'))).toBe(false);
+    rmSync(into, { recursive: true });
+  });
+});

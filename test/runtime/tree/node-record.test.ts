@@ -30,6 +30,32 @@ function headerOf(fields: Partial<NodeHeader>): NodeHeader {
 }
 
 describe('a stored node', () => {
+  it('stores long texts as JSON.stringify writes them, whatever is in them', () => {
+    const odd = [
+      '"',
+      '\\',
+      '\n',
+      '\u0000',
+      '\u001f',
+      '\u007f',
+      '\u2028',
+      'ü',
+      '€',
+      '🌳',
+      '\ud800',
+      '\udfff',
+      '',
+    ];
+    for (const each of odd) {
+      const properties = { before: 1, text: `${'x'.repeat(5_000)}${each}${'y'.repeat(5_000)}`, after: each };
+      const made = makeNodeRecord(headerOf({}), properties);
+      expect(made.propertiesText).toBe(JSON.stringify(properties));
+      const read = new NodeRecord(made.bytes);
+      expect(read.properties).toEqual(properties);
+      expect(read.property('after')).toBe(each);
+    }
+  });
+
   it('tells its revision without decoding the header, whatever its parent is called', () => {
     const id = fc.oneof(
       fc.string({ minLength: 1, maxLength: 60, unit: 'binary' }),

@@ -2,6 +2,7 @@ import { buildOpenApi, type OpenApiDocument } from '#protocols/http/openapi.ts';
 import { withAdmission } from '#protocols/rest/admission.ts';
 import { type AdminAuthContext, adminAuthRoutes } from '#protocols/rest/admin-auth.ts';
 import { backupRoutes, type BackupsContext } from '#protocols/rest/backups.ts';
+import { checkRoutes, type ChecksContext } from '#protocols/rest/checks.ts';
 import { type BranchesContext, branchRoutes } from '#protocols/rest/branches.ts';
 import { type ClusterContext, clusterRoutes } from '#protocols/rest/cluster.ts';
 import { contentRoutes } from '#protocols/rest/content-routes.ts';
@@ -23,6 +24,7 @@ import { workspaceRoutes } from '#protocols/rest/workspaces.ts';
 export type RoutesContext = AdminAuthContext &
   RepositoriesContext &
   BackupsContext &
+  ChecksContext &
   BranchesContext &
   ClusterContext &
   JobsContext &
@@ -63,6 +65,7 @@ export function memberRoutes(context: RoutesContext): readonly RestRoute[] {
       ),
     ]),
     ...backupRoutes(context),
+    ...checkRoutes(context),
   ];
   return routes;
 }

@@ -30,6 +30,7 @@ import type { Log } from '#runtime/telemetry/log-context.ts';
 import { Metrics } from '#runtime/telemetry/metrics.ts';
 import { actorKinds } from './actor-kinds.ts';
 import { MemberBackups } from './backup/member-backups.ts';
+import { MemberChecks } from './check/member-checks.ts';
 import { requireFinishedRestore } from './backup/restore-marker.ts';
 import { MemberLocks } from './branch-locks.ts';
 import { MemberBranches } from './branch-provisioning.ts';
@@ -153,6 +154,7 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
   const watchSpace = new SpaceWatch({ gate: space, files, clock, dataDir, backupDir });
   closers.add(() => watchSpace.stop());
   await watchSpace.start();
+  const slices = new SliceScheduler(clock);
   const engine = await openEngine({
     options,
     clock,
@@ -161,7 +163,7 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
     metrics,
     version: environment.version,
     files,
-    slices: new SliceScheduler(clock),
+    slices,
     space,
     kinds: actorKinds(options.limits),
     observer: tellingEvents(
@@ -196,6 +198,17 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
     },
   );
   closers.add(() => backups.close());
+  const checks = new MemberChecks({
+    dataDir,
+    kinds: actorKinds(options.limits),
+    copies: engine.copies,
+    slices,
+    clock,
+    random,
+    log,
+    space: space.at('member'),
+  });
+  closers.add(() => checks.close());
   const hasher = new PasswordHasher();
   const provisioning = new MemberProvisioning(router, lifecycle, random, unsettled);
   const status = (): MemberStatus => ({
@@ -216,6 +229,7 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
     branches: new MemberBranches(router, lifecycle, random, background, unsettled),
     jobs: background,
     backups,
+    checks,
     locks,
     hasher,
     tokens,

@@ -1,0 +1,192 @@
+import { rm } from 'node:fs/promises';
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import type { CheckFinding, CheckInfo, Checks } from '#protocols/rest/check-ports.ts';
+import type { ActorCopies } from '#runtime/actor/actor-copies.ts';
+import { ActorStore } from '#runtime/actor/actor-store.ts';
+import type { ActorId } from '#runtime/actor/ports.ts';
+import type { Clock } from '#runtime/base/clock.ts';
+import { type Random, uuidV7 } from '#runtime/base/random.ts';
+import type { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
+import type { ActorKind } from '#runtime/commit/behaviour.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import type { SpaceGuard } from '#runtime/space/space-gate.ts';
+import type { Log } from '#runtime/telemetry/log-context.ts';
+import { checkShard } from './check-shard.ts';
+
+/** Findings that are kept of one check. */
+const DAMAGE_MAX = 1_000;
+
+/** Checks that are remembered when they are over. */
+const CHECKS_KEPT = 8;
+
+/** What the checks of a member work with. */
+export interface MemberChecksEnvironment {
+  readonly dataDir: string;
+  readonly kinds: readonly ActorKind[];
+  /** Undefined at a member of a cluster, which builds damaged shards anew from the log. */
+  readonly copies: ActorCopies | undefined;
+  readonly slices: SliceScheduler;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  /** Says whether there is room for a copy of a shard. */
+  readonly space: SpaceGuard;
+}
+
+type Changing<T> = { -readonly [Name in keyof T]: T[Name] };
+
+/**
+ * Verifies the shards of a running member, one after the other, at the lowest priority. Each is copied as of one moment,
+ * as for a backup, and the copy is read page by page without LMDB: what is damaged cannot end the process, and no reader
+ * holds pages back that writers could use again.
+ */
+export class MemberChecks implements Checks {
+  readonly #environment: MemberChecksEnvironment;
+  readonly #store: ActorStore;
+  readonly #checks = new Map<string, Changing<CheckInfo>>();
+  #running: { readonly id: string; readonly stop: AbortController; readonly done: Promise<void> } | undefined;
+  #isClosed = false;
+
+  constructor(environment: MemberChecksEnvironment) {
+    this.#environment = environment;
+    const { clock, dataDir, kinds } = environment;
+    this.#store = new ActorStore(join(dataDir, 'actors'), kinds, clock);
+  }
+
+  async start(): Promise<CheckInfo> {
+    const { clock, copies, random, space } = this.#environment;
+    if (copies === undefined) {
+      throw new ServiceError(
+        'CONFLICT',
+        'A member of a cluster verifies what it reads and builds damaged shards anew from the log; checks are for single members',
+      );
+    }
+    if (this.#isClosed) throw new ServiceError('SHUTTING_DOWN');
+    if (this.#running !== undefined)
+      throw new ServiceError('CONFLICT', `Check '${this.#running.id}' is running; wait until it is over`);
+    const refusal = space.refusal('grows');
+    if (refusal !== undefined) throw refusal;
+    const id = uuidV7(clock.wallMs(), random);
+    const stop = new AbortController();
+    const over = Promise.withResolvers<void>();
+    this.#running = { id, stop, done: over.promise };
+    const check: Changing<CheckInfo> = {
+      id,
+      state: 'running',
+      startedAt: this.#now(),
+      finishedAt: undefined,
+      actors: 0,
+      actorsTotal: 0,
+      bytes: 0,
+      current: undefined,
+      damage: [],
+      damageTotal: 0,
+      error: undefined,
+    };
+    this.#checks.set(id, check);
+    for (const known of [...this.#checks.keys()].slice(0, -CHECKS_KEPT)) this.#checks.delete(known);
+    void this.#run(check, copies, stop.signal).finally(() => {
+      this.#running = undefined;
+      over.resolve();
+    });
+    return check;
+  }
+
+  find(id: string): CheckInfo | undefined {
+    return this.#checks.get(id);
+  }
+
+  stop(id: string): CheckInfo | undefined {
+    if (this.#running?.id === id) this.#running.stop.abort();
+    return this.#checks.get(id);
+  }
+
+  /** Gives up what runs and waits until nothing of it is left. Nothing begins any more. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#running?.stop.abort();
+    await this.#running?.done;
+  }
+
+  /** Never rejects. */
+  async #run(check: Changing<CheckInfo>, copies: ActorCopies, signal: AbortSignal): Promise<void> {
+    const { log } = this.#environment;
+    log.info('check begins', { check: check.id });
+    try {
+      const actors = await this.#store.all();
+      check.actorsTotal = actors.length;
+      for (const actor of actors) {
+        requireWanted(signal);
+        check.current = actor;
+        await this.#check(check, copies, actor, signal);
+        check.actors += 1;
+      }
+      check.state = 'done';
+      log.info('check is done', { check: check.id, actors: check.actors, damage: check.damageTotal });
+    } catch (error) {
+      check.state = 'failed';
+      check.error = { code: 'INTERNAL_SERVER_ERROR', message: 'The check failed; the log has more' };
+      if (error instanceof ServiceError) check.error = { code: error.code, message: error.message };
+      log.error('check failed', { check: check.id, error });
+    } finally {
+      check.current = undefined;
+      check.finishedAt = this.#now();
+      await rm(this.#folder, { recursive: true, force: true });
+    }
+  }
+
+  async #check(
+    check: Changing<CheckInfo>,
+    copies: ActorCopies,
+    actor: ActorId,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const path = join(this.#folder, 'data.mdb');
+    await rm(this.#folder, { recursive: true, force: true });
+    try {
+      await copies.copy(actor, this.#folder);
+    } catch (error) {
+      // Removed meanwhile.
+      if (error instanceof ServiceError && error.code === 'NOT_FOUND') return;
+      if (!(error instanceof ServiceError) || error.code !== 'DATA_CORRUPTED') throw error;
+      this.#note(check, { file: this.#store.folders.of(actor), actor, table: '', what: error.message });
+      return;
+    }
+    const slice = this.#environment.slices.begin('background', {
+      sliceKey: 'check',
+      requireWaiting: () => requireWanted(signal),
+    });
+    const tableNames = this.#store.tablesOf(actor);
+    const work = checkShard({ actor, path, tableNames, expected: () => undefined, lastSequence: undefined });
+    for (;;) {
+      const step = work.next();
+      if (step.done === true) {
+        const file = join(this.#store.folders.of(actor), 'data.mdb');
+        for (const { table = '', what } of step.value) this.#note(check, { file, actor, table, what });
+        break;
+      }
+      await slice.pause();
+    }
+    check.bytes += statSync(path).size;
+  }
+
+  #note(check: Changing<CheckInfo>, finding: CheckFinding): void {
+    check.damageTotal += 1;
+    if (check.damage.length < DAMAGE_MAX) check.damage = [...check.damage, finding];
+    this.#environment.log.error('stored data does not verify', { check: check.id, ...finding });
+  }
+
+  /** Where the copy is that is looked at; what an end of the process leaves is removed by the next check. */
+  get #folder(): string {
+    return join(this.#environment.dataDir, 'check');
+  }
+
+  #now(): string {
+    return new Date(this.#environment.clock.wallMs()).toISOString();
+  }
+}
+
+function requireWanted(signal: AbortSignal): void {
+  if (signal.aborted) throw new ServiceError('REQUEST_CANCELLED', 'The check was given up');
+}

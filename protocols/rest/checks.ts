@@ -1,0 +1,148 @@
+import { policyFor, requireAdministrator } from '#runtime/access/policy.ts';
+import { SYSTEM_TENANT } from '#runtime/access/system-tenant.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import type { JsonSchema } from '#protocols/http/route.ts';
+import type { CheckInfo, Checks } from './check-ports.ts';
+import type { RestContext, RestRequest, RestRoute } from './rest-context.ts';
+
+/** What the check routes work with. */
+export interface ChecksContext extends RestContext {
+  readonly checks: Checks;
+}
+
+const tag = 'Checks';
+const forbidden = { description: 'The caller is no administrator of the system.' };
+const unknown = { description: 'There is no such check; a restart forgets them.' };
+const text = { type: 'string' } as const;
+const optionalText = { type: ['string', 'null'] } as const;
+
+/** JSON Schema of a check on the wire. */
+const checkSchema: JsonSchema = Object.freeze({
+  type: 'object',
+  properties: {
+    id: text,
+    state: { type: 'string', enum: ['running', 'done', 'failed'] },
+    started_at: { type: 'string', format: 'date-time' },
+    finished_at: { type: ['string', 'null'], format: 'date-time' },
+    actors: { type: 'integer', description: 'Of `actors_total`, so far.' },
+    actors_total: { type: 'integer' },
+    bytes: { type: 'integer', description: 'Of the files that were read.' },
+    current: { ...optionalText, description: 'What is checked now.' },
+    damage: {
+      type: 'array',
+      items: { type: 'object', properties: { file: text, actor: text, table: text, what: text } },
+      description: 'What does not verify; the first ones where there are many.',
+    },
+    damage_total: { type: 'integer' },
+    error: { type: ['object', 'null'], properties: { code: text, message: text } },
+  },
+});
+
+/**
+ * Checks of the stored data of a member while it serves, for administrators of the system. They run on when the answer
+ * has left, in what time nobody else wants.
+ *
+ * @see docs/decisions/0032-damage-is-contained.md
+ */
+export function checkRoutes(context: ChecksContext): readonly RestRoute[] {
+  return [startRoute(context), readRoute(context), stopRoute(context)];
+}
+
+/** @throws {ServiceError} `UNAUTHORIZED`, `FORBIDDEN` */
+function requireSystemAdministrator({ principal }: RestRequest): void {
+  requireAdministrator(policyFor(principal, SYSTEM_TENANT), principal);
+}
+
+function checkJson(check: CheckInfo): object {
+  return {
+    id: check.id,
+    state: check.state,
+    started_at: check.startedAt,
+    finished_at: check.finishedAt ?? null,
+    actors: check.actors,
+    actors_total: check.actorsTotal,
+    bytes: check.bytes,
+    current: check.current ?? null,
+    damage: check.damage,
+    damage_total: check.damageTotal,
+    error: check.error ?? null,
+  };
+}
+
+function found(check: CheckInfo | undefined, id: string): object {
+  if (check === undefined) throw new ServiceError('NOT_FOUND', `Check '${id}' not found`);
+  return checkJson(check);
+}
+
+function startRoute({ checks }: ChecksContext): RestRoute {
+  return {
+    method: 'POST',
+    pattern: '/api/management/checks',
+    operationId: 'startCheck',
+    body: 'none',
+    auth: 'required',
+    docs: {
+      summary: 'Verify everything that is stored, while it is served',
+      description:
+        'Each actor is copied as of one moment and its copy verified: pages, checksums, indexes against content, present tables against history. Ask for the check by its id to see how far it is.',
+      tag,
+      responses: {
+        202: { description: 'It has begun.', schema: checkSchema },
+        403: forbidden,
+        409: { description: 'A check is running, or this is a member of a cluster.' },
+      },
+    },
+    async handler(request) {
+      requireSystemAdministrator(request);
+      return { status: 202, json: checkJson(await checks.start()) };
+    },
+  };
+}
+
+function readRoute({ checks }: ChecksContext): RestRoute {
+  return {
+    method: 'GET',
+    pattern: '/api/management/checks/{id}',
+    operationId: 'readCheck',
+    body: 'none',
+    auth: 'required',
+    docs: {
+      summary: 'How far a check is, and what it has found',
+      tag,
+      responses: {
+        200: { description: 'The check.', schema: checkSchema },
+        403: forbidden,
+        404: unknown,
+      },
+    },
+    handler(request) {
+      requireSystemAdministrator(request);
+      const id = request.segment('id');
+      return { status: 200, json: found(checks.find(id), id) };
+    },
+  };
+}
+
+function stopRoute({ checks }: ChecksContext): RestRoute {
+  return {
+    method: 'DELETE',
+    pattern: '/api/management/checks/{id}',
+    operationId: 'stopCheck',
+    body: 'none',
+    auth: 'required',
+    docs: {
+      summary: 'Give up a check',
+      tag,
+      responses: {
+        200: { description: 'The check as it is now.', schema: checkSchema },
+        403: forbidden,
+        404: unknown,
+      },
+    },
+    handler(request) {
+      requireSystemAdministrator(request);
+      const id = request.segment('id');
+      return { status: 200, json: found(checks.stop(id), id) };
+    },
+  };
+}

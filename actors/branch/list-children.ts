@@ -5,7 +5,7 @@ import { type ChildEntry, parentEntry } from '#runtime/tree/node-reader.ts';
 import { childrenInBatches } from './batched-rows.ts';
 import type { BranchState } from './branch-state.ts';
 import { formatCursor, type ListingIdentity, parseCursor } from './listing-cursor.ts';
-import { answerText, type Piece } from './long-answer.ts';
+import { answerPage, answerText, type Piece } from './long-answer.ts';
 import type { JsonAnswer, ListChildren } from './messages.ts';
 import { readerAt } from './read-node.ts';
 import { requireParent } from './require-parent.ts';
@@ -21,7 +21,11 @@ const PAGE_MAX = 1000;
 const SMALL_LISTING = 300;
 
 /** Direct children. @see messages.ts, ListChildren */
-export function listChildren(state: BranchState, context: QueryContext, query: ListChildren): JsonAnswer {
+export function listChildren(
+  state: BranchState,
+  context: QueryContext,
+  query: ListChildren,
+): JsonAnswer | Promise<JsonAnswer> {
   const { view } = context;
   const { workspace } = query;
   const { id } = requireParent(state, context, readerAt(view, query.at), query);
@@ -42,7 +46,7 @@ export function listChildren(state: BranchState, context: QueryContext, query: L
   };
   const after = query.cursor === undefined ? undefined : parseCursor(identity, query.cursor);
   const limit = Math.min(Math.max(Math.trunc(query.limit ?? PAGE_DEFAULT), 1), PAGE_MAX);
-  return answerText(context, (reader) =>
+  return answerPage(context, (reader) =>
     pageText(new VisibleNodes(state, context, reader, query), identity, after, limit),
   );
 }

@@ -107,6 +107,38 @@ export function answerText(
   return whole === undefined ? { chunks: textStream(context, work) } : new JsonText(whole);
 }
 
+/** Longest page that is answered as one text, in characters. */
+const PAGE_CHARACTERS_MAX = 16 * CHUNK_CHARACTERS;
+
+/**
+ * Answers a page, which is a text unless its nodes are large: it is made in slices and then answered whole, so that it
+ * can be compressed. A longer one begins anew as a stream.
+ *
+ * @param work as for {@link answerText}
+ * @throws {ServiceError} what the read throws; `DEADLINE_EXCEEDED`, `REQUEST_CANCELLED`
+ */
+export function answerPage(
+  context: QueryContext,
+  work: Steps<Piece, void>,
+): JsonAnswer | Promise<JsonAnswer> {
+  const answerOf = (text: string | undefined): JsonAnswer =>
+    text === undefined ? { chunks: textStream(context, work) } : new JsonText(text);
+  const whole = settle(context, (reader) => joined(work(reader)));
+  return whole instanceof Promise ? whole.then(answerOf) : answerOf(whole);
+}
+
+/** The text of all pieces; undefined when it is too long for one. */
+function* joined(pieces: Iterable<Piece>): Generator<undefined, string | undefined> {
+  let text = '';
+  for (const piece of pieces) {
+    if (typeof piece !== 'string') return undefined;
+    text += piece;
+    if (text.length > PAGE_CHARACTERS_MAX) return undefined;
+    yield undefined;
+  }
+  return text;
+}
+
 /** Work on the way to a text that is no text itself: it only gives the rests on. */
 export function* silently<T>(work: Generator<unknown, T>): Generator<string, T> {
   let step = work.next();

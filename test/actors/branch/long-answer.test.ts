@@ -53,7 +53,7 @@ describe('long answers of a branch', () => {
 
   it('show one state on a page that takes more than one turn, whatever is written meanwhile', async () => {
     await fill(1000, { description: 'y'.repeat(20_000) });
-    const { chunks } = branch.ask({ ...listing, limit: 1000 }) as TextStream;
+    const { chunks } = (await branch.ask({ ...listing, limit: 1000 })) as TextStream;
     const reading = chunks[Symbol.asyncIterator]();
     let text = (await reading.next()).value as string;
     const gone = branch.command({ type: 'DeleteNode', workspace, place: { path: '/n00999' } });

@@ -8,6 +8,7 @@ import { isDamage } from '#runtime/errors/service-error.ts';
 import { isShorter, isTruncated } from '#cluster/replication/log-errors.ts';
 import type { LogEvent } from '#cluster/replication/log-events.ts';
 import type { LogPosition } from '#cluster/replication/log-position.ts';
+import type { PartitionLog } from '#cluster/replication/partition-log.ts';
 import type { LogNews } from '#cluster/replication/log-reader.ts';
 import { ColdStarter } from './cold-start.ts';
 import { FlushedReplica } from './flushed-replica.ts';
@@ -65,6 +66,8 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
   readonly #rest: Rest;
   /** Keeps shards from being thrown away again soon. */
   readonly #rebuilt: Rest;
+  /** The log of a partition that is being given up. */
+  #closing: PartitionLog | undefined;
   /** Why it is in quarantine, or could not be opened. */
   #trouble: string | undefined;
   readonly #mending: StreamMending | undefined;
@@ -257,7 +260,9 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
     this.cancelOpening();
     this.#mending?.stop();
     this.#leaving += 1;
-    const hurry = this.#environment.clock.after(graceMs, () => this.#owned?.log.abandon());
+    const hurry = this.#environment.clock.after(graceMs, () =>
+      (this.#owned?.log ?? this.#closing)?.abandon(),
+    );
     try {
       await this.#inTurn(async () => {
         this.#leaving -= 1;
@@ -551,7 +556,9 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
     await owned.host.drain();
     this.#owned = undefined;
     this.#become('following');
+    this.#closing = owned.log;
     await owned.log.close();
+    this.#closing = undefined;
     // The heir writes. Answers that are being told are told to their end from what they have pinned.
     this.#longReads = new AbortController();
     await owned.host.close(READS_MS_MAX, this.#longReads.signal);

@@ -53,6 +53,8 @@ export class MemoryStream {
 export class MemoryLink implements LogStream {
   readonly #stream: MemoryStream;
   isConnected = true;
+  /** Whether the servers answer appends; a connection they do not use may be there all the same. */
+  answers = true;
 
   constructor(stream: MemoryStream) {
     this.#stream = stream;
@@ -61,6 +63,7 @@ export class MemoryLink implements LogStream {
   async append(expected: number, bytes: Buffer): Promise<AppendOutcome> {
     await null;
     if (!this.isConnected) return { kind: 'unknown', reason: 'cut off' };
+    if (!this.answers) return { kind: 'unknown', reason: 'no answer' };
     return this.#stream.append(expected, bytes);
   }
 

@@ -377,6 +377,23 @@ describe('a partition on several members', () => {
     }
   });
 
+  it('is let go of in time while the servers answer nothing, whatever waits for them', async () => {
+    const a = new Side('a');
+    await a.member.own();
+    await a.member.owned?.host.create(actor);
+    await a.write('k', 'kept');
+    a.link.answers = false;
+    const write = a.write('k', 'unknown').catch(({ code }: { code: string }) => code);
+    // Also when it is being given up already, and its log waits for what is under way.
+    const following = a.member.follow();
+    await a.member.leave(50);
+    await following;
+    expect(await write).toBe('WRITES_STOPPED');
+    expect(a.member.role).toBe('idle');
+    a.link.answers = true;
+    // Less than a log that closes waits for its servers when nobody hurries it.
+  }, 8_000);
+
   it('is left to newer members by one that meets a record of their format, and says what to do [CLU-043]', async () => {
     const [a, b] = [new Side('a'), new Side('b')];
     await a.member.own();

@@ -383,12 +383,12 @@ describe('a partition on several members', () => {
     await a.member.owned?.host.create(actor);
     await a.write('k', 'kept');
     a.link.answers = false;
-    const write = a.write('k', 'unknown').catch(({ code }: { code: string }) => code);
-    // Also when it is being given up already, and its log waits for what is under way.
+    const asked = a.member.owned?.log.barrier().catch(({ code }: { code: string }) => code);
+    // It is being given up already, no command waits, and its log waits for what is under way.
     const following = a.member.follow();
     await a.member.leave(50);
     await following;
-    expect(await write).toBe('WRITES_STOPPED');
+    expect(await asked).toBe('WRITES_STOPPED');
     expect(a.member.role).toBe('idle');
     a.link.answers = true;
     // Less than a log that closes waits for its servers when nobody hurries it.

@@ -38,6 +38,7 @@ export class EntryGroup {
   #length = RECORD_HEADER_BYTES;
   #clock: Revision = revisionZero;
   readonly #table = new EntryTableWriter();
+  #hasTakenOver = false;
   #resolves: ((sequence: number) => void)[] = [];
   #rejects: ((error: unknown) => void)[] = [];
   readonly actors = new Set<string>();
@@ -56,9 +57,12 @@ export class EntryGroup {
     return this.#clock;
   }
 
-  /** Whether the buffer has grown so far that keeping it would waste memory. */
-  get isOversized(): boolean {
-    return this.#buffer.length > 2 * GROUP_BYTES_MAX;
+  /**
+   * Whether the group may be used again. Not when its buffer has grown so far that keeping it would waste memory, and
+   * not when it is the memory of an entry: whoever has the entry may decode it at any time later.
+   */
+  get isReusable(): boolean {
+    return !this.#hasTakenOver && this.#buffer.length <= 2 * GROUP_BYTES_MAX;
   }
 
   /** Whether an entry of so many bytes may join. */
@@ -172,6 +176,7 @@ export class EntryGroup {
     if (start < 0 || start + bytes > buffer.byteLength) return false;
     this.#buffer = Buffer.from(buffer, start, bytes);
     this.#length = RECORD_HEADER_BYTES + length;
+    this.#hasTakenOver = true;
     return true;
   }
 

@@ -466,7 +466,7 @@ export class Journal implements Log {
   }
 
   #recycle(group: EntryGroup): void {
-    if (this.#spares.length >= SPARE_GROUPS_MAX || group.isOversized) return;
+    if (this.#spares.length >= SPARE_GROUPS_MAX || !group.isReusable) return;
     group.clear();
     this.#spares.push(group);
   }

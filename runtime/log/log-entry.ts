@@ -22,8 +22,8 @@ export interface LogEntry {
   /** The highest revision used in the batch: the log remembers it, so that revisions never run backwards. */
   readonly clock: Revision;
   /**
-   * All of it as `encodeEntry` writes it, where that was done before; then a log need not look at the writes. Its memory
-   * is the log's from `append` on, with {@link ENCODED_ROOM_BYTES} free on either side.
+   * All of it as `encodeEntry` writes it, where that was done before; then a log need not look at the writes. The {@link ENCODED_ROOM_BYTES}
+   * on either side are the log's from `append` on; the entry itself stays as it is.
    */
   readonly encoded?: Uint8Array;
 }

@@ -113,11 +113,13 @@ describe('Journal group commit', () => {
     let step = steps.next();
     while (step.done !== true) step = steps.next();
     const encoded = { actor, clock, writes: [], encoded: step.value };
-    // The journal keeps the memory of the first one for its next records.
     const second = { ...encoded, encoded: Buffer.from(step.value) };
+    const asEncoded = Buffer.from(step.value);
     // Alone in its record, behind another one in the same, and with one behind it.
     await journal.append(encoded);
     await Promise.all([journal.append(before), journal.append(second)]);
+    // Whoever has the entry may look at it later: later records are not written over it.
+    expect(step.value).toEqual(asEncoded);
     await journal.close();
     const again = await openJournal(files);
     expect((await entriesOf(again.journal)).map(plain)).toEqual([

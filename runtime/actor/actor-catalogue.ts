@@ -132,6 +132,11 @@ export class ActorCatalogue {
     return [...found];
   }
 
+  /** Every actor with its row: all of the catalogue is read. */
+  rows(): ReadonlyMap<ActorId, CatalogueRow> {
+    return new Map(this.under().map((actor) => [actor, this.get(actor) as CatalogueRow]));
+  }
+
   /** The next actors behind one that are on the disk, at most `limit`. @param actor undefined: from the first one on */
   page(actor: ActorId | undefined, limit: number): ActorId[] {
     const start = actor === undefined ? '' : `${keyOf(actor)}\0`;

@@ -2,12 +2,15 @@ import { ServiceError } from '#runtime/errors/service-error.ts';
 import { actorMark } from '#runtime/log/actor-mark.ts';
 import { isUnder, lifecycleOf } from '#runtime/log/lifecycle-entry.ts';
 import type { Log, LostRecords } from '#runtime/log/ports.ts';
+import type { CatalogueRow } from './actor-catalogue.ts';
 import type { ActorId } from './ports.ts';
 
-/** What is known of the actors on the disk. */
+/** What is known of the actors besides the log. */
 export interface StoredActors {
   /** Every actor that has a folder. */
   all(): Promise<readonly ActorId[]>;
+  /** Every actor that the catalogue lists; its folder may be lost. Empty where there is no catalogue. */
+  listed(): ReadonlyMap<ActorId, CatalogueRow>;
   /** Sequence its shard has reached. @throws when the shard is damaged itself */
   reached(actor: ActorId): number;
 }
@@ -28,7 +31,8 @@ interface LoggedActor {
  * applied, for they build on it. A shard that has reached the lost record or a later one has what was in it.
  *
  * Where it is not known whose entries a record had, everybody's may have been there. An actor that was made behind it
- * had none. A copy that is not made yet depends on what its source depends on.
+ * had none. A copy that is not made yet depends on what its source depends on. An actor that is listed and whose folder
+ * is lost has nothing but the log, so it is judged as a shard that ends where the log had to begin with it.
  */
 export async function dependentActors(
   log: Pick<Log, 'read'>,
@@ -43,10 +47,18 @@ export async function dependentActors(
     const why = lostOf(actor, Math.max(reachedBy(stored, actor), logged.get(actor)?.madeAt ?? 0), lost);
     if (why !== undefined) dependent.set(actor, why);
   }
+  const listed = stored.listed();
+  for (const [actor, row] of listed) {
+    // The record that made it is in the log still: see below.
+    if (onDisk.has(actor) || logged.get(actor)?.madeAt !== undefined) continue;
+    const why = lostOf(actor, Math.max(row.created, row.floor), lost);
+    if (why !== undefined) dependent.set(actor, why);
+  }
   // In the order of the log, so that a source is judged before its copies.
   for (const [actor, { firstAt, madeAt, source }] of logged) {
     if (onDisk.has(actor)) continue;
     if (madeAt === undefined) {
+      if (listed.has(actor)) continue;
       const before = lost.filter(({ first }) => first < firstAt);
       const why = lostOf(actor, 0, before);
       if (why !== undefined) dependent.set(actor, why);

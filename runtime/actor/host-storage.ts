@@ -7,7 +7,7 @@ import { isDamage, ServiceError } from '#runtime/errors/service-error.ts';
 import type { Log } from '#runtime/log/ports.ts';
 import type { Shard } from '#runtime/shard/shard.ts';
 import type { SpaceGuard } from '#runtime/space/space-gate.ts';
-import type { ActorCatalogue } from './actor-catalogue.ts';
+import type { ActorCatalogue, CatalogueRow } from './actor-catalogue.ts';
 import { ActorStore } from './actor-store.ts';
 import { DamagedActors } from './damaged-actors.ts';
 import { openCatalogue } from './open-catalogue.ts';
@@ -76,6 +76,7 @@ export class HostStorage {
     await store.sweep();
     this.#refused = await RefusedActors.of(log, {
       all: () => store.all(),
+      listed: () => this.#catalogue?.rows() ?? new Map<ActorId, CatalogueRow>(),
       reached: (actor) => store.reached(actor),
     });
     await this.#replay();

@@ -14,7 +14,14 @@ function textOf({ actor, writes, clock }: LogEntry): string {
 }
 
 function copyOf({ actor, writes, clock }: LogEntry): LogEntry {
-  return { actor, clock, writes: writes.map((write) => ({ ...write, value: write.value?.slice() ?? null })) };
+  return {
+    actor,
+    clock,
+    writes: writes.map((write) => ({
+      ...write,
+      value: write.value === null ? null : Uint8Array.from(write.value),
+    })),
+  };
 }
 
 /** What a log acknowledged, kept outside of every simulated process: the truth all checks refer to. */

@@ -64,7 +64,12 @@ export async function surveyDirectory({ clock, dataDir }: CheckEnvironment): Pro
   const store = new ActorStore(join(dataDir, 'actors'), actorKinds(defaultLimits), clock);
   const journal = await surveyJournal(realFileSystem, join(dataDir, 'journal'));
   const actors = await store.all();
-  const stored = { all: () => Promise.resolve(actors), reached: (actor: ActorId) => reachedBy(store, actor) };
+  const stored = {
+    all: () => Promise.resolve(actors),
+    // What is wrong with the catalogue is told where that is checked.
+    listed: () => readCatalogue(join(dataDir, 'actors'), false).actors,
+    reached: (actor: ActorId) => reachedBy(store, actor),
+  };
   const dependent = new Map([...journal.refused, ...(await dependentActors(journal, journal.lost, stored))]);
   return { store, actors, journal, dependent, made: await madeIn(journal) };
 }

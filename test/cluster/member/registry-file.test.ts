@@ -1,4 +1,12 @@
-import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync } from 'node:fs';
+import {
+  copyFileSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -116,5 +124,25 @@ describe('a data directory without its registry', () => {
     } finally {
       await server.close();
     }
+  });
+
+  it('does not start when the journal has lost something of it, and makes no first administrator', async () => {
+    await fill(0);
+    // With its folder: only the catalogue knows of it.
+    rmSync(join(dataDir, 'actors/default/tenant'), { recursive: true });
+    const folder = join(dataDir, 'journal');
+    const [name = ''] = readdirSync(folder).filter((each) => each.endsWith('.journal'));
+    const bytes = readFileSync(join(folder, name));
+    let end = bytes.length;
+    while (end > 0 && bytes[end - 1] === 0) end -= 1;
+    bytes.fill(0xa7, 72, end);
+    writeFileSync(join(folder, name), bytes);
+    const before = actorFiles();
+    for (let start = 0; start < 2; start += 1)
+      await expect(startServer({ dataDir })).rejects.toMatchObject({
+        code: 'DATA_CORRUPTED',
+        message: expect.stringContaining('data.mdb is missing'),
+      });
+    expect(actorFiles()).toEqual(before);
   });
 });

@@ -176,6 +176,41 @@ describe('a host over a journal with a flipped bit', () => {
     await again.close();
   });
 
+  it('refuses an actor whose folder is lost together with what the journal had of it [DUR-021]', async () => {
+    const folder = copied('lost-folder');
+    const gone = actors[2] as string;
+    // The journal has everything of this one, but for the record that is damaged.
+    const fresh = 'acme/fresh/notes';
+    const first = await Engine.open(folder, setup);
+    await first.host.create(fresh);
+    await first.host.command(fresh, { type: 'Write', key: 'k', text: 'fresh text' }, { caller: engineUser });
+    const killed = join(root, 'lost-folder-killed');
+    cpSync(folder, killed, { recursive: true });
+    await first.close();
+    for (const name of ['r2', 'fresh']) rmSync(join(killed, 'actors/acme', name), { recursive: true });
+    for (const name of readdirSync(join(killed, 'journal')).filter((each) => each.endsWith('.journal'))) {
+      const path = join(killed, 'journal', name);
+      const bytes = readFileSync(path);
+      let end = bytes.length;
+      while (end > 0 && bytes[end - 1] === 0) end -= 1;
+      bytes.fill(0xa7, 72, end);
+      writeFileSync(path, bytes);
+    }
+    for (let start = 0; start < 2; start += 1) {
+      const engine = await Engine.open(killed, setup);
+      for (const actor of [gone, fresh]) {
+        expect(await shown(engine, actor)).toMatchObject({ code: 'DATA_CORRUPTED' });
+        const command = { type: 'Write', key: 'k', text: 'new' };
+        const written = engine.host.command(actor, command, { caller: engineUser });
+        await expect(written).rejects.toMatchObject({ code: 'DATA_CORRUPTED' });
+      }
+      expect(engine.host.stoppedActors.map(({ actor }) => actor)).toEqual(
+        expect.arrayContaining([gone, fresh]),
+      );
+      await engine.close();
+    }
+  });
+
   it('applies what is in the shards of all already as if nothing were', async () => {
     const folder = copied('applied');
     const clean = await Engine.open(folder, setup);

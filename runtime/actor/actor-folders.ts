@@ -7,12 +7,14 @@ import {
   openSync,
   readdirSync,
   renameSync,
+  rmSync,
   writeFileSync,
 } from 'node:fs';
 import { open, readdir, rm, rmdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Clock } from '#runtime/base/clock.ts';
 import { crashPoint } from '#runtime/commit/crash-point.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
 import { removePaced } from './paced-removal.ts';
 import type { ActorId } from './ports.ts';
 
@@ -131,8 +133,12 @@ export class ActorFolders {
    * Removes the folders of every actor under an owner, and of one with this very name. They are put away, and go when
    * the time is over for which they are kept ({@link purge}).
    *
+   * Needs no room: where there is none they go at once, and the log has to hold the record of the removal until this
+   * resolves.
+   *
    * @param keeping `once`: only when nothing of this owner is kept already, for what is damaged again and again; `never`
    *   for what is there once more
+   * @throws {ServiceError} `STORAGE_FULL` when there is no room to put away what is to be kept `once`
    */
   async remove(owner: string, keeping: 'always' | 'once' | 'never' = 'always'): Promise<void> {
     const folder = this.of(owner);
@@ -140,13 +146,22 @@ export class ActorFolders {
     const isThere = keeping === 'never' || (keeping === 'once' && this.#isKept(owner));
     const isKept = this.#rules.keepMs > 0 && !isThere;
     const place = this.#freePlace(owner);
-    mkdirSync(place, { recursive: true, mode: 0o700 });
-    writeFileSync(join(place, OWNER_FILE), `${owner}\n`, { mode: 0o600 });
-    renameSync(folder, join(place, KEPT));
+    const isPutAway = tryWithRoom(() => {
+      mkdirSync(place, { recursive: true, mode: 0o700 });
+      renameSync(folder, join(place, KEPT));
+    });
+    // What is damaged stays where it is: it may be all there is.
+    if (!isPutAway && keeping === 'once') throw new ServiceError('STORAGE_FULL');
+    if (!isPutAway) rmSync(place, { recursive: true, force: true });
+    // The log says that it goes. A crash in the middle leaves a part, which the next start removes.
+    if (!isPutAway) await removePaced(folder, this.#clock);
     // Else a power cut could bring it back.
     flushFolder(dirname(folder));
     crashPoint('before-branch-removal');
-    if (!isKept || this.#rules.isPressed()) await removePaced(place, this.#clock);
+    if (!isPutAway) return;
+    if (!isKept || this.#rules.isPressed()) return removePaced(place, this.#clock);
+    // Shards say of what actor they are, too.
+    tryWithRoom(() => writeFileSync(join(place, OWNER_FILE), `${owner}\n`, { mode: 0o600 }));
   }
 
   /** Removes what was kept for long enough; all of it when there is no room. */
@@ -240,6 +255,22 @@ function undefinedWhenGone(error: unknown): undefined {
 function noneWhenGone(error: unknown): never[] {
   if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
   throw error;
+}
+
+/** @returns false when the volume has no room for it */
+function tryWithRoom(work: () => void): boolean {
+  try {
+    work();
+    return true;
+  } catch (error) {
+    if (!isWithoutRoom(error)) throw error;
+    return false;
+  }
+}
+
+/** No bytes, no entries of a folder, or no share of them, are left. */
+function isWithoutRoom(error: unknown): boolean {
+  return ['ENOSPC', 'EDQUOT'].includes((error as NodeJS.ErrnoException).code ?? '');
 }
 
 /** Brings the names in a folder to the disk. */

@@ -54,6 +54,15 @@ export class SmallVolume {
     }
   }
 
+  /** From now on nothing new can be made on it, neither a file nor a folder, as on one with no inodes left. */
+  takeInodes(): void {
+    // Linux tells of a volume in memory how many there are and how many are free.
+    const { ffree, files } = statfsSync(this.path);
+    const options = `remount,nr_inodes=${files - ffree}`;
+    const mounted = spawnSync('mount', ['-o', options, this.path]);
+    if (mounted.status !== 0) throw new Error(`cannot limit a volume: ${mounted.stderr}`);
+  }
+
   /** Takes away what {@link SmallVolume.fill} put there. */
   free(): void {
     rmSync(this.#ballast, { force: true });

@@ -7,6 +7,7 @@ import { actorId } from '#runtime/actor/actor-id.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { Engine, type EngineSetup, engineUser as caller } from '#test/support/engine.ts';
 import { noteActor } from '#test/support/note-actor.ts';
+import { canMount, SmallVolume } from '#test/support/small-volume.ts';
 import { TestClock } from '#test/support/test-clock.ts';
 import { until } from '#test/support/until.ts';
 
@@ -116,5 +117,66 @@ describe('what was removed', () => {
     clock.advance(removedKeepMs);
     await store.purge();
     expect(readdirSync(join(root, '.removed'))).toEqual([]);
+  });
+});
+
+describe.skipIf(!canMount)('a removal on a volume without any room', () => {
+  const other = actorId('acme', 'site~1', 'b', 'notes');
+  let volume: SmallVolume;
+  let full: Engine | undefined;
+
+  async function openFull(): Promise<Engine> {
+    full = await Engine.open(join(volume.path, 'data'), { ...setup(), clock: new TestClock() });
+    return full;
+  }
+
+  async function filled(): Promise<Engine> {
+    const made = await openFull();
+    for (const id of [actor, other]) {
+      await made.host.create(id);
+      await made.host.command(id, { type: 'Write', key: 'k', text: '1' }, { caller });
+    }
+    await made.close();
+    const again = await openFull();
+    // Begins the segment of the journal.
+    await again.host.create(actorId('acme', 'site~2', 'a', 'notes'));
+    await until(() => again.journal.pending().size === 0, 'all of it is in the files');
+    return again;
+  }
+
+  beforeEach(() => {
+    volume = new SmallVolume(24 * 1024 * 1024);
+  });
+
+  afterEach(async () => {
+    volume.free();
+    await full?.close();
+    volume.close();
+  });
+
+  it('is done, and the next start finds nothing to do [DUR-024]', async () => {
+    const made = await filled();
+    volume.fill(100);
+    await made.host.destroyUnder('acme/site~1/a');
+    expect([made.host.exists(actor), existsSync(join(made.folder, 'actors/acme/site~1/a'))]).toEqual([
+      false,
+      false,
+    ]);
+    await made.close();
+    volume.fill(100);
+    const again = await openFull();
+    expect([again.host.exists(actor), again.host.stoppedActors]).toEqual([false, []]);
+    expect(await again.host.query(other, { type: 'ReadAll' }, caller)).toEqual({ k: '1' });
+    volume.free();
+    await again.host.create(actor);
+    expect(await again.host.query(actor, { type: 'ReadAll' }, caller)).toEqual({});
+  });
+
+  it('keeps nothing where there is not even room for a folder', async () => {
+    const made = await filled();
+    volume.takeInodes();
+    await made.host.destroyUnder('acme/site~1/a');
+    expect(existsSync(join(made.folder, 'actors/acme/site~1/a'))).toBe(false);
+    expect(existsSync(join(made.folder, 'actors/.removed'))).toBe(false);
   });
 });

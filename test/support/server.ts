@@ -70,7 +70,7 @@ export interface TestServer {
 const PASSING_MS = 5;
 
 /** How long a test server waits for requests under way when it is closed, in milliseconds. */
-const GRACE_MS = 2_000;
+const GRACE_MS = 4_000;
 
 /** Members of a cluster: a request in turn meets its owner once in three times. */
 const MEMBERS = 3;

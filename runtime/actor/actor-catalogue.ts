@@ -19,6 +19,12 @@ const FACTS = 1;
 const DIRECTORY_KEY = 'directory';
 const JOURNAL_KEY = 'journal';
 
+/**
+ * Floor of an adopted actor of whose shard nothing is known but that older versions may have filled it: it must not be
+ * missing or empty.
+ */
+export const FLOOR_NOT_EMPTY = 1;
+
 /** What a data directory knows of an actor that it should have. */
 export interface CatalogueRow {
   /** Sequence of the log record that made it; 0 for one that was there before there was a catalogue. */

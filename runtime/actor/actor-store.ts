@@ -7,8 +7,9 @@ import type { ReplicaStore } from '#runtime/commit/replica.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { LmdbShard } from '#runtime/shard/lmdb-shard.ts';
 import { shardPath } from '#runtime/shard/shard-identity.ts';
+import { storedHead } from '#runtime/shard/stored-head.ts';
 import type { Shard } from '#runtime/shard/shard.ts';
-import type { ActorCatalogue, CatalogueRow } from './actor-catalogue.ts';
+import { type ActorCatalogue, type CatalogueRow, FLOOR_NOT_EMPTY } from './actor-catalogue.ts';
 import { ActorFolders, keepNothing, type RemovalRules } from './actor-folders.ts';
 import { actorKindOf } from './actor-id.ts';
 import type { ActorId } from './ports.ts';
@@ -71,6 +72,11 @@ export class ActorStore implements ReplicaStore {
     return sizeOf(this.#pathOf(actor)) === 0;
   }
 
+  /** Whether the shard of an actor was made and nothing was ever written to it. */
+  hasNothing(actor: ActorId): boolean {
+    return storedHead(this.#pathOf(actor))?.sequence === 0;
+  }
+
   /**
    * Opens the shard of an actor.
    *
@@ -85,6 +91,12 @@ export class ActorStore implements ReplicaStore {
     const shard = this.#openAs(actor, this.folders.of(actor), row.created, false);
     const { sequence } = shard.position;
     if (sequence >= row.floor) return shard;
+    // It was made and not written to before it was adopted: the log has its records, or there never were any. The first
+    // version of the catalogue gave such a shard the floor of one with content.
+    if (sequence === 0 && row.created === 0 && row.floor === FLOOR_NOT_EMPTY) {
+      this.#lowerFloor(actor);
+      return shard;
+    }
     void shard.close();
     throw lost(actor, `${this.#pathOf(actor)} ends at log record ${sequence}`, row.floor);
   }
@@ -200,6 +212,11 @@ export class ActorStore implements ReplicaStore {
     // What follows a log that others have as well is the same wherever it is: snapshots of it are exchanged.
     const directory = this.#catalogue?.directory ?? ANYWHERE;
     return new LmdbShard(folder, this.tablesOf(actor), { directory, actor, created, isClaimed });
+  }
+
+  /** Where that fails, the next opening does it again. */
+  #lowerFloor(actor: ActorId): void {
+    void this.#note(actor, { created: 0, floor: 0 }, this.#catalogue?.sequence ?? 0).catch(() => undefined);
   }
 
   async #note(actor: ActorId, row: CatalogueRow, sequence: number): Promise<void> {

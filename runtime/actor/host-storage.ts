@@ -66,11 +66,11 @@ export class HostStorage {
 
   /** See `ActorHost.recover`. @param isOpen whether an actor is open: then its file is there */
   async recover(isOpen: (actor: ActorId) => boolean): Promise<void> {
-    const { folder, log, random } = this.#environment;
+    const { clock, folder, log, random } = this.#environment;
     const { store } = this;
     if (log.retention !== undefined) {
       const { retention } = log;
-      this.#catalogue = await openCatalogue({ folder, store, log, retention, random });
+      this.#catalogue = await openCatalogue({ folder, store, log, retention, random, clock });
       store.useCatalogue(this.#catalogue);
     }
     await store.sweep();
@@ -162,8 +162,10 @@ export class HostStorage {
    */
   requireNewest(actor: ActorId, writer: ShardWriter): void {
     const newest = this.#environment.log.retention?.newestOf(actor) ?? 0;
-    const created = this.#catalogue?.get(actor)?.created ?? newest;
-    if (newest <= created || writer.sequence >= newest) return;
+    const row = this.#catalogue?.get(actor);
+    if (row === undefined || newest <= row.created || writer.sequence >= newest) return;
+    // Adopted without content: the newest record may be what made it.
+    if (row.created === 0 && row.floor === 0 && writer.sequence === 0) return;
     void writer.abandon();
     throw new ServiceError(
       'DATA_CORRUPTED',

@@ -1,16 +1,21 @@
+import type { Clock } from '#runtime/base/clock.ts';
 import type { Random } from '#runtime/base/random.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { LeavingRecords, Log, LogRetention } from '#runtime/log/ports.ts';
-import { hasIdentity, shardPath } from '#runtime/shard/shard-identity.ts';
-import { ActorCatalogue, catalogueDamaged, type CatalogueRow } from './actor-catalogue.ts';
+import { shardPath } from '#runtime/shard/shard-identity.ts';
+import { type StoredHead, storedHead } from '#runtime/shard/stored-head.ts';
+import { ActorCatalogue, catalogueDamaged, type CatalogueRow, FLOOR_NOT_EMPTY } from './actor-catalogue.ts';
 import type { ActorStore } from './actor-store.ts';
 import type { ActorId } from './ports.ts';
 
 /** Random bytes of the name of a data directory. */
 const DIRECTORY_BYTES = 16;
 
-/** Shards looked at to tell a directory that never had a catalogue from one that lost it. */
-const LOOKED_AT_MAX = 64;
+/** Shards looked at in one turn of the event loop. */
+const LOOKED_AT_ONCE = 64;
+
+/** Looked at first when a catalogue is missing: every start opens it, so that it has an identity before any other. */
+const FIRST_OPENED: ActorId = 'default/tenant';
 
 /** What a catalogue is opened with. */
 export interface CatalogueEnvironment {
@@ -20,6 +25,7 @@ export interface CatalogueEnvironment {
   readonly log: Pick<Log, 'lastSequence'>;
   readonly retention: LogRetention;
   readonly random: Random;
+  readonly clock: Pick<Clock, 'soon'>;
 }
 
 /**
@@ -32,25 +38,28 @@ export interface CatalogueEnvironment {
  */
 export async function openCatalogue(environment: CatalogueEnvironment): Promise<ActorCatalogue> {
   const { folder, retention } = environment;
-  if (!ActorCatalogue.isIn(folder)) requireNeverThere(environment, await environment.store.all());
+  const found = ActorCatalogue.isIn(folder) ? undefined : await neverListed(environment);
   const catalogue = new ActorCatalogue(folder);
   try {
-    if (catalogue.directory === undefined) await begin(environment, catalogue);
+    if (catalogue.directory === undefined)
+      await begin(environment, catalogue, found ?? (await neverListed(environment)));
     requireSameHistory(environment, catalogue);
   } catch (error) {
     await catalogue.close();
     throw error;
   }
-  retention.beforeLeaving((records) => raiseFloors(catalogue, records));
+  retention.beforeLeaving((records) => raiseFloors(environment, catalogue, records));
   return catalogue;
 }
 
-async function begin(environment: CatalogueEnvironment, catalogue: ActorCatalogue): Promise<void> {
-  const { log, random, retention, store } = environment;
-  const there = await store.all();
-  requireNeverThere(environment, there);
+async function begin(
+  environment: CatalogueEnvironment,
+  catalogue: ActorCatalogue,
+  found: FoundActors,
+): Promise<void> {
+  const { log, random, retention } = environment;
   const directory = Buffer.from(random.bytes(DIRECTORY_BYTES)).toString('hex');
-  const actors = adopted(environment, there);
+  const actors = adopted(environment, found);
   const { beginning: journal } = retention;
   await catalogue.begin(
     directory,
@@ -61,6 +70,7 @@ async function begin(environment: CatalogueEnvironment, catalogue: ActorCatalogu
 
 /** Before records leave the log: from then on their shards cannot be made again. */
 async function raiseFloors(
+  { store }: CatalogueEnvironment,
   catalogue: ActorCatalogue,
   { beginning, lastSequence, newest }: LeavingRecords,
 ): Promise<void> {
@@ -69,31 +79,50 @@ async function raiseFloors(
     const row = catalogue.get(actor);
     // What made it is no content: it may be the only record there is of an actor that has none.
     if (row === undefined || sequence <= row.created || sequence <= row.floor) continue;
-    actors.set(actor, { created: row.created, floor: sequence });
+    // What made one that was adopted is not known.
+    const isUnwritten = row.created === 0 && row.floor === 0 && store.hasNothing(actor);
+    if (!isUnwritten) actors.set(actor, { created: row.created, floor: sequence });
   }
   await catalogue.note({ actors, journal: beginning }, lastSequence);
 }
 
-function requireNeverThere({ folder, store }: CatalogueEnvironment, actors: readonly ActorId[]): void {
-  const isKnown = actors
-    .slice(0, LOOKED_AT_MAX)
-    .some((actor) => hasIdentity(shardPath(store.folders.of(actor))));
-  if (isKnown) throw catalogueDamaged(folder, 'is missing or empty: it says which actors there should be');
+/** Actors that have a folder, and what their shards say; undefined for one without content or that cannot be read. */
+type FoundActors = ReadonlyMap<ActorId, StoredHead | undefined>;
+
+/**
+ * Looks at every shard of a directory without a catalogue, before anything is written.
+ *
+ * @throws {ServiceError} `DATA_CORRUPTED` when one of them has an identity: there was a catalogue
+ */
+async function neverListed({ clock, folder, store }: CatalogueEnvironment): Promise<FoundActors> {
+  const look = (actor: ActorId): StoredHead | undefined => {
+    const head = storedHead(shardPath(store.folders.of(actor)));
+    if (head?.identity === undefined) return head;
+    throw catalogueDamaged(folder, 'is missing or empty: it says which actors there should be');
+  };
+  look(FIRST_OPENED);
+  const found = new Map<ActorId, StoredHead | undefined>();
+  for (const actor of await store.all()) {
+    found.set(actor, look(actor));
+    if (found.size % LOOKED_AT_ONCE === 0) await new Promise<void>((resolve) => clock.soon(resolve));
+  }
+  return found;
 }
 
 /** What is known of the actors of a directory that had no catalogue. */
 function adopted(
   { retention, store }: CatalogueEnvironment,
-  actors: readonly ActorId[],
+  found: FoundActors,
 ): ReadonlyMap<ActorId, CatalogueRow> {
   const isWhole = retention.beginning?.firstSequence === 1;
-  return new Map(
-    actors.map((actor) => {
-      // A folder with nothing in it is of an actor that was made and never used.
-      const isWithoutLoss = store.isMissing(actor) && (isWhole || store.folders.isBare(actor));
-      return [actor, { created: 0, floor: isWithoutLoss ? 0 : 1 }];
-    }),
-  );
+  const floorOf = (actor: ActorId, head: StoredHead | undefined): number => {
+    // What it does not have yet is in the journal: older versions kept records until shards had them.
+    if (head !== undefined) return head.sequence;
+    // A folder with nothing in it is of an actor that was made and never used.
+    const isWithoutLoss = store.isMissing(actor) && (isWhole || store.folders.isBare(actor));
+    return isWithoutLoss ? 0 : FLOOR_NOT_EMPTY;
+  };
+  return new Map([...found].map(([actor, head]) => [actor, { created: 0, floor: floorOf(actor, head) }]));
 }
 
 function requireSameHistory(

@@ -1,17 +1,6 @@
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { open } from 'lmdb';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { decodeJsonRow, encodeJsonRow } from './json-row.ts';
-import { lookAtHead } from './lmdb-head.ts';
-import {
-  DATABASES_MAX,
-  IDENTITY_KEY,
-  SYSTEM,
-  type Table,
-  tableOptions,
-  untypedOptions,
-} from './lmdb-tables.ts';
 
 /**
  * Whose shard a file is. It is written with the first bytes of the file and never changes, so that a file that was put
@@ -52,19 +41,6 @@ export function requireIdentity(
   if (storedDirectory !== directory) throw foreign(path, actor, 'is of another data directory');
   if (storedCreated !== created) throw foreign(path, actor, 'is of an earlier one of that name');
   return undefined;
-}
-
-/** Whether the file of a shard that nobody has open says whose it is; false for one that cannot be read. */
-export function hasIdentity(path: string): boolean {
-  if (!existsSync(path) || !lookAtHead(path).isSound) return false;
-  const options = { path, noSubdir: true, readOnly: true, maxDbs: DATABASES_MAX };
-  const environment = open<Uint8Array, string>({ ...options, ...tableOptions, ...untypedOptions });
-  try {
-    const system = environment.openDB({ name: SYSTEM, ...tableOptions }) as Table | undefined;
-    return system?.get(IDENTITY_KEY) !== undefined;
-  } finally {
-    void environment.close();
-  }
 }
 
 /** Path of the file of a shard. */

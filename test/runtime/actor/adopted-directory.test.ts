@@ -1,10 +1,11 @@
-import { renameSync, rmSync, truncateSync } from 'node:fs';
-import { join } from 'node:path';
+import { cpSync, renameSync, rmSync, truncateSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { actorId } from '#runtime/actor/actor-id.ts';
 import { commonTableNames } from '#runtime/commit/behaviour.ts';
 import { LmdbShard } from '#runtime/shard/lmdb-shard.ts';
 import { ShardFile } from '#runtime/shard/shard-file.ts';
+import { ActorCatalogue } from '#runtime/actor/actor-catalogue.ts';
 import { HostFixture } from '#test/support/host-fixture.ts';
 import { noteActor } from '#test/support/note-actor.ts';
 
@@ -70,5 +71,74 @@ describe('a data directory of an older version', () => {
     expect(() => read('used')).toThrow(file('used'));
     expect(read('unused')).toBeUndefined();
     expect(fixture.host.stoppedActors).toMatchObject([{ actor: idOf('used'), reason: 'damage' }]);
+  });
+});
+
+describe('a directory of an older version whose process was killed', () => {
+  const late = ['opened', 'written'];
+  const catalogue = (): string => join(fixture.folder, 'actors/.catalogue');
+  const write = (name: string, text: string): Promise<unknown> =>
+    fixture.command(idOf(name), { type: 'Write', key: 'k', text } as never);
+
+  /** Makes the shard of an actor one that was made and not written to. */
+  async function empty(name: string): Promise<void> {
+    rmSync(file(name));
+    await new LmdbShard(dirname(file(name)), tables).close();
+  }
+
+  async function requireServed(): Promise<void> {
+    expect([...late, 'used'].map(read)).toEqual([undefined, 'in the journal', 'newer']);
+    expect(fixture.host.stoppedActors).toEqual([]);
+    await write('opened', 'later');
+    await fixture.reopen();
+    expect([...late, 'used'].map(read)).toEqual(['later', 'in the journal', 'newer']);
+  }
+
+  beforeEach(async () => {
+    await fixture.reopen(() => cpSync(file('used'), `${file('used')}.before`));
+    for (const name of late) await fixture.host.create(idOf(name));
+    await write('written', 'in the journal');
+    await write('used', 'newer');
+    read('opened');
+    await fixture.reopen(async () => {
+      // Nothing of what the journal has was applied.
+      renameSync(`${file('used')}.before`, file('used'));
+      await strip(file('used'));
+      for (const name of late) await empty(name);
+      rmSync(catalogue(), { recursive: true });
+    });
+  });
+
+  it('has what only the journal has, and shards without content', requireServed);
+
+  it('is served also where an earlier start took such shards for shards with content', async () => {
+    await fixture.reopen(async () => {
+      for (const name of late) await empty(name);
+      const catalogue = new ActorCatalogue(join(fixture.folder, 'actors'));
+      const actors = new Map(late.map((name) => [idOf(name), { created: 0, floor: 1 }]));
+      await catalogue.note({ actors }, catalogue.sequence);
+      await catalogue.close();
+    });
+    await requireServed();
+  });
+
+  it('does not take the record that made an actor for its content when that leaves the journal', async () => {
+    for (let restart = 0; restart < 3; restart += 1) {
+      await write('used', 'newer');
+      await fixture.reopen();
+    }
+    await requireServed();
+  });
+});
+
+describe('a data directory that lost its catalogue', () => {
+  it('does not start, however many of its shards have no identity yet', async () => {
+    const lost = fixture.reopen(async () => {
+      for (let number = 0; number < 70; number += 1)
+        await new LmdbShard(dirname(file(`a${number}`)), tables).close();
+      rmSync(join(fixture.folder, 'actors/.catalogue'), { recursive: true });
+    });
+    await expect(lost).rejects.toMatchObject({ code: 'DATA_CORRUPTED' });
+    expect(ActorCatalogue.isIn(join(fixture.folder, 'actors'))).toBe(false);
   });
 });

@@ -1,0 +1,37 @@
+import { existsSync, statSync } from 'node:fs';
+import { isDamage } from '#runtime/errors/service-error.ts';
+import { lookAtHead, trustedRoot } from './lmdb-head.ts';
+import { PageFile } from './page-file.ts';
+
+/** What the file of a shard says of itself. */
+export interface StoredHead {
+  /** Newest log record it has; 0: none, it has no content. */
+  readonly sequence: number;
+  /** Whose it is, as it is stored; undefined for a file that is older than identities. */
+  readonly identity: Uint8Array | undefined;
+}
+
+/**
+ * Looks at the file of a shard that nobody has open. It is read page by page, so that damage does not end the process,
+ * and not one byte is changed.
+ *
+ * @returns undefined when it is missing, empty or cannot be read
+ */
+export function storedHead(path: string): StoredHead | undefined {
+  if (!existsSync(path) || statSync(path).size === 0 || !lookAtHead(path).isSound) return undefined;
+  // Made, and never written to.
+  if (trustedRoot(path) === undefined) return { sequence: 0, identity: undefined };
+  let file: PageFile;
+  try {
+    file = new PageFile(path, [], () => {});
+  } catch (error) {
+    if (isDamage(error)) return undefined;
+    throw error;
+  }
+  try {
+    const { format, identity, position } = file;
+    return format === undefined ? undefined : { sequence: position.sequence, identity };
+  } finally {
+    file.close();
+  }
+}

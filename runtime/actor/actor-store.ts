@@ -199,7 +199,9 @@ export class ActorStore implements ReplicaStore {
       owned && this.#catalogue?.note({ actors: new Map(owned.map((id) => [id, null])) }, sequence);
     // Told below.
     noted?.catch(() => undefined);
-    const isThereAgain = owned !== undefined && remade !== undefined && owned.every((id) => remade.has(id));
+    // Without a row the folder is of before: the process died when the catalogue had this removal and the disk had not.
+    const isThereAgain =
+      owned !== undefined && owned.length > 0 && owned.every((id) => remade?.has(id) === true);
     await this.folders.remove(owner, isThereAgain ? 'never' : 'always');
     await noted;
   }

@@ -364,6 +364,8 @@ export class Journal implements Log {
 
   async #finishActive(): Promise<void> {
     while (this.#flushing !== undefined) await this.#flushing;
+    // A file of which a flush has failed is never flushed again.
+    if (this.#stopped !== undefined) throw this.#stopped;
     if (this.#active === undefined) return;
     const { segment, writer } = this.#active;
     this.#active = undefined;
@@ -488,7 +490,8 @@ export class Journal implements Log {
     const sequence = this.#lastSequence;
     this.#flushing = flush()
       .then(() => {
-        this.#flushedSequence = Math.max(this.#flushedSequence, sequence);
+        // What stopped it may concern what this flush was of.
+        if (this.#stopped === undefined) this.#flushedSequence = Math.max(this.#flushedSequence, sequence);
       })
       .catch((error: unknown) => this.#stop(error))
       .finally(() => {
@@ -577,8 +580,8 @@ export class Journal implements Log {
     this.#healTimer?.cancel();
     await this.#healing;
     await this.#removing;
-    if (this.#stopped === undefined) return this.#finishActive();
     while (this.#flushing !== undefined) await this.#flushing;
+    if (this.#stopped === undefined) return this.#finishActive();
     await this.#active?.writer.abandon();
     this.#active = undefined;
   }

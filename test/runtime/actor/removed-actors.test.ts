@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -72,6 +72,27 @@ describe('what was removed', () => {
     clock.advance(removedKeepMs);
     engine = await Engine.open(folder, setup());
     expect(kept()).toEqual([]);
+  });
+
+  it('is kept also when the process died between the catalogue and the folder', async () => {
+    await engine.close();
+    const path = join(folder, 'actors/acme/site~1');
+    const saved = join(folder, 'saved');
+    cpSync(path, saved, { recursive: true });
+    engine = await Engine.open(folder, setup());
+    await engine.host.destroyUnder('acme/site~1');
+    const killed = join(folder, 'killed');
+    mkdirSync(killed);
+    for (const name of ['actors', 'journal'])
+      cpSync(join(folder, name), join(killed, name), { recursive: true });
+    await engine.close();
+    rmSync(join(killed, 'actors/.removed'), { recursive: true });
+    cpSync(saved, join(killed, 'actors/acme/site~1'), { recursive: true });
+    engine = await Engine.open(killed, setup());
+    expect(engine.host.exists(actor)).toBe(false);
+    expect(existsSync(join(killed, 'actors/acme/site~1'))).toBe(false);
+    const [name = ''] = readdirSync(join(killed, 'actors/.removed'));
+    expect(readFileSync(join(killed, 'actors/.removed', name, 'owner'), 'utf8')).toBe('acme/site~1\n');
   });
 
   it('goes at once, and what was kept before it, when there is no room', async () => {

@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { realFileSystem } from '#runtime/base/file-system.ts';
 import type { JournalDurability } from '#runtime/embedded/journal.ts';
 import { FaultyFileSystem } from '#test/support/faulty-file-system.ts';
+import { TestClock } from '#test/support/test-clock.ts';
 import { encodeLargeEntry } from '#runtime/log/entry-codec.ts';
 import { entriesOf, numberedEntry, numberOf, plain, recordsOf } from '#test/support/log-entries.ts';
 import { logConformance } from '../log/log-conformance.ts';
@@ -92,6 +93,27 @@ describe('Journal group commit', () => {
     expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
     const { journal: reopened } = await openJournal(files);
     expect((await entriesOf(reopened)).map(numberOf)).toEqual([1]);
+  });
+
+  it('in class relaxed never calls flushed what a failed flush was of, also when the next segment is due', async () => {
+    const turns = async (): Promise<void> => {
+      for (let turn = 0; turn < 10; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    };
+    const files = new FaultyFileSystem(turns);
+    const { journal } = await openJournal(files, {
+      clock: new TestClock(),
+      durability: 'relaxed',
+      segmentBytes: SEGMENT_BYTES,
+    });
+    await journal.append(numberedEntry('a', 1));
+    files.fail('datasync', 'EIO');
+    const next = journal.append(numberedEntry('a', 2, SEGMENT_BYTES));
+    const results = await Promise.allSettled([journal.flush(), next]);
+    expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+    await expect(journal.flush()).rejects.toMatchObject({ code: 'WRITES_STOPPED' });
+    const { journal: reopened } = await openJournal(files.crash('drop-unsynced'));
+    expect(journal.flushedSequence).toBe(reopened.lastSequence);
+    await journal.close();
   });
 
   it('brings everything acknowledged to the disk on request in class relaxed', async () => {

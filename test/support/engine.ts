@@ -6,7 +6,7 @@ import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
 import { type FileSystem, realFileSystem } from '#runtime/base/file-system.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import type { ActorKind, Caller } from '#runtime/commit/behaviour.ts';
-import { Journal } from '#runtime/embedded/journal.ts';
+import { Journal, type JournalDurability } from '#runtime/embedded/journal.ts';
 import type { SpaceGuard } from '#runtime/space/space-gate.ts';
 import type { JournalEvent } from '#runtime/embedded/journal-events.ts';
 
@@ -39,6 +39,8 @@ export interface EngineSetup {
   /** Folder of the journal; beside the actors when absent. */
   readonly journalFolder?: string;
   readonly segmentBytes?: number;
+  /** When an append is acknowledged; `local` when absent. */
+  readonly durability?: JournalDurability;
   /** Whether damage of the journal is contained. */
   readonly containsDamage?: boolean;
   readonly kinds: readonly ActorKind[];
@@ -86,7 +88,7 @@ export class Engine {
     const events: JournalEvent[] = [];
     const journal = await Journal.open({
       folder: setup.journalFolder ?? join(folder, 'journal'),
-      durability: 'local',
+      durability: setup.durability ?? 'local',
       files: setup.files ?? realFileSystem,
       clock: setup.clock ?? systemClock,
       random: systemRandom,

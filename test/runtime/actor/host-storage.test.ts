@@ -1,0 +1,179 @@
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { actorId } from '#runtime/actor/actor-id.ts';
+import { Engine, type EngineSetup, engineUser as caller } from '#test/support/engine.ts';
+import { noteActor } from '#test/support/note-actor.ts';
+import { TestClock } from '#test/support/test-clock.ts';
+import { until } from '#test/support/until.ts';
+
+const owner = actorId('acme', 'site~1');
+const actor = actorId('acme', 'site~1', 'a', 'notes');
+const file = join('actors', ...actor.split('/'), 'data.mdb');
+
+let root: string;
+let folder: string;
+let clock: TestClock;
+let engine: Engine;
+
+/** Small segments, and everything is applied at once. */
+function open(at: string, setup: Partial<EngineSetup> = {}): Promise<Engine> {
+  const apply = { applyBytes: 1, applyDelayMs: 1 };
+  return Engine.open(at, {
+    kinds: [noteActor],
+    clock,
+    segmentBytes: 4096,
+    limits: { idleCloseMs: 1000, apply },
+    ...setup,
+  });
+}
+
+function write(key: string, text: string): Promise<unknown> {
+  return engine.host.command(actor, { type: 'Write', key, text }, { caller });
+}
+
+function read(key: string): unknown {
+  return engine.host.query(actor, { type: 'Read', key }, caller);
+}
+
+/** Puts a part of one directory into another one. */
+function take(from: string, part: string, to: string): void {
+  rmSync(join(to, part), { recursive: true, force: true });
+  cpSync(join(from, part), join(to, part), { recursive: true });
+}
+
+/** A copy of the directory as it is now. */
+function copied(name: string, from = folder): string {
+  const copy = join(root, name);
+  cpSync(from, copy, { recursive: true });
+  return copy;
+}
+
+async function idle(): Promise<void> {
+  await until(() => {
+    clock.advance(300);
+    return engine.host.openActors === 0;
+  }, 'the actor is closed');
+}
+
+beforeEach(async () => {
+  root = mkdtempSync(join(tmpdir(), 'host-storage-'));
+  folder = join(root, 'data');
+  clock = new TestClock();
+  engine = await open(folder);
+});
+
+afterEach(async () => {
+  await engine.close();
+  rmSync(root, { recursive: true, force: true });
+});
+
+describe('files that are not of one time [DUR-023]', () => {
+  it('refuses a shard that has records the journal and the catalogue know nothing of', async () => {
+    await engine.host.create(actor);
+    await write('k', '1');
+    await engine.close();
+    const before = copied('before');
+    engine = await open(folder);
+    await write('k', '2');
+    await engine.close();
+    take(folder, file, before);
+    await expect(open(before)).rejects.toThrow(/its newest files are missing/);
+  });
+
+  it('refuses a shard that went back while the process was running', async () => {
+    await engine.host.create(actor);
+    await write('k', '1');
+    await idle();
+    const before = readFileSync(join(folder, file));
+    await write('k', '2');
+    await idle();
+    writeFileSync(join(folder, file), before);
+    expect(() => read('k')).toThrow(/went back from log record/);
+  });
+
+  it('does not start with a catalogue from before the journal began', async () => {
+    await engine.close();
+    const empty = copied('empty');
+    engine = await open(folder);
+    await engine.host.create(actor);
+    for (let number = 0; engine.journal.firstSequence === 1; number += 1) {
+      expect(number).toBeLessThan(1000);
+      await write('k', `${number} ${'x'.repeat(500)}`);
+      clock.advance(5);
+    }
+    await engine.close();
+    take(empty, 'actors/.catalogue', folder);
+    await expect(open(folder)).rejects.toThrow(/is older than the other files/);
+  });
+
+  it('does not start with a journal that lost its end, after a clean stop', async () => {
+    await engine.host.create(actor);
+    await write('k', '1');
+    const before = copied('before');
+    await write('k', '2');
+    await engine.close();
+    take(before, 'journal', folder);
+    await expect(open(folder)).rejects.toThrow(/the journal ends at record/);
+  });
+
+  it('does not start with a journal that lost its end, when a start had read it', async () => {
+    await engine.host.create(actor);
+    await write('k', '1');
+    const before = copied('before');
+    await write('k', '2');
+    const killed = copied('killed');
+    const again = await open(killed);
+    const killedAgain = copied('killed-again', killed);
+    await again.close();
+    take(before, 'journal', killedAgain);
+    await expect(open(killedAgain)).rejects.toThrow(/the journal ends at record/);
+  });
+});
+
+describe('an actor that is being made', () => {
+  it('stays in the log until the catalogue has it', async () => {
+    await engine.host.create(actor);
+    expect([...engine.journal.pending().keys()]).toEqual([actor]);
+    await until(() => engine.journal.pending().size === 0, 'its row is stored');
+  });
+
+  it('is in the log for good when it is there, also in class relaxed', async () => {
+    await engine.close();
+    engine = await open(folder, { durability: 'relaxed' });
+    await engine.host.create(actor);
+    expect(engine.journal.flushedSequence).toBe(engine.journal.lastSequence);
+  });
+
+  it('is not there when what it belongs to was removed meanwhile', async () => {
+    await engine.host.create(actor);
+    const late = actorId('acme', 'site~1', 'late', 'notes');
+    await Promise.all([engine.host.destroyUnder(owner), engine.host.create(late)]);
+    expect([engine.host.exists(actor), engine.host.exists(late)]).toEqual([false, false]);
+    await engine.close();
+    engine = await open(folder);
+    expect([engine.host.exists(actor), engine.host.exists(late)]).toEqual([false, false]);
+  });
+});
+
+describe('a removal that the journal has lost', () => {
+  it('does not bring back whoever it may have removed [DUR-021]', async () => {
+    await engine.host.create(actor);
+    await write('k', '1');
+    await idle();
+    await until(() => engine.journal.pending().size === 0, 'all of it is applied');
+    const killed = copied('killed');
+    await engine.host.destroyUnder(owner);
+    await engine.close();
+    take(folder, 'journal', killed);
+    const names = readdirSync(join(killed, 'journal')).filter((name) => name.endsWith('.journal'));
+    const path = join(killed, 'journal', names.sort().at(-1) as string);
+    const bytes = readFileSync(path);
+    const at = bytes.lastIndexOf(owner);
+    bytes[at] = (bytes[at] as number) ^ 1;
+    writeFileSync(path, bytes);
+    engine = await open(killed, { containsDamage: true });
+    expect(() => read('k')).toThrow(/may have lost acknowledged writes/);
+  });
+});

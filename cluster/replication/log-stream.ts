@@ -48,7 +48,7 @@ export interface StreamState {
  * 1. Sequences rise by one a message and never restart while the identity stays.
  * 2. An append is stored only directly behind the message with the expected sequence, so at most one append that
  *    expects the same sequence is ever stored.
- * 3. That `append` reports `stored` or `full` is true for ever.
+ * 3. That `append` reports `stored` or `full` is true for ever, also when a copy of the append is delivered later.
  * 4. What {@link LogStream.truncate} removed stays away, and nothing else ever goes.
  */
 export interface LogStream {

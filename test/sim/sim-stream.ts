@@ -273,6 +273,15 @@ export class SimStream {
   }
 }
 
+/** An append on its way, in one copy or more. */
+interface Delivery {
+  readonly expected: number;
+  readonly bytes: Buffer;
+  readonly answer: (outcome: AppendOutcome, term: number) => void;
+  /** Whether a copy was refused because the stream had no space. */
+  isFull: boolean;
+}
+
 class SimLink implements LogStream {
   readonly #stream: SimStream;
   readonly #process: SimProcess;
@@ -313,11 +322,12 @@ class SimLink implements LogStream {
         answer({ kind: 'unknown', reason: 'no answer' }),
       );
       const copies = this.#happens(0.005) ? 2 : 1;
-      for (let copy = 0; copy < copies; copy += 1) this.#deliver(expected, bytes, answer);
+      const delivery: Delivery = { expected, bytes, answer, isFull: false };
+      for (let copy = 0; copy < copies; copy += 1) this.#deliver(delivery);
     });
   }
 
-  #deliver(expected: number, bytes: Buffer, answer: (outcome: AppendOutcome, term: number) => void): void {
+  #deliver(delivery: Delivery): void {
     if (!this.isConnected || this.#happens(0.01)) return;
     const now = this.#scheduler.monotonicMs();
     const isSlow = this.#stream.isSlow(this.#process);
@@ -329,12 +339,15 @@ class SimLink implements LogStream {
     const { generation } = this.#stream;
     this.#scheduler.after(arrivesMs - now, () => {
       if (generation !== this.#stream.generation) return;
+      // That there was no space for it is true for ever, so a second copy must not find some.
+      if (delivery.isFull) return;
       const { term } = this.#stream;
-      const outcome = this.#stream.process(this.#process, expected, bytes);
+      const outcome = this.#stream.process(this.#process, delivery.expected, delivery.bytes);
+      delivery.isFull = outcome?.kind === 'full';
       if (outcome === undefined || this.#happens(0.01)) return;
       const answersMs = this.#random.next() * (this.#happens(0.02) ? LATE_ANSWER_MS_MAX : 1);
       this.#scheduler.after(answersMs, () => {
-        if (this.isConnected) answer(outcome, term);
+        if (this.isConnected) delivery.answer(outcome, term);
       });
     });
   }

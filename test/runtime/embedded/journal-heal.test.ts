@@ -1,5 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { OpenFile, OpenMode } from '#runtime/base/file-system.ts';
+import { UNFINISHED_SUFFIX } from '#runtime/embedded/journal-format.ts';
 import type { Journal } from '#runtime/embedded/journal.ts';
 import { type CrashMode, FaultyFileSystem, type FileOperation } from '#test/support/faulty-file-system.ts';
 import { entriesOf, numberedEntry, numberOf } from '#test/support/log-entries.ts';
@@ -111,6 +113,90 @@ describe('a journal that stopped', () => {
       { heals: false },
     ]);
     expect(files.paths()).toEqual([path]);
+  });
+
+  it('does not go on when damage is found while it is being healed', async () => {
+    const clock = new TestClock();
+    const files = new FaultyFileSystem();
+    const { journal } = await openJournal(files, { clock, segmentBytes: SEGMENT_BYTES });
+    await journal.append(numberedEntry('a', 1, 6_000));
+    await journal.append(numberedEntry('a', 2, 6_000));
+    const path = files.paths().sort()[0] as string;
+    const bytes = files.content(path);
+    bytes[500] = (bytes[500] as number) ^ 0x04;
+    files.put(path, bytes);
+    files.fail('datasync', 'EIO');
+    expect(await codeOf(journal.append(numberedEntry('a', 3)))).toBe('WRITES_STOPPED');
+    clock.advance(500);
+    await expect(entriesOf(journal)).rejects.toMatchObject({ code: 'DATA_CORRUPTED' });
+    for (let round = 0; round < 100; round += 1) await turn();
+    expect(journal.trouble?.cause).toMatchObject({ code: 'DATA_CORRUPTED' });
+    expect(await codeOf(journal.append(numberedEntry('a', 4)))).toBe('WRITES_STOPPED');
+  });
+
+  it('leaves the old file when the copy of it does not verify', async () => {
+    /** Flips a bit of what is copied. */
+    class Flipping extends FaultyFileSystem {
+      override async open(path: string, mode: OpenMode): Promise<OpenFile> {
+        const file = await super.open(path, mode);
+        if (!path.endsWith(UNFINISHED_SUFFIX) || this.calls.get('datasync') === undefined) return file;
+        return {
+          ...file,
+          write: (buffer, offset, length, position) => {
+            const bytes = Buffer.from(buffer);
+            bytes[500] = (bytes[500] as number) ^ 0x04;
+            return file.write(bytes, offset, length, position);
+          },
+        };
+      }
+    }
+    const clock = new TestClock();
+    const files = new Flipping();
+    const { journal } = await openJournal(files, { clock });
+    await journal.append(numberedEntry('a', 1, 2_000));
+    files.fail('datasync', 'EIO');
+    expect(await codeOf(journal.append(numberedEntry('a', 2)))).toBe('WRITES_STOPPED');
+    for (let round = 0; round < 100; round += 1) {
+      clock.advance(100);
+      await turn();
+    }
+    expect(journal.trouble?.cause).toMatchObject({ code: 'DATA_CORRUPTED' });
+    const { journal: reopened } = await openJournal(files.crash('process-kill'));
+    expect((await entriesOf(reopened)).map(numberOf)).toEqual([1]);
+  });
+
+  it('in class relaxed keeps what was answered when the end of its segment could not be flushed', async () => {
+    const clock = new TestClock();
+    const files = new FaultyFileSystem();
+    const { journal } = await openJournal(files, {
+      clock,
+      durability: 'relaxed',
+      segmentBytes: SEGMENT_BYTES,
+    });
+    await journal.append(numberedEntry('a', 1, 6_000));
+    files.fail('sync', 'EIO');
+    expect(await codeOf(journal.append(numberedEntry('a', 2, 6_000)))).toBe('WRITES_STOPPED');
+    await healed(journal, clock);
+    expect(journal.flushedSequence).toBe(1);
+    const { journal: reopened } = await openJournal(files.crash('drop-unsynced'));
+    expect((await entriesOf(reopened)).map(numberOf)).toEqual([1]);
+  });
+
+  it('removes no segment while it is stopped, and does when it goes on', async () => {
+    const clock = new TestClock();
+    const files = new FaultyFileSystem();
+    const { journal } = await openJournal(files, { clock, segmentBytes: SEGMENT_BYTES });
+    await journal.append(numberedEntry('a', 1, 6_000));
+    await journal.append(numberedEntry('b', 2, 6_000));
+    const path = files.paths().sort()[0] as string;
+    files.fail('datasync', 'EIO');
+    expect(await codeOf(journal.append(numberedEntry('b', 3)))).toBe('WRITES_STOPPED');
+    journal.released('a', 1);
+    for (let round = 0; round < 50; round += 1) await turn();
+    expect(files.paths()).toContain(path);
+    await healed(journal, clock);
+    for (let round = 0; round < 50; round += 1) await turn();
+    expect(files.paths()).not.toContain(path);
   });
 
   it('closes while it waits', async () => {

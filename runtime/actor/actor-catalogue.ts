@@ -1,5 +1,6 @@
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Clock, Timer } from '#runtime/base/clock.ts';
 import { revisionZero } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { Write } from '#runtime/log/log-entry.ts';
@@ -15,6 +16,12 @@ export const catalogueTables: readonly string[] = Object.freeze(['actors', 'fact
 
 const ACTORS = 0;
 const FACTS = 1;
+
+/** Pause before what could not be stored is stored again, in milliseconds; doubled after each try that failed. */
+const RETRY_MS_MIN = 500;
+
+/** Longest pause between two tries, in milliseconds. */
+const RETRY_MS_MAX = 8_000;
 
 const DIRECTORY_KEY = 'directory';
 const JOURNAL_KEY = 'journal';
@@ -59,28 +66,45 @@ export interface CatalogueChanges {
  * the row is on the disk. Whoever lets the log forget records first raises the floors of the actors in them. So an actor
  * that has neither a row nor a record never was, or was removed.
  *
- * Reads show noted changes at once; {@link note} resolves when they are on the disk.
+ * Reads show noted changes at once; {@link note} resolves when they are on the disk. What could not be stored is tried
+ * again until it is, see {@link stored}. While the file cannot be opened, what is asked of it is refused with the reason.
  *
  * @see docs/decisions/0030-nothing-is-removed-by-inference.md
  */
 export class ActorCatalogue {
   readonly #folder: string;
-  #shard: LmdbShard;
+  readonly #clock: Clock;
+  /** Undefined: it failed and could not be opened again. */
+  #shard: LmdbShard | undefined;
+  /** Why there is no shard. */
+  #failure: unknown;
+  #lastSequence: number;
   /** Noted and not in the shard yet. */
   readonly #noted = new Map<ActorId, CatalogueRow | null>();
   #waiting: Write[] = [];
   #waitingSequence = 0;
   /** Stores what waits, when what is being stored is on the disk. */
   #next: Promise<void> | undefined;
+  /** Never rejects. */
   #storing: Promise<void> = Promise.resolve();
+  /** How often something was noted. */
+  #notes = 0;
+  /** Those who wait until as many notes are on the disk. */
+  #waiters: { readonly notes: number; readonly resolve: () => void }[] = [];
+  #retryMs = RETRY_MS_MIN;
+  #retry: Timer | undefined;
+  #isClosing = false;
 
   /**
    * @param folder of the actors; see {@link ActorCatalogue.isIn}
+   * @param clock says when to try again what failed
    * @throws {ServiceError} `DATA_CORRUPTED`
    */
-  constructor(folder: string) {
+  constructor(folder: string, clock: Clock) {
     this.#folder = join(folder, CATALOGUE);
-    this.#shard = this.#open();
+    this.#clock = clock;
+    this.#shard = new LmdbShard(this.#folder, catalogueTables);
+    this.#lastSequence = this.#shard.position.sequence;
   }
 
   /** Path of its file. */
@@ -106,14 +130,14 @@ export class ActorCatalogue {
 
   /** Newest record the log was known to have on its disk when something was noted last. */
   get sequence(): number {
-    return this.#shard.position.sequence;
+    return this.#lastSequence;
   }
 
   /** What is known of an actor; undefined for one that is not there. */
   get(actor: ActorId): CatalogueRow | undefined {
     const noted = this.#noted.get(actor);
     if (noted !== undefined) return noted ?? undefined;
-    const bytes = this.#shard.get(ACTORS, keyOf(actor));
+    const bytes = this.#open.get(ACTORS, keyOf(actor));
     return bytes === undefined ? undefined : rowOf(bytes);
   }
 
@@ -126,7 +150,7 @@ export class ActorCatalogue {
         ? { start: '', end: '\u00ff' }
         : { start: keyOf(owner), end: `${keyOf(`${owner}/`)}\u00ff` };
     const found = new Set<ActorId>();
-    for (const { key } of this.#shard.range(ACTORS, range)) {
+    for (const { key } of this.#open.range(ACTORS, range)) {
       const actor = Buffer.from(key, 'latin1').toString('utf8');
       if (isMeant(actor)) found.add(actor);
     }
@@ -147,7 +171,7 @@ export class ActorCatalogue {
   page(actor: ActorId | undefined, limit: number): ActorId[] {
     const start = actor === undefined ? '' : `${keyOf(actor)}\0`;
     const found: ActorId[] = [];
-    for (const { key } of this.#shard.range(ACTORS, { start, end: '\u00ff' })) {
+    for (const { key } of this.#open.range(ACTORS, { start, end: '\u00ff' })) {
       found.push(Buffer.from(key, 'latin1').toString('utf8'));
       if (found.length === limit) break;
     }
@@ -165,7 +189,7 @@ export class ActorCatalogue {
    *
    * @param sequence newest record that the log has on its disk
    * @returns resolves when they are on the disk as well
-   * @throws {ServiceError} as a promise: `STORAGE_FULL`, `WRITES_STOPPED`; they go on being shown
+   * @throws {ServiceError} as a promise: `STORAGE_FULL`, `WRITES_STOPPED`; they go on being shown, and are tried again
    */
   note({ actors = new Map(), journal }: CatalogueChanges, sequence: number): Promise<void> {
     for (const [actor, row] of actors) {
@@ -176,15 +200,31 @@ export class ActorCatalogue {
     if (journal !== undefined)
       this.#waiting.push({ table: FACTS, key: JOURNAL_KEY, value: encodeJsonRow(journal) });
     this.#waitingSequence = Math.max(this.#waitingSequence, sequence);
-    this.#next ??= this.#storing.then(() => this.#store());
-    return this.#next;
+    this.#notes += 1;
+    return this.#storeNext();
+  }
+
+  /** Resolves when everything noted by now is on the disk, however often that has to be tried; not once it is closed. */
+  stored(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#waiters.push({ notes: this.#notes, resolve });
+      // Tried now, in case there is nothing to store and nobody would.
+      this.#storeNext().catch(() => undefined);
+    });
   }
 
   /** Waits for what was noted, then lets go of the file. */
   async close(): Promise<void> {
+    this.#isClosing = true;
+    this.#retry?.cancel();
     await this.#next?.catch(() => undefined);
     await this.#storing;
-    await this.#shard.close();
+    await this.#shard?.close();
+  }
+
+  #storeNext(): Promise<void> {
+    this.#next ??= this.#storing.then(() => this.#store());
+    return this.#next;
   }
 
   async #store(): Promise<void> {
@@ -192,26 +232,53 @@ export class ActorCatalogue {
     const writes = this.#waiting;
     this.#waiting = [];
     const shown = new Map(this.#noted);
-    const sequence = Math.max(this.#waitingSequence, this.#shard.position.sequence);
-    const stored = this.#shard.apply(writes, { sequence, clock: revisionZero }).flushed;
+    const notes = this.#notes;
+    const sequence = Math.max(this.#waitingSequence, this.#lastSequence);
+    const stored = this.#apply(writes, sequence);
     this.#storing = stored.catch(() => this.#recover(writes));
     await stored;
+    this.#lastSequence = sequence;
+    this.#retry?.cancel();
+    this.#retry = undefined;
+    this.#retryMs = RETRY_MS_MIN;
     for (const [actor, row] of shown) if (this.#noted.get(actor) === row) this.#noted.delete(actor);
+    for (const waiter of this.#waiters) if (waiter.notes <= notes) waiter.resolve();
+    this.#waiters = this.#waiters.filter((waiter) => waiter.notes > notes);
   }
 
-  #open(): LmdbShard {
-    return new LmdbShard(this.#folder, catalogueTables);
+  async #apply(writes: readonly Write[], sequence: number): Promise<void> {
+    if (this.#shard === undefined && !this.#isClosing) this.#reopen();
+    await this.#open.apply(writes, { sequence, clock: revisionZero }).flushed;
   }
 
-  /** Takes what could not be stored along with what is noted next; a shard that failed takes nothing more. */
+  get #open(): LmdbShard {
+    if (this.#shard === undefined) throw this.#failure;
+    return this.#shard;
+  }
+
+  /** What could not be stored is stored with what is noted next, or after a pause. A shard that failed takes nothing more. */
   #recover(writes: readonly Write[]): void {
     this.#waiting = [...writes, ...this.#waiting];
-    void this.#shard.close();
-    this.#shard = this.#open();
+    if (this.#isClosing) return;
+    void this.#shard?.close();
+    this.#shard = undefined;
+    this.#reopen();
+    this.#retry?.cancel();
+    this.#retry = this.#clock.after(this.#retryMs, () => void this.#storeNext().catch(() => undefined));
+    this.#retryMs = Math.min(2 * this.#retryMs, RETRY_MS_MAX);
+  }
+
+  /** Without success the reason is remembered; whoever is refused meets it. */
+  #reopen(): void {
+    try {
+      this.#shard = new LmdbShard(this.#folder, catalogueTables);
+    } catch (error) {
+      this.#failure = error;
+    }
   }
 
   #fact<T>(key: string): T | undefined {
-    const bytes = this.#shard.get(FACTS, key);
+    const bytes = this.#open.get(FACTS, key);
     return bytes === undefined ? undefined : (decodeJsonRow(bytes) as T);
   }
 }

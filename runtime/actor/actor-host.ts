@@ -380,17 +380,20 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
     await Promise.all(owned.map((open) => this.#abandon(open)));
     // A disk that takes nothing more needs the space.
     await log.flush().catch(() => undefined);
-    await this.#storage.remove(owner, sequence, isOwned);
-    log.released(owner, sequence);
-    for (const actor of log.pending().keys()) if (isOwned(actor)) log.released(actor, log.lastSequence);
+    const failed = await this.#storage.remove(owner, sequence, isOwned);
+    const through = failed === undefined ? log.lastSequence : sequence - 1;
+    for (const actor of log.pending().keys()) if (isOwned(actor)) log.released(actor, through);
+    this.#releaseWhen(failed === undefined ? Promise.resolve() : Promise.reject(failed), owner, sequence);
   }
 
-  /** The log keeps what made an actor until the catalogue has it; where that fails, until the next start. */
+  /** The log keeps what made or removed an actor until the catalogue has it. */
   #releaseWhen(known: Promise<void>, actor: ActorId, sequence: number): void {
-    known.then(
-      () => this.#environment.log.released(actor, sequence),
-      (cause: unknown) => this.#environment.observer.applyFailed(actor, cause),
-    );
+    const release = (): void => this.#environment.log.released(actor, sequence);
+    known.then(release, (cause: unknown) => {
+      this.#environment.observer.applyFailed(actor, cause);
+      // What the catalogue could not store is tried again; anything else stays in the log for the next start.
+      if (cause instanceof ServiceError) void this.#storage.stored().then(release);
+    });
   }
 
   /** An actor that could not be made after the log had it: whoever follows has made it and must hear that it is gone. */

@@ -82,7 +82,8 @@ export class HostStorage {
     await this.#replay();
     await store.sweep();
     await this.#noteReached();
-    this.#looking = this.#lookForLost(isOpen);
+    // A catalogue that cannot be read at present is told of by whoever needs it.
+    this.#looking = this.#lookForLost(isOpen).catch(() => undefined);
   }
 
   async #replay(): Promise<void> {
@@ -112,6 +113,7 @@ export class HostStorage {
           removed.push(owner);
           await store.remove(owner, sequence, remade);
         },
+        putOff: (owner, sequence, cause) => this.#putOff(owner, sequence, cause),
         giveUp: (actor, cause) => this.#giveUp(actor, cause),
       },
       clock,
@@ -174,11 +176,26 @@ export class HostStorage {
     );
   }
 
-  /** Removes everything under an owner. @param sequence of the record that says so */
-  async remove(owner: string, sequence: number, isOwned: (actor: ActorId) => boolean): Promise<void> {
-    await this.store.remove(owner, sequence);
+  /**
+   * Removes everything under an owner.
+   *
+   * @param sequence of the record that says so
+   * @returns why the catalogue does not have it on the disk yet: the log has to keep the record until {@link stored}
+   */
+  async remove(
+    owner: string,
+    sequence: number,
+    isOwned: (actor: ActorId) => boolean,
+  ): Promise<ServiceError | undefined> {
+    const failed = await this.store.remove(owner, sequence).then(() => undefined, requireServiceError);
     await this.#refused.removed(owner);
     this.#damaged.forget(isOwned);
+    return failed;
+  }
+
+  /** Resolves when the catalogue has everything it was told by now on the disk, see {@link ActorCatalogue.stored}. */
+  async stored(): Promise<void> {
+    await this.#catalogue?.stored();
   }
 
   /** Begins to remove what was removed before and is kept no longer; what cannot go is tried again with the next call. */
@@ -199,6 +216,15 @@ export class HostStorage {
     this.#catalogue = undefined;
   }
 
+  /** While the log is brought to the shards. @returns whether the log keeps the record of a removal that failed */
+  #putOff(owner: ActorId, sequence: number, cause: unknown): boolean {
+    if (this.#catalogue === undefined || isDamage(cause)) return false;
+    // Nothing under the owner is there any more for those who ask. Folders that stayed are for the next start.
+    if (cause instanceof ServiceError)
+      void this.stored().then(() => this.#environment.log.released(owner, sequence));
+    return true;
+  }
+
   /** While the log is brought to the shards. @returns whether the actor is left behind */
   #giveUp(actor: ActorId, cause: unknown): boolean {
     if (this.#catalogue === undefined || !isDamage(cause)) return false;
@@ -207,7 +233,7 @@ export class HostStorage {
     return true;
   }
 
-  /** Misses files before somebody asks for them, so that it is told of them; a little at a time. Never rejects. */
+  /** Misses files before somebody asks for them, so that it is told of them; a little at a time. */
   async #lookForLost(isOpen: (actor: ActorId) => boolean): Promise<void> {
     const catalogue = this.#catalogue;
     let last: ActorId | undefined;
@@ -236,4 +262,10 @@ export class HostStorage {
     const { log } = this.#environment;
     await this.#catalogue?.note({}, await log.flush());
   }
+}
+
+/** @throws what is none */
+function requireServiceError(error: unknown): ServiceError {
+  if (error instanceof ServiceError) return error;
+  throw error;
 }

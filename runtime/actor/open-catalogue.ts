@@ -25,7 +25,7 @@ export interface CatalogueEnvironment {
   readonly log: Pick<Log, 'lastSequence'>;
   readonly retention: LogRetention;
   readonly random: Random;
-  readonly clock: Pick<Clock, 'soon'>;
+  readonly clock: Clock;
 }
 
 /**
@@ -39,7 +39,7 @@ export interface CatalogueEnvironment {
 export async function openCatalogue(environment: CatalogueEnvironment): Promise<ActorCatalogue> {
   const { folder, retention } = environment;
   const found = ActorCatalogue.isIn(folder) ? undefined : await neverListed(environment);
-  const catalogue = new ActorCatalogue(folder);
+  const catalogue = new ActorCatalogue(folder, environment.clock);
   try {
     if (catalogue.directory === undefined)
       await begin(environment, catalogue, found ?? (await neverListed(environment)));

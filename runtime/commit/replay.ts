@@ -29,7 +29,11 @@ export async function replayLog(
     open: (actor) => store.open(actor),
     create: (actor, sequence) => (isRefused(actor) ? undefined : store.create(actor, sequence)),
     adopt: (actor, sequence, copy) => store.adopt(actor, sequence, copy),
-    remove: (owner, sequence) => store.remove(owner, sequence),
+    remove: (owner, sequence) =>
+      store.remove(owner, sequence).catch((cause: unknown) => {
+        if (store.putOff?.(owner, sequence, cause) !== true) throw cause;
+        givenUp.add(owner);
+      }),
     giveUp(actor, cause) {
       if (store.giveUp?.(actor, cause) !== true) return false;
       givenUp.add(actor);

@@ -39,6 +39,13 @@ export interface ReplicaStore {
    * @returns whether to go on without it, as if it were not there; left out: no
    */
   giveUp?(actor: string, cause: unknown): boolean;
+  /**
+   * Told that a removal failed.
+   *
+   * @param sequence of the record that says so
+   * @returns whether to go on, with that record kept in the log; left out: no
+   */
+  putOff?(owner: string, sequence: number, cause: unknown): boolean;
 }
 
 /** Changes of one actor that are not applied yet. */

@@ -6,6 +6,7 @@ import { commonTableNames } from '#runtime/commit/behaviour.ts';
 import { LmdbShard } from '#runtime/shard/lmdb-shard.ts';
 import { ShardFile } from '#runtime/shard/shard-file.ts';
 import { ActorCatalogue } from '#runtime/actor/actor-catalogue.ts';
+import { systemClock } from '#runtime/base/clock.ts';
 import { HostFixture } from '#test/support/host-fixture.ts';
 import { noteActor } from '#test/support/note-actor.ts';
 
@@ -114,7 +115,7 @@ describe('a directory of an older version whose process was killed', () => {
   it('is served also where an earlier start took such shards for shards with content', async () => {
     await fixture.reopen(async () => {
       for (const name of late) await empty(name);
-      const catalogue = new ActorCatalogue(join(fixture.folder, 'actors'));
+      const catalogue = new ActorCatalogue(join(fixture.folder, 'actors'), systemClock);
       const actors = new Map(late.map((name) => [idOf(name), { created: 0, floor: 1 }]));
       await catalogue.note({ actors }, catalogue.sequence);
       await catalogue.close();

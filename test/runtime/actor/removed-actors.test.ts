@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -199,5 +200,29 @@ describe.skipIf(!canMount)('a removal on a volume without any room', () => {
     await made.host.destroyUnder('acme/site~1/a');
     expect(existsSync(join(made.folder, 'actors/acme/site~1/a'))).toBe(false);
     expect(existsSync(join(made.folder, 'actors/.removed'))).toBe(false);
+  });
+
+  it('that fails is left to a later start, which goes on without it', async () => {
+    const made = await filled();
+    const place = join(made.folder, 'actors/acme/site~1/a');
+    // A folder that is mounted cannot be renamed.
+    expect(spawnSync('mount', ['--bind', place, place]).status).toBe(0);
+    try {
+      await expect(made.host.destroyUnder('acme/site~1/a')).rejects.toMatchObject({ code: 'EBUSY' });
+      expect(made.host.exists(actor)).toBe(false);
+      await made.close();
+      const again = await openFull();
+      expect([again.host.exists(actor), existsSync(place)]).toEqual([false, true]);
+      expect(await again.host.query(other, { type: 'ReadAll' }, caller)).toEqual({ k: '1' });
+      await again.close();
+    } finally {
+      spawnSync('umount', ['-l', place]);
+    }
+    const last = await openFull();
+    expect([last.host.exists(actor), existsSync(place), last.journal.pending().size]).toEqual([
+      false,
+      false,
+      0,
+    ]);
   });
 });

@@ -188,6 +188,8 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
     if (this.#state !== 'running') throw new ServiceError('SHUTTING_DOWN');
     if (premise !== undefined) requirePremise(this, premise);
     this.#storage.requireKept(actor);
+    // Behind the record of the removal it would come back with a start.
+    if (this.#isDestroying(actor)) throw new ServiceError('NOT_FOUND');
     if (this.#store.exists(actor)) return;
     this.#requireSpace();
     crashPoint('before-shard-create');

@@ -71,7 +71,8 @@ export interface ActorLifecycle {
    * @param premise what has to hold for it: confirmed where the actor is made, also in the turn from which on it
    *   exists. What was begun when it does not hold any more is taken back, and nothing else
    * @throws {PremiseRefuted} there is no such actor, unless there was one before
-   * @throws {ServiceError} `STORAGE_FULL`, `WRITES_STOPPED`, `SHUTTING_DOWN`
+   * @throws {ServiceError} `NOT_FOUND` while what it belongs to is being removed; `STORAGE_FULL`, `WRITES_STOPPED`,
+   *   `SHUTTING_DOWN`
    */
   create(actor: ActorId, premise?: Premise): Promise<void>;
   /**

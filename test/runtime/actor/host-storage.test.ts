@@ -149,10 +149,29 @@ describe('an actor that is being made', () => {
   it('is not there when what it belongs to was removed meanwhile', async () => {
     await engine.host.create(actor);
     const late = actorId('acme', 'site~1', 'late', 'notes');
-    await Promise.all([engine.host.destroyUnder(owner), engine.host.create(late)]);
+    await Promise.all([engine.host.create(late), engine.host.destroyUnder(owner)]);
     expect([engine.host.exists(actor), engine.host.exists(late)]).toEqual([false, false]);
     await engine.close();
     engine = await open(folder);
+    expect([engine.host.exists(actor), engine.host.exists(late)]).toEqual([false, false]);
+  });
+
+  it('is refused while what it belongs to is being removed, and does not come with a restart', async () => {
+    await engine.host.create(actor);
+    const late = actorId('acme', 'site~1', 'late', 'notes');
+    const before = engine.journal.lastSequence;
+    const removed = engine.host.destroyUnder(owner);
+    // At the moment when the removal is in the log.
+    while (engine.journal.lastSequence === before) await new Promise((resolve) => setImmediate(resolve));
+    const made = engine.host.create(late).then(
+      () => 'made',
+      (error: { code: string }) => error.code,
+    );
+    await removed;
+    const killed = copied('killed');
+    expect([await made, engine.host.exists(late)]).toEqual(['NOT_FOUND', false]);
+    await engine.close();
+    engine = await open(killed);
     expect([engine.host.exists(actor), engine.host.exists(late)]).toEqual([false, false]);
   });
 });

@@ -190,6 +190,7 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
     this.#storage.requireKept(actor);
     // Behind the record of the removal it would come back with a start.
     if (this.#isDestroying(actor)) throw new ServiceError('NOT_FOUND');
+    this.#storage.requireCaughtUp(actor);
     if (this.#store.exists(actor)) return;
     this.#requireSpace();
     crashPoint('before-shard-create');
@@ -246,11 +247,15 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
         const finish = (): void => {
           requireSource();
           known = this.#store.takeCopy(target, appended);
+          // Told below.
+          known.catch(() => undefined);
         };
         return { sequence: appended, copied: open.writer.copyTo(folder, finish) };
       });
       await copied.catch((error: unknown) => this.#takeBack(target, error));
       this.#releaseWhen(known, target, sequence);
+      // What came to the source by now would keep a restart from making the fork again.
+      await known.catch((error: unknown) => this.#undo(target, error));
     } finally {
       open.reads -= 1;
     }
@@ -407,6 +412,12 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
     throw cause;
   }
 
+  /** Removes an actor that was made and cannot be noted. Where that fails as well, the log has the removal. */
+  async #undo(actor: ActorId, cause: unknown): Promise<never> {
+    await this.destroyUnder(actor).catch(() => undefined);
+    throw cause;
+  }
+
   #answer(actor: ActorId, query: unknown, caller: Caller): unknown {
     const open = this.#actor(actor);
     try {
@@ -453,8 +464,9 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
     if (this.#state === 'closed') throw new ServiceError('SHUTTING_DOWN');
     try {
       this.#storage.requireKept(actor);
-      if (!this.exists(actor)) throw new ServiceError('NOT_FOUND');
+      // Also one that is not listed because it could not be brought up to the log.
       this.#storage.requireCaughtUp(actor);
+      if (!this.exists(actor)) throw new ServiceError('NOT_FOUND');
       const opened = this.#openActor(actor);
       this.#storage.opened(actor);
       return opened;

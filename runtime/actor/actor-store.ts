@@ -138,14 +138,16 @@ export class ActorStore implements ReplicaStore {
     return Promise.all([isNamed, isNoted]).then(() => {});
   }
 
+  async adoptWhole(actor: ActorId, sequence: number): Promise<boolean> {
+    if (this.#catalogue === undefined || this.isMissing(actor)) return false;
+    const shard = this.#openAs(actor, this.folders.of(actor), sequence, false);
+    const { position } = shard;
+    await shard.close();
+    await this.#note(actor, { created: sequence, floor: position.sequence }, sequence);
+    return true;
+  }
+
   async adopt(actor: ActorId, sequence: number, copy: (folder: string) => Promise<void>): Promise<void> {
-    // Whole, but not noted: a crash came in between.
-    if (this.folders.exists(actor) && !this.isMissing(actor)) {
-      const shard = this.#openAs(actor, this.folders.of(actor), sequence, false);
-      const { position } = shard;
-      await shard.close();
-      return this.#note(actor, { created: sequence, floor: position.sequence }, sequence);
-    }
     await copy(await this.folders.prepare(actor));
     // Without a shard: see isMissing.
     await this.folders.remove(actor);
@@ -216,7 +218,7 @@ export class ActorStore implements ReplicaStore {
     return new LmdbShard(folder, this.tablesOf(actor), { directory, actor, created, isClaimed });
   }
 
-  /** Where that fails, the next opening does it again. */
+  /** Where that fails, the catalogue tries again. */
   #lowerFloor(actor: ActorId): void {
     void this.#note(actor, { created: 0, floor: 0 }, this.#catalogue?.sequence ?? 0).catch(() => undefined);
   }

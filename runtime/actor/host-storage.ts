@@ -4,6 +4,7 @@ import type { ActorKind } from '#runtime/commit/behaviour.ts';
 import { replayLog } from '#runtime/commit/replay.ts';
 import type { ShardWriter } from '#runtime/commit/shard-writer.ts';
 import { isDamage, ServiceError } from '#runtime/errors/service-error.ts';
+import { isUnder } from '#runtime/log/lifecycle-entry.ts';
 import type { Log } from '#runtime/log/ports.ts';
 import type { Shard } from '#runtime/shard/shard.ts';
 import type { SpaceGuard } from '#runtime/space/space-gate.ts';
@@ -109,6 +110,7 @@ export class HostStorage {
           noteRemade(actor);
           return store.adopt(actor, sequence, copy);
         },
+        adoptWhole: (actor, sequence) => store.adoptWhole(actor, sequence),
         async remove(owner, sequence) {
           removed.push(owner);
           await store.remove(owner, sequence, remade);
@@ -119,7 +121,10 @@ export class HostStorage {
       clock,
       (actor) => this.#refused.has(actor),
     );
-    for (const owner of removed) await this.#refused.removed(owner);
+    for (const owner of removed) {
+      await this.#refused.removed(owner);
+      this.#damaged.forget((actor) => isUnder(actor, owner));
+    }
   }
 
   /** @throws {ServiceError} `DATA_CORRUPTED` for an actor that depends on something the log has lost */

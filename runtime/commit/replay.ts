@@ -28,7 +28,11 @@ export async function replayLog(
     isMissing: (actor) => store.isMissing?.(actor) === true,
     open: (actor) => store.open(actor),
     create: (actor, sequence) => (isRefused(actor) ? undefined : store.create(actor, sequence)),
-    adopt: (actor, sequence, copy) => store.adopt(actor, sequence, copy),
+    adopt: async (actor, sequence, copy) => {
+      if (!isRefused(actor)) await store.adopt(actor, sequence, copy);
+    },
+    adoptWhole: async (actor, sequence) =>
+      !isRefused(actor) && (await store.adoptWhole?.(actor, sequence)) === true,
     remove: (owner, sequence) =>
       store.remove(owner, sequence).catch((cause: unknown) => {
         if (store.putOff?.(owner, sequence, cause) !== true) throw cause;

@@ -29,6 +29,14 @@ export interface ReplicaStore {
    * @param sequence of the record that says so
    */
   adopt(actor: string, sequence: number, copy: (folder: string) => Promise<void>): Promise<void>;
+  /**
+   * Takes a fork that was whole and not noted yet when a crash came.
+   *
+   * @param sequence of the record that says so
+   * @returns whether there is one
+   * @throws {ServiceError} `DATA_CORRUPTED` when what is there cannot be read or is not that fork
+   */
+  adoptWhole?(actor: string, sequence: number): Promise<boolean>;
   /** Removes every actor under an owner. @param sequence of the record that says so */
   remove(owner: string, sequence: number): Promise<void>;
   /** Whether an actor that exists has lost its shard. A fork is made again then. */
@@ -370,6 +378,7 @@ export class Replica {
       'nothing of a source shares the record of its fork',
     );
     if (this.#store.exists(target) && this.#store.isMissing?.(target) !== true) return;
+    if (await this.#adoptWhole(target, sequence)) return;
     // A source that is gone was removed by a later record, and its fork with it or after it. One that has more by now
     // had made the fork before that: what became of the fork cannot be found in it any more.
     const reached = this.#reachedBy(source);
@@ -380,6 +389,17 @@ export class Replica {
       await this.#holding(source, (shard) => shard.copyTo?.(folder));
     });
     this.#reached.delete(target);
+  }
+
+  /** First, for the source may have gone on since. @returns whether nothing is left to do */
+  async #adoptWhole(target: string, sequence: number): Promise<boolean> {
+    try {
+      if ((await this.#store.adoptWhole?.(target, sequence)) !== true) return false;
+    } catch (error) {
+      if (this.#store.giveUp?.(target, error) !== true) throw error;
+    }
+    this.#reached.delete(target);
+    return true;
   }
 
   async #remove(owner: string, sequence: number): Promise<void> {

@@ -61,15 +61,22 @@ export class MemberBranches implements BranchProvisioning {
   readonly #random: Random;
   readonly #jobs: JobOutlet;
   readonly #unsettled: UnsettledOwners;
+  readonly #resumed: () => Promise<void> | undefined;
 
-  /** @param unsettled where it is noted what is being made and removed; default: nowhere */
+  /**
+   * @param unsettled where it is noted what is being made and removed; default: nowhere
+   * @param resumed resolves when writes that stopped go on, with nothing in the log of those that were refused; undefined
+   *   where they have not stopped, or never do
+   */
   constructor(
     router: Router,
     lifecycle: ActorLifecycle,
     random: Random,
     jobs: JobOutlet,
     unsettled: UnsettledOwners = noUnsettledOwners,
+    resumed: () => Promise<void> | undefined = () => undefined,
   ) {
+    this.#resumed = resumed;
     this.#unsettled = unsettled;
     this.#router = router;
     this.#lifecycle = lifecycle;
@@ -129,20 +136,31 @@ export class MemberBranches implements BranchProvisioning {
   }
 
   /**
-   * The branch stays: its locks grant again. Where nobody knows whether it stays they do not, before a restart.
+   * The branch stays: its locks grant again. Where nobody knows whether it stays they do not, until
+   * writes that had stopped go on, or else a restart.
    *
    * @throws the error that kept it
    */
   async #reopen(repository: RepositoryAddress, name: string, seal: string, error: unknown): Promise<never> {
     const isUnknown = !(error instanceof ServiceError) || error.code === 'WRITES_STOPPED';
+    const reopen = (): Promise<void> => this.#reopenListed(repository, name, seal);
+    // The removal is certainly not in the log from then on. A member that is closing has no locks any more.
+    if (isUnknown)
+      this.#resumed()
+        ?.then(reopen)
+        .catch(() => undefined);
+    else await reopen();
+    throw error;
+  }
+
+  async #reopenListed(repository: RepositoryAddress, name: string, seal: string): Promise<void> {
     const find: FindBranch = { type: 'FindBranch', name };
-    const branch = isUnknown ? undefined : ((await this.#ask(repository, find)) as BranchEntry | undefined);
+    const branch = (await this.#ask(repository, find)) as BranchEntry | undefined;
     const locks = branch === undefined ? undefined : `${ownerOf(repository, branch)}/locks`;
     if (locks !== undefined && (await this.#lifecycle.exists(locks))) {
       const query: ReopenTokens = { type: 'ReopenTokens', seal };
       await this.#router.query(locks, query, engineCaller(repository.tenant));
     }
-    throw error;
   }
 
   async createTag(repository: RepositoryAddress, tag: NewTag, delivery: Delivery): Promise<TagEntry> {

@@ -76,6 +76,7 @@ export async function openEmbeddedEngine(environment: EngineEnvironment): Promis
     unsettled: new UnsettledFiles(join(dataDir, 'unsettled')),
     bus,
     missing: () => journalMissing(journal),
+    resumed: () => journal.resumed(),
     stoppedActors: () => host.stoppedActors,
     status: loneClusterStatus({
       clock,

@@ -66,6 +66,8 @@ export interface MemberEngine {
   readonly logins?: LoginNews;
   /** What this member lacks to serve as well as the others. */
   missing(): readonly MissingPart[];
+  /** Resolves when writes that stopped go on; left out where the log never goes on by itself after it refused an entry. */
+  resumed?(): Promise<void> | undefined;
   /** Actors of this member that take no commands any more. */
   stoppedActors(): readonly StoppedActor[];
   readonly status: ClusterStatus;

@@ -226,7 +226,7 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
     directory: new RepositoryDirectory(router, upgrades, engine.nearby),
     clock,
     provisioning,
-    branches: new MemberBranches(router, lifecycle, random, background, unsettled),
+    branches: new MemberBranches(router, lifecycle, random, background, unsettled, () => engine.resumed?.()),
     jobs: background,
     backups,
     checks,

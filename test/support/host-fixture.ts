@@ -13,7 +13,7 @@ import { ActorHost } from '#runtime/actor/actor-host.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
 import { type Clock, systemClock } from '#runtime/base/clock.ts';
 import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
-import { realFileSystem } from '#runtime/base/file-system.ts';
+import { type FileSystem, realFileSystem } from '#runtime/base/file-system.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import type { ActorEvent, ActorKind, Caller, IdempotencyKey } from '#runtime/commit/behaviour.ts';
 import { defaultLimits } from '#runtime/config/options.ts';
@@ -67,25 +67,34 @@ export class HostFixture {
   readonly #kinds: readonly ActorKind[];
   readonly #logOver: (journal: Log) => Log;
   readonly #clock: Clock;
+  readonly #files: FileSystem;
   #journal: Journal | undefined;
   #host: ActorHost | undefined;
 
-  private constructor(kinds: readonly ActorKind[], logOver: (journal: Log) => Log, clock: Clock) {
+  private constructor(
+    kinds: readonly ActorKind[],
+    logOver: (journal: Log) => Log,
+    clock: Clock,
+    files: FileSystem,
+  ) {
     this.#kinds = kinds;
     this.#logOver = logOver;
     this.#clock = clock;
+    this.#files = files;
   }
 
   /**
    * @param kinds default: all of the product
    * @param logOver what the actors append to, made of the journal; default: the journal itself
+   * @param files where the journal is
    */
   static async open(
     kinds: readonly ActorKind[] = productKinds,
     logOver: (journal: Log) => Log = (journal) => journal,
     clock: Clock = systemClock,
+    files: FileSystem = realFileSystem,
   ): Promise<HostFixture> {
-    const fixture = new HostFixture(kinds, logOver, clock);
+    const fixture = new HostFixture(kinds, logOver, clock, files);
     await fixture.#start();
     return fixture;
   }
@@ -93,6 +102,11 @@ export class HostFixture {
   get host(): ActorHost {
     if (this.#host === undefined) throw new Error('the host is closed');
     return this.#host;
+  }
+
+  get journal(): Journal {
+    if (this.#journal === undefined) throw new Error('the journal is closed');
+    return this.#journal;
   }
 
   /** Sends a command; as the engine unless told otherwise. */
@@ -127,7 +141,7 @@ export class HostFixture {
     this.#journal = await Journal.open({
       folder: join(this.folder, 'journal'),
       durability: 'local',
-      files: realFileSystem,
+      files: this.#files,
       clock: this.#clock,
       random: systemRandom,
       report: () => undefined,

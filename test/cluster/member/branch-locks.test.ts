@@ -7,6 +7,10 @@ import { type FoundBranch, RepositoryDirectory } from '#protocols/rest/repositor
 import type { ActorLifecycle, Router } from '#runtime/actor/ports.ts';
 import { PremiseRefuted } from '#runtime/actor/premise.ts';
 import { systemClock } from '#runtime/base/clock.ts';
+import type { FileSystem } from '#runtime/base/file-system.ts';
+import { noUnsettledOwners } from '#runtime/actor/unsettled-owners.ts';
+import { FaultyFileSystem } from '#test/support/faulty-file-system.ts';
+import { until as untilSo } from '#test/support/until.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { LogEntry } from '#runtime/log/log-entry.ts';
@@ -20,11 +24,14 @@ let fixture: HostFixture;
 afterEach(() => fixture.close());
 
 /** Repository `site` with a branch `dev`, on a host whose log may be held up. */
-async function openBranch(logOver?: (journal: Log) => Log): Promise<{
+async function openBranch(
+  logOver?: (journal: Log) => Log,
+  files?: FileSystem,
+): Promise<{
   readonly branch: FoundBranch;
   readonly branches: MemberBranches;
 }> {
-  fixture = await HostFixture.open(productKinds, logOver);
+  fixture = await HostFixture.open(productKinds, logOver, systemClock, files);
   const { host } = fixture;
   const provisioning = new MemberProvisioning(host, host, systemRandom);
   await provisioning.bootstrap(() =>
@@ -39,7 +46,9 @@ async function openBranch(logOver?: (journal: Log) => Log): Promise<{
   };
   await provisioning.createRepository('default', repository, { caller: callers.admin });
   const directory = new RepositoryDirectory(host, new LazyUpgrades(host, systemClock, silentLog));
-  const branches = new MemberBranches(host, host, systemRandom, jobsOn(fixture, 0));
+  const branches = new MemberBranches(host, host, systemRandom, jobsOn(fixture, 0), noUnsettledOwners, () =>
+    fixture.journal.resumed(),
+  );
   const dev = {
     name: 'dev',
     createdBy: 'system',
@@ -144,4 +153,25 @@ it('makes them at an owner that cannot confirm anything', async () => {
   await expect(
     new MemberLocks(host, lifecycle, true).createLocks({ ...branch, uid: 'other' }),
   ).rejects.toMatchObject({ code: 'BRANCH_NOT_FOUND' });
+});
+
+it('grant again when a deletion failed because writes had stopped, once these go on', async () => {
+  const files = new FaultyFileSystem();
+  const { branch, branches } = await openBranch(undefined, files);
+  await new MemberLocks(fixture.host, fixture.host, true).createLocks(branch);
+  expect(await acquire(branch)).toMatchObject({ acquired: true });
+  files.fail('datasync', 'EIO');
+  await expect(
+    branches.removeBranch(branch.repository, 'dev', { caller: callers.admin }),
+  ).rejects.toMatchObject({ code: 'WRITES_STOPPED' });
+  await untilSo(() => fixture.journal.trouble === undefined, 'writes go on');
+  // Somebody has the lock still; that it can be asked for is what counts.
+  await untilSo(
+    () =>
+      acquire(branch).then(
+        ({ acquired }) => !acquired,
+        () => false,
+      ),
+    'the locks answer',
+  );
 });

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { FileSystem } from '#runtime/base/file-system.ts';
 import type { LogDamage, LostRecords } from '#runtime/log/ports.ts';
 import { type DamageNote, removeDamageNote, type SequenceRange, writeDamageNote } from './damage-note.ts';
@@ -31,6 +32,8 @@ export class JournalDamage implements LogDamage {
   readonly #ranges: readonly SequenceRange[];
   #through: number;
   #isNoted: boolean;
+  /** What the file says. */
+  #note: DamageNote | undefined;
 
   constructor(environment: JournalDamageEnvironment) {
     const { lastSequence, lost, note, retention } = environment;
@@ -44,13 +47,17 @@ export class JournalDamage implements LogDamage {
     // What is decided anew is decided about everything there is.
     this.#through = this.lost.length > 0 ? lastSequence : decided;
     this.#isNoted = note !== undefined;
+    this.#note = note;
     retention.keepThrough(this.#through);
   }
 
   async decide(refused: ReadonlyMap<string, string>): Promise<void> {
     const { files, folder, retention } = this.#environment;
     // Segments behind a hole have to be told from segments that are missing, as long as any is left.
-    await writeDamageNote(files, folder, { through: this.#through, lost: this.#ranges, refused });
+    const note: DamageNote = { through: this.#through, lost: this.#ranges, refused: new Map(refused) };
+    // What it says already needs no room.
+    if (!isDeepStrictEqual(note, this.#note)) await writeDamageNote(files, folder, note);
+    this.#note = note;
     this.#isNoted = true;
     if (refused.size > 0) return;
     retention.keepThrough(0);
@@ -63,6 +70,7 @@ export class JournalDamage implements LogDamage {
     if (!this.#isNoted || retention.keptThrough > 0) return;
     if (retention.segments.some(({ header }) => header.firstSequence <= this.#through)) return;
     this.#isNoted = false;
+    this.#note = undefined;
     await removeDamageNote(files, folder);
   }
 }

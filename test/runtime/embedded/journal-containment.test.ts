@@ -171,6 +171,22 @@ describe('a damaged journal that is contained', () => {
     else judge(found as Contained, 'foreign');
   });
 
+  it('needs no room for a decision that is there already', async () => {
+    const files = flipped(segments()[1] as string, 400);
+    const options = { segmentBytes: SEGMENT_BYTES, containsDamage: true };
+    const { journal } = await openJournal(files, options);
+    await journal.damage?.decide(new Map([['t/r/x', 'it is lost']]));
+    await journal.close();
+    const full = files.crash('drop-unsynced');
+    const again = (await openJournal(full, options)).journal;
+    full.fail('write', 'ENOSPC');
+    await again.damage?.decide(new Map([['t/r/x', 'it is lost']]));
+    await expect(again.damage?.decide(new Map([['t/r/y', 'it is lost']]))).rejects.toMatchObject({
+      code: 'ENOSPC',
+    });
+    await again.close();
+  });
+
   it('goes on behind the damage, keeps what it has of it, and is whole again when the file is back', async () => {
     const path = segments()[1] as string;
     const files = flipped(path, 400);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ActorCatalogue, CATALOGUE } from '#runtime/actor/actor-catalogue.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
-import { canMount, SmallVolume } from '#test/support/small-volume.ts';
+import { SmallVolume } from '#test/support/small-volume.ts';
 import { Engine } from '#test/support/engine.ts';
 import { noteActor } from '#test/support/note-actor.ts';
 import { TestClock } from '#test/support/test-clock.ts';
@@ -17,7 +17,7 @@ function idOf(number: number): string {
   return actorId('acme', 'site~1', `n${number}`, 'notes');
 }
 
-describe.skipIf(!canMount)('a catalogue that could not be stored', () => {
+describe('a catalogue that could not be stored', () => {
   let volume: SmallVolume;
   let clock: TestClock;
 

@@ -34,6 +34,11 @@ export interface MemberChecksEnvironment {
   readonly space: SpaceGuard;
 }
 
+/** How a check ended. */
+type CheckOutcome = Pick<CheckInfo, 'state'> & Partial<Pick<CheckInfo, 'error'>>;
+
+const FAILED = 'The check failed; the log has more';
+
 type Changing<T> = { -readonly [Name in keyof T]: T[Name] };
 
 /**
@@ -86,7 +91,9 @@ export class MemberChecks implements Checks {
     };
     this.#checks.set(id, check);
     for (const known of [...this.#checks.keys()].slice(0, -CHECKS_KEPT)) this.#checks.delete(known);
-    void this.#run(check, copies, stop.signal).finally(() => {
+    void this.#run(check, copies, stop.signal).then((outcome) => {
+      // Together: who reads that a check is over may begin the next one.
+      Object.assign(check, outcome, { current: undefined, finishedAt: this.#now() });
       this.#running = undefined;
       over.resolve();
     });
@@ -109,31 +116,38 @@ export class MemberChecks implements Checks {
     await this.#running?.done;
   }
 
-  /** Never rejects. */
-  async #run(check: Changing<CheckInfo>, copies: ActorCopies, signal: AbortSignal): Promise<void> {
+  /** How the check ended, when nothing of it is left. Never rejects. */
+  async #run(check: Changing<CheckInfo>, copies: ActorCopies, signal: AbortSignal): Promise<CheckOutcome> {
     const { log } = this.#environment;
     log.info('check begins', { check: check.id });
     try {
-      const actors = await this.#store.all();
-      check.actorsTotal = actors.length;
-      for (const actor of actors) {
-        requireWanted(signal);
-        check.current = actor;
-        await this.#check(check, copies, actor, signal);
-        check.actors += 1;
-      }
-      check.state = 'done';
-      log.info('check is done', { check: check.id, actors: check.actors, damage: check.damageTotal });
+      await this.#checkAll(check, copies, signal);
+      await this.#removeCopy();
     } catch (error) {
-      check.state = 'failed';
-      check.error = { code: 'INTERNAL_SERVER_ERROR', message: 'The check failed; the log has more' };
-      if (error instanceof ServiceError) check.error = { code: error.code, message: error.message };
       log.error('check failed', { check: check.id, error });
-    } finally {
-      check.current = undefined;
-      check.finishedAt = this.#now();
-      await rm(this.#folder, { recursive: true, force: true });
+      await this.#removeCopy().catch((left: unknown) =>
+        log.warn('the copy of a check is left', { error: left }),
+      );
+      const known = error instanceof ServiceError ? error : new ServiceError('INTERNAL_SERVER_ERROR', FAILED);
+      return { state: 'failed', error: { code: known.code, message: known.message } };
     }
+    log.info('check is done', { check: check.id, actors: check.actors, damage: check.damageTotal });
+    return { state: 'done' };
+  }
+
+  async #checkAll(check: Changing<CheckInfo>, copies: ActorCopies, signal: AbortSignal): Promise<void> {
+    const actors = await this.#store.all();
+    check.actorsTotal = actors.length;
+    for (const actor of actors) {
+      requireWanted(signal);
+      check.current = actor;
+      await this.#check(check, copies, actor, signal);
+      check.actors += 1;
+    }
+  }
+
+  async #removeCopy(): Promise<void> {
+    await rm(this.#folder, { recursive: true, force: true });
   }
 
   async #check(
@@ -143,7 +157,7 @@ export class MemberChecks implements Checks {
     signal: AbortSignal,
   ): Promise<void> {
     const path = join(this.#folder, 'data.mdb');
-    await rm(this.#folder, { recursive: true, force: true });
+    await this.#removeCopy();
     try {
       await copies.copy(actor, this.#folder);
     } catch (error) {

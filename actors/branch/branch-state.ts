@@ -13,6 +13,8 @@ import { SchemaCache } from '#runtime/tree/schema-store.ts';
 export interface BranchLimits {
   /** Nodes one commit may change. */
   readonly commitNodesMax: number;
+  /** Longest path a write may give a node, in UTF-8 bytes. Default: what can be stored. */
+  readonly pathBytesMax?: number;
 }
 
 /**

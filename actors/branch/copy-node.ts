@@ -46,7 +46,7 @@ export function* copySubtree(
   request: CopyRequest,
 ): Generator<undefined, NodeRecord> {
   const { parent, name } = destination(edit, workspace, source, request);
-  const path = joinPath(parent.path, name);
+  const path = edit.newPath(joinPath(parent.path, name));
   requirePlace(edit, workspace, parent, source.header.nodeType, path);
   // Listed whole before the first copy is written, so that a copy is never copied.
   const records = request.tree ? yield* subtree(edit, workspace, source) : [source];
@@ -62,7 +62,7 @@ export function* copySubtree(
     const { header } = record;
     const parentId = ids.get(header.parentId);
     if (parentId === undefined || !isReadable(edit, workspace, header)) continue;
-    const newPath = rebasePath(header.path, source.header.path, path);
+    const newPath = edit.newPath(rebasePath(header.path, source.header.path, path));
     edit.authorize(workspace, 'create', { path: newPath, nodeType: header.nodeType });
     const copy = addCopy(edit, workspace, record, { path: newPath, parentId });
     ids.set(header.id, copy.header.id);

@@ -150,7 +150,7 @@ export function lastOrderKey(edit: EditScope, workspace: string, parentId: strin
 
 function addNode(edit: EditScope, workspace: string, parent: Parent, node: NewNode): NodeRecord {
   const type = edit.requireType(workspace, node.nodeType);
-  const path = joinPath(parent.path, node.name);
+  const path = edit.newPath(joinPath(parent.path, node.name));
   requirePlace(edit, workspace, parent, node.nodeType, path);
   const id = node.id === undefined ? edit.turn.newId() : requireFreeId(edit, workspace, node.id);
   const schema = edit.schema(workspace);

@@ -3,6 +3,7 @@ import { actorName } from '#runtime/access/principal.ts';
 import type { Turn } from '#runtime/commit/behaviour.ts';
 import type { NodeHeader } from '#runtime/content/content-node.ts';
 import type { JsonObject } from '#runtime/content/json-value.ts';
+import { requireShortPath } from '#runtime/content/path.ts';
 import { formatRevision } from '#runtime/content/revision.ts';
 import type { ResolvedSource } from '#runtime/content/schema-resolver.ts';
 import type { ResolvedNodeType } from '#runtime/content/type-resolver.ts';
@@ -98,6 +99,18 @@ export class EditScope {
     named: NodePlace = { path },
   ): void {
     authorize(this.turn.caller.policy, operation, { workspace, path, nodeType }, named);
+  }
+
+  /**
+   * Refuses a place for a node whose path is longer than `[limits] path_bytes_max`. Every path that a write gives a
+   * node passes here, those of descendants as well: a longer one could not be addressed. A node that stays where it
+   * is may be there from a time with a higher limit.
+   *
+   * @returns the path
+   * @throws {ServiceError} `VALIDATION_FAILED`
+   */
+  newPath(path: string): string {
+    return requireShortPath(path, 'path', this.state.limits.pathBytesMax);
   }
 
   /**

@@ -45,10 +45,13 @@ export function* renameSubtree(
   const name = sanitizeName(newName);
   const { path: from, parentId, nodeType } = node.header;
   if (name === node.header.name) return;
-  const path = joinPath(parentPath(from), name);
+  const path = edit.newPath(joinPath(parentPath(from), name));
   requireFreePath(edit, workspace, parentId, path);
   const records = yield* subtree(edit, workspace, node);
-  for (const record of records) requireUnpublished(record, 'rename', from);
+  for (const record of records) {
+    requireUnpublished(record, 'rename', from);
+    edit.newPath(rebasePath(record.header.path, from, path));
+  }
   edit.authorize(workspace, 'update', { path, nodeType });
   yield* rebase(edit, workspace, records, { name, path }, 'Rename');
 }
@@ -74,7 +77,7 @@ export function* moveSubtree(
   }
   const name = sanitizeName(pathName(targetPath));
   const parent = requireParent(edit, workspace, parentPath(targetPath));
-  const path = joinPath(parent.path, name);
+  const path = edit.newPath(joinPath(parent.path, name));
   requirePlace(edit, workspace, parent, nodeType, path);
   const records = yield* subtree(edit, workspace, node);
   for (const record of records) {
@@ -82,7 +85,10 @@ export function* moveSubtree(
     if (record === node) continue;
     const { header } = record;
     edit.authorize(workspace, 'delete', header);
-    edit.authorize(workspace, 'create', { ...header, path: rebasePath(header.path, from, path) });
+    edit.authorize(workspace, 'create', {
+      ...header,
+      path: edit.newPath(rebasePath(header.path, from, path)),
+    });
   }
   const isNewParent = parent.id !== parentId;
   const place = isNewParent

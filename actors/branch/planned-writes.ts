@@ -210,12 +210,15 @@ export class PlannedWrites {
     const key = keyOf(workspace, id);
     const known = this.#paths.get(key);
     if (known !== undefined) return known;
-    const record = this.#nodes.get(key)?.content ?? this.#edit.head.byId(workspace, id);
+    const write = this.#nodes.get(key);
+    const record = write?.content ?? this.#edit.head.byId(workspace, id);
     if (record === undefined) {
       throw invalid(`The ${this.#purpose.noun} would leave nodes below '${id}', which is not there`);
     }
     const { name, parentId } = record.header;
+    const presentPath = (write === undefined ? record : write.present)?.header.path;
     const path = joinPath(this.pathOf(workspace, parentId), name);
+    if (path !== presentPath) this.#edit.newPath(path);
     this.#paths.set(key, path);
     return path;
   }

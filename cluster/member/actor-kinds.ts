@@ -12,7 +12,7 @@ export function actorKinds(limits: Limits): readonly ActorKind[] {
   return Object.freeze([
     tenantActor,
     repositoryActor,
-    branchActor({ commitNodesMax: limits.commitNodesMax }),
+    branchActor({ commitNodesMax: limits.commitNodesMax, pathBytesMax: limits.pathBytesMax }),
     locksActor,
     jobsActor(jobsLimits(limits)),
   ]);

@@ -90,6 +90,12 @@ export interface Member {
   drain(graceMs: number): Promise<void>;
 }
 
+/**
+ * Bytes of a request's path besides the path of a node in it: route, names of repository, branch and workspace,
+ * revision, property, command, some of them percent-encoded.
+ */
+const ADDRESS_BYTES = 2_048;
+
 /** Time everything has to be closed at the least, in milliseconds, however short the grace period is. */
 const CLOSE_MS_MIN = 5_000;
 
@@ -259,7 +265,7 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
       replyBytesTotalMax: options.limits.replyBytesTotalMax,
       writeStallMsMax: options.limits.replyStallMs,
       jsonDepthMax: options.limits.jsonDepthMax,
-      pathBytesMax: options.limits.pathBytesMax,
+      pathBytesMax: options.limits.pathBytesMax + ADDRESS_BYTES,
       inFlightMax: options.limits.inFlightRequestsMax,
     },
     shareOf: (principal) => ({

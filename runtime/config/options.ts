@@ -319,9 +319,9 @@ const limits = {
     unit: 'bytes',
     default: 4 * kibibyte,
     min: 256,
-    max: 12 * kibibyte,
+    max: 8 * kibibyte,
     description:
-      'Longest node path. Too low refuses deep trees; too high runs into the 16 KiB that a request line and its headers may have together.',
+      'Longest path a write may give a node, also by a move, a copy or a merge of a tree that ends deeper. Too low refuses deep trees; too high takes from the 16 KiB that a request line and its headers may have together.',
   }),
   commitNodesMax: integerOption({
     unit: 'nodes',

@@ -2,7 +2,10 @@ import { invalid } from '#runtime/errors/service-error.ts';
 
 /** The longest node name, in UTF-8 bytes. */
 export const NAME_BYTES_MAX = 255;
-/** The longest path, in UTF-8 bytes. A tree of short names may be thousands of levels deep. */
+/**
+ * The longest path that can be stored, in UTF-8 bytes. Writes are held to `[limits] path_bytes_max`, which is at most
+ * this. A tree of short names may be thousands of levels deep.
+ */
 export const PATH_BYTES_MAX = 8192;
 
 const alreadyClean = /^[a-z0-9_.]+(?:-[a-z0-9_.]+)*$/;
@@ -120,11 +123,11 @@ export function parsePath(text: string, field = 'path'): string {
   return path;
 }
 
-/** Refuses a path over {@link PATH_BYTES_MAX}. @throws {ServiceError} `VALIDATION_FAILED` */
-export function requireShortPath(path: string, field = 'path'): string {
+/** Refuses a path over a number of UTF-8 bytes. @throws {ServiceError} `VALIDATION_FAILED` */
+export function requireShortPath(path: string, field = 'path', bytesMax = PATH_BYTES_MAX): string {
   // A UTF-16 unit is at most three UTF-8 bytes, so short strings need no count.
-  if (path.length * 3 > PATH_BYTES_MAX && Buffer.byteLength(path) > PATH_BYTES_MAX) {
-    throw invalid(`The path is longer than ${PATH_BYTES_MAX} bytes`, { field });
+  if (path.length * 3 > bytesMax && Buffer.byteLength(path) > bytesMax) {
+    throw invalid(`The path is longer than ${bytesMax} bytes`, { field });
   }
   return path;
 }

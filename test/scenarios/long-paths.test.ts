@@ -1,0 +1,112 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ContentClient, expectStatus, type Space } from '#test/support/content-client.ts';
+import { startServer, type TestServer } from '#test/support/server.ts';
+
+/** The least that can be configured, so that few levels reach it. */
+const PATH_BYTES_MAX = 256;
+
+const NAME_BYTES = 40;
+
+let server: TestServer;
+let client: ContentClient;
+let space: Space;
+/** The deepest path below `/top`: the longest that is allowed. */
+let deepest: string;
+
+beforeAll(async () => {
+  server = await startServer({ config: `[limits]\npath_bytes_max = ${PATH_BYTES_MAX}` });
+  client = await ContentClient.on(server);
+});
+
+afterAll(() => server.close());
+
+const folder = (name: string) => ({ name, node_type: 'svc:Folder', properties: {} });
+const level = (depth: number) => `${depth}`.padEnd(NAME_BYTES, 'x');
+
+/** Makes `/top` with a chain of nodes below it, down to a path that is as long as paths may be. */
+async function fillTo(target: Space): Promise<string> {
+  await target.add('/', 'top');
+  let path = '/top';
+  for (let depth = 0; path.length + NAME_BYTES + 2 < PATH_BYTES_MAX; depth++) {
+    await target.add(path, level(depth));
+    path += `/${level(depth)}`;
+  }
+  const name = 'z'.repeat(PATH_BYTES_MAX - path.length - 1);
+  await target.add(path, name);
+  return `${path}/${name}`;
+}
+
+describe('a path that would be longer than `path_bytes_max`', () => {
+  beforeAll(async () => {
+    space = await client.workspace();
+    deepest = await fillTo(space);
+    await space.add('/', 'other');
+  });
+
+  const refusal = {
+    status: 400,
+    json: {
+      code: 'VALIDATION_FAILED',
+      message: `The path is longer than ${PATH_BYTES_MAX} bytes`,
+      field: 'path',
+    },
+  };
+
+  it('is reached by its address while it is not longer [HTTP-055]', async () => {
+    expect(deepest).toHaveLength(PATH_BYTES_MAX);
+    expect(expectStatus(await space.get(deepest), 200).json.path).toBe(deepest);
+    expectStatus(await space.put(deepest, { properties: { title: 'far down' } }), 200);
+    expectStatus(await space.get(`${deepest}@title`), 200);
+    expect((await space.get(`${deepest}/a`)).status).toBe(404);
+  });
+
+  it.each<[string, () => Promise<unknown>]>([
+    ['a create', () => space.post(deepest, folder('a'))],
+    ['a create of what is missing above', () => space.post(`${deepest}/a/b?deep=true`, folder('c'))],
+    ['a rename', () => space.command('/top', 'rename', { newName: 'topmost' })],
+    ['a move', () => space.command('/top', 'move', { targetPath: '/other/top' })],
+    ['a copy', () => space.command('/top', 'copy_tree', { targetPath: '/other/top' })],
+  ])('refuses %s, and nothing has changed [HTTP-055]', async (_what, ask) => {
+    const before = await client.headRevision();
+    expect(await ask()).toMatchObject(refusal);
+    expect(await client.headRevision()).toBe(before);
+  });
+
+  it('refuses several operations of which one gives it, and keeps none of them [HTTP-055]', async () => {
+    const { id } = await space.node('/top');
+    const answer = await space.command('/', 'commit', {
+      message: 'several',
+      operations: [
+        { type: 'create', node: { ...folder('beside'), path: '/beside' } },
+        { type: 'rename', node_id: id, new_name: 'topmost' },
+      ],
+    });
+    expect(answer).toMatchObject({ status: 400, json: { code: 'VALIDATION_FAILED' } });
+    expect(answer.json.message).toContain(refusal.json.message);
+    expect((await space.get('/beside')).status).toBe(404);
+  });
+
+  it('takes a tree to where it still fits', async () => {
+    expectStatus(await space.command('/top', 'rename', { newName: 'toq' }), 200, 204);
+    expectStatus(await space.get(deepest.replace('/top', '/toq')), 200);
+    expectStatus(await space.command('/toq', 'rename', { newName: 'top' }), 200, 204);
+  });
+
+  it('refuses a merge that gives nodes of the source a longer place [HTTP-055]', async () => {
+    const main = await client.workspace();
+    await main.add('/', 'top');
+    await client.branch('deep', { upstream_branch: 'main' });
+    expectStatus(await main.command('/top', 'rename', { newName: 'topmost' }), 200, 204);
+    const source = main.on('deep');
+    let path = '/top';
+    for (let depth = 0; path.length + NAME_BYTES + 2 < PATH_BYTES_MAX; depth++) {
+      await source.add(path, level(depth));
+      path += `/${level(depth)}`;
+    }
+    await source.add(path, 'z'.repeat(PATH_BYTES_MAX - path.length - 1));
+    const before = await client.headRevision();
+    const answer = await client.managed('POST', '/branches/main/merge', { source_branch: 'deep' });
+    expect(answer).toMatchObject(refusal);
+    expect(await client.headRevision()).toBe(before);
+  });
+});

@@ -18,9 +18,8 @@ import { noStanding, type Standing, type StandingChannel } from '#cluster/flush-
 import { isTruncated, isUnavailable, logRegressed, logUnavailable } from '#cluster/replication/log-errors.ts';
 import type { LogReport } from '#cluster/replication/log-events.ts';
 import { type LogPosition, stateAt } from '#cluster/replication/log-position.ts';
-import type { LogStream } from '#cluster/replication/log-stream.ts';
 import type { FoldState } from '#cluster/replication/log-fold.ts';
-import type { StoredMessage } from '#cluster/replication/log-stream.ts';
+import type { LogStream, StoredMessage, StreamState } from '#cluster/replication/log-stream.ts';
 import { stateReaching } from '#cluster/replication/stream-checks.ts';
 import { ShardReach } from './shard-reach.ts';
 
@@ -49,6 +48,9 @@ export interface FlushEnvironment {
   readonly keepersWanted: () => readonly string[];
   readonly window?: FlushWindow;
 }
+
+/** A server that was asked to leave the lead of a stream to another, and all servers that may lead it. */
+export type DoubtedLeader = Pick<StreamState, 'leader' | 'servers'>;
 
 /** What a member's side of a partition has. */
 export interface FlushedReplicaOptions extends ReplicasEnvironment {
@@ -303,16 +305,21 @@ export class FlushedReplica {
    * and those of the others whole.
    *
    * @param position of the shards
+   * @returns who was asked, and who may lead; undefined when nobody was: the leader has it, or none could be reached
    */
-  async doubtLeader(position: LogPosition | undefined): Promise<void> {
+  async doubtLeader(position: LogPosition | undefined): Promise<DoubtedLeader | undefined> {
     const { report, stream } = this.#options;
     try {
-      const { lastSequence, leader } = await stream.state();
-      if (lastSequence >= this.#reached(position)) return;
-      report({ kind: 'leader-doubted', leader, lastSequence });
-      await stream.stepDown();
+      const { lastSequence, leader, servers } = await stream.state();
+      if (lastSequence >= this.#reached(position)) return undefined;
+      if (servers.length > 1) {
+        await stream.stepDown();
+        report({ kind: 'leader-doubted', leader, lastSequence });
+      }
+      return { leader, servers };
     } catch (error) {
       if (!isUnavailable(error)) throw error;
+      return undefined;
     }
   }
 

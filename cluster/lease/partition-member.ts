@@ -94,6 +94,7 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
       new StreamMending({
         flushed,
         clock,
+        random: environment.random,
         position: () => this.#following?.taken ?? this.#positions.current,
         hear: (trouble) => {
           this.#trouble = trouble;

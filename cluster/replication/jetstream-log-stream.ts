@@ -38,7 +38,7 @@ interface StreamInfoAnswer {
   readonly error?: ApiError;
   readonly created?: string;
   readonly state?: { readonly first_seq: number; readonly last_seq: number; readonly bytes?: number };
-  readonly cluster?: { readonly leader?: string };
+  readonly cluster?: { readonly leader?: string; readonly replicas?: readonly { readonly name: string }[] };
 }
 
 /** What the API says of a message. */
@@ -105,18 +105,20 @@ export class JetStreamLogStream implements LogStream {
     const answer = await this.#ask<StreamInfoAnswer>(`$JS.API.STREAM.INFO.${this.#name}`, '');
     const { error, created, state, cluster } = answer;
     if (error?.err_code === STREAM_NOT_FOUND)
-      return { identity: '', firstSequence: 1, lastSequence: 0, bytes: 0, leader: '' };
+      return { identity: '', firstSequence: 1, lastSequence: 0, bytes: 0, leader: '', servers: [] };
     if (error !== undefined || state === undefined || created === undefined)
       throw logUnavailable(error?.description ?? 'an answer without a state');
     // A server alone has no cluster; one in a cluster without a leader knows nothing for certain.
     if (cluster !== undefined && (cluster.leader ?? '') === '')
       throw logUnavailable('the stream has no leader');
+    const leader = cluster?.leader ?? '';
     return {
       identity: `${this.#name}@${created}`,
       firstSequence: state.first_seq,
       lastSequence: state.last_seq,
       bytes: state.bytes ?? 0,
-      leader: cluster?.leader ?? '',
+      leader,
+      servers: [leader, ...(cluster?.replicas ?? []).map(({ name }) => name)],
     };
   }
 

@@ -36,8 +36,10 @@ export interface StreamState {
   readonly lastSequence: number;
   /** What its messages take on each server, in bytes. */
   readonly bytes: number;
-  /** The server that leads it; a wait counts only as long as one does. */
+  /** The server that leads it; a wait counts only as long as one does. Empty for a server that is alone. */
   readonly leader: string;
+  /** All servers that are to have a copy, the one that leads among them, whether they run or not. */
+  readonly servers: readonly string[];
 }
 
 /**

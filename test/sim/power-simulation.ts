@@ -232,7 +232,8 @@ class PowerSimulation {
    * holds in class `replica-disk` alone.
    */
   #requireLeasesOver(heir: Machine): void {
-    if (this.#class === 'quorum') return;
+    // Whoever was replaced while it opened its shards is told of at once, and answers nobody.
+    if (this.#class === 'quorum' || heir.member.owned === undefined) return;
     const early = this.#machines.find(
       ({ life, member }) =>
         member !== heir.member &&

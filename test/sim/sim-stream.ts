@@ -10,6 +10,9 @@ import type { SimProcess } from './sim-process.ts';
 import type { SimRandom } from './sim-random.ts';
 import type { SimScheduler } from './sim-scheduler.ts';
 
+/** The servers that have a copy. */
+const SERVERS: readonly string[] = ['s1', 's2', 's3'];
+
 /** Time after which an append without an answer has an unknown outcome, in milliseconds. */
 const APPEND_MS_MAX = 2000;
 
@@ -241,6 +244,7 @@ export class SimStream {
       lastSequence: last,
       bytes,
       leader: this.#leader ?? 'stale',
+      servers: SERVERS,
     };
   }
 

@@ -72,7 +72,14 @@ export class MemoryLink implements LogStream {
     const lastSequence = this.#stream.messages.length;
     const { firstSequence, messages } = this.#stream;
     const bytes = messages.slice(firstSequence - 1).reduce((sum, message) => sum + message.bytes.length, 0);
-    return { identity: 'memory', firstSequence, lastSequence, bytes, leader: 's1' };
+    return {
+      identity: 'memory',
+      firstSequence,
+      lastSequence,
+      bytes,
+      leader: 's1',
+      servers: ['s1', 's2', 's3'],
+    };
   }
 
   async fetch(sequence: number): Promise<StoredMessage | undefined> {

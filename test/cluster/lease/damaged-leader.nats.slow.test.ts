@@ -131,8 +131,8 @@ async function mend(
   try {
     await new Promise<void>((resolve, reject) => {
       const hear = (): void => {};
-      const options = { flushed, clock, hear, position: () => position, onWhole: () => resolve() };
-      new StreamMending({ ...options, onFailure: reject }).begin();
+      const options = { flushed, clock, random: systemRandom, hear, position: () => position };
+      new StreamMending({ ...options, onWhole: () => resolve(), onFailure: reject }).begin();
     });
   } finally {
     await flushed.close();
@@ -177,7 +177,8 @@ describe('a log led by a server that lost the end of it', () => {
   it('has it again when another server leads, which members without journals ask for', async () => {
     const log = logs[1] as DamagedLog;
     const events = await mend(new FaultyFileSystem(), log);
-    expect(events.map(({ kind }) => kind)).toEqual(['leader-doubted']);
+    // A server that names its successor leads on when that one does not take over, and is asked again.
+    expect(new Set(events.map(({ kind }) => kind))).toEqual(new Set(['leader-doubted']));
     expect((await messagesOf(log.partition)).map(({ bytes }) => bytes)).toEqual(
       log.messages.map(({ bytes }) => bytes),
     );

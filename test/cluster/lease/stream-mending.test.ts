@@ -11,6 +11,8 @@ let attempts: (string | Error | undefined)[];
 /** Times of attempts and of doubts, in seconds from the beginning. */
 let looked: number[];
 let doubted: number[];
+/** Who leads at each doubt; the last one again and again. Undefined: nobody can be asked. */
+let leaders: (string | undefined)[];
 let failures: unknown[];
 let isWhole: boolean;
 let mending: StreamMending;
@@ -21,10 +23,12 @@ beforeEach(() => {
   const seconds = (): number => (clock.monotonicMs() - startedMs) / 1000;
   looked = [];
   doubted = [];
+  leaders = ['s1', 's2', 's3'];
   failures = [];
   isWhole = false;
   mending = new StreamMending({
     clock,
+    random: { bytes: (length) => new Uint8Array(length) },
     position: () => undefined,
     hear: () => {},
     onWhole: () => {
@@ -40,6 +44,8 @@ beforeEach(() => {
       },
       doubtLeader: async () => {
         doubted.push(seconds());
+        const leader = leaders.length > 1 ? leaders.shift() : leaders[0];
+        return leader === undefined ? undefined : { leader, servers: ['s1', 's2', 's3'] };
       },
     },
   });
@@ -59,14 +65,27 @@ it('looks every second until the stream is whole', async () => {
   expect([looked, doubted, isWhole]).toEqual([[1, 2, 3], [], true]);
 });
 
-it('has another server lead when that does not help, once for each server that has a copy', async () => {
+it('has another server lead when that does not help, until each server with a copy has led', async () => {
   attempts = ['the stream ends at 3'];
-  await pass(120);
-  expect(doubted).toEqual([15, 30, 45]);
-  expect([looked.length, isWhole]).toEqual([120, false]);
+  await pass(600);
+  expect(doubted).toEqual([15, 38, 72]);
+  expect([looked.length, isWhole]).toEqual([600, false]);
   attempts = [undefined];
   await pass(1);
   expect(isWhole).toBe(true);
+});
+
+it('asks again at once when nobody could be asked, and later and later when the same server leads on', async () => {
+  attempts = ['the stream ends at 3'];
+  leaders = [undefined, undefined, 's1'];
+  await pass(4000);
+  expect(doubted.slice(0, 5)).toEqual([15, 16, 17, 40, 74]);
+  expect((doubted.at(-1) as number) - (doubted.at(-2) as number)).toBe(600);
+  leaders = ['s2', 's3'];
+  await pass(1200);
+  const { length } = doubted;
+  await pass(1200);
+  expect(doubted.length).toBe(length);
 });
 
 it('leaves a stream alone that holds something else, says so once, and goes on when it is what it was', async () => {

@@ -227,6 +227,7 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
   });
   const locks = new MemberLocks(router, lifecycle, options.locks.enabled);
   const tokens = new AdminTokens(secrets.jwtSecret.reveal(), clock, random);
+  const operators = new OperatorAccess(serverOptions.metricsToken);
   const routes = memberRoutes({
     router,
     directory: new RepositoryDirectory(router, upgrades, engine.nearby),
@@ -241,7 +242,7 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
     tokens,
     throttle: new LoginThrottle(clock, defaultLoginThrottle, engine.logins),
     metrics,
-    operators: new OperatorAccess(serverOptions.metricsToken),
+    operators,
     status,
     cluster: {
       read: (signal) => engine.status.read(signal),
@@ -251,7 +252,7 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
   });
   const http = createHttpServer<Principal>({
     routes,
-    authenticate: createAuthenticate(tokens),
+    authenticate: createAuthenticate(tokens, operators),
     isAnonymous: (principal) => principal.kind === 'anonymous',
     clock,
     random,
@@ -275,6 +276,11 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
     connections: connectionLimits(options),
     onConnectionRefused: refusedConnections(environment, metrics),
     trustForwardedHeaders: serverOptions.trustForwardedHeaders,
+    onUntrustedForwarded: (peer) =>
+      log.warn(
+        'requests carry forwarded headers, which are not believed: behind a proxy all clients count as one address in the limits of logins and connections; set SVC_TRUST_FORWARDED_HEADERS=true if that proxy replaces X-Forwarded-For',
+        { peer },
+      ),
   });
   server = http;
   closers.add(() => http.close());

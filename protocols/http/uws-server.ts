@@ -96,6 +96,13 @@ export interface HttpServerOptions<Principal> {
   readonly onConnectionRefused?: () => void;
   /** Whether the last entry of `X-Forwarded-For` is the caller's address; only behind a proxy of one's own. */
   readonly trustForwardedHeaders?: boolean;
+  /**
+   * Told, once, that requests carry forwarded headers although they are not trusted: a proxy, or somebody who pretends to
+   * be one. Must not throw.
+   *
+   * @param peer address the request came from
+   */
+  readonly onUntrustedForwarded?: (peer: string) => void;
 }
 
 /** An HTTP server. */
@@ -124,6 +131,12 @@ export interface HttpServer {
   readonly connectionCount: number;
 }
 
+/** What proxies say for whom they ask with. */
+const forwardedHeaders = ['x-forwarded-for', 'forwarded'] as const;
+
+/** Least time between two requests that are looked at for {@link forwardedHeaders}, in milliseconds. */
+const LOOK_FORWARDED_MS = 100;
+
 class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
   readonly #options: HttpServerOptions<Principal>;
   readonly #limits: HttpLimits;
@@ -143,6 +156,8 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
   #isClosed = false;
   /** When the newest request came, on the clock's `monotonicMs`. */
   #askedMs = 0;
+  /** From when on the next request is looked at for forwarded headers, on the clock's `monotonicMs`. */
+  #lookForwardedMs = Number.POSITIVE_INFINITY;
 
   constructor(options: HttpServerOptions<Principal>) {
     const { clock, log, random } = options;
@@ -181,6 +196,8 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
       onOver: (exchange, status) => this.#observe(exchange, status),
       onTimeout: (exchange, error, isBodyLate) => this.#onTimeout(exchange, error, isBodyLate),
     };
+    const isWatching = options.onUntrustedForwarded !== undefined && options.trustForwardedHeaders !== true;
+    if (isWatching) this.#lookForwardedMs = Number.NEGATIVE_INFINITY;
     this.#gate = new ConnectionGate(options.connections ?? unboundedConnections, clock);
     const onConnection = (response: UwsResponse, change: number): void => {
       if (change < 0) this.#gate.closed();
@@ -314,11 +331,19 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
   #start(exchange: HttpExchange<Principal>): void {
     const { contentLength, fault, isChunked } = exchange.framing();
     exchange.endsConnection = isChunked || fault !== undefined;
+    if (exchange.startedMs >= this.#lookForwardedMs) this.#lookForForwarded(exchange);
     if (fault !== undefined) throw new ServiceError('VALIDATION_FAILED', fault);
     if (isChunked && exchange.route.body === 'none') {
       exchange.detach();
       this.#later(exchange, () => this.#proceed(exchange, contentLength));
     } else this.#proceed(exchange, contentLength);
+  }
+
+  /** Looks at a request now and then rather than at each: behind a proxy every one has them. */
+  #lookForForwarded(exchange: HttpExchange<Principal>): void {
+    const isForwarded = forwardedHeaders.some((name) => exchange.header(name) !== undefined);
+    this.#lookForwardedMs = isForwarded ? Number.POSITIVE_INFINITY : exchange.startedMs + LOOK_FORWARDED_MS;
+    if (isForwarded) this.#options.onUntrustedForwarded?.(exchange.remoteAddress);
   }
 
   /** Goes on in a later turn, see {@link HttpExchange.endsConnection}. */

@@ -6,10 +6,16 @@ import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { RestRequest } from './rest-context.ts';
 
 /** Says who makes a request. */
-export type Authenticate = (
-  request: RestRequest,
-  need: 'required' | 'optional',
-) => Principal | Promise<Principal>;
+export type Authenticate = (request: RestRequest, need: Need) => Principal | Promise<Principal>;
+
+/** Whether a route wants to know who calls, or only who says so. */
+type Need = 'required' | 'optional';
+
+/** Tokens that say nothing of who calls: the operator token. */
+export interface OtherTokens {
+  /** @throws {ServiceError} `FORBIDDEN` for such a token on a route it does not open */
+  refuseElsewhere(request: RestRequest, token: string): void;
+}
 
 const bearerShape = /^bearer +([^\s]+) *$/i;
 
@@ -68,11 +74,17 @@ export function bearerToken(request: RestRequest): string | undefined {
  * The authenticate hook of the HTTP server. With a token, the token's tenant counts, and another tenant in
  * `X-Tenant-Id` or in the address is refused. Without one the caller is anonymous in the tenant that
  * `X-Tenant-Id` names, `default` unless told otherwise. Where nobody has to log in, a token that is of no use
- * is the same as none.
+ * is the same as none. The operator token is no principal: where it opens nothing it is refused with 403.
  *
  * @see Identity, Authentication and MCP Interface: Authentication; Supplement 5: section 2
  */
-export function createAuthenticate(tokens: AdminTokens): Authenticate {
+export function createAuthenticate(tokens: AdminTokens, others: OtherTokens): Authenticate {
+  const unusable = (request: RestRequest, need: Need, token: string, error: unknown): Principal => {
+    others.refuseElsewhere(request, token);
+    const isRefusal = error instanceof ServiceError && error.code === 'UNAUTHORIZED';
+    if (need === 'required' || !isRefusal) throw error;
+    return withoutToken(request, need);
+  };
   return (request, need) => {
     const token = bearerToken(request);
     if (token === undefined) return withoutToken(request, need);
@@ -80,12 +92,12 @@ export function createAuthenticate(tokens: AdminTokens): Authenticate {
     try {
       verified = token === '' ? refuse('Authorization must be a bearer token') : tokens.verify(token);
     } catch (error) {
-      return unusable(request, need, error);
+      return unusable(request, need, token, error);
     }
     if (!(verified instanceof Promise)) return checkTenant(request, verified.principal);
     return verified.then(
       ({ principal }) => checkTenant(request, principal),
-      (error: unknown) => unusable(request, need, error),
+      (error: unknown) => unusable(request, need, token, error),
     );
   };
 }
@@ -94,15 +106,9 @@ function refuse(message: string): never {
   throw new ServiceError('UNAUTHORIZED', message);
 }
 
-function withoutToken(request: RestRequest, need: 'required' | 'optional'): AnonymousPrincipal {
+function withoutToken(request: RestRequest, need: Need): AnonymousPrincipal {
   if (need === 'required') throw new ServiceError('UNAUTHORIZED');
   return { kind: 'anonymous', tenant: requireTenantName(request.header('x-tenant-id') ?? SYSTEM_TENANT) };
-}
-
-function unusable(request: RestRequest, need: 'required' | 'optional', error: unknown): Principal {
-  const isRefusal = error instanceof ServiceError && error.code === 'UNAUTHORIZED';
-  if (need === 'required' || !isRefusal) throw error;
-  return withoutToken(request, need);
 }
 
 function checkTenant(request: RestRequest, principal: Principal): Principal {

@@ -3,7 +3,7 @@ import { SYSTEM_TENANT } from '#runtime/access/system-tenant.ts';
 import { bodyFields } from '#protocols/http/body-fields.ts';
 import type { JsonSchema } from '#protocols/http/route.ts';
 import { clusterWarnings, clusterWarningSeverities } from './cluster-warnings.ts';
-import type { OperatorAccess } from './operator-access.ts';
+import { type OperatorAccess, operatorPatterns } from './operator-access.ts';
 import type { ClusterOverview, ClusterStatus, SeenMember, SeenNatsServer, SeenPartition } from './ports.ts';
 import type { RestRoute } from './rest-context.ts';
 
@@ -76,7 +76,7 @@ export function clusterRoutes(context: ClusterContext): readonly RestRoute[] {
   return [
     {
       method: 'GET',
-      pattern: '/api/management/cluster',
+      pattern: operatorPatterns.cluster,
       operationId: 'readCluster',
       body: 'none',
       auth: 'optional',

@@ -1,9 +1,15 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { policyFor, requireAdministrator } from '#runtime/access/policy.ts';
 import { SYSTEM_TENANT } from '#runtime/access/system-tenant.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { Secret } from '#runtime/config/secret.ts';
 import { bearerToken } from './authenticate.ts';
 import type { RestRequest } from './rest-context.ts';
+
+/** Routes that ask {@link OperatorAccess.require}. The operator token is refused at all others that ask who calls. */
+export const operatorPatterns = { metrics: '/metrics', cluster: '/api/management/cluster' } as const;
+
+const opened: ReadonlySet<string> = new Set(Object.values(operatorPatterns));
 
 /**
  * Who may see what a member says of itself: metrics, the details of its readiness, the state of the cluster. These
@@ -32,6 +38,21 @@ export class OperatorAccess {
   isGranted(request: RestRequest): boolean {
     const token = bearerToken(request);
     return token === undefined ? isFromThisMachine(request) : this.#isOperatorToken(token);
+  }
+
+  /**
+   * Refuses the operator token where it opens nothing. Taking it for no token would answer as an anonymous caller is
+   * answered, and an empty list would look like an empty repository.
+   *
+   * @param token a bearer token that is not one of an account
+   * @throws {ServiceError} `FORBIDDEN`
+   */
+  refuseElsewhere(request: RestRequest, token: string): void {
+    if (opened.has(request.route.pattern) || !this.#isOperatorToken(token)) return;
+    throw new ServiceError(
+      'FORBIDDEN',
+      'The operator token (SVC_METRICS_TOKEN) reads metrics, readiness and the state of the cluster only; log in for everything else',
+    );
   }
 
   /** Digests have one length, so the comparison takes the same time whatever was sent. */

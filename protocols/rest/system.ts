@@ -1,4 +1,4 @@
-import type { OperatorAccess } from './operator-access.ts';
+import { type OperatorAccess, operatorPatterns } from './operator-access.ts';
 import type { MissingPart } from './ports.ts';
 import type { RestRoute } from './rest-context.ts';
 
@@ -126,7 +126,7 @@ function readyRoute(context: SystemContext): RestRoute {
 function metricsRoute(context: SystemContext): RestRoute {
   return {
     method: 'GET',
-    pattern: '/metrics',
+    pattern: operatorPatterns.metrics,
     operationId: 'readMetrics',
     body: 'none',
     auth: 'optional',

@@ -87,7 +87,7 @@ const server = {
     defaultText: 'none',
     check: checkMetricsToken,
     description:
-      'Bearer token that may read `/metrics`, the details of `/ready` and the state of the cluster from elsewhere than this machine, and nothing else. It is compared in the member itself, so it works while accounts cannot be read. A short one refuses to start.',
+      'Bearer token that may read `/metrics`, the details of `/ready` and the state of the cluster from elsewhere than this machine, and nothing else. It is compared in the member itself, so it works while accounts cannot be read. Anything else that is asked with it is answered 403. A short one refuses to start.',
   }),
   baseUrl: optionalTextOption({
     environment: 'SVC_BASE_URL',
@@ -101,7 +101,7 @@ const server = {
     environment: 'SVC_TRUST_FORWARDED_HEADERS',
     default: false,
     description:
-      'Whether `X-Forwarded-*` headers are believed. Turn it on only behind a proxy that overwrites them: otherwise any client can choose its own address and the origin in links.',
+      'Whether `X-Forwarded-*` headers are believed. Off behind a proxy, all clients have its address: a few wrong passwords of one hold up the logins of all, and they share one bound on connections; the log has a warning then. Turn it on only behind a proxy that overwrites them: otherwise any client can choose its own address and the origin in links.',
   }),
   logLevel: choiceOption({
     environment: 'SVC_LOG_LEVEL',

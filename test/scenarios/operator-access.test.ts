@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ContentClient } from '#test/support/content-client.ts';
 import { startServer, type TestServer } from '#test/support/server.ts';
 
 const token = 'an-operator-token-for-this-test';
@@ -52,20 +53,38 @@ describe('what a member says of itself', () => {
       expect((await server.request('GET', '/ready', each)).json).toMatchObject(details);
   });
 
-  it('is all that the operator token opens', async () => {
+  it('is all that the operator token opens: whatever else is asked with it is refused, not answered as anonymous', async () => {
+    const repository = await server.createRepository();
     const refused = [
       ['GET', '/api/repositories'],
       ['POST', '/api/repositories'],
       ['POST', '/api/management/cluster/snapshots'],
-      ['GET', '/api/svc/sys/default/me'],
+      ['GET', '/api/svc/me'],
+      ['GET', `/api/repository/${repository}/main/head/content/`],
+      ['GET', `/api/repository/${repository}/main/head/content/a`],
+      ['GET', '/api/repository/no-such/main/head/content/'],
+      ['GET', `/api/history/${repository}/main/content/a`],
+      ['POST', `/api/repository/${repository}/main/head/content/query`],
     ] as const;
     for (const [method, path] of refused) {
-      const answer = await server.request(method, path, {
-        token,
-        ...(method === 'POST' ? { body: {} } : {}),
-      });
-      expect([401, 404]).toContain(answer.status);
+      const body = method === 'POST' ? { body: {} } : {};
+      for (const from of [{}, { headers: forwarded }]) {
+        const { json, status } = await server.request(method, path, { token, ...from, ...body });
+        expect([path, status, json.code ?? json.error]).toEqual([
+          path,
+          403,
+          path.endsWith('/query') ? 'Forbidden' : 'FORBIDDEN',
+        ]);
+        expect(json.message).toContain('SVC_METRICS_TOKEN');
+        expect(json.message).not.toContain(token);
+      }
     }
-    expect((await server.request('GET', '/api/repositories', { token })).status).toBe(401);
+  });
+
+  it('leaves reading without a token, and with one that is of no use, as it was', async () => {
+    const space = await (await ContentClient.on(server)).workspace();
+    const path = space.url('/');
+    for (const each of [{}, { token: `${token}x` }, { headers: forwarded }])
+      expect((await server.request('GET', path, each)).json).toEqual([]);
   });
 });

@@ -15,7 +15,7 @@ import { loadOptions } from '#runtime/config/load-options.ts';
 import { loadSecrets } from '#runtime/config/secrets.ts';
 import { Secret } from '#runtime/config/secret.ts';
 import { OptionError } from '#runtime/config/option.ts';
-import { acquireDataDirectory } from '#runtime/embedded/data-directory-lock.ts';
+import { acquireDataDirectory, claimNothing } from '#runtime/embedded/data-directory-lock.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { AdminClient } from '#cluster/operator/admin-client.ts';
 import { OperatorError } from '#cluster/operator/operator-error.ts';
@@ -114,7 +114,7 @@ function portOf(option: string, text: string | undefined, byDefault: number, max
 /** The lock of a data directory, in the words of this program. */
 async function lockFolder(folder: string): Promise<void> {
   try {
-    await acquireDataDirectory(folder);
+    await acquireDataDirectory(folder, claimNothing);
   } catch (error) {
     if (!(error instanceof ServiceError) || error.code !== 'CONFLICT') throw error;
     const { pid } = error.details as { readonly pid: number | null };

@@ -10,6 +10,7 @@ import { journalFindings, journalMissing } from './journal-trouble.ts';
 import { busObserver, tellingRemovals } from './member-bus.ts';
 import { loneClusterStatus } from './member-cluster-status.ts';
 import { journalReport, timedFiles } from './observers.ts';
+import { lookRepeatedly } from './repeated-look.ts';
 import { requireRegistry } from './registry-file.ts';
 import { spaceFindings } from './space-findings.ts';
 import { stoppedFindings } from './stopped-findings.ts';
@@ -20,7 +21,7 @@ import { stoppedFindings } from './stopped-findings.ts';
  * @throws {ServiceError} `DATA_CORRUPTED`, `STORAGE_FULL`
  */
 export async function openEmbeddedEngine(environment: EngineEnvironment): Promise<MemberEngine> {
-  const { clock, files, kinds, log, metrics, observer, options, random, slices, space } = environment;
+  const { clock, files, kinds, lock, log, metrics, observer, options, random, slices, space } = environment;
   const durability = embeddedDurability(options);
   const { dataDir } = options.server;
   const journal = await Journal.open({
@@ -31,6 +32,7 @@ export async function openEmbeddedEngine(environment: EngineEnvironment): Promis
     random,
     report: journalReport(log),
     containsDamage: true,
+    requireHeld: () => lock.requireHeld(),
     segmentBytes: options.limits.journalSegmentBytes,
   });
   metrics.gauge('svc_writes_stopped', '1 while the journal takes nothing, else 0.', () =>
@@ -51,7 +53,9 @@ export async function openEmbeddedEngine(environment: EngineEnvironment): Promis
     removedKeepMs: options.limits.removedKeepMs,
   });
   const bus = new LocalBus({ router: host, clock, random, observer: busObserver(metrics) });
+  const endLooking = lookRepeatedly(clock, () => journal.inspect());
   const close = async (): Promise<void> => {
+    endLooking();
     await bus.close();
     await host.close();
     await journal.close();

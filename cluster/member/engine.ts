@@ -13,6 +13,7 @@ import type { Random } from '#runtime/base/random.ts';
 import type { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
 import type { Options } from '#runtime/config/options.ts';
 import type { MemberLoad } from '#runtime/directory/ports.ts';
+import type { DataDirectoryLock } from '#runtime/embedded/data-directory-lock.ts';
 import type { JobTickets } from '#runtime/jobs/tickets.ts';
 import type { Log } from '#runtime/telemetry/log-context.ts';
 import type { SpaceGate } from '#runtime/space/space-gate.ts';
@@ -32,6 +33,8 @@ export interface EngineEnvironment {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly files: FileSystem;
+  /** The data directory, which this process has for itself. */
+  readonly lock: DataDirectoryLock;
   /** Decides whether there is room for what is written. */
   readonly space: SpaceGate;
   readonly version: string;

@@ -9,6 +9,7 @@ import { parseArgs } from 'node:util';
 import { sleep, systemClock } from '#runtime/base/clock.ts';
 import { realFileSystem } from '#runtime/base/file-system.ts';
 import { systemRandom } from '#runtime/base/random.ts';
+import { claimName } from './claimed-name.ts';
 import { acquireDataDirectory } from '#runtime/embedded/data-directory-lock.ts';
 import { type ExportedSides, exportSides } from '#cluster/flush-journal/export-sides.ts';
 import { FlushJournal } from '#cluster/flush-journal/flush-journal.ts';
@@ -65,7 +66,7 @@ async function main(): Promise<number> {
   // Opening one that is not there would make it, and say that the member has nothing.
   if (!existsSync(folder))
     throw new OperatorError(`There is no ${folder}: this member keeps no such journal.`);
-  const lock = await acquireDataDirectory(dataDir);
+  const lock = await acquireDataDirectory(dataDir, claimName);
   try {
     const counts = await exportTo(to, folder, Number(partition), urls.split(','), new Subjects(values.name));
     console.log(`${counts.stream} messages of the stream and ${counts.journal} of the journal are in ${to}`);

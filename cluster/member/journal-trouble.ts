@@ -1,5 +1,5 @@
 import type { MemberFinding, MissingPart } from '#protocols/rest/ports.ts';
-import type { ServiceError } from '#runtime/errors/service-error.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
 
 /** What is asked of a journal. */
 export interface WatchedJournal {
@@ -23,11 +23,16 @@ export function journalFindings(journal: WatchedJournal): readonly MemberFinding
 
 function messageOf({ heals, trouble }: WatchedJournal): string | undefined {
   if (trouble === undefined) return undefined;
-  const { cause } = trouble;
-  const code = (cause as NodeJS.ErrnoException | undefined)?.code;
-  const why = code ?? (cause instanceof Error ? cause.message : String(cause));
+  const why = whyOf(trouble.cause);
   const next = heals
     ? 'they go on by themselves when the cause is gone'
     : 'see the log of this member, then restart it';
   return `writes are stopped, the journal could not be written (${why}): ${next}`;
+}
+
+/** What the system says is best told by its code; everything else by what it says to do. */
+function whyOf(cause: unknown): string {
+  if (!(cause instanceof Error)) return String(cause);
+  const code = cause instanceof ServiceError ? undefined : (cause as NodeJS.ErrnoException).code;
+  return code ?? cause.message;
 }

@@ -119,6 +119,10 @@ async function main(): Promise<void> {
       print,
       collectDefaultMetrics: true,
       linesDropped: () => output.dropped,
+      end(cause) {
+        log.flush();
+        fail(`Grove ends: ${explain(cause)}`, FAILED_EXIT_CODE);
+      },
     });
   } catch (error) {
     // What names its cause needs no second line in the log; the stack of anything else is for whoever mends it.

@@ -21,7 +21,8 @@ import { within } from '#runtime/base/within.ts';
 import type { Bus } from '#runtime/bus/ports.ts';
 import type { Options } from '#runtime/config/options.ts';
 import { loadSecrets } from '#runtime/config/secrets.ts';
-import { acquireDataDirectory } from '#runtime/embedded/data-directory-lock.ts';
+import { claimName } from './claimed-name.ts';
+import { acquireDataDirectory, type DataDirectoryLock } from '#runtime/embedded/data-directory-lock.ts';
 import type { JobHandler } from '#runtime/jobs/job-handler.ts';
 import type { Queue } from '#runtime/jobs/ports.ts';
 import type { SpaceGuard } from '#runtime/space/space-gate.ts';
@@ -44,6 +45,7 @@ import { tellingEvents, watchBus } from './member-bus.ts';
 import { MemberJobs } from './member-jobs.ts';
 import { hostObserver, requestObserver } from './observers.ts';
 import { MemberProvisioning } from './provisioning.ts';
+import { lookRepeatedly } from './repeated-look.ts';
 import { memberRoutes } from './routes.ts';
 import { openSpaceGate, SpaceWatch } from './space-watch.ts';
 import { StartWaits } from './start-waits.ts';
@@ -69,6 +71,8 @@ export interface MemberEnvironment {
   readonly linesDropped?: () => number;
   /** Adds numbers of the process and its memory to the metrics. */
   readonly collectDefaultMetrics?: boolean;
+  /** Ends the process at once: the member must not write one byte more. Default: it is told in the log only. */
+  readonly end?: (cause: unknown) => void;
   /** How fast members of a cluster notice each other; the same at all. Default: what fits the default read lease. */
   readonly registryTimes?: RegistryTimes;
 }
@@ -134,7 +138,7 @@ export async function startMember(environment: MemberEnvironment): Promise<Membe
 async function openMember(environment: MemberEnvironment, closers: Closers): Promise<Member> {
   const { options, clock, random, log, print } = environment;
   const { server: serverOptions } = options;
-  const lock = await acquireDataDirectory(serverOptions.dataDir);
+  const lock = await acquireDataDirectory(serverOptions.dataDir, claimName);
   closers.add(() => lock.release());
   requireFinishedRestore(serverOptions.dataDir);
   // Before anything is made or printed that only a running member is of use for.
@@ -169,6 +173,7 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
     metrics,
     version: environment.version,
     files,
+    lock,
     slices,
     space,
     kinds: actorKinds(options.limits),
@@ -186,6 +191,7 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
     ...(environment.registryTimes === undefined ? {} : { registryTimes: environment.registryTimes }),
   });
   closers.add(() => engine.close());
+  if (engine.mode === 'cluster') closers.add(endWhenLost(environment, lock));
   const { router, lifecycle, unsettled } = engine;
   bus = engine.bus;
   watchBus(metrics, engine.bus);
@@ -349,6 +355,23 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
       return draining;
     },
   };
+}
+
+/**
+ * Ends a member of a cluster whose data directory another process may have: the others have everything, and go on. Alone
+ * there is nobody else, so that reads are worth going on with; the journal stops writes there.
+ */
+function endWhenLost({ clock, end, log }: MemberEnvironment, lock: DataDirectoryLock): () => void {
+  const stop = lookRepeatedly(clock, () => {
+    try {
+      lock.requireHeld();
+    } catch (error) {
+      stop();
+      log.error('the data directory may be in use by another process; this one ends at once', { error });
+      end?.(error);
+    }
+  });
+  return stop;
 }
 
 /** The options with no more connections and open actors than the open files the system allows. */

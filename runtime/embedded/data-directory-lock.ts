@@ -1,14 +1,33 @@
-import { closeSync, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { closeSync, fstatSync, ftruncateSync, openSync, readFileSync, statSync, writeSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { tryLock } from 'fs-native-extensions';
 import { realFileSystem } from '#runtime/base/file-system.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 
-/** The lock file in a data directory. It stays there: removing it would let two processes lock two files. */
+/** The lock file in a data directory. It stays there: without it only the name of the directory keeps others out. */
 export const LOCK_FILE_NAME = 'lock';
+
+/**
+ * Claims a name for this process among the processes of the machine, until it ends.
+ *
+ * @returns gives the name back, at once; undefined: another process has it
+ */
+export type ClaimName = (name: string) => Promise<(() => void) | undefined>;
+
+/** For a directory whose content nobody could lose: the lock alone. */
+export const claimNothing: ClaimName = () => Promise.resolve(() => {});
 
 /** A held data directory. */
 export interface DataDirectoryLock {
+  /**
+   * Makes sure that the lock file is still the one that is held: where it was removed or replaced, another process may
+   * have taken the directory. To be called after a write and before anybody is told of it: whoever takes the directory
+   * after that finds the write. It costs one look at a name the system remembers (measured: 1 µs).
+   *
+   * @throws {ServiceError} `CONFLICT` once it is not; from then on always, for nobody can say what happened meanwhile
+   * @throws the error of the system when it cannot be told
+   */
+  requireHeld(): void;
   /** Lets others have the directory. Idempotent. */
   release(): void;
 }
@@ -21,31 +40,58 @@ export interface DataDirectoryLock {
  * also by SIGKILL; no stale lock is ever left behind, and no process id is ever trusted. The id in the file
  * only tells a person who holds it.
  *
+ * A file can be removed under its holder, and the next process would lock another one. So the holder also claims a name
+ * made of the directory itself, where the system has such names, and looks at the file again and again
+ * ({@link DataDirectoryLock.requireHeld}).
+ *
  * @param path of the data directory; made when it is not there
+ * @param claim where there are no such names it claims nothing and says that it did
  * @throws {ServiceError} `CONFLICT` naming the directory and the process that holds it, when there is one;
  *   `INTERNAL_SERVER_ERROR` when the file system has no locks
+ * @see docs/decisions/0040-a-directory-has-one-process.md
  */
-export async function acquireDataDirectory(path: string): Promise<DataDirectoryLock> {
+export async function acquireDataDirectory(path: string, claim: ClaimName): Promise<DataDirectoryLock> {
   const directory = resolve(path);
   await realFileSystem.makeDirectory(directory);
+  const lockPath = join(directory, LOCK_FILE_NAME);
   // A plain descriptor: an object of Node that holds it could be collected, and the lock would go with it.
-  const descriptor = openSync(join(directory, LOCK_FILE_NAME), 'a+', 0o600);
+  const descriptor = openSync(lockPath, 'a+', 0o600);
+  let releaseName: () => void;
   try {
     if (!lock(descriptor, directory)) throw heldBy(directory, descriptor);
+    const name = await claim(nameOf(directory));
+    if (name === undefined) throw heldWithoutFile(directory);
+    releaseName = name;
     ftruncateSync(descriptor, 0);
     writeSync(descriptor, `${process.pid}\n`);
   } catch (error) {
     closeSync(descriptor);
     throw error;
   }
+  const own = fstatSync(descriptor);
   let isHeld = true;
+  let lost: ServiceError | undefined;
   return {
+    requireHeld() {
+      if (lost !== undefined) throw lost;
+      const found = statSync(lockPath, { throwIfNoEntry: false });
+      if (found !== undefined && found.ino === own.ino && found.dev === own.dev) return;
+      lost = lockFileLost(lockPath, found !== undefined);
+      throw lost;
+    },
     release() {
       if (!isHeld) return;
       isHeld = false;
       closeSync(descriptor);
+      releaseName();
     },
   };
+}
+
+/** The same for every path that leads to a directory, and for no other directory. */
+function nameOf(directory: string): string {
+  const { dev, ino } = statSync(directory, { bigint: true });
+  return `grove-data-directory-${dev}-${ino}`;
 }
 
 function lock(descriptor: number, directory: string): boolean {
@@ -68,5 +114,23 @@ function heldBy(directory: string, descriptor: number): ServiceError {
     'CONFLICT',
     `The data directory ${directory} is in use by ${holder}. Stop that one, or start this one with another SVC_DATA_DIR.`,
     { details: { directory, pid } },
+  );
+}
+
+function heldWithoutFile(directory: string): ServiceError {
+  return new ServiceError(
+    'CONFLICT',
+    `The data directory ${directory} is in use by a process whose lock file in it was removed. ` +
+      'Stop that process (Linux: ss -xlp | grep grove-data-directory shows it) before you start another one.',
+    { details: { directory, pid: null } },
+  );
+}
+
+function lockFileLost(path: string, isReplaced: boolean): ServiceError {
+  return new ServiceError(
+    'CONFLICT',
+    `the lock file ${path} was ${isReplaced ? 'replaced' : 'removed'} under the running server, so another process may ` +
+      'use the data directory: make sure that none does, then restart this one',
+    { details: { path } },
   );
 }

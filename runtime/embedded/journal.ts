@@ -42,6 +42,11 @@ export interface JournalOptions {
    * not opened.
    */
   readonly containsDamage?: boolean;
+  /**
+   * Throws when the folder may belong to another process by now. Asked around every record, so it costs next to nothing.
+   * Default: it never does.
+   */
+  readonly requireHeld?: () => void;
   /** Size of a segment in bytes; a larger single record is a segment of its own. Default 64 MiB. */
   readonly segmentBytes?: number;
 }
@@ -82,6 +87,8 @@ interface Active {
  * 6. While it is stopped every append is refused. Where what stopped it may pass, it goes on by itself once its
  *    end has been written anew (`journal-heal.ts`) and a new segment could be made: then nothing that was refused
  *    is in it, and everything acknowledged is flushed.
+ * 7. Nothing is acknowledged, and no shard is written, unless the folder was this process's own after the record was
+ *    written: another process that takes it later finds the record. When it is not, no file is changed any more.
  *
  * Enforcement: test/runtime/embedded/journal*.test.ts and test/runtime/log/log-conformance.ts.
  */
@@ -250,12 +257,22 @@ export class Journal implements Log {
    * @throws {ServiceError} `WRITES_STOPPED`
    */
   async flush(): Promise<number> {
+    this.#requireHeld();
     const wanted = this.#lastSequence;
     while (this.#flushedSequence < wanted) {
       if (this.#stopped !== undefined) throw this.#stopped;
       await this.#flushActive();
     }
     return this.#flushedSequence;
+  }
+
+  /** Looks whether the folder is still this process's own, and stops where it is not. To be called now and then. */
+  inspect(): void {
+    try {
+      this.#requireHeld();
+    } catch {
+      // It is stopped, and has told so.
+    }
   }
 
   /** Nobody else writes to a journal. */
@@ -300,6 +317,7 @@ export class Journal implements Log {
     const { clock, durability } = this.#options;
     if (this.#stopped !== undefined) throw this.#stopped;
     const checksum = await group.checksum(clock);
+    this.#requireHeld();
     const { segment, writer } = await this.#activeFor(group.bytes);
     const start = writer.end;
     const sequence = this.#lastSequence + 1;
@@ -315,6 +333,8 @@ export class Journal implements Log {
       checksum,
     );
     await this.#writeOut(writer, sealed.record, start);
+    // Not taken away again when it fails: the file may be another process's to read already.
+    this.#requireHeld();
     if (durability === 'local') this.#flushedSequence = sequence;
     this.#lastSequence = sequence;
     this.#lastClock = sealed.clock;
@@ -404,6 +424,16 @@ export class Journal implements Log {
     this.#options.report({ kind: 'storage-full', entries, cause: error.cause });
   }
 
+  /** @throws {ServiceError} `WRITES_STOPPED` when the folder may be another process's */
+  #requireHeld(): void {
+    try {
+      this.#options.requireHeld?.();
+    } catch (cause) {
+      this.#stop(cause);
+      throw this.#stopped;
+    }
+  }
+
   #stop(cause: unknown): void {
     if (this.#stopped !== undefined) {
       // Of several troubles the worst counts: damage does not pass.
@@ -443,6 +473,7 @@ export class Journal implements Log {
       await this.#loop;
       while (this.#flushing !== undefined) await this.#flushing;
       await this.#removing;
+      this.#options.requireHeld?.();
       await this.#settleSuspect();
       this.#flushedSequence = this.#lastSequence;
       await this.#startSegment();
@@ -557,6 +588,7 @@ export class Journal implements Log {
     ) {
       try {
         await this.#leave(segment);
+        this.#requireHeld();
         crashPoint('before-segment-removal');
         await files.unlink(segment.path).catch((error: NodeJS.ErrnoException) => {
           // The unlink of an earlier try may have worked, and the flush behind it not.
@@ -590,6 +622,7 @@ export class Journal implements Log {
     await this.#healing;
     await this.#removing;
     while (this.#flushing !== undefined) await this.#flushing;
+    this.inspect();
     if (this.#stopped === undefined) return this.#finishActive();
     await this.#active?.writer.abandon();
     this.#active = undefined;

@@ -1,3 +1,4 @@
+import { claimName } from '#cluster/member/claimed-name.ts';
 import { acquireDataDirectory } from '#runtime/embedded/data-directory-lock.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 
@@ -8,7 +9,7 @@ import { ServiceError } from '#runtime/errors/service-error.ts';
 const [folder = ''] = process.argv.slice(2);
 
 try {
-  await acquireDataDirectory(folder);
+  await acquireDataDirectory(folder, claimName);
   process.stdout.write('held\n');
   setInterval(() => {}, 1000);
 } catch (error) {

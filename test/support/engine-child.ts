@@ -2,6 +2,7 @@ import { writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { actorId } from '#runtime/actor/actor-id.ts';
 import { armCrashPointFromText } from '#runtime/commit/crash-point.ts';
+import { claimName } from '#cluster/member/claimed-name.ts';
 import { acquireDataDirectory } from '#runtime/embedded/data-directory-lock.ts';
 import { Engine, TENANT } from './engine.ts';
 import { BRANCH, branchKinds, CONTENT, TestBranch } from './test-branch.ts';
@@ -37,7 +38,7 @@ const WRITERS = 12;
 const WIDE_NODES = 2500;
 
 armCrashPointFromText(process.env.SVC_CRASH_POINT);
-await acquireDataDirectory(folder);
+await acquireDataDirectory(folder, claimName);
 const engine = await Engine.open(folder, {
   kinds: branchKinds,
   segmentBytes: 256 * 1024,

@@ -10,6 +10,8 @@ import { realFileSystem } from '#runtime/base/file-system.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
 import { loadOptions } from '#runtime/config/load-options.ts';
+import { claimName } from '#cluster/member/claimed-name.ts';
+import { acquireDataDirectory } from '#runtime/embedded/data-directory-lock.ts';
 import { silentLog } from '#runtime/telemetry/log-context.ts';
 import { Metrics } from '#runtime/telemetry/metrics.ts';
 import type { RoutersUnderTest } from '#test/runtime/actor/router-conformance.ts';
@@ -31,7 +33,7 @@ async function openEngines(
 ): Promise<EnginesUnderTest> {
   const folder = mkdtempSync(join(tmpdir(), 'grove-engines-'));
   const engines = await Promise.all(
-    Array.from({ length: count }, (_, index) => {
+    Array.from({ length: count }, async (_, index) => {
       const own = {
         SVC_CONFIG: 'svc.toml',
         SVC_DATA_DIR: join(folder, String(index)),
@@ -50,6 +52,7 @@ async function openEngines(
         metrics,
         space: openSpaceGate(options, silentLog, metrics),
         files: realFileSystem,
+        lock: await acquireDataDirectory(own.SVC_DATA_DIR, claimName),
         version: '1.2.3',
         state: () => 'ready',
         requestsInFlight: () => 0,

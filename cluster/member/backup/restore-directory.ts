@@ -12,6 +12,7 @@ import { realFileSystem } from '#runtime/base/file-system.ts';
 import type { Random } from '#runtime/base/random.ts';
 import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
 import { defaultLimits } from '#runtime/config/options.ts';
+import { claimName } from '../claimed-name.ts';
 import { acquireDataDirectory } from '#runtime/embedded/data-directory-lock.ts';
 import { Journal } from '#runtime/embedded/journal.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
@@ -58,7 +59,7 @@ export async function restoreDirectory(
   const reader = await BackupReader.open(backup, realFileSystem, key);
   reader.requireTrusted(acceptForeign);
   requireEverything(reader);
-  const lock = await acquireDataDirectory(dataDir);
+  const lock = await acquireDataDirectory(dataDir, claimName);
   try {
     await requireEmptyDirectory(dataDir);
     const total = 2 * BackupReader.bytesOf(reader.manifest.actors);

@@ -10,6 +10,7 @@ import type { ActorId } from '#runtime/actor/ports.ts';
 import type { Clock } from '#runtime/base/clock.ts';
 import { realFileSystem } from '#runtime/base/file-system.ts';
 import { defaultLimits } from '#runtime/config/options.ts';
+import { claimName } from '../claimed-name.ts';
 import { acquireDataDirectory } from '#runtime/embedded/data-directory-lock.ts';
 import { type JournalSurvey, surveyJournal } from '#runtime/embedded/journal-survey.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
@@ -110,7 +111,7 @@ export async function checkDirectory(environment: CheckEnvironment): Promise<Che
   const { clock, dataDir, onProgress, signal } = environment;
   const started = new Date(clock.wallMs()).toISOString();
   if (!existsSync(dataDir)) throw new ServiceError('CONFLICT', `There is no directory ${dataDir}`);
-  const lock = await acquireDataDirectory(dataDir);
+  const lock = await acquireDataDirectory(dataDir, claimName);
   try {
     const survey = await surveyDirectory(environment);
     const { actors, dependent, journal, made, store } = survey;

@@ -11,6 +11,7 @@ import { removeUnconfirmed, repairBranch } from '#runtime/check/repair-branch.ts
 import { isIdempotencyRow } from '#runtime/commit/idempotency.ts';
 import { defaultLimits } from '#runtime/config/options.ts';
 import { revisionZero } from '#runtime/content/revision.ts';
+import { claimName } from '../claimed-name.ts';
 import { acquireDataDirectory } from '#runtime/embedded/data-directory-lock.ts';
 import { Journal } from '#runtime/embedded/journal.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
@@ -80,7 +81,7 @@ export async function salvageDirectory(environment: SalvageEnvironment): Promise
   const { clock, dataDir, into } = environment;
   if (!existsSync(dataDir)) throw new ServiceError('CONFLICT', `There is no directory ${dataDir}`);
   requireNew(into);
-  const lock = await acquireDataDirectory(dataDir);
+  const lock = await acquireDataDirectory(dataDir, claimName);
   try {
     const survey = await surveyDirectory(environment);
     const salvage = new Salvage(environment, survey);

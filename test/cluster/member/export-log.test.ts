@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { claimName } from '#cluster/member/claimed-name.ts';
 import { acquireDataDirectory } from '#runtime/embedded/data-directory-lock.ts';
 
 const program = join(import.meta.dirname, '../../../cluster/member/export-log.ts');
@@ -32,7 +33,7 @@ describe('npm run export-log', () => {
     const journal = join(dataDir, 'partitions/007/flush-journal');
     mkdirSync(journal, { recursive: true });
     writeFileSync(join(journal, 'note'), '');
-    const lock = await acquireDataDirectory(dataDir);
+    const lock = await acquireDataDirectory(dataDir, claimName);
     try {
       const { status, stderr } = run('7');
       expect(stderr).toContain(`is in use by process ${process.pid}. Stop that one`);

@@ -1,10 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { claimName } from '#cluster/member/claimed-name.ts';
 import { acquireDataDirectory } from '#runtime/embedded/data-directory-lock.ts';
 
 const holder = fileURLToPath(new URL('../../support/data-directory-holder.ts', import.meta.url));
@@ -37,7 +39,7 @@ describe('acquireDataDirectory', () => {
     const { child, said } = await startHolder();
     expect(said).toBe('held');
     const expected = `The data directory ${directory} is in use by process ${child.pid}. `;
-    await expect(acquireDataDirectory(directory)).rejects.toMatchObject({
+    await expect(acquireDataDirectory(directory, claimName)).rejects.toMatchObject({
       code: 'CONFLICT',
       message: expect.stringContaining(expected),
       details: { directory, pid: child.pid },
@@ -52,7 +54,7 @@ describe('acquireDataDirectory', () => {
       child.kill('SIGKILL');
       await once(child, 'exit');
     }
-    const lock = await acquireDataDirectory(directory);
+    const lock = await acquireDataDirectory(directory, claimName);
     const refused = await startHolder();
     expect(refused.said).toContain(`in use by process ${process.pid}`);
     lock.release();
@@ -60,12 +62,64 @@ describe('acquireDataDirectory', () => {
   });
 
   it('refuses a second holder in the same process until the first has released', async () => {
-    const first = await acquireDataDirectory(directory);
-    await expect(acquireDataDirectory(directory)).rejects.toMatchObject({ code: 'CONFLICT' });
+    const first = await acquireDataDirectory(directory, claimName);
+    await expect(acquireDataDirectory(directory, claimName)).rejects.toMatchObject({ code: 'CONFLICT' });
     first.release();
     first.release();
-    const second = await acquireDataDirectory(directory);
-    await expect(acquireDataDirectory(`${directory}/.`)).rejects.toMatchObject({ code: 'CONFLICT' });
+    const second = await acquireDataDirectory(directory, claimName);
+    await expect(acquireDataDirectory(`${directory}/.`, claimName)).rejects.toMatchObject({
+      code: 'CONFLICT',
+    });
     second.release();
+  });
+
+  it('keeps others out when its file was removed', async () => {
+    const { said } = await startHolder();
+    expect(said).toBe('held');
+    rmSync(join(directory, 'lock'));
+    const expected = `The data directory ${directory} is in use by a process whose lock file in it was removed. `;
+    expect((await startHolder()).said).toContain(`CONFLICT ${expected}`);
+    await expect(acquireDataDirectory(join(parent, '.', 'data'), claimName)).rejects.toMatchObject({
+      code: 'CONFLICT',
+      message: expect.stringContaining(expected),
+    });
+  });
+
+  it('is another lock for another directory in the same place', async () => {
+    const first = await acquireDataDirectory(directory, claimName);
+    renameSync(directory, join(parent, 'moved'));
+    await mkdir(directory);
+    const second = await acquireDataDirectory(directory, claimName);
+    expect(() => first.requireHeld()).toThrow('replaced');
+    second.requireHeld();
+    first.release();
+    second.release();
+  });
+
+  const hands: readonly [string, string, () => void][] = [
+    ['removed', 'removed', () => rmSync(join(directory, 'lock'))],
+    [
+      'replaced by another file',
+      'replaced',
+      () => {
+        writeFileSync(join(directory, 'other'), '');
+        renameSync(join(directory, 'other'), join(directory, 'lock'));
+      },
+    ],
+    ['renamed', 'removed', () => renameSync(join(directory, 'lock'), join(directory, 'lock.old'))],
+    ['moved away with its directory', 'removed', () => renameSync(directory, join(parent, 'moved'))],
+  ];
+
+  it.each(hands)('is no longer sure of a directory whose lock file was %s', async (_, what, mishandle) => {
+    const lock = await acquireDataDirectory(directory, claimName);
+    lock.requireHeld();
+    mishandle();
+    const told = `the lock file ${join(directory, 'lock')} was ${what} under the running server`;
+    expect(() => lock.requireHeld()).toThrow(told);
+    await mkdir(directory, { recursive: true });
+    writeFileSync(join(directory, 'lock'), '');
+    // Whatever is there later: nobody knows who had the directory meanwhile.
+    expect(() => lock.requireHeld()).toThrow(told);
+    lock.release();
   });
 });

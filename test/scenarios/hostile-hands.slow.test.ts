@@ -1,0 +1,54 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import { type ServerProcess, startServerProcess } from '#test/support/server-process.ts';
+import { until } from '#test/support/until.ts';
+
+let servers: ServerProcess[] = [];
+
+afterEach(async () => {
+  for (const server of servers) await server.close();
+  servers = [];
+});
+
+async function start(options: Parameters<typeof startServerProcess>[0] = {}): Promise<ServerProcess> {
+  const server = await startServerProcess(options);
+  servers.push(server);
+  return server;
+}
+
+describe('hands on the data directory of a running server', () => {
+  it('that remove its lock file let no second server start, and stop the writes of the first one', async () => {
+    const first = await start();
+    const token = await first.logIn();
+    const create = (name: string) =>
+      first.request('POST', '/api/repositories', { token, body: { repo_id: name } });
+    expect((await create('before')).status).toBe(201);
+    rmSync(join(first.dataDir, 'lock'));
+    // At once, not with the next look.
+    expect((await create('after')).json.code).toBe('WRITES_STOPPED');
+    const second = await start({ dataDir: first.dataDir, waitForExit: true });
+    expect(await second.exited).toEqual({ code: 1, signal: null });
+    expect(second.stderr).toContain('is in use by a process whose lock file in it was removed');
+    const ready = await first.request('GET', '/ready');
+    expect(ready.status).toBe(503);
+    expect(ready.text).toContain('lock was removed under the running server');
+    const status = await first.request('GET', '/api/management/cluster', { token });
+    expect(status.text).toContain('writes-stopped');
+    expect(first.stdout).toContain('lock was removed under the running server');
+    // Reads go on, and a start brings everything back that was answered.
+    expect((await first.request('GET', '/api/repositories/before', { token })).status).toBe(200);
+    await first.kill('SIGTERM');
+    const third = await start({ dataDir: first.dataDir });
+    const again = { token: await third.logIn() };
+    expect((await third.request('GET', '/api/repositories/before', again)).status).toBe(200);
+  });
+
+  it('are noticed while nobody writes', async () => {
+    const server = await start();
+    rmSync(join(server.dataDir, 'lock'));
+    const told = 'lock was removed under the running server';
+    await until(() => server.stdout.includes(told), 'the loss is told');
+    expect((await server.request('GET', '/ready')).status).toBe(503);
+  });
+});

@@ -10,9 +10,7 @@ import {
   readServers,
   requireFitServers,
   serverWarnings,
-  versionsOf,
 } from '#cluster/nats/server-capabilities.ts';
-import { haveFeature } from '#cluster/nats/server-matrix.ts';
 import type { EngineEnvironment } from './engine.ts';
 
 /** What was found out about NATS at the start. */
@@ -22,8 +20,6 @@ export interface CheckedServers {
   readonly reason: string;
   /** What the monitoring pages say. */
   readonly pages: KnownPages;
-  /** Whether every server is known, and looks at its limits before an append is agreed on. */
-  readonly limitsBeforeCommit: boolean;
 }
 
 /**
@@ -52,14 +48,11 @@ export async function checkServers(
     // On a full disk a member starts and serves reads.
     log.warn('what the NATS servers are could not be noted for the next start', { error });
   }
-  const limitsBeforeCommit =
-    facts.servers.length === facts.jetStreamServers &&
-    haveFeature(versionsOf(facts.servers), 'limitsBeforeCommit');
   const wanted = isClusterDurability(cluster.durability) ? cluster.durability : undefined;
   if (cluster.replicas < 3 && wanted === undefined) {
     const reason = `[cluster] replicas is ${cluster.replicas}: the loss of one NATS server loses writes`;
     log.warn(reason);
-    return { durability: 'none', reason, pages, limitsBeforeCommit };
+    return { durability: 'none', reason, pages };
   }
-  return { ...decideDurability(wanted, facts, cluster.replicas), pages, limitsBeforeCommit };
+  return { ...decideDurability(wanted, facts, cluster.replicas), pages };
 }

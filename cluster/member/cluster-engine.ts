@@ -244,7 +244,6 @@ class ClusterEngine implements MemberEngine {
     this.#partitionMetrics = new PartitionMetrics(environment.metrics, () => this.#roles());
     this.#channel = new AppendChannel(connection, clock, {
       observe: (outcome, elapsedMs) => this.#partitionMetrics.append(outcome, elapsedMs),
-      limitsBeforeCommit: servers.limitsBeforeCommit,
     });
     this.#calls = new RemoteCalls(connection, clock, sealed.seal);
     this.router = new ClusterRouter({

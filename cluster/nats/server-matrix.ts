@@ -51,12 +51,6 @@ export const serverMatrix = {
     since: ['2.11.0'],
     note: 'messages and keys that expire, paused consumers, batched direct reads',
   },
-  limitsBeforeCommit: {
-    since: ['2.12.0'],
-    note:
-      'what a server or account may store is looked at before an append is agreed on; before, a leader refuses for its ' +
-      'own limit what the others have stored, so that its refusals say nothing',
-  },
   atomicBatch: {
     since: ['2.12.0'],
     note: 'several messages that are stored together or not at all',

@@ -11,8 +11,10 @@ const APPEND_MS_MAX = 5000;
 const WRONG_SEQUENCE: ReadonlySet<number> = new Set([10_071, 10_164]);
 
 /**
- * Limits of one server or account are exceeded: account, server, memory or storage. Servers before 2.12 also look at
- * them when the append has been agreed on, each server at its own: the one that leads refuses what others store.
+ * Limits of one server or account are exceeded: account, server, memory or storage. It says nothing of whether the append
+ * is stored. Servers before 2.12 also look at their limits when the append has been agreed on, each at its own: the one
+ * that leads refuses what others store. Later ones look before, but a leader that was replaced and does not know it yet
+ * may get the same append as its successor, and answer first. Another leader may have space in either case.
  */
 const LIMIT_EXCEEDED: ReadonlySet<number> = new Set([10_002, 10_023, 10_028, 10_047]);
 
@@ -33,8 +35,6 @@ interface Waiting {
 export interface AppendChannelOptions {
   /** Told of each append and the milliseconds until its outcome was known. */
   readonly observe?: (outcome: AppendOutcome, elapsedMs: number) => void;
-  /** Whether every server is known to look at its limits before an append is agreed on and at no other time. */
-  readonly limitsBeforeCommit?: boolean;
 }
 
 /** What JetStream answers to an append. */
@@ -52,7 +52,6 @@ export class AppendChannel {
   readonly #connection: NatsConnection;
   readonly #clock: Clock;
   readonly #observe: (outcome: AppendOutcome, elapsedMs: number) => void;
-  readonly #limitsBeforeCommit: boolean;
   readonly #inbox: string;
   readonly #answers: Subscription;
   readonly #waiting = new Map<string, Waiting>();
@@ -68,7 +67,6 @@ export class AppendChannel {
     this.#connection = connection;
     this.#clock = clock;
     this.#observe = options.observe ?? (() => {});
-    this.#limitsBeforeCommit = options.limitsBeforeCommit ?? false;
     this.#inbox = newInbox(connection);
     this.#answers = connection.subscribe(`${this.#inbox}.*`, {
       callback: (error, message) => {
@@ -152,8 +150,7 @@ export class AppendChannel {
   #answered(message: Msg): void {
     const token = message.subject.slice(this.#inbox.length + 1);
     const waiting = this.#waiting.get(token);
-    if (waiting !== undefined)
-      this.#settle(token, outcomeOf(message, waiting.stream, this.#limitsBeforeCommit));
+    if (waiting !== undefined) this.#settle(token, outcomeOf(message, waiting.stream));
   }
 
   #settle(token: string, outcome: AppendOutcome): void {
@@ -185,7 +182,7 @@ function unknown(reason: string): AppendOutcome & { readonly kind: 'unknown' } {
   return { kind: 'unknown', reason };
 }
 
-function outcomeOf(message: Msg, stream: string, limitsBeforeCommit: boolean): AppendOutcome {
+function outcomeOf(message: Msg, stream: string): AppendOutcome {
   // Nobody takes the subject at present; who knows what took it before that.
   if (message.data.length === 0) return unknown(`status ${message.headers?.code ?? 0}`);
   let answer: Answer;
@@ -202,10 +199,6 @@ function outcomeOf(message: Msg, stream: string, limitsBeforeCommit: boolean): A
   const { err_code: code = 0, description = '' } = error;
   if (WRONG_SEQUENCE.has(code)) return { kind: 'wrong-sequence' };
   if (code === STORE_FAILED && fullText.test(description)) return { kind: 'full', reason: description };
-  if (LIMIT_EXCEEDED.has(code)) {
-    return limitsBeforeCommit
-      ? { kind: 'full', reason: description }
-      : { ...unknown(`${code} ${description}`), isRefused: true };
-  }
+  if (LIMIT_EXCEEDED.has(code)) return { ...unknown(`${code} ${description}`), isRefused: true };
   return unknown(`${code} ${description}`);
 }

@@ -56,6 +56,13 @@ export const guardMutants: readonly GuardMutant[] = [
     tests: flushQuorumTest,
   },
   {
+    guard: 'nothing is confirmed before the record that opened the newest epoch',
+    file: 'cluster/flush-journal/flush-quorum.ts',
+    from: 'durable < this.#opened || ',
+    to: '',
+    tests: flushQuorumTest,
+  },
+  {
     guard: 'a full flush journal refuses new writes',
     file: 'cluster/flush-journal/flush-quorum.ts',
     from: 'if (journal.isFull) {',

@@ -133,6 +133,8 @@ describe('a write in class replica-disk', () => {
   let tell: (member: string, sequence: number, chain?: Buffer) => void;
   /** While set, nothing comes to the disk of the owner. */
   let disk: Promise<void>;
+  /** Holds back what the owner writes from now on. */
+  let hold: (until: Promise<void>) => void;
   let log: PartitionLog;
 
   /** Opens the log for `m1` with some keepers. */
@@ -169,6 +171,9 @@ describe('a write in class replica-disk', () => {
       hear({ member, epoch: state.epoch, sequence, chain: chain ?? state.chain });
     };
     disks = disk;
+    hold = (until) => {
+      disks = until;
+    };
     log = await openPartition({
       position: undefined,
       leaseMs: LEASE_MS,
@@ -240,6 +245,33 @@ describe('a write in class replica-disk', () => {
     tell('m2', 1, Buffer.alloc(CHAIN_BYTES, 7));
     await calm();
     expect(quorum.confirmed).toBe(0);
+  });
+
+  it('is not confirmed before the record that opens a further epoch behind it', async () => {
+    const quorum = await open({ old: [], new: ['m1', 'm2', 'm3'] });
+    tell('m2', 1);
+    await calm();
+    const held = Promise.withResolvers<void>();
+    hold(held.promise);
+    void log.barrier();
+    await calm();
+    tell('m2', 2);
+    const decoder = new BatchDecoder(PARTITION);
+    for (const message of stream.messages) decoder.take(message);
+    const { chain, clock: logClock, epoch, sequence } = decoder.fold.state;
+    const fields = { kind: RecordKind.open, partition: PARTITION, entries: 0, batch: 2, clock: logClock };
+    const opening = encodeOpening({ member: 'm1', nonce: Buffer.alloc(NONCE_BYTES) });
+    const { bytes } = encodeRecord({ ...fields, epoch: epoch + 1, previousChain: chain }, opening);
+    stream.messages.push({ sequence: sequence + 1, bytes, storedMs: 0 });
+    decoder.take(stream.messages.at(-1) as (typeof stream.messages)[0]);
+    quorum.stored('memory', { sequence: sequence + 1, bytes }, decoder.fold.state);
+    held.resolve();
+    await calm();
+    // A member that has the opening and not the record behind which it stands for another would be ahead of both.
+    expect(quorum.confirmed).toBe(1);
+    tell('m2', 3);
+    await calm();
+    expect(quorum.confirmed).toBe(3);
   });
 
   it('renews the read lease, as barriers do, when the keepers have it and not before', async () => {

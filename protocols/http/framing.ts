@@ -14,14 +14,16 @@ const nothing: Framing = Object.freeze({ contentLength: undefined, isChunked: fa
 /**
  * Reads what a head says of the length of its request. uWebSockets.js goes by the first `Content-Length`, takes an empty
  * one for none, and takes any `Transfer-Encoding` for chunks: wherever somebody before or behind it may read the same
- * head in another way, one request could be hidden in another, so such heads are refused.
+ * head in another way, one request could be hidden in another, so such heads are refused. So are heads with two hosts,
+ * of which somebody before it may have taken the other one.
  *
  * @param headers names in lower case and values, in turns
- * @see RFC 9112 section 6.3
+ * @see RFC 9112 sections 3.2 and 6.3
  */
 export function framingOf(headers: readonly string[]): Framing {
   let contentLength: string | undefined;
   let coding: string | undefined;
+  let hosts = 0;
   for (let index = 0; index < headers.length; index += 2) {
     const name = headers[index] as string;
     if (name === 'content-length') {
@@ -30,6 +32,9 @@ export function framingOf(headers: readonly string[]): Framing {
     } else if (name === 'transfer-encoding') {
       if (coding !== undefined) return broken('The request states its Transfer-Encoding twice.');
       coding = headers[index + 1] as string;
+    } else if (name === 'host') {
+      hosts += 1;
+      if (hosts > 1) return broken('The request names its Host twice.');
     }
   }
   if (contentLength === undefined && coding === undefined) return nothing;

@@ -6,10 +6,14 @@
  * - HTTP/1.0, absolute-form targets, `OPTIONS *`, and anything that does not parse as a request line: 505 and
  *   close. A request line whose ` HTTP/1.1` is cut in two by the network reads as such too;
  * - `Transfer-Encoding` beside `Content-Length`, a broken chunk or length: 400 and close;
- * - a header line that is none, such as one without a colon: it waits for more of the head, for 10 to 12 s, and closes
- *   without an answer. A proxy in front answers 400 at once;
+ * - a header line that is none (without a colon, folded, with a space, a control character or a byte beyond ASCII in its
+ *   name): it waits for more of the head, for 10 to 12 s, and closes without an answer. Its parser says "not whole yet" of
+ *   both, nobody is told of bytes before a head is whole, and the time is compiled in, so nothing here can close earlier.
+ *   A proxy in front answers 400 at once;
  * - trailers behind the last chunk of a body: taken for another request, see `HttpExchange.endsConnection`;
- * - a missing `Host`: close without an answer;
+ * - a header without a name: it and the headers behind it are seen by nobody, the library itself included. What stands in
+ *   front must not let one through, or it could find another end of the request; HAProxy and nginx answer 400;
+ * - a missing `Host`: 400 and close;
  * - a second request on a connection whose first is answered asynchronously (pipelining): close without an
  *   answer. Pipelined requests that are answered in the same turn are served in order;
  * - silence: 10 to 12 s without a byte of an awaited head or body, or a body slower than 16 KiB/s, closes;

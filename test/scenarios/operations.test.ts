@@ -24,9 +24,12 @@ async function servedMetrics(server: TestServer): Promise<string[]> {
 }
 
 describe('the page for operators', () => {
-  it.each(['cluster/local/nats.conf', 'cluster/local/haproxy.cfg'])('shows %s as it is', (path) => {
-    expect(blocks.map(({ text }) => text)).toContain(readFileSync(join(projectRoot, path), 'utf8'));
-  });
+  it.each(['cluster/local/nats.conf', 'cluster/local/haproxy.cfg', 'cluster/local/nginx.conf'])(
+    'shows %s as it is',
+    (path) => {
+      expect(blocks.map(({ text }) => text)).toContain(readFileSync(join(projectRoot, path), 'utf8'));
+    },
+  );
 
   it('says of every warning how urgent it is and what it means, and of no other', () => {
     const rows = [...document.matchAll(/^\| `([a-z-]+)` \| (alarm|notice) \| .+ \| .+ \|$/gm)];

@@ -8,6 +8,7 @@ export interface TestProgram {
 export const TEST_PROGRAMS: readonly TestProgram[] = [
   { name: 'nats-server', packageName: 'nats-server' },
   { name: 'haproxy', packageName: 'haproxy' },
+  { name: 'nginx', packageName: 'nginx' },
   { name: 'curl', packageName: 'curl' },
   { name: 'git', packageName: 'git' },
   { name: 'cc', packageName: 'build-essential' },

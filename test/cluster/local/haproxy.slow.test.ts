@@ -1,7 +1,6 @@
-import { createHash } from 'node:crypto';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
+import { connect } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
+import { Backend } from '#test/support/balanced-backend.ts';
 import { freePorts } from '#test/support/free-ports.ts';
 import { startBalancer, type TestBalancer } from '#test/support/haproxy.ts';
 import { HttpClient } from '#test/support/http-client.ts';
@@ -9,64 +8,6 @@ import { startServer } from '#test/support/server.ts';
 
 /** Time the balancer has to find out who is there, in milliseconds: a look a second, two to give one up. */
 const FIND_OUT_MS = 15_000;
-
-/** Something like a member: it says whether it is ready, and who it is. */
-class Backend {
-  readonly name: string;
-  readonly requests: IncomingMessage[] = [];
-  isReady = true;
-  /** Connections that brought a request that was no health check. */
-  readonly #connections = new Set<unknown>();
-  readonly #server: Server;
-  /** Cuts the connection instead of answering. */
-  cuts = false;
-
-  constructor(name: string) {
-    this.name = name;
-    this.#server = createServer((request, response) => this.#answer(request, response));
-    this.#server.on('upgrade', (request, socket) => {
-      closing.push({ close: () => socket.destroy() });
-      // RFC 6455 section 1.3; the balancer holds both sides to it.
-      const accept = createHash('sha1')
-        .update(`${request.headers['sec-websocket-key']}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`)
-        .digest('base64');
-      socket.write(
-        `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`,
-      );
-      socket.on('data', (bytes) => socket.write(`${this.name} heard ${bytes}`));
-      socket.on('error', () => socket.destroy());
-    });
-  }
-
-  get connections(): number {
-    return this.#connections.size;
-  }
-
-  get address(): string {
-    return `127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
-  }
-
-  listen(): Promise<void> {
-    return new Promise((resolve) => this.#server.listen(0, '127.0.0.1', resolve));
-  }
-
-  async close(): Promise<void> {
-    this.#server.closeAllConnections();
-    await new Promise((resolve) => this.#server.close(resolve));
-  }
-
-  #answer(request: IncomingMessage, response: ServerResponse): void {
-    if (request.url === '/ready' && request.headers.host === 'grove') {
-      response.writeHead(this.isReady ? 200 : 503).end('{}');
-      return;
-    }
-    this.#connections.add(request.socket);
-    this.requests.push(request);
-    request.resume();
-    if (this.cuts) request.socket.destroy();
-    else response.end(this.name);
-  }
-}
 
 const closing: { close(): unknown }[] = [];
 
@@ -214,7 +155,11 @@ describe('HAProxy as it is configured here', () => {
       // A hidden request has a method and a path that no route takes.
       expect(numbers.match(/route="unmatched",status="4xx"\} [1-9]\d*/g)).toBeNull();
     }
-    for (const head of ['GET / HTTP/1.1\r\nno colon\r\n\r\n', 'nonsense\r\n\r\n'])
+    for (const head of [
+      'GET / HTTP/1.1\r\nno colon\r\n\r\n',
+      'POST / HTTP/1.1\r\nHost: x\r\n: nameless\r\nContent-Length: 2\r\n\r\n{}',
+      'nonsense\r\n\r\n',
+    ])
       expect(await say(head)).toMatch(/^HTTP\/1\.[01] 400 /);
     for (const head of ['Content-Length:\r\nContent-Length: 40', 'Content-Length: 1\r\nContent-Length: 2'])
       expect(await say(`POST / HTTP/1.1\r\nHost: x\r\n${head}\r\n\r\n`)).toMatch(/^HTTP\/1\.[01] 400 /);

@@ -87,6 +87,59 @@ describe('connections', () => {
     expect(observed.filter(({ operationId }) => operationId === 'GET /health')).toEqual([]);
   });
 
+  const host = 'Host: x\r\n';
+  it.each([
+    ['another protocol', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03'],
+    ['no text at all', '\x00\x01\x02\xff\xfe\r\n\r\n'],
+    ['HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
+    ['HTTP/1.0', `GET /now HTTP/1.0\r\n${host}\r\n`],
+    ['a protocol in lower case', `GET /now http/1.1\r\n${host}\r\n`],
+    ['lines that end in LF alone', 'GET /now HTTP/1.1\nHost: x\n\n'],
+    ['two spaces', `GET  /now HTTP/1.1\r\n${host}\r\n`],
+    ['tabs', `GET\t/now\tHTTP/1.1\r\n${host}\r\n`],
+    ['a space before the method', ` GET /now HTTP/1.1\r\n${host}\r\n`],
+    ['a space in the target', `GET /no w HTTP/1.1\r\n${host}\r\n`],
+    ['a control character in the target', `GET /no\x01w HTTP/1.1\r\n${host}\r\n`],
+    ['a target without a slash', `GET now HTTP/1.1\r\n${host}\r\n`],
+    ['an absolute target', `GET http://x/now HTTP/1.1\r\n${host}\r\n`],
+    ['CONNECT', `CONNECT x:80 HTTP/1.1\r\n${host}\r\n`],
+    ['no host', 'GET /now HTTP/1.1\r\nA: b\r\n\r\n'],
+    ['two hosts', `GET /now HTTP/1.1\r\n${host}Host: y\r\n\r\n`],
+    ['too many headers', `GET /now HTTP/1.1\r\n${host}${'a: b\r\n'.repeat(200)}\r\n`],
+    ['a negative length', `POST /now HTTP/1.1\r\n${host}Content-Length: -1\r\n\r\n`],
+    ['a length beyond numbers', `POST /now HTTP/1.1\r\n${host}Content-Length: ${'9'.repeat(30)}\r\n\r\n`],
+    [
+      'a length beside chunks',
+      `POST /now HTTP/1.1\r\n${host}Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n`,
+    ],
+  ])('answers a head with %s with an error and closes, whatever follows', async (_, head) => {
+    const { port, observed } = await start([route('GET', '/now', ok)]);
+    const client = await RawClient.connect(port);
+    client.write(Buffer.from(head, 'latin1'));
+    await client.closed;
+    expect(client.received).toMatch(/^HTTP\/1.1 (400|431|505) /);
+    expect(observed.filter(({ status }) => status < 400)).toEqual([]);
+  });
+
+  it.each([
+    ['no colon', `${host}no colon\r\n`],
+    ['a space before the colon', 'Host : x\r\n'],
+    ['a folded line', `${host}A: b\r\n c\r\n`],
+    ['a line feed alone', `${host}A: b\nc: d\r\n`],
+    ['a NUL', `${host}A: b\x00c\r\n`],
+    ['a name beyond ASCII', `${host}\xe4: b\r\n`],
+  ])('reads nothing behind a header line with %s', async (_, line) => {
+    const { port, observed } = await start([route('GET', '/now', ok)]);
+    const client = await RawClient.connect(port);
+    client.write(Buffer.from(`GET /now HTTP/1.1\r\n${line}\r\n${get('/now')}`, 'latin1'));
+    // What it sent has been read when a connection that came later is answered.
+    for (let round = 0; round < 3; round += 1) await ask(port, '/health');
+    expect([client.received, observed.filter(({ operationId }) => operationId === 'GET /now')]).toEqual([
+      '',
+      [],
+    ]);
+  });
+
   it.each([
     ['one piece', true],
     ['several', false],

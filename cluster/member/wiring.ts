@@ -300,7 +300,8 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
     if (isNew) {
       log.info('first administrator created');
       for (const line of firstLines) print(line);
-    }
+    } else if (serverOptions.adminPassword !== undefined)
+      log.info('SVC_ADMIN_PASSWORD is not used: the account admin exists and keeps its password');
     for (const tenant of await provisioning.finishTenants()) log.warn('tenant creation finished', { tenant });
   };
   if (engine.mode === 'embedded') {

@@ -1,55 +1,146 @@
-import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { documentBlocks } from '#test/support/document-blocks.ts';
+import { freePorts } from '#test/support/free-ports.ts';
 import { requiredProgram } from '#test/support/required-program.ts';
-import { type ServerProcess, startServerProcess } from '#test/support/server-process.ts';
+import { until } from '#test/support/until.ts';
+import { projectRoot } from '#test/tidy/source-file.ts';
 
-/** The password the README tells the newcomer to start with. */
-const PASSWORD = 'Tour-guide-2026';
+const ADDRESS = 'http://127.0.0.1:8080';
 
-/** Every shell block of the tour, but those marked to be skipped (they start the server). */
-function tourBlocks(): readonly string[] {
-  const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
-  const tour = readme.slice(readme.indexOf('## A five-minute tour'), readme.indexOf('## More'));
-  const blocks = tour.matchAll(/(<!-- tour:skip -->\n)?```bash\n([\s\S]*?)```/g);
-  return [...blocks].filter(([, skip]) => skip === undefined).map(([, , text]) => text as string);
+/** What every server of the README listens on here, and those who follow it have free. */
+let port: number;
+/** Where somebody who follows the README stands: commands see the project there, data is apart from it. */
+let folder: string;
+
+/** A block as it is run: installed is the project already, and its tests are what is running. */
+function commands(text: string): string {
+  return text
+    .replaceAll(/\bnpm ci && /g, '')
+    .replaceAll(/\bnpm test\b/g, ':')
+    .replaceAll(ADDRESS, `http://127.0.0.1:${port}`);
 }
 
-describe('the tour in the README', () => {
-  let server: ServerProcess;
+/** Starts a server as a block says, in the foreground of a terminal of its own. */
+class Terminal {
+  readonly #shell: ChildProcess;
+  readonly #ended: Promise<number | null>;
+  output = '';
+
+  constructor(text: string) {
+    const env = { ...newcomersEnvironment(), PORT: String(port) };
+    const detached = true;
+    this.#shell = spawn('bash', ['-eu', '-c', text], { cwd: folder, env, detached });
+    for (const stream of [this.#shell.stdout, this.#shell.stderr])
+      stream?.setEncoding('utf8').on('data', (part: string) => {
+        this.output += part;
+      });
+    this.#ended = new Promise((resolve) => this.#shell.once('close', resolve));
+  }
+
+  async ready(): Promise<void> {
+    await until(
+      () => this.output.includes('"msg":"ready"') || this.#shell.exitCode !== null,
+      'the server is ready',
+      60_000,
+    );
+    if (this.#shell.exitCode !== null) throw new Error(`the server ended: ${this.output}`);
+  }
+
+  /** Ctrl-C: all processes of a terminal get it. @returns the exit code */
+  async interrupt(): Promise<number | null> {
+    if (this.#shell.exitCode === null && this.#shell.signalCode === null)
+      process.kill(-(this.#shell.pid as number), 'SIGINT');
+    return this.#ended;
+  }
+}
+
+/** Nothing of what steers a server is set, whatever runs the tests. */
+function newcomersEnvironment(): NodeJS.ProcessEnv {
+  return Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !/^(SVC_|GROVE_|PORT$)/.test(name)),
+  );
+}
+
+describe('the README, followed in the order it stands', () => {
+  const terminals: Terminal[] = [];
   let output: readonly string[];
 
   beforeAll(async () => {
     requiredProgram('curl');
-    server = await startServerProcess({ env: { SVC_ADMIN_PASSWORD: PASSWORD } });
-    const script = tourBlocks()
-      .map((block) => block.replaceAll('http://127.0.0.1:8080', `http://127.0.0.1:${server.port}`))
-      .join('\necho "<<next>>"\n');
-    const run = spawnSync('bash', ['-eu', '-o', 'pipefail', '-c', script], { encoding: 'utf8' });
-    expect(run.stderr).toBe('');
+    port = await freePorts([0]);
+    folder = mkdtempSync(join(tmpdir(), 'grove-readme-'));
+    for (const name of ['node_modules', 'package.json', 'cluster', 'runtime', 'actors', 'protocols', 'demo'])
+      symlinkSync(join(projectRoot, name), join(folder, name));
+    const script: string[] = [];
+    for (const { language, text } of documentBlocks('README.md')) {
+      if (language !== 'bash') continue;
+      if (!text.includes('npm start')) {
+        // What imports all documentation of this machine is shown something small.
+        script.push(commands(text).replace('npm run demo', 'npm run -s demo -- docs'));
+        continue;
+      }
+      expect(script.every((block) => block.trim() === ':')).toBe(true);
+      expect(await terminals.at(-1)?.interrupt()).toBeOneOf([undefined, 0]);
+      const terminal = new Terminal(commands(text));
+      terminals.push(terminal);
+      await terminal.ready();
+    }
+    symlinkSync(join(projectRoot, 'docs/decisions'), join(folder, 'docs'));
+    const run = spawnSync('bash', ['-eu', '-o', 'pipefail', '-c', script.join('\necho "<<next>>"\n')], {
+      encoding: 'utf8',
+      cwd: folder,
+      env: { ...newcomersEnvironment(), GROVE_URL: `http://127.0.0.1:${port}` },
+    });
+    expect(run.stderr.replaceAll(/^npm warn .*\n/gm, '')).toBe('');
     expect(run.status).toBe(0);
     output = run.stdout.split('<<next>>\n').map((part) => part.trim());
+  }, 180_000);
+
+  afterAll(async () => {
+    for (const terminal of terminals) await terminal.interrupt();
+    rmSync(folder, { recursive: true });
   });
 
-  afterAll(() => server.close());
+  /** What the block with these words answered. */
+  const answers = (words: string): readonly string[] => {
+    const index = documentBlocks('README.md')
+      .filter(({ language, text }) => language === 'bash' && !text.includes('npm start'))
+      .findIndex(({ text }) => text.includes(words));
+    return (output[index] as string).split('\n').filter((line) => line !== '');
+  };
+
+  it('starts twice, with a directory for each, and says the password of the first only', () => {
+    expect(terminals).toHaveLength(2);
+    expect(terminals[0]?.output).toMatch(/password {2}\S+/);
+    expect(terminals[1]?.output).not.toMatch(/password {2}\S+/);
+    for (const name of ['data', 'data-tour']) expect(existsSync(join(folder, name, 'journal'))).toBe(true);
+  });
 
   it('logs in and makes a repository [DEMO-002]', () => {
-    expect(JSON.parse(output[1] as string)).toMatchObject({ repo_id: 'magazine', branches: ['main'] });
+    expect(JSON.parse(answers('"repo_id":"magazine"')[0] as string)).toMatchObject({
+      repo_id: 'magazine',
+      branches: ['main'],
+    });
   });
 
   it('answers every line with JSON, and only the bad write with an error [DEMO-002]', () => {
-    const answers = output
-      .join('\n')
-      .split('\n')
-      .filter((line) => line !== '');
-    const errors = answers.filter((line) => /^\{"code":/.test(line));
-    for (const line of answers) expect(() => JSON.parse(line), line).not.toThrow();
+    const lines = output.slice(0, -1).flatMap((part) => part.split('\n').filter((line) => line !== ''));
+    const errors = lines.filter((line) => /^\{"code":/.test(line));
+    for (const line of lines) expect(() => JSON.parse(line), line).not.toThrow();
     expect(errors).toHaveLength(1);
     expect(JSON.parse(errors[0] as string)).toMatchObject({ code: 'VALIDATION_FAILED' });
   });
 
   it('reads the first state of the article at its first revision [DEMO-002]', () => {
-    const last = (output.at(-1) as string).split('\n').at(-1) as string;
+    const last = answers('/rev/$FIRST/').at(-1) as string;
     expect(JSON.parse(last).properties).toMatchObject({ title: 'Gardens in March', words: 1200 });
+  });
+
+  it('imports documents [DEMO-003]', () => {
+    expect(answers('npm run demo').join('\n')).toMatch(/\d+ nodes created, 0 updated/);
   });
 });

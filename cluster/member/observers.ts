@@ -153,6 +153,7 @@ function timedFile(
     sync: () => file.sync(),
     truncate: (length) => file.truncate(length),
     size: () => file.size(),
+    look: () => file.look(),
     close: () => file.close(),
   };
 }

@@ -2,6 +2,7 @@ import { dirname } from 'node:path';
 import { InvariantError } from '#runtime/base/assert.ts';
 import type { FileSystem } from '#runtime/base/file-system.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
+import { SegmentLostError } from './journal-files.ts';
 import { UNFINISHED_SUFFIX } from './journal-format.ts';
 import { SegmentReader } from './journal-reader.ts';
 import type { Segment } from './journal-retention.ts';
@@ -23,9 +24,10 @@ export interface KnownEnd {
 
 /**
  * Whether the system refused something, which may pass: no open files left, a cable that was pulled, a volume that was
- * remounted. Stored bytes that do not verify and broken invariants do not pass, and nothing goes on after them.
+ * remounted. So may a file that somebody took away. Stored bytes that do not verify and broken invariants do not pass, and nothing goes on after them.
  */
 export function mayPass(cause: unknown): boolean {
+  if (cause instanceof SegmentLostError) return true;
   if (cause instanceof ServiceError || cause instanceof InvariantError) return false;
   const code = (cause as NodeJS.ErrnoException | null)?.code;
   return typeof code === 'string' && /^E[A-Z0-9]+$/.test(code);

@@ -18,6 +18,8 @@ export class Segment {
   isDamaged = false;
   /** Whether it is of another journal: nothing of it is read. */
   isForeign = false;
+  /** Whether its file is gone or cut, and nobody needs it: nothing of it is looked at. */
+  isLost = false;
   /** Actors with entries in it that are not released. */
   readonly actors = new Map<string, Range>();
   /** Newest record of each actor in it, released or not. */
@@ -121,6 +123,17 @@ export class Retention {
   /** Keeps the segments that begin up to a sequence, whoever releases what; 0 ends it. */
   keepThrough(sequence: number): void {
     this.#keptThrough = sequence;
+  }
+
+  /** Whether somebody needs a segment, or one that leaves before it. */
+  isNeeded(segment: Segment): boolean {
+    const { firstSequence } = segment.header;
+    return this.#segments.some((each) => {
+      const { header, actors, lastSequence } = each;
+      if (header.firstSequence > firstSequence) return false;
+      if (each !== segment && header.firstSequence <= this.#keptThrough) return false;
+      return actors.size > 0 || [...this.#pins].some(({ sequence }) => sequence <= lastSequence);
+    });
   }
 
   /** Takes the oldest segment off the list when nobody needs it. @returns it, or undefined */

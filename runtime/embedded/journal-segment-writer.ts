@@ -1,5 +1,10 @@
 import { dirname } from 'node:path';
-import { type FileSystem, isOutOfSpace, type OpenFile } from '#runtime/base/file-system.ts';
+import {
+  type FileSystem,
+  isOutOfSpace,
+  type OpenFile,
+  type OpenFileFacts,
+} from '#runtime/base/file-system.ts';
 import { SpaceAhead } from '#runtime/base/space-ahead.ts';
 import { journalFull } from './journal-errors.ts';
 import {
@@ -8,6 +13,9 @@ import {
   type SegmentHeader,
   UNFINISHED_SUFFIX,
 } from './journal-format.ts';
+
+/** Bytes copied at once. */
+const COPY_BYTES = 1024 * 1024;
 
 /**
  * Writes one segment. One call at a time, except that `datasync` may overlap an `append`. Where records are synced they
@@ -104,6 +112,26 @@ export class SegmentWriter {
       await this.#file.sync();
     } catch {
       // The failure that led here is the one that is reported.
+    }
+  }
+
+  /** What there is to know of its file, at once. */
+  look(): OpenFileFacts {
+    return this.#file.look();
+  }
+
+  /** Copies what was written up to `end` into a new file, flushed. */
+  async copyTo(files: FileSystem, path: string, end: number): Promise<void> {
+    const copy = await files.open(path, 'create');
+    try {
+      const buffer = Buffer.allocUnsafe(Math.min(COPY_BYTES, end));
+      for (let at = 0; at < end; at += COPY_BYTES) {
+        const length = await this.#file.read(buffer, 0, Math.min(COPY_BYTES, end - at), at);
+        await copy.write(buffer, 0, length, at);
+      }
+      await copy.sync();
+    } finally {
+      await copy.close();
     }
   }
 

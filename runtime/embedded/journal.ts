@@ -14,6 +14,7 @@ import { readContained } from './journal-containment.ts';
 import { JournalDamage } from './journal-damage.ts';
 import { journalCorrupted, journalIsDamaged, journalStopped } from './journal-errors.ts';
 import type { JournalReport } from './journal-events.ts';
+import { type Active, findLost, putBack, SegmentLostError } from './journal-files.ts';
 import { CHAIN_BYTES, JOURNAL_FORMAT, segmentFileName, type SegmentHeader } from './journal-format.ts';
 import { EntryGroup } from './journal-group.ts';
 import { HEAL_MS_MAX, HEAL_MS_MIN, mayPass, rewriteSegment } from './journal-heal.ts';
@@ -61,12 +62,6 @@ const WAITING_BYTES_MAX = 1024 * 1024 * 1024;
 
 /** Empty groups kept for reuse: one is written while one fills. */
 const SPARE_GROUPS_MAX = 2;
-
-/** The segment being written. */
-interface Active {
-  readonly segment: Segment;
-  readonly writer: SegmentWriter;
-}
 
 /**
  * The write-ahead journal of one process: the embedded `Log`.
@@ -266,13 +261,13 @@ export class Journal implements Log {
     return this.#flushedSequence;
   }
 
-  /** Looks whether the folder is still this process's own, and stops where it is not. To be called now and then. */
-  inspect(): void {
-    try {
-      this.#requireHeld();
-    } catch {
-      // It is stopped, and has told so.
-    }
+  /**
+   * Looks whether the folder is still this process's own and its files are there as they were written, and stops where
+   * they are not. To be called now and then; never rejects.
+   */
+  async inspect(): Promise<void> {
+    this.#stopUnlessHeld();
+    if (this.#closing === undefined) await this.#stopIfLost();
   }
 
   /** Nobody else writes to a journal. */
@@ -320,6 +315,7 @@ export class Journal implements Log {
     this.#requireHeld();
     const { segment, writer } = await this.#activeFor(group.bytes);
     const start = writer.end;
+    this.#requireWhole(segment, writer);
     const sequence = this.#lastSequence + 1;
     assert(sequence < Number.MAX_SAFE_INTEGER, 'log sequence above 2^53');
     const sealed = group.seal(
@@ -434,7 +430,30 @@ export class Journal implements Log {
     }
   }
 
+  #stopUnlessHeld(): void {
+    try {
+      this.#requireHeld();
+    } catch {
+      // It is stopped, and has told so.
+    }
+  }
+
+  async #stopIfLost(): Promise<void> {
+    if (this.#stopped !== undefined) return;
+    const [lost] = await findLost(this.#options.files, this.#retention, () => this.#active);
+    if (lost !== undefined) this.#stop(lost.error);
+  }
+
+  /** @throws {SegmentLostError} when what is written next would follow nothing, or could never be found */
+  #requireWhole({ path }: Segment, writer: SegmentWriter): void {
+    const { names, size } = writer.look();
+    if (names > 0 && size >= writer.end) return;
+    throw new SegmentLostError(path, names === 0 ? 'removed' : `cut to ${size} bytes`);
+  }
+
   #stop(cause: unknown): void {
+    // It will not be flushed any more, and shards must take over what was in it.
+    if (cause instanceof SegmentLostError) this.#flushedSequence = this.#lastSequence;
     if (this.#stopped !== undefined) {
       // Of several troubles the worst counts: damage does not pass.
       if (!mayPass(cause) && cause !== this.#stopped) this.#healNoMore(cause);
@@ -474,9 +493,12 @@ export class Journal implements Log {
       while (this.#flushing !== undefined) await this.#flushing;
       await this.#removing;
       this.#options.requireHeld?.();
+      await this.#settleLost();
       await this.#settleSuspect();
       this.#flushedSequence = this.#lastSequence;
       await this.#startSegment();
+      // Before anything else is written: a start that finds them would take their records for lost.
+      if (this.#retention.segments.some(({ isLost }) => isLost)) await this.#removeAll();
     } catch (error) {
       if (mayPass(error) || isStorageFull(error)) this.#scheduleHeal();
       else this.#healNoMore(error);
@@ -489,14 +511,34 @@ export class Journal implements Log {
     this.#removeReleased();
   }
 
-  async #settleSuspect(): Promise<void> {
-    if (this.#active !== undefined) {
-      const { segment, writer } = this.#active;
-      this.#active = undefined;
-      this.#suspect = segment;
-      // Nothing of this file is needed any more; what closing it says changes nothing.
-      await writer.abandon().catch(() => undefined);
+  /** Goes on without files that somebody took away: they are written again, or their content is in the shards. */
+  async #settleLost(): Promise<void> {
+    const { files, folder } = this.#options;
+    await files.makeDirectory(folder);
+    if (this.#active !== undefined && (await putBack(files, this.#active))) await this.#leaveActive();
+    const lost = await findLost(files, this.#retention, () => this.#active);
+    const needed = lost.find(({ segment }) => this.#retention.isNeeded(segment));
+    if (needed !== undefined) throw needed.error;
+    for (const { segment } of lost) {
+      // Left for good when it is removed with those before it.
+      segment.isLost = true;
+      if (this.#active?.segment === segment) await this.#leaveActive();
+      if (this.#suspect === segment) this.#suspect = undefined;
     }
+  }
+
+  /** Closes the file that was written, whose end is in doubt. */
+  async #leaveActive(): Promise<void> {
+    if (this.#active === undefined) return;
+    const { segment, writer } = this.#active;
+    this.#active = undefined;
+    this.#suspect = segment;
+    // Nothing of this file is needed any more; what closing it says changes nothing.
+    await writer.abandon().catch(() => undefined);
+  }
+
+  async #settleSuspect(): Promise<void> {
+    await this.#leaveActive();
     const segment = this.#suspect;
     // One without records is replaced by the next one, which has its name.
     if (segment !== undefined && segment.lastSequence >= segment.header.firstSequence)
@@ -622,7 +664,10 @@ export class Journal implements Log {
     await this.#healing;
     await this.#removing;
     while (this.#flushing !== undefined) await this.#flushing;
-    this.inspect();
+    this.#stopUnlessHeld();
+    await this.#stopIfLost();
+    // The shards have everything by now: the next start must not miss what was taken away.
+    if (this.#stopped?.cause instanceof SegmentLostError) await this.#heal();
     if (this.#stopped === undefined) return this.#finishActive();
     await this.#active?.writer.abandon();
     this.#active = undefined;

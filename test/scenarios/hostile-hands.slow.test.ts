@@ -1,4 +1,4 @@
-import { rmSync } from 'node:fs';
+import { readdirSync, rmSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { type ServerProcess, startServerProcess } from '#test/support/server-process.ts';
@@ -50,5 +50,31 @@ describe('hands on the data directory of a running server', () => {
     const told = 'lock was removed under the running server';
     await until(() => server.stdout.includes(told), 'the loss is told');
     expect((await server.request('GET', '/ready')).status).toBe(503);
+  });
+
+  const harms: readonly [string, (path: string) => void][] = [
+    ['remove', (path) => rmSync(path)],
+    ['empty', (path) => truncateSync(path, 0)],
+  ];
+
+  it.each(harms)('that %s its journal stop writes until nothing of it can be lost', async (_, harm) => {
+    const server = await start();
+    const token = await server.logIn();
+    const create = (name: string) =>
+      server.request('POST', '/api/repositories', { token, body: { repo_id: name } });
+    expect((await create('before')).status).toBe(201);
+    const folder = join(server.dataDir, 'journal');
+    for (const name of readdirSync(folder)) if (name.endsWith('.journal')) harm(join(folder, name));
+    const ready = async () => (await server.request('GET', '/ready')).status;
+    await until(() => server.stdout.includes('under the running server'), 'the loss is told');
+    await until(async () => (await ready()) === 200, 'writes go on');
+    expect(server.stdout).toContain('writing goes on; nothing that was answered is lost');
+    expect((await create('after')).status).toBe(201);
+    await server.kill('SIGKILL');
+    const again = await start({ dataDir: server.dataDir });
+    const login = { token: await again.logIn() };
+    for (const name of ['before', 'after'])
+      expect((await again.request('GET', `/api/repositories/${name}`, login)).status).toBe(200);
+    expect((await again.request('GET', '/ready')).json).toMatchObject({ missing: [], stopped_actors: 0 });
   });
 });

@@ -65,9 +65,16 @@ class Image {
 
 /** A file apart from its name: what a reader sees, what is on the disk, and the changes in between. */
 class Inode {
+  static #made = 0;
+  readonly number: number;
   readonly live = new Image();
   readonly disk = new Image();
   unsynced: Change[] = [];
+
+  constructor() {
+    Inode.#made += 1;
+    this.number = Inode.#made;
+  }
 
   change(change: Change): void {
     this.live.apply(change);
@@ -192,6 +199,28 @@ export class FaultyFileSystem implements FileSystem {
     this.#diskNames.delete(path);
   }
 
+  /** Changes bytes of a file as if somebody else did. */
+  alter(path: string, content: Buffer): void {
+    const inode = this.#inode(path, 'write');
+    this.#change(inode, { kind: 'write', position: 0, bytes: Buffer.from(content) });
+    inode.sync();
+  }
+
+  /** Cuts a file as if somebody else did. */
+  cut(path: string, length: number): void {
+    const inode = this.#inode(path, 'truncate');
+    this.#change(inode, { kind: 'truncate', length });
+    inode.sync();
+  }
+
+  /** Gives a file another name as if somebody else did. */
+  move(from: string, to: string): void {
+    const inode = this.#inode(from, 'rename');
+    this.remove(from);
+    this.#names.set(to, inode);
+    this.#diskNames.set(to, inode);
+  }
+
   /** A copy with the same files, all on its disk. */
   copy(): FaultyFileSystem {
     return this.crash('process-kill');
@@ -232,7 +261,8 @@ export class FaultyFileSystem implements FileSystem {
 
   /** There is no time here: everything is as old as can be. */
   async stat(path: string): Promise<FileFacts> {
-    return { size: this.#inode(path, 'stat').live.length, modifiedMs: 0 };
+    const inode = this.#inode(path, 'stat');
+    return { size: inode.live.length, modifiedMs: 0, inode: inode.number };
   }
 
   async unlink(path: string): Promise<void> {
@@ -338,6 +368,10 @@ export class FaultyFileSystem implements FileSystem {
         fileSystem.#change(inode, { kind: 'truncate', length });
       },
       size: async () => inode.live.length,
+      look() {
+        const names = [...fileSystem.#names.values()].filter((named) => named === inode).length;
+        return { size: inode.live.length, inode: inode.number, names };
+      },
       close: async () => {},
     };
   }

@@ -100,7 +100,7 @@ describe('a journal that stopped', () => {
     const path = files.paths()[0] as string;
     const bytes = files.content(path);
     bytes[500] = (bytes[500] as number) ^ 0x04;
-    files.put(path, bytes);
+    files.alter(path, bytes);
     files.fail('datasync', 'EIO');
     expect(await codeOf(journal.append(numberedEntry('a', 2)))).toBe('WRITES_STOPPED');
     for (let round = 0; round < 100; round += 1) {

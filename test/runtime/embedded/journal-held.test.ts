@@ -43,7 +43,7 @@ describe('a journal whose folder another process may have', () => {
     const { clock, events, files, folder, journal } = await openHeld({ segmentBytes: 4_096 });
     for (let number = 1; number <= 4; number += 1) await journal.append(numberedEntry('a', number, 3_000));
     folder.isTaken = true;
-    journal.inspect();
+    await journal.inspect();
     const before = files.paths().map((path) => files.content(path));
     expect(journal.trouble).toMatchObject({ code: 'WRITES_STOPPED', cause: { code: 'CONFLICT' } });
     await expect(journal.append(numberedEntry('a', 5))).rejects.toMatchObject({ code: 'WRITES_STOPPED' });
@@ -77,7 +77,7 @@ describe('a journal whose folder another process may have', () => {
       },
     });
     cause = Object.assign(new Error('EIO: stat'), { code: 'EIO' });
-    journal.inspect();
+    await journal.inspect();
     clock.advance(10_000);
     await new Promise((resolve) => setImmediate(resolve));
     await expect(journal.append(numberedEntry('a', 1))).rejects.toMatchObject({ code: 'WRITES_STOPPED' });

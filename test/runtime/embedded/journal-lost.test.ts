@@ -1,0 +1,152 @@
+import { describe, expect, it } from 'vitest';
+import type { Journal, JournalDurability, JournalOptions } from '#runtime/embedded/journal.ts';
+import { FaultyFileSystem } from '#test/support/faulty-file-system.ts';
+import { entriesOf, numberedEntry, numberOf } from '#test/support/log-entries.ts';
+import { TestClock } from '#test/support/test-clock.ts';
+import { FOLDER, notableKinds, openJournal } from './journal-harness.ts';
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+async function open(options: Partial<JournalOptions> = {}) {
+  const clock = new TestClock();
+  const files = new FaultyFileSystem();
+  return { ...(await openJournal(files, { clock, ...options })), clock, files };
+}
+
+/** Lets time pass, until the journal takes entries again or for a minute. */
+async function letHeal(journal: Journal, clock: TestClock): Promise<void> {
+  for (let round = 0; round < 600 && journal.trouble !== undefined; round += 1) {
+    clock.advance(100);
+    for (let turns = 0; turns < 20; turns += 1) await turn();
+  }
+}
+
+async function numbersIn(files: FaultyFileSystem): Promise<readonly number[]> {
+  const { journal } = await openJournal(files.crash('drop-unsynced'));
+  return (await entriesOf(journal)).map(numberOf);
+}
+
+const newest = (files: FaultyFileSystem): string => files.paths().at(-1) as string;
+
+const moved = `${FOLDER}/somewhere-else`;
+
+const takenAway: readonly [string, (files: FaultyFileSystem) => void][] = [
+  ['removed', (files) => files.remove(newest(files))],
+  ['renamed', (files) => files.move(newest(files), moved)],
+  [
+    'replaced',
+    (files) => {
+      const content = files.content(newest(files));
+      files.put(newest(files), content);
+    },
+  ],
+];
+
+const cut: readonly [string, (files: FaultyFileSystem) => void][] = [
+  ['emptied', (files) => files.cut(newest(files), 0)],
+  ['cut', (files) => files.cut(newest(files), 200)],
+];
+
+const classes: readonly JournalDurability[] = ['local', 'relaxed'];
+
+describe.each(classes)('a journal in class %s whose newest file', (durability) => {
+  it.each(takenAway)('was %s stops, writes it again and goes on [DUR-011]', async (_, take) => {
+    const { clock, events, files, journal } = await open({ durability });
+    await journal.append(numberedEntry('a', 1));
+    await journal.append(numberedEntry('b', 2));
+    take(files);
+    await journal.inspect();
+    expect(journal.trouble).toMatchObject({ code: 'WRITES_STOPPED' });
+    expect(String(journal.trouble?.cause)).toMatch(/journal was (removed|replaced) under the running server/);
+    await expect(journal.append(numberedEntry('a', 3))).rejects.toMatchObject({ code: 'WRITES_STOPPED' });
+    await letHeal(journal, clock);
+    // Nobody has released anything: it is all needed still.
+    expect(await journal.append(numberedEntry('a', 4))).toBe(3);
+    await journal.flush();
+    expect(await numbersIn(files)).toEqual([1, 2, 4]);
+    expect(notableKinds(events)).toEqual(['writes-stopped', 'writes-resumed']);
+  });
+
+  it.each(cut)('was %s stops until the shards have everything, then begins another', async (_, shorten) => {
+    const { clock, files, journal } = await open({ durability });
+    await journal.append(numberedEntry('a', 1));
+    await journal.append(numberedEntry('b', 2));
+    shorten(files);
+    await journal.inspect();
+    journal.released('a', 2);
+    await letHeal(journal, clock);
+    expect(journal.trouble).toMatchObject({ code: 'WRITES_STOPPED' });
+    expect(journal.heals).toBe(true);
+    // What a shard does before it takes over: in class relaxed, too, nothing holds it up.
+    expect(await journal.flush()).toBe(2);
+    journal.released('b', 2);
+    await letHeal(journal, clock);
+    expect(await journal.append(numberedEntry('a', 3))).toBe(3);
+    await journal.flush();
+    expect(await numbersIn(files)).toEqual([3]);
+    await journal.inspect();
+    expect(journal.trouble).toBeUndefined();
+  });
+
+  it.each([...takenAway.slice(0, 1), ...cut])('was %s takes no record behind it', async (_, harm) => {
+    const { files, journal } = await open({ durability });
+    await journal.append(numberedEntry('a', 1));
+    harm(files);
+    await expect(journal.append(numberedEntry('a', 2))).rejects.toMatchObject({ code: 'WRITES_STOPPED' });
+  });
+
+  it.each([...takenAway, ...cut])('was %s is whole again when it is closed at once', async (_, harm) => {
+    const { files, journal } = await open({ durability });
+    await journal.append(numberedEntry('a', 1));
+    harm(files);
+    journal.released('a', 1);
+    await journal.close();
+    const { journal: again } = await openJournal(files.crash('drop-unsynced'));
+    expect(again.lastSequence).toBe(1);
+  });
+});
+
+describe('a journal whose older files', () => {
+  async function withSegments() {
+    const opened = await open({ segmentBytes: 4_096 });
+    for (const number of [1, 2, 3]) await opened.journal.append(numberedEntry('a', number, 3_000));
+    expect(opened.files.paths()).toHaveLength(3);
+    return opened;
+  }
+
+  it.each([
+    ['removed', (files: FaultyFileSystem) => files.remove(files.paths()[0] as string)],
+    ['cut', (files: FaultyFileSystem) => files.cut(files.paths()[1] as string, 100)],
+  ])('were %s goes on when nobody needs them any more', async (_, harm) => {
+    const { clock, files, journal } = await withSegments();
+    harm(files);
+    await journal.inspect();
+    await letHeal(journal, clock);
+    expect(journal.trouble).toMatchObject({ code: 'WRITES_STOPPED' });
+    journal.released('a', 2);
+    await letHeal(journal, clock);
+    expect(await journal.append(numberedEntry('a', 4))).toBe(4);
+    expect(await numbersIn(files)).toEqual([3, 4]);
+  });
+
+  it('are all gone writes the newest again, and waits for nothing but the others', async () => {
+    const { clock, files, journal } = await withSegments();
+    for (const path of files.paths()) files.remove(path);
+    journal.released('a', 2);
+    await journal.inspect();
+    await letHeal(journal, clock);
+    await journal.append(numberedEntry('a', 4));
+    expect(await numbersIn(files)).toEqual([3, 4]);
+  });
+
+  it('left by right are not missed', async () => {
+    const { events, files, journal } = await withSegments();
+    journal.released('a', 2);
+    for (let round = 0; round < 100; round += 1) {
+      await journal.inspect();
+      await turn();
+    }
+    expect(files.paths()).toHaveLength(1);
+    expect(notableKinds(events)).toEqual(['segment-removed', 'segment-removed']);
+  });
+});

@@ -10,8 +10,8 @@ import { journalFindings, journalMissing } from './journal-trouble.ts';
 import { busObserver, tellingRemovals } from './member-bus.ts';
 import { loneClusterStatus } from './member-cluster-status.ts';
 import { journalReport, timedFiles } from './observers.ts';
+import { REGISTRY, requireRegistry } from './registry-file.ts';
 import { lookRepeatedly } from './repeated-look.ts';
-import { requireRegistry } from './registry-file.ts';
 import { spaceFindings } from './space-findings.ts';
 import { stoppedFindings } from './stopped-findings.ts';
 
@@ -24,7 +24,8 @@ export async function openEmbeddedEngine(environment: EngineEnvironment): Promis
   const { clock, files, kinds, lock, log, metrics, observer, options, random, slices, space } = environment;
   const durability = embeddedDurability(options);
   const { dataDir } = options.server;
-  const journal = await Journal.open({
+  // Nothing is changed before all of it was compared: see ActorHost.recover.
+  const journal = await Journal.look({
     folder: join(dataDir, 'journal'),
     durability,
     files: timedFiles(files, clock, (seconds) => metrics.journalFsyncSeconds.observe(seconds)),
@@ -51,6 +52,8 @@ export async function openEmbeddedEngine(environment: EngineEnvironment): Promis
     slices,
     space: space.at('member'),
     removedKeepMs: options.limits.removedKeepMs,
+    required: [REGISTRY],
+    key: environment.key,
   });
   const bus = new LocalBus({ router: host, clock, random, observer: busObserver(metrics) });
   const endLooking = lookRepeatedly(clock, () => journal.inspect());
@@ -61,7 +64,7 @@ export async function openEmbeddedEngine(environment: EngineEnvironment): Promis
     await journal.close();
   };
   try {
-    requireRegistry(dataDir, journal);
+    requireRegistry(dataDir, journal, kinds);
     await host.recover();
     for (const { actor, message } of host.stoppedActors)
       log.error('an actor is not served: the journal has lost writes it depends on', { actor, message });

@@ -4,6 +4,7 @@ import type { LoginNews } from '#runtime/access/login-throttle.ts';
 import type { ActorKind } from '#runtime/commit/behaviour.ts';
 import type { HostObserver } from '#runtime/actor/actor-host.ts';
 import type { ActorCopies } from '#runtime/actor/actor-copies.ts';
+import type { DirectoryKey } from '#runtime/actor/host-storage.ts';
 import type { StoppedActor } from '#runtime/actor/stopped-actors.ts';
 import type { ActorId, ActorLifecycle, NearbyReads, Router } from '#runtime/actor/ports.ts';
 import type { UnsettledOwners } from '#runtime/actor/unsettled-owners.ts';
@@ -37,6 +38,8 @@ export interface EngineEnvironment {
   readonly lock: DataDirectoryLock;
   /** Decides whether there is room for what is written. */
   readonly space: SpaceGate;
+  /** The key the data directory is used with. */
+  readonly key: DirectoryKey;
   readonly version: string;
   /** How far the member is. */
   readonly state: () => MemberState;

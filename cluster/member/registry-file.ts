@@ -1,8 +1,15 @@
-import { existsSync, readdirSync, statSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { SYSTEM_TENANT } from '#runtime/access/system-tenant.ts';
+import { actorId } from '#runtime/actor/actor-id.ts';
+import type { ActorId } from '#runtime/actor/ports.ts';
+import { type ActorKind, commonTableNames } from '#runtime/commit/behaviour.ts';
+import { refusedFile, sizeOfFile } from '#runtime/errors/refused-file.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { LogDamage } from '#runtime/log/ports.ts';
+import { lookAtHead, trustedRoot } from '#runtime/shard/lmdb-head.ts';
+import { PageFile } from '#runtime/shard/page-file.ts';
+import { checkActor } from './check/check-actor.ts';
 
 /** How far back the journal of a data directory goes. */
 export interface JournalReach {
@@ -13,24 +20,68 @@ export interface JournalReach {
   readonly damage?: Pick<LogDamage, 'lost' | 'refused'> | undefined;
 }
 
+/** The actor that says which tenants, accounts and repositories there are: nothing can be served without it. */
+export const REGISTRY: ActorId = actorId(SYSTEM_TENANT, 'tenant');
+
+const KIND = 'tenant';
+
+const remedy = 'nothing was changed; bring the file back, or restore a backup';
+
 /**
- * Refuses a data directory that has data and no registry of it. An empty registry would say that this is the first
- * start, and that nothing else is there. To be asked before anything is opened: nothing is changed.
+ * Refuses a data directory whose registry is missing beside data, or damaged. An empty registry would say that this is the
+ * first start, and that nothing else is there; one with damaged pages would end the process when LMDB reads them. All of
+ * it is read, without LMDB. To be asked before anything is opened: nothing is changed.
  *
- * @throws {ServiceError} `DATA_CORRUPTED` naming the file and what to do
+ * @throws {ServiceError} `DATA_CORRUPTED` naming the file and what to do; `WRITES_STOPPED` when the system refuses it
  */
-export function requireRegistry(dataDir: string, journal: JournalReach): void {
+export function requireRegistry(dataDir: string, journal: JournalReach, kinds: readonly ActorKind[]): void {
   const folder = join(dataDir, 'actors', SYSTEM_TENANT);
   const file = join(folder, 'tenant', 'data.mdb');
-  if (existsSync(file) && statSync(file).size > 0) return;
+  if (sizeOfFile(file) > 0) {
+    requireReadable(file, kinds);
+    return;
+  }
   // A journal that has everything since the beginning makes it anew.
   if (journal.lastSequence > 0 && journal.firstSequence === 1 && !hasLost(journal)) return;
   if (journal.lastSequence === 0 && !hasOthers(join(dataDir, 'actors'), folder)) return;
   throw new ServiceError(
     'DATA_CORRUPTED',
     `${file} is ${existsSync(file) ? 'empty' : 'missing'}: it says which tenants, accounts and repositories there are, ` +
-      'and the journal does not have everything since its beginning; nothing was changed; bring the file back, or restore a backup',
+      `and the journal does not have everything since its beginning; ${remedy}`,
   );
+}
+
+function requireReadable(path: string, kinds: readonly ActorKind[]): void {
+  try {
+    const head = lookAtHead(path);
+    // Made, and never written to.
+    if (head.isSound && trustedRoot(path) === undefined) return;
+    const [what] = head.isSound ? damageOf(path, kinds) : [head.reason];
+    if (what !== undefined)
+      throw new ServiceError(
+        'DATA_CORRUPTED',
+        `${path} is damaged (${what}): it says which tenants, accounts and repositories there are; ${remedy}`,
+      );
+  } catch (cause) {
+    throw refusedFile(path, cause) ?? cause;
+  }
+}
+
+function damageOf(path: string, kinds: readonly ActorKind[]): readonly string[] {
+  const damage: string[] = [];
+  const tableNames = [...commonTableNames, ...(kinds.find(({ kind }) => kind === KIND)?.tables ?? [])];
+  const file = new PageFile(path, tableNames, (table, what) => {
+    // What lacks at its end may be free; a page that is not is missed when it is read.
+    if (table !== '') damage.push(`${table}: ${what}`);
+  });
+  try {
+    for (const _ of checkActor(REGISTRY, file, tableNames, (table, what) =>
+      damage.push(`${table}: ${what}`),
+    ));
+    return damage;
+  } finally {
+    file.close();
+  }
 }
 
 /** Whether records of the journal are lost, at this opening or at an earlier one. */

@@ -20,7 +20,7 @@ import type { Random } from '#runtime/base/random.ts';
 import { within } from '#runtime/base/within.ts';
 import type { Bus } from '#runtime/bus/ports.ts';
 import type { Options } from '#runtime/config/options.ts';
-import { loadSecrets } from '#runtime/config/secrets.ts';
+import { findSecrets } from '#runtime/config/secrets.ts';
 import { claimName } from './claimed-name.ts';
 import { acquireDataDirectory, type DataDirectoryLock } from '#runtime/embedded/data-directory-lock.ts';
 import type { JobHandler } from '#runtime/jobs/job-handler.ts';
@@ -37,6 +37,7 @@ import { MemberLocks } from './branch-locks.ts';
 import { MemberBranches } from './branch-provisioning.ts';
 import { LazyUpgrades } from './built-in-upgrades.ts';
 import { openClusterEngine } from './cluster-engine.ts';
+import { directoryKey } from './directory-key.ts';
 import { openFilesMax, planDescriptors } from './descriptor-plan.ts';
 import { openEmbeddedEngine } from './embedded-engine.ts';
 import type { EngineEnvironment, MemberEngine } from './engine.ts';
@@ -145,7 +146,7 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
   if (serverOptions.port !== 0) await requireFreePort(serverOptions.host, serverOptions.port);
   const volatile = volatileVolumeWarning(serverOptions.dataDir);
   if (volatile !== undefined) log.warn(volatile);
-  const secrets = loadSecrets(serverOptions, random);
+  const secrets = findSecrets(serverOptions, random);
   const metrics = new Metrics({ collectDefaults: environment.collectDefaultMetrics === true });
   metrics.gauge(
     'svc_log_lines_dropped',
@@ -176,6 +177,7 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
     lock,
     slices,
     space,
+    key: directoryKey(secrets),
     kinds: actorKinds(options.limits),
     observer: tellingEvents(
       hostObserver(metrics, log, {
@@ -192,6 +194,7 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
   });
   closers.add(() => engine.close());
   if (engine.mode === 'cluster') closers.add(endWhenLost(environment, lock));
+  secrets.store();
   const { router, lifecycle, unsettled } = engine;
   bus = engine.bus;
   watchBus(metrics, engine.bus);

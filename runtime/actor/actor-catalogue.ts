@@ -1,7 +1,7 @@
-import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Clock, Timer } from '#runtime/base/clock.ts';
 import { revisionZero } from '#runtime/content/revision.ts';
+import { sizeOfFile } from '#runtime/errors/refused-file.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { Write } from '#runtime/log/log-entry.ts';
 import { decodeJsonRow, encodeJsonRow } from '#runtime/shard/json-row.ts';
@@ -14,8 +14,13 @@ export const CATALOGUE = '.catalogue';
 /** Names of its tables, in the order of their numbers. */
 export const catalogueTables: readonly string[] = Object.freeze(['actors', 'facts']);
 
-const ACTORS = 0;
-const FACTS = 1;
+/** Numbers of its tables. */
+export const CatalogueTable: { readonly actors: 0; readonly facts: 1 } = Object.freeze({
+  actors: 0,
+  facts: 1,
+});
+
+const { actors: ACTORS, facts: FACTS } = CatalogueTable;
 
 /** Pause before what could not be stored is stored again, in milliseconds; doubled after each try that failed. */
 const RETRY_MS_MIN = 500;
@@ -23,8 +28,10 @@ const RETRY_MS_MIN = 500;
 /** Longest pause between two tries, in milliseconds. */
 const RETRY_MS_MAX = 8_000;
 
-const DIRECTORY_KEY = 'directory';
-const JOURNAL_KEY = 'journal';
+/** Keys of its facts. */
+export const DIRECTORY_KEY = 'directory';
+export const JOURNAL_KEY = 'journal';
+export const KEY_CHECK_KEY = 'key';
 
 /**
  * Floor of an adopted actor of whose shard nothing is known but that older versions may have filled it: it must not be
@@ -51,11 +58,24 @@ export interface JournalMark {
   readonly chain: string;
 }
 
+/** What a catalogue says of its data directory. */
+export interface CatalogueFacts {
+  /** Random name of the data directory; undefined in a catalogue that is being made. */
+  readonly directory: string | undefined;
+  /** Where the journal began when something of it was removed last; undefined before that. */
+  readonly journal: JournalMark | undefined;
+  /** Check value of the key the directory is used with; undefined before it was used with one. */
+  readonly keyCheck: string | undefined;
+  /** Newest record the log was known to have on its disk when something was noted last. */
+  readonly sequence: number;
+}
+
 /** Changes of the catalogue that become durable together. */
 export interface CatalogueChanges {
   /** null: the actor is gone. */
   readonly actors?: ReadonlyMap<ActorId, CatalogueRow | null>;
   readonly journal?: JournalMark;
+  readonly keyCheck?: string;
 }
 
 /**
@@ -71,7 +91,7 @@ export interface CatalogueChanges {
  *
  * @see docs/decisions/0030-nothing-is-removed-by-inference.md
  */
-export class ActorCatalogue {
+export class ActorCatalogue implements CatalogueFacts {
   readonly #folder: string;
   readonly #clock: Clock;
   /** Undefined: it failed and could not be opened again. */
@@ -114,21 +134,21 @@ export class ActorCatalogue {
 
   /** Whether a folder of actors has a catalogue. */
   static isIn(folder: string): boolean {
-    const path = ActorCatalogue.pathIn(folder);
-    return existsSync(path) && statSync(path).size > 0;
+    return sizeOfFile(ActorCatalogue.pathIn(folder)) > 0;
   }
 
-  /** Random name of the data directory; undefined in a catalogue that is being made. */
   get directory(): string | undefined {
     return this.#fact<string>(DIRECTORY_KEY);
   }
 
-  /** Where the journal began when something of it was removed last; undefined before that. */
   get journal(): JournalMark | undefined {
     return this.#fact<JournalMark>(JOURNAL_KEY);
   }
 
-  /** Newest record the log was known to have on its disk when something was noted last. */
+  get keyCheck(): string | undefined {
+    return this.#fact<string>(KEY_CHECK_KEY);
+  }
+
   get sequence(): number {
     return this.#lastSequence;
   }
@@ -137,7 +157,7 @@ export class ActorCatalogue {
   get(actor: ActorId): CatalogueRow | undefined {
     const noted = this.#noted.get(actor);
     if (noted !== undefined) return noted ?? undefined;
-    const bytes = this.#open.get(ACTORS, keyOf(actor));
+    const bytes = this.#open.get(ACTORS, keyOfActor(actor));
     return bytes === undefined ? undefined : rowOf(bytes);
   }
 
@@ -148,7 +168,7 @@ export class ActorCatalogue {
     const range =
       owner === undefined
         ? { start: '', end: '\u00ff' }
-        : { start: keyOf(owner), end: `${keyOf(`${owner}/`)}\u00ff` };
+        : { start: keyOfActor(owner), end: `${keyOfActor(`${owner}/`)}\u00ff` };
     const found = new Set<ActorId>();
     for (const { key } of this.#open.range(ACTORS, range)) {
       const actor = Buffer.from(key, 'latin1').toString('utf8');
@@ -169,7 +189,7 @@ export class ActorCatalogue {
 
   /** The next actors behind one that are on the disk, at most `limit`. @param actor undefined: from the first one on */
   page(actor: ActorId | undefined, limit: number): ActorId[] {
-    const start = actor === undefined ? '' : `${keyOf(actor)}\0`;
+    const start = actor === undefined ? '' : `${keyOfActor(actor)}\0`;
     const found: ActorId[] = [];
     for (const { key } of this.#open.range(ACTORS, { start, end: '\u00ff' })) {
       found.push(Buffer.from(key, 'latin1').toString('utf8'));
@@ -191,14 +211,16 @@ export class ActorCatalogue {
    * @returns resolves when they are on the disk as well
    * @throws {ServiceError} as a promise: `STORAGE_FULL`, `WRITES_STOPPED`; they go on being shown, and are tried again
    */
-  note({ actors = new Map(), journal }: CatalogueChanges, sequence: number): Promise<void> {
+  note({ actors = new Map(), journal, keyCheck }: CatalogueChanges, sequence: number): Promise<void> {
     for (const [actor, row] of actors) {
       this.#noted.set(actor, row);
       const value = row === null ? null : encodeJsonRow([row.created, row.floor]);
-      this.#waiting.push({ table: ACTORS, key: keyOf(actor), value });
+      this.#waiting.push({ table: ACTORS, key: keyOfActor(actor), value });
     }
     if (journal !== undefined)
       this.#waiting.push({ table: FACTS, key: JOURNAL_KEY, value: encodeJsonRow(journal) });
+    if (keyCheck !== undefined)
+      this.#waiting.push({ table: FACTS, key: KEY_CHECK_KEY, value: encodeJsonRow(keyCheck) });
     this.#waitingSequence = Math.max(this.#waitingSequence, sequence);
     this.#notes += 1;
     return this.#storeNext();
@@ -292,11 +314,13 @@ export function catalogueDamaged(folder: string, what: string): ServiceError {
   );
 }
 
-function keyOf(actor: ActorId): string {
+/** Key of an actor in the table of actors. */
+export function keyOfActor(actor: ActorId): string {
   return Buffer.from(actor, 'utf8').toString('latin1');
 }
 
-function rowOf(bytes: Uint8Array): CatalogueRow {
+/** The row of an actor, decoded. */
+export function rowOf(bytes: Uint8Array): CatalogueRow {
   const [created, floor] = decodeJsonRow(bytes) as [number, number];
   return { created, floor };
 }

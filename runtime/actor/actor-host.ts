@@ -26,7 +26,7 @@ import { actorKindOf } from './actor-id.ts';
 import { BackupBehaviour } from './backup-behaviour.ts';
 import { shardChunks, type ShardCopy } from './copy-shard.ts';
 import { engineCaller } from './engine-caller.ts';
-import { HostStorage } from './host-storage.ts';
+import { type DirectoryKey, HostStorage } from './host-storage.ts';
 import { requirePremise } from './premise.ts';
 import { QueryScope } from './query-scope.ts';
 import { READS_MS_MAX, readsEnded } from './reads-ended.ts';
@@ -80,6 +80,10 @@ export interface HostEnvironment {
   readonly space?: SpaceGuard;
   /** Time removed actors are kept on the disk while there is room, in milliseconds. Default: they go at once. */
   readonly removedKeepMs?: number;
+  /** Actors nothing can be served without: where one of them is damaged, {@link ActorHost.recover} refuses. */
+  readonly required?: readonly ActorId[];
+  /** The key the folder is used with, which is compared with the one it was made with. */
+  readonly key?: DirectoryKey;
 }
 
 interface OpenActor {
@@ -165,8 +169,10 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
    * retained tail, not what is stored. An actor whose own data is damaged is left out and refuses every message; the log
    * keeps what it has of it.
    *
-   * @throws {ServiceError} `DATA_CORRUPTED` for damage of the log or the catalogue; `STORAGE_FULL`, because what was
-   *   acknowledged could not be shown
+   * What is found is compared before anything is changed: what refuses for what is on the disk leaves all of it as it was.
+   *
+   * @throws {ServiceError} `DATA_CORRUPTED` for damage of the log, the catalogue or an actor that is required;
+   *   `STORAGE_FULL`, because what was acknowledged could not be shown
    */
   async recover(): Promise<void> {
     await this.#storage.recover((actor) => this.#open.has(actor));

@@ -1,12 +1,13 @@
-import { existsSync, statSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { assert } from '#runtime/base/assert.ts';
 import type { Clock } from '#runtime/base/clock.ts';
 import { type ActorKind, commonTableNames } from '#runtime/commit/behaviour.ts';
 import { crashPoint } from '#runtime/commit/crash-point.ts';
 import type { ReplicaStore } from '#runtime/commit/replica.ts';
+import { sizeOfFile } from '#runtime/errors/refused-file.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { LmdbShard } from '#runtime/shard/lmdb-shard.ts';
-import { shardPath } from '#runtime/shard/shard-identity.ts';
+import { requireIdentity, shardPath } from '#runtime/shard/shard-identity.ts';
 import { storedHead } from '#runtime/shard/stored-head.ts';
 import type { Shard } from '#runtime/shard/shard.ts';
 import { type ActorCatalogue, type CatalogueRow, FLOOR_NOT_EMPTY } from './actor-catalogue.ts';
@@ -16,6 +17,12 @@ import type { ActorId } from './ports.ts';
 
 /** Name of the data directory in shards of actors that every member of a cluster has alike. */
 const ANYWHERE = '*';
+
+/** What a catalogue says of an actor, and of what directory it is. */
+export interface ListedActor {
+  readonly directory: string;
+  readonly row: CatalogueRow;
+}
 
 /** What actors leave on the disk: their folders, and the shards inside them. Whoever follows a log fills it. */
 export class ActorStore implements ReplicaStore {
@@ -69,7 +76,7 @@ export class ActorStore implements ReplicaStore {
   }
 
   isMissing(actor: ActorId): boolean {
-    return sizeOf(this.#pathOf(actor)) === 0;
+    return sizeOfFile(this.#pathOf(actor)) === 0;
   }
 
   /** Whether the shard of an actor was made and nothing was ever written to it. */
@@ -91,9 +98,7 @@ export class ActorStore implements ReplicaStore {
     const shard = this.#openAs(actor, this.folders.of(actor), row.created, false);
     const { sequence } = shard.position;
     if (sequence >= row.floor) return shard;
-    // It was made and not written to before it was adopted: the log has its records, or there never were any. The first
-    // version of the catalogue gave such a shard the floor of one with content.
-    if (sequence === 0 && row.created === 0 && row.floor === FLOOR_NOT_EMPTY) {
+    if (isAdoptedUnwritten(sequence, row)) {
       this.#lowerFloor(actor);
       return shard;
     }
@@ -101,23 +106,49 @@ export class ActorStore implements ReplicaStore {
     throw lost(actor, `${this.#pathOf(actor)} ends at log record ${sequence}`, row.floor);
   }
 
+  /**
+   * Looks at the file of an actor without opening it: nothing is changed.
+   *
+   * @param listed what the catalogue says of it; undefined where there is none, or it does not name it
+   * @returns sequence of the newest record it has; 0 where the log makes it
+   * @throws {ServiceError} `DATA_CORRUPTED` naming the file when it is missing, empty, of something else, older than it was
+   *   or cannot be read; what {@link refusedFile} says
+   */
+  look(actor: ActorId, listed: ListedActor | undefined): number {
+    const path = this.#pathOf(actor);
+    this.#requireFile(actor, listed?.row);
+    if (this.isMissing(actor)) return 0;
+    const head = storedHead(path);
+    if (head === undefined)
+      throw new ServiceError(
+        'DATA_CORRUPTED',
+        `${path} is damaged; bring the file back, or restore a backup`,
+      );
+    const { identity, sequence } = head;
+    if (listed === undefined) return sequence;
+    const { directory, row } = listed;
+    requireIdentity(
+      path,
+      { actor, created: row.created, directory },
+      identity,
+      identity === undefined && sequence === 0,
+    );
+    if (sequence >= row.floor || isAdoptedUnwritten(sequence, row)) return sequence;
+    throw lost(actor, `${path} ends at log record ${sequence}`, row.floor);
+  }
+
   /** @throws {ServiceError} `DATA_CORRUPTED` naming the file when the shard of an actor that should be there is not */
   requireFile(actor: ActorId): void {
+    if (this.isMissing(actor)) this.#requireFile(actor, this.#catalogue?.get(actor));
+  }
+
+  #requireFile(actor: ActorId, row: CatalogueRow | undefined): void {
     if (!this.isMissing(actor)) return;
     const path = this.#pathOf(actor);
     const what = `${path} is ${existsSync(path) ? 'empty' : 'missing'}`;
-    const row = this.#catalogue?.get(actor);
     // Without a catalogue an actor is made with its file.
     if (row === undefined) throw new ServiceError('DATA_CORRUPTED', `${what}, and ${actor} should be there`);
     if (row.floor > 0) throw lost(actor, what, row.floor);
-  }
-
-  /** Sequence of the newest record the shard of an actor has. @throws {ServiceError} what {@link LmdbShard} fails with */
-  reached(actor: ActorId): number {
-    const shard = this.open(actor);
-    const { sequence } = shard.position;
-    void shard.close();
-    return sequence;
   }
 
   /**
@@ -228,8 +259,12 @@ export class ActorStore implements ReplicaStore {
   }
 }
 
-function sizeOf(path: string): number {
-  return existsSync(path) ? statSync(path).size : 0;
+/**
+ * Whether a shard was made and not written to before it was adopted: the log has its records, or there never were any. The
+ * first version of the catalogue gave such a shard the floor of one with content.
+ */
+function isAdoptedUnwritten(sequence: number, { created, floor }: CatalogueRow): boolean {
+  return sequence === 0 && created === 0 && floor === FLOOR_NOT_EMPTY;
 }
 
 function lost(actor: ActorId, what: string, floor: number): ServiceError {

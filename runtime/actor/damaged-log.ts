@@ -1,3 +1,4 @@
+import { isRefusedFile } from '#runtime/errors/refused-file.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { actorMark } from '#runtime/log/actor-mark.ts';
 import { isUnder, lifecycleOf } from '#runtime/log/lifecycle-entry.ts';
@@ -13,6 +14,17 @@ export interface StoredActors {
   listed(): ReadonlyMap<ActorId, CatalogueRow>;
   /** Sequence its shard has reached. @throws when the shard is damaged itself */
   reached(actor: ActorId): number;
+}
+
+/** What became of the actors of a log that has lost records. */
+export interface JudgedActors {
+  /** Those that depend on lost records, with why. */
+  readonly dependent: ReadonlyMap<ActorId, string>;
+  /**
+   * Those whose shards have what was lost, with how far they reach. The log cannot make them again: without their files
+   * they have lost it as well.
+   */
+  readonly past: ReadonlyMap<ActorId, number>;
 }
 
 /** An actor that stands in the log. */
@@ -38,14 +50,28 @@ export async function dependentActors(
   log: Pick<Log, 'read'>,
   lost: readonly LostRecords[],
   stored: StoredActors,
-): Promise<Map<ActorId, string>> {
+): Promise<ReadonlyMap<ActorId, string>> {
+  return (await judgeActors(log, lost, stored)).dependent;
+}
+
+/** As {@link dependentActors}, with those that do not depend because of what their shards have. */
+export async function judgeActors(
+  log: Pick<Log, 'read'>,
+  lost: readonly LostRecords[],
+  stored: StoredActors,
+): Promise<JudgedActors> {
   const dependent = new Map<ActorId, string>();
-  if (lost.length === 0) return dependent;
+  const past = new Map<ActorId, number>();
+  if (lost.length === 0) return { dependent, past };
   const logged = await actorsOf(log);
   const onDisk = new Set(await stored.all());
   for (const actor of onDisk) {
-    const why = lostOf(actor, Math.max(reachedBy(stored, actor), logged.get(actor)?.madeAt ?? 0), lost);
+    const reached = reachedBy(stored, actor);
+    const madeAt = logged.get(actor)?.madeAt ?? 0;
+    const why = lostOf(actor, Math.max(reached, madeAt), lost);
     if (why !== undefined) dependent.set(actor, why);
+    // Nothing of one that was made behind all of it was lost.
+    else if (lostOf(actor, madeAt, lost) !== undefined) past.set(actor, reached);
   }
   const listed = stored.listed();
   for (const [actor, row] of listed) {
@@ -68,7 +94,7 @@ export async function dependentActors(
     const why = inherited ?? lostOf(actor, madeAt, lost);
     if (why !== undefined) dependent.set(actor, why);
   }
-  return dependent;
+  return { dependent, past };
 }
 
 /** What an actor that depends on lost records is answered with. */
@@ -80,12 +106,23 @@ export function dependsOnLost(actor: ActorId, why: string): ServiceError {
   );
 }
 
+/** What a start is refused with for an actor it cannot do without. */
+export function startDependsOnLost(actor: ActorId, why: string): ServiceError {
+  return new ServiceError(
+    'DATA_CORRUPTED',
+    `${actor} may have lost acknowledged writes, and nothing can be served without it: ${why}. Nothing was changed. Put the ` +
+      'named files back from a copy and start again; where the server did not make a file that is named, move it out of the ' +
+      'folder; else restore a backup, or make a new data directory of all that is whole: npm run salvage -- --help',
+  );
+}
+
 /** @returns why, for people; undefined when it has lost nothing */
 function lostOf(actor: ActorId, reached: number, lost: readonly LostRecords[]): string | undefined {
   const found = lost.find(({ actors, last }) => last > reached && mayHold(actors, actor));
   if (found === undefined) return undefined;
-  const { first, last, what, where } = found;
-  const which = first === last ? `record ${first}` : `records ${first} to ${last}`;
+  const { first, isAtMost = false, last, what, where } = found;
+  const upTo = `up to ${last - first + 1} records from ${first} on`;
+  const which = isAtMost ? upTo : first === last ? `record ${first}` : `records ${first} to ${last}`;
   return `the journal has lost ${which} (${where}: ${what})`;
 }
 
@@ -99,11 +136,16 @@ function mayHold(actors: ReadonlySet<string> | undefined, actor: ActorId): boole
   });
 }
 
-/** Of a shard that cannot be opened nothing is known. */
+/**
+ * Of a shard that cannot be read nothing is known.
+ *
+ * @throws {ServiceError} when the system refuses its file: what is decided then would stand when it does so no more
+ */
 function reachedBy(stored: StoredActors, actor: ActorId): number {
   try {
     return stored.reached(actor);
-  } catch {
+  } catch (error) {
+    if (isRefusedFile(error)) throw error;
     return 0;
   }
 }

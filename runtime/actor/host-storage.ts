@@ -3,21 +3,46 @@ import type { Random } from '#runtime/base/random.ts';
 import type { ActorKind } from '#runtime/commit/behaviour.ts';
 import { replayLog } from '#runtime/commit/replay.ts';
 import type { ShardWriter } from '#runtime/commit/shard-writer.ts';
+import { isRefusedFile } from '#runtime/errors/refused-file.ts';
 import { isDamage, ServiceError } from '#runtime/errors/service-error.ts';
 import { isUnder } from '#runtime/log/lifecycle-entry.ts';
 import type { Log } from '#runtime/log/ports.ts';
 import type { Shard } from '#runtime/shard/shard.ts';
 import type { SpaceGuard } from '#runtime/space/space-gate.ts';
 import type { ActorCatalogue, CatalogueRow } from './actor-catalogue.ts';
-import { ActorStore } from './actor-store.ts';
+import { ActorStore, type ListedActor } from './actor-store.ts';
+import type { CatalogueFile } from './catalogue-file.ts';
 import { DamagedActors } from './damaged-actors.ts';
-import { openCatalogue } from './open-catalogue.ts';
+import { type JudgedActors, startDependsOnLost } from './damaged-log.ts';
+import {
+  type CatalogueEnvironment,
+  findCatalogue,
+  type FoundCatalogue,
+  openCatalogue,
+} from './open-catalogue.ts';
 import type { ActorId } from './ports.ts';
 import { RefusedActors } from './refused-actors.ts';
 import type { StoppedActor } from './stopped-actors.ts';
 
 /** Actors whose files are looked for in one turn of the event loop. */
 const LOOKED_AT_ONCE = 64;
+
+/** The key a data directory is used with. */
+export interface DirectoryKey {
+  /** Tells it from any other key, and says nothing else of it. */
+  readonly check: string;
+  /** Brings it to the disk where it is a new one. */
+  store(): void;
+  /** @returns what a start is refused with when the directory was made with another one */
+  refusal(): Error;
+}
+
+/** What was found before anything was changed. */
+interface Inspected {
+  /** Undefined where the log is not of this process alone. */
+  readonly catalogue: (FoundCatalogue & { readonly environment: CatalogueEnvironment }) | undefined;
+  readonly judged: JudgedActors;
+}
 
 /** What the storage of a host works with. */
 export interface StorageEnvironment {
@@ -30,6 +55,9 @@ export interface StorageEnvironment {
   readonly space?: SpaceGuard;
   /** Default: what is removed goes at once. */
   readonly removedKeepMs?: number;
+  /** Actors nothing can be served without: where one of them is damaged, nothing is opened. */
+  readonly required?: readonly ActorId[];
+  readonly key?: DirectoryKey;
   /** Stored bytes of an actor do not verify, or are missing. */
   readonly damaged: (actor: ActorId, cause: ServiceError) => void;
 }
@@ -67,24 +95,86 @@ export class HostStorage {
 
   /** See `ActorHost.recover`. @param isOpen whether an actor is open: then its file is there */
   async recover(isOpen: (actor: ActorId) => boolean): Promise<void> {
-    const { clock, folder, log, random } = this.#environment;
+    const { key, log } = this.#environment;
     const { store } = this;
-    if (log.retention !== undefined) {
-      const { retention } = log;
-      this.#catalogue = await openCatalogue({ folder, store, log, retention, random, clock });
+    const { catalogue, judged } = await this.#inspect();
+    // Nothing was changed up to here, and nothing of what was found refuses from here on.
+    key?.store();
+    await log.begin?.();
+    if (catalogue !== undefined) {
+      this.#catalogue = await openCatalogue(catalogue.environment, catalogue);
       store.useCatalogue(this.#catalogue);
     }
     await store.sweep();
-    this.#refused = await RefusedActors.of(log, {
-      all: () => store.all(),
-      listed: () => this.#catalogue?.rows() ?? new Map<ActorId, CatalogueRow>(),
-      reached: (actor) => store.reached(actor),
-    });
+    await this.#raiseFloors(judged.past);
+    this.#refused = await RefusedActors.decide(log, judged);
     await this.#replay();
     await store.sweep();
     await this.#noteReached();
     // A catalogue that cannot be read at present is told of by whoever needs it.
     this.#looking = this.#lookForLost(isOpen).catch(() => undefined);
+  }
+
+  /**
+   * Compares everything that a start relies on, so that it is refused while nothing is changed.
+   *
+   * @throws {ServiceError} `DATA_CORRUPTED`
+   */
+  async #inspect(): Promise<Inspected> {
+    const { clock, folder, key, log, random } = this.#environment;
+    const { store } = this;
+    const { retention } = log;
+    if (retention === undefined) return { catalogue: undefined, judged: await this.#judge(undefined) };
+    const environment = { folder, store, log, retention, random, clock, keyCheck: key?.check };
+    const found = await findCatalogue(environment);
+    try {
+      const known = found.file?.keyCheck;
+      if (key !== undefined && known !== undefined && known !== key.check) throw key.refusal();
+      const judged = await this.#judge(found.file);
+      this.#requireNeeded(found.file, judged);
+      return { catalogue: { ...found, environment }, judged };
+    } finally {
+      found.file?.close();
+    }
+  }
+
+  #judge(file: CatalogueFile | undefined): Promise<JudgedActors> {
+    const { log } = this.#environment;
+    let rows: ReadonlyMap<ActorId, CatalogueRow> | undefined;
+    const listed = (): ReadonlyMap<ActorId, CatalogueRow> => {
+      rows ??= file?.rows() ?? new Map<ActorId, CatalogueRow>();
+      return rows;
+    };
+    return RefusedActors.judge(log, {
+      all: () => this.store.all(),
+      listed,
+      reached: (actor) => this.store.look(actor, listedIn(file?.directory, listed().get(actor))),
+    });
+  }
+
+  /** @throws {ServiceError} `DATA_CORRUPTED` when an actor is damaged without which nothing can be served */
+  #requireNeeded(file: CatalogueFile | undefined, { dependent }: JudgedActors): void {
+    const { lastSequence } = this.#environment.log;
+    for (const actor of this.#environment.required ?? []) {
+      const why = dependent.get(actor);
+      if (why !== undefined) throw startDependsOnLost(actor, why);
+      const row = file?.get(actor);
+      // Not made yet; or there is no catalogue, and what is there is adopted.
+      if (row === undefined) continue;
+      const sequence = this.store.look(actor, listedIn(file?.directory, row));
+      if (sequence > lastSequence) throw aheadOfLog(actor, sequence, lastSequence);
+    }
+  }
+
+  /** The log cannot make those again that have what it has lost. */
+  async #raiseFloors(past: ReadonlyMap<ActorId, number>): Promise<void> {
+    const actors = new Map<ActorId, CatalogueRow>();
+    for (const [actor, reached] of past) {
+      const row = this.#catalogue?.get(actor);
+      if (row !== undefined && reached > row.floor)
+        actors.set(actor, { created: row.created, floor: reached });
+    }
+    if (actors.size > 0) await this.#catalogue?.note({ actors }, this.#environment.log.lastSequence);
   }
 
   async #replay(): Promise<void> {
@@ -144,7 +234,7 @@ export class HostStorage {
 
   /** An actor could not be opened. */
   failed(actor: ActorId, error: unknown): void {
-    if (isDamage(error) && !this.#refused.has(actor)) this.#damaged.add(actor, error);
+    if (isUnusable(error) && !this.#refused.has(actor)) this.#damaged.add(actor, error);
   }
 
   /** @throws {ServiceError} what {@link ActorStore.open} fails with; `DATA_CORRUPTED` when the shard has records the log has lost */
@@ -154,12 +244,7 @@ export class HostStorage {
     const { lastSequence } = this.#environment.log;
     if (sequence <= lastSequence) return shard;
     void shard.close();
-    throw new ServiceError(
-      'DATA_CORRUPTED',
-      `the data of ${actor} reaches log record ${sequence}, but the log ends at ${lastSequence}: ` +
-        'its newest files are missing; bring them back, or restore a backup',
-      { details: { sequence, lastSequence } },
-    );
+    throw aheadOfLog(actor, sequence, lastSequence);
   }
 
   /**
@@ -232,7 +317,7 @@ export class HostStorage {
 
   /** While the log is brought to the shards. @returns whether the actor is left behind */
   #giveUp(actor: ActorId, cause: unknown): boolean {
-    if (this.#catalogue === undefined || !isDamage(cause)) return false;
+    if (this.#catalogue === undefined || !isUnusable(cause)) return false;
     this.#damaged.leaveBehind(actor, cause);
     this.#environment.damaged(actor, cause);
     return true;
@@ -256,7 +341,7 @@ export class HostStorage {
     try {
       this.store.requireFile(actor);
     } catch (error) {
-      if (!isDamage(error)) return;
+      if (!isUnusable(error)) return;
       this.#damaged.add(actor, error);
       this.#environment.damaged(actor, error);
     }
@@ -267,6 +352,24 @@ export class HostStorage {
     const { log } = this.#environment;
     await this.#catalogue?.note({}, await log.flush());
   }
+}
+
+/** Whether it is about the files of one actor, so that all others can be served. */
+function isUnusable(error: unknown): error is ServiceError {
+  return isDamage(error) || isRefusedFile(error);
+}
+
+function listedIn(directory: string | undefined, row: CatalogueRow | undefined): ListedActor | undefined {
+  return directory === undefined || row === undefined ? undefined : { directory, row };
+}
+
+function aheadOfLog(actor: ActorId, sequence: number, lastSequence: number): ServiceError {
+  return new ServiceError(
+    'DATA_CORRUPTED',
+    `the data of ${actor} reaches log record ${sequence}, but the log ends at ${lastSequence}: ` +
+      'its newest files are missing; bring them back, or restore a backup',
+    { details: { sequence, lastSequence } },
+  );
 }
 
 /** @throws what is none */

@@ -4,7 +4,14 @@ import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { LeavingRecords, Log, LogRetention } from '#runtime/log/ports.ts';
 import { shardPath } from '#runtime/shard/shard-identity.ts';
 import { type StoredHead, storedHead } from '#runtime/shard/stored-head.ts';
-import { ActorCatalogue, catalogueDamaged, type CatalogueRow, FLOOR_NOT_EMPTY } from './actor-catalogue.ts';
+import {
+  ActorCatalogue,
+  catalogueDamaged,
+  type CatalogueFacts,
+  type CatalogueRow,
+  FLOOR_NOT_EMPTY,
+} from './actor-catalogue.ts';
+import { CatalogueFile } from './catalogue-file.ts';
 import type { ActorStore } from './actor-store.ts';
 import type { ActorId } from './ports.ts';
 
@@ -26,24 +33,55 @@ export interface CatalogueEnvironment {
   readonly retention: LogRetention;
   readonly random: Random;
   readonly clock: Clock;
+  /** Check value of the key the directory is used with. */
+  readonly keyCheck?: string | undefined;
+}
+
+/** A catalogue that was looked at and not opened, or what takes its place. */
+export interface FoundCatalogue {
+  /** To be closed by whoever asked; undefined in a directory without one. */
+  readonly file: CatalogueFile | undefined;
+  /** What there is in a directory without one. */
+  readonly unlisted: FoundActors | undefined;
 }
 
 /**
- * Opens the catalogue of a data directory and compares it with the log, before either is relied on. A directory of an
- * older version has none: what is there is taken as it is, once. From then on the log keeps records until the catalogue
- * says what they leave behind.
+ * Reads the catalogue of a data directory and compares it with the log, before either is relied on. A directory of an
+ * older version has none: what is there is taken as it is, once. Nothing is changed.
  *
- * @throws {ServiceError} `DATA_CORRUPTED` when the catalogue or the log is missing, older than the other, or of another
- *   data directory; nothing was changed
+ * @throws {ServiceError} `DATA_CORRUPTED` when the catalogue or the log is missing, damaged, older than the other, or of
+ *   another data directory
  */
-export async function openCatalogue(environment: CatalogueEnvironment): Promise<ActorCatalogue> {
-  const { folder, retention } = environment;
-  const found = ActorCatalogue.isIn(folder) ? undefined : await neverListed(environment);
-  const catalogue = new ActorCatalogue(folder, environment.clock);
+export async function findCatalogue(environment: CatalogueEnvironment): Promise<FoundCatalogue> {
+  const file = CatalogueFile.in(environment.folder);
   try {
-    if (catalogue.directory === undefined)
-      await begin(environment, catalogue, found ?? (await neverListed(environment)));
-    requireSameHistory(environment, catalogue);
+    if (file?.directory !== undefined) {
+      requireSameHistory(environment, file);
+      return { file, unlisted: undefined };
+    }
+    return { file, unlisted: await neverListed(environment) };
+  } catch (error) {
+    file?.close();
+    throw error;
+  }
+}
+
+/**
+ * Opens the catalogue that {@link findCatalogue} found. From then on the log keeps records until the catalogue says what
+ * they leave behind.
+ *
+ * @throws {ServiceError} `DATA_CORRUPTED`
+ */
+export async function openCatalogue(
+  environment: CatalogueEnvironment,
+  { unlisted }: FoundCatalogue,
+): Promise<ActorCatalogue> {
+  const { clock, folder, keyCheck, log, retention } = environment;
+  const catalogue = new ActorCatalogue(folder, clock);
+  try {
+    if (unlisted !== undefined) await begin(environment, catalogue, unlisted);
+    else if (keyCheck !== undefined && catalogue.keyCheck === undefined)
+      await catalogue.note({ keyCheck }, log.lastSequence);
   } catch (error) {
     await catalogue.close();
     throw error;
@@ -57,15 +95,15 @@ async function begin(
   catalogue: ActorCatalogue,
   found: FoundActors,
 ): Promise<void> {
-  const { log, random, retention } = environment;
+  const { keyCheck, log, random, retention } = environment;
   const directory = Buffer.from(random.bytes(DIRECTORY_BYTES)).toString('hex');
-  const actors = adopted(environment, found);
   const { beginning: journal } = retention;
-  await catalogue.begin(
-    directory,
-    journal === undefined ? { actors } : { actors, journal },
-    log.lastSequence,
-  );
+  const changes = {
+    actors: adopted(environment, found),
+    ...(journal === undefined ? {} : { journal }),
+    ...(keyCheck === undefined ? {} : { keyCheck }),
+  };
+  await catalogue.begin(directory, changes, log.lastSequence);
 }
 
 /** Before records leave the log: from then on their shards cannot be made again. */
@@ -87,7 +125,7 @@ async function raiseFloors(
 }
 
 /** Actors that have a folder, and what their shards say; undefined for one without content or that cannot be read. */
-type FoundActors = ReadonlyMap<ActorId, StoredHead | undefined>;
+export type FoundActors = ReadonlyMap<ActorId, StoredHead | undefined>;
 
 /**
  * Looks at every shard of a directory without a catalogue, before anything is written.
@@ -127,7 +165,7 @@ function adopted(
 
 function requireSameHistory(
   { folder, log, retention }: CatalogueEnvironment,
-  { journal, sequence }: ActorCatalogue,
+  { journal, sequence }: CatalogueFacts,
 ): void {
   const { beginning } = retention;
   if (sequence > log.lastSequence) {

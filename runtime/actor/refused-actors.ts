@@ -1,8 +1,10 @@
 import { isUnder } from '#runtime/log/lifecycle-entry.ts';
 import type { Log } from '#runtime/log/ports.ts';
-import { dependentActors, dependsOnLost, type StoredActors } from './damaged-log.ts';
+import { dependsOnLost, type JudgedActors, judgeActors, type StoredActors } from './damaged-log.ts';
 import type { ActorId } from './ports.ts';
 import type { StoppedActor } from './stopped-actors.ts';
+
+const nobody: JudgedActors = { dependent: new Map(), past: new Map() };
 
 /**
  * The actors of a host that are not served because the log has lost something they depend on. All others are served as
@@ -23,16 +25,21 @@ export class RefusedActors {
     return new RefusedActors(log, new Map());
   }
 
+  /** Judges who depends on what the log has lost, or did at an earlier opening. Nothing is changed. */
+  static async judge(log: Log, stored: StoredActors): Promise<JudgedActors> {
+    const { damage } = log;
+    if (damage === undefined) return nobody;
+    const { dependent, past } = await judgeActors(log, damage.lost, stored);
+    return { dependent: new Map([...damage.refused, ...dependent]), past };
+  }
+
   /**
-   * Decides who depends on what the log has lost, before anything of it is applied. The decision is on the disk when it
+   * Decides about those who were judged, before anything of the log is applied. The decision is on the disk when it
    * resolves.
    */
-  static async of(log: Log, stored: StoredActors): Promise<RefusedActors> {
-    const { damage } = log;
-    if (damage === undefined) return RefusedActors.none(log);
-    const refused = new Map([...damage.refused, ...(await dependentActors(log, damage.lost, stored))]);
-    await damage.decide(refused);
-    return new RefusedActors(log, refused);
+  static async decide(log: Log, { dependent }: JudgedActors): Promise<RefusedActors> {
+    await log.damage?.decide(dependent);
+    return new RefusedActors(log, new Map(dependent));
   }
 
   has(actor: ActorId): boolean {

@@ -23,6 +23,8 @@ export interface FileFacts {
   readonly modifiedMs: number;
   /** Which file it is among those of its volume, whatever it is called. */
   readonly inode: number;
+  /** Whether it is a file, and not a folder, a pipe or the like. */
+  readonly isFile: boolean;
 }
 
 /** What an open file says of itself. */
@@ -210,7 +212,7 @@ export const realFileSystem: FileSystem = {
   },
   async stat(path) {
     const stats = await called<fs.Stats>((callback) => fs.stat(path, callback));
-    return { size: stats.size, modifiedMs: stats.mtimeMs, inode: stats.ino };
+    return { size: stats.size, modifiedMs: stats.mtimeMs, inode: stats.ino, isFile: stats.isFile() };
   },
   unlink: (path) => fs.promises.unlink(path),
   rename: (from, to) => fs.promises.rename(from, to),

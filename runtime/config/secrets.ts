@@ -1,5 +1,6 @@
 import {
   closeSync,
+  existsSync,
   fsyncSync,
   linkSync,
   mkdirSync,
@@ -9,6 +10,7 @@ import {
   unlinkSync,
   writeSync,
 } from 'node:fs';
+import { hkdfSync } from 'node:crypto';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
 
@@ -23,6 +25,11 @@ const jwtSecretBytes = 48;
 
 /** Random bytes of a generated master key: one AES-256 key. */
 const masterKeyBytes = 32;
+
+/** Says what the derived value is for: nothing else is derived with the same text. */
+const CHECK_PURPOSE = 'grove data directory, 1';
+
+const CHECK_BYTES = 8;
 
 /** Nobody but the owner of the process may read a secret. */
 const fileMode = 0o600;
@@ -40,6 +47,12 @@ export class MasterKey {
   /** A copy of the key. */
   bytes(): Uint8Array {
     return this.#bytes.slice();
+  }
+
+  /** Tells this key from any other one, and says nothing else of it: derived (HKDF, RFC 5869), in hexadecimal digits. */
+  get checkValue(): string {
+    const derived = hkdfSync('sha256', this.#bytes, new Uint8Array(0), CHECK_PURPOSE, CHECK_BYTES);
+    return Buffer.from(derived).toString('hex');
   }
 
   toString(): string {
@@ -63,32 +76,62 @@ export interface Secrets {
   readonly masterKey: MasterKey;
 }
 
+/** The keys of a member, with what is known of where they come from. */
+export interface FoundSecrets extends Secrets {
+  /** Where the master key comes from, for people: the variable, or the path of its file. */
+  readonly masterKeySource: string;
+  /** Whether the master key was made now, because there was none. */
+  readonly isMasterKeyNew: boolean;
+  /** Brings to the disk what was made now. To be called once the keys are going to be used. Idempotent. */
+  store(): void;
+}
+
+type KeyOptions = Pick<Options['server'], 'dataDir' | 'jwtSecret' | 'masterKey'>;
+
 /**
- * The keys of a member: those of the environment, else those in the data folder, which are generated at the
- * first start. A file is complete on disk before it has its name, and an existing one is never replaced, so
- * that neither a crash nor a second process can lose a key that something was already encrypted with.
+ * The keys of a member: those of the environment, else those in the data folder; what is missing is made, and nothing is
+ * changed on the disk until {@link FoundSecrets.store}. For whoever is the only one to use the data folder.
  *
  * @param server the options with the keys of the environment and the data folder
  * @throws {OptionError} when a stored key is damaged or readable by others; it names the file and the remedy
  */
-export function loadSecrets(
-  server: Pick<Options['server'], 'dataDir' | 'jwtSecret' | 'masterKey'>,
-  random: Random,
-): Secrets {
+export function findSecrets(server: KeyOptions, random: Random): FoundSecrets {
   const folder = join(server.dataDir, 'secrets');
+  const made = new Map<string, string>();
   const stored = (name: string, bytes: number): { readonly path: string; readonly text: string } => {
     const path = join(folder, name);
-    const text = readStored(path) ?? createStored(folder, path, random, bytes);
-    return { path, text };
+    const text = readStored(path);
+    if (text !== undefined) return { path, text };
+    const fresh = Buffer.from(random.bytes(bytes)).toString('hex');
+    made.set(path, fresh);
+    return { path, text: fresh };
   };
+  const masterKeyPath = join(folder, 'master-key');
+  const masterKey =
+    server.masterKey === undefined
+      ? storedMasterKey(stored('master-key', masterKeyBytes))
+      : decodeMasterKey(server.masterKey.reveal());
   return Object.freeze({
     jwtSecret: server.jwtSecret ?? new Secret(storedJwtSecret(stored('jwt-secret', jwtSecretBytes))),
-    masterKey: new MasterKey(
-      server.masterKey === undefined
-        ? storedMasterKey(stored('master-key', masterKeyBytes))
-        : decodeMasterKey(server.masterKey.reveal()),
-    ),
+    masterKey: new MasterKey(masterKey),
+    masterKeySource: server.masterKey === undefined ? masterKeyPath : 'SVC_MASTER_KEY',
+    isMasterKeyNew: made.has(masterKeyPath),
+    store() {
+      for (const [path, text] of made) if (!existsSync(path)) createStored(folder, path, text, random);
+    },
   });
+}
+
+/**
+ * As {@link findSecrets}, and stores them at once. A file is complete on disk before it has its name, and an existing one
+ * is never replaced, so that neither a crash nor a second process can lose a key that something was already encrypted with.
+ *
+ * @throws {OptionError} as {@link findSecrets}
+ */
+export function loadSecrets(server: KeyOptions, random: Random): Secrets {
+  findSecrets(server, random).store();
+  // Of two that make them at once one wins, and both use its keys.
+  return findSecrets(server, random);
 }
 
 /**
@@ -133,9 +176,8 @@ function readStored(path: string): string | undefined {
   return text.trim();
 }
 
-function createStored(folder: string, path: string, random: Random, bytes: number): string {
+function createStored(folder: string, path: string, text: string, random: Random): void {
   mkdirSync(folder, { recursive: true, mode: folderMode });
-  const text = Buffer.from(random.bytes(bytes)).toString('hex');
   const temporary = `${path}.${Buffer.from(random.bytes(8)).toString('hex')}`;
   const file = openSync(temporary, 'wx', fileMode);
   try {
@@ -145,7 +187,7 @@ function createStored(folder: string, path: string, random: Random, bytes: numbe
     closeSync(file);
   }
   try {
-    // A link fails where a rename would replace: of two first starts one wins, and both use its key.
+    // A link fails where a rename would replace.
     linkSync(temporary, path);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
@@ -153,9 +195,6 @@ function createStored(folder: string, path: string, random: Random, bytes: numbe
     unlinkSync(temporary);
   }
   syncFolder(folder);
-  const kept = readStored(path);
-  if (kept === undefined) throw new OptionError([`${path} vanished while it was created; start again`]);
-  return kept;
 }
 
 function syncFolder(folder: string): void {

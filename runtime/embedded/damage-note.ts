@@ -34,12 +34,26 @@ export function damageNotePath(folder: string): string {
   return join(folder, NOTE_FILE);
 }
 
+/** Names in the folder of a journal; none before it is made. @throws {ServiceError} `DATA_CORRUPTED` */
+export async function namesIn(files: FileSystem, folder: string): Promise<readonly string[]> {
+  return await files.readdir(folder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return [];
+    if (error.code === undefined) throw error;
+    throw new ServiceError(
+      'DATA_CORRUPTED',
+      `${folder} should be the folder of the journal and cannot be read (${error.code}); nothing was changed; ` +
+        'give the user of the server the right to read and write it, or put it back from a copy, and start again',
+      { cause: error },
+    );
+  });
+}
+
 /** @throws {ServiceError} `DATA_CORRUPTED` when there is one and it cannot be read */
 export async function readDamageNote(files: FileSystem, folder: string): Promise<DamageNote | undefined> {
-  if (!(await files.readdir(folder)).includes(NOTE_FILE)) return undefined;
+  if (!(await namesIn(files, folder)).includes(NOTE_FILE)) return undefined;
   const path = damageNotePath(folder);
-  const text = (await readWholeFile(files, path)).toString('utf8');
   try {
+    const text = (await readWholeFile(files, path)).toString('utf8');
     const { sha256, ...body } = JSON.parse(text) as Record<string, unknown>;
     if (sha256 !== checksumOf(body) || body.format !== NOTE_FORMAT)
       throw new InvariantError('it does not verify');

@@ -28,7 +28,7 @@ export interface DataDirectoryLock {
    * @throws the error of the system when it cannot be told
    */
   requireHeld(): void;
-  /** Lets others have the directory. Idempotent. */
+  /** Lets others have the directory; the lock file is as it was found. Idempotent. */
   release(): void;
 }
 
@@ -56,14 +56,15 @@ export async function acquireDataDirectory(path: string, claim: ClaimName): Prom
   const lockPath = join(directory, LOCK_FILE_NAME);
   // A plain descriptor: an object of Node that holds it could be collected, and the lock would go with it.
   const descriptor = openSync(lockPath, 'a+', 0o600);
+  let before: Buffer;
   let releaseName: () => void;
   try {
     if (!lock(descriptor, directory)) throw heldBy(directory, descriptor);
     const name = await claim(nameOf(directory));
     if (name === undefined) throw heldWithoutFile(directory);
     releaseName = name;
-    ftruncateSync(descriptor, 0);
-    writeSync(descriptor, `${process.pid}\n`);
+    before = readFileSync(descriptor);
+    write(descriptor, `${process.pid}\n`);
   } catch (error) {
     closeSync(descriptor);
     throw error;
@@ -82,6 +83,7 @@ export async function acquireDataDirectory(path: string, claim: ClaimName): Prom
     release() {
       if (!isHeld) return;
       isHeld = false;
+      write(descriptor, before);
       closeSync(descriptor);
       releaseName();
     },
@@ -92,6 +94,12 @@ export async function acquireDataDirectory(path: string, claim: ClaimName): Prom
 function nameOf(directory: string): string {
   const { dev, ino } = statSync(directory, { bigint: true });
   return `grove-data-directory-${dev}-${ino}`;
+}
+
+/** Who dies meanwhile leaves the name of a process that is gone, which nobody trusts. */
+function write(descriptor: number, content: string | Buffer): void {
+  ftruncateSync(descriptor, 0);
+  if (content.length > 0) writeSync(descriptor, content as string);
 }
 
 function lock(descriptor: number, directory: string): boolean {

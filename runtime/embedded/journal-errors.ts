@@ -20,6 +20,11 @@ const restore =
 /** What to do with a segment of a newer version. */
 export const NEWER_FORMAT_REMEDY = 'Start the version that wrote it, or restore a backup made by this one';
 
+/** What to do with something that has the name of a segment and is no file. */
+export const NOT_A_SEGMENT_REMEDY =
+  'Nothing was changed on the disk. The server makes files of that name only: move it out of the folder, and where it ' +
+  'took the place of a file, put that back from a copy';
+
 /** Whether a segment could not be read because a newer version wrote it. */
 export function isNewerFormat(error: ServiceError): boolean {
   return error.message.includes(NEWER_FORMAT_REMEDY);
@@ -54,4 +59,18 @@ export function journalStopped(cause: unknown, heals: boolean): ServiceError {
     ? 'nothing is taken until it can be, which is tried again and again'
     : 'nothing more is taken until the server is started again';
   return new ServiceError('WRITES_STOPPED', `The journal could not be written; ${next}.`, { cause });
+}
+
+/**
+ * Says of which segment it is that the system refuses something.
+ *
+ * @throws {ServiceError} `DATA_CORRUPTED` for an error of the system; any other error as it is
+ */
+export function refuseUnreadable(error: unknown, segment: string, sequence: number): never {
+  const code = (error as NodeJS.ErrnoException | null)?.code;
+  if (error instanceof ServiceError || typeof code !== 'string' || !/^E[A-Z0-9]+$/.test(code)) throw error;
+  const what = `it cannot be read (${code})`;
+  const remedy =
+    'Nothing was changed on the disk. Give the user of the server the right to read and write it, or mend the disk, and start again';
+  throw journalCorrupted({ segment, offset: 0, sequence, what, remedy }, error);
 }

@@ -5,8 +5,9 @@ import { type Revision, revisionZero } from '#runtime/content/revision.ts';
 import { outlineEntry } from '#runtime/log/entry-codec.ts';
 import type { LostRecords } from '#runtime/log/ports.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
+import { namesIn } from './damage-note.ts';
 import { type ContainedPlace, containSegment } from './journal-containment.ts';
-import { isNewerFormat, journalCorrupted } from './journal-errors.ts';
+import { isNewerFormat, journalCorrupted, NOT_A_SEGMENT_REMEDY, refuseUnreadable } from './journal-errors.ts';
 import type { JournalReport } from './journal-events.ts';
 import {
   isZero,
@@ -32,6 +33,11 @@ export interface RecoveredJournal {
   readonly chain: Buffer | null;
   /** Records that are lost, in order; none unless damage is contained. */
   readonly lost: readonly LostRecords[];
+  /**
+   * Makes what was found as durable as it looks, and takes away what a crash left unfinished. Nothing is changed before,
+   * so that whoever opens the journal can still refuse to. To be called before anything is written.
+   */
+  readonly settle: () => Promise<void>;
 }
 
 /** What a journal does about damage. */
@@ -49,13 +55,24 @@ interface ScannedSegment {
   readonly chain: Buffer | null;
   readonly records: number;
   readonly lost: readonly LostRecords[];
+  /** See {@link RecoveredJournal.settle}; undefined for any but the newest. */
+  readonly settle?: () => Promise<void>;
+}
+
+/** What the folder of a journal has in it. */
+interface FolderContent {
+  /** First sequences of the segments, oldest first. */
+  readonly firstSequences: readonly number[];
+  /** Paths of segments that were never finished. */
+  readonly unfinished: readonly string[];
 }
 
 /**
  * Verifies a whole journal: every header, checksum and footer, the sequence and the chain over all segments.
- * The newest segment is cut behind its last whole record when what follows is an unfinished write (see
- * `journal-tail.ts`). Anything else that is wrong ends the opening with nothing changed; or, where damage is contained,
- * is named in what is {@link RecoveredJournal.lost}, and all that verifies beside it is read.
+ * The newest segment is to be cut behind its last whole record when what follows is an unfinished write (see
+ * `journal-tail.ts`). Anything else that is wrong ends the opening; or, where damage is contained, is named in what is
+ * {@link RecoveredJournal.lost}, and all that verifies beside it is read. Nothing is changed by that: what has to be
+ * waits for {@link RecoveredJournal.settle}.
  *
  * @throws {ServiceError} `DATA_CORRUPTED`
  */
@@ -65,7 +82,7 @@ export async function recoverJournal(
   report: JournalReport,
   policy: DamagePolicy = { contains: false, keptThrough: 0 },
 ): Promise<RecoveredJournal> {
-  const firstSequences = await segmentsIn(files, folder);
+  const { firstSequences, unfinished } = await segmentsIn(files, folder);
   const segments: Segment[] = [];
   const lost: LostRecords[] = [];
   let before: ScannedSegment | undefined;
@@ -76,41 +93,63 @@ export async function recoverJournal(
     const isBehindHole = before !== undefined && isHole(before, firstSequence, policy);
     if (policy.contains && before !== undefined && !isBehindHole)
       lost.push(...missingBetween(before, firstSequence, path));
-    before = await scanOrContain(
-      files,
-      { path, firstSequence, nextSequence },
-      isBehindHole ? undefined : before,
-      nextSequence === undefined ? report : null,
-      policy,
+    const place = { path, firstSequence, nextSequence };
+    const ownReport = nextSequence === undefined ? report : null;
+    before = await scanOrContain(files, place, isBehindHole ? undefined : before, ownReport, policy).catch(
+      (error: unknown) => refuseUnreadable(error, path, firstSequence),
     );
     segments.push(before.segment);
     lost.push(...before.lost);
     records += before.records;
   }
   const lastSequence = Math.max(before?.segment.lastSequence ?? 0, policy.keptThrough);
-  report({ kind: 'recovered', segments: segments.length, records, lastSequence });
+  const settleNewest = before?.settle;
   return {
     segments,
     lastSequence,
     lastClock: before?.lastClock ?? revisionZero,
     chain: before?.segment.lastSequence === lastSequence ? before.chain : null,
     lost,
+    async settle() {
+      await files.makeDirectory(folder);
+      // A segment gets its name only when it is whole: these never held a record.
+      for (const path of unfinished) await files.unlink(path);
+      // A process that died may have removed a segment without flushing that; a later removal must not overtake it.
+      await files.syncDirectory(folder);
+      await settleNewest?.();
+      report({ kind: 'recovered', segments: segments.length, records, lastSequence });
+    },
   };
 }
 
-/** First sequences of the segments, oldest first. What was never finished is removed. */
-async function segmentsIn(files: FileSystem, folder: string): Promise<readonly number[]> {
-  await files.makeDirectory(folder);
+/** @throws {ServiceError} `DATA_CORRUPTED` when something that is no file has the name of a segment */
+async function segmentsIn(files: FileSystem, folder: string): Promise<FolderContent> {
   const firstSequences: number[] = [];
-  for (const name of await files.readdir(folder)) {
+  const unfinished: string[] = [];
+  for (const name of await namesIn(files, folder)) {
+    const path = join(folder, name);
     const firstSequence = parseSegmentFileName(name);
-    if (firstSequence !== null) firstSequences.push(firstSequence);
-    // A segment gets its name only when it is whole: this one never held a record.
-    else if (name.endsWith(UNFINISHED_SUFFIX)) await files.unlink(join(folder, name));
+    if (firstSequence !== null) {
+      await requireFile(files, path, firstSequence);
+      firstSequences.push(firstSequence);
+    } else if (name.endsWith(UNFINISHED_SUFFIX)) unfinished.push(path);
   }
-  // A process that died may have removed a segment without flushing that; a later removal must not overtake it.
-  await files.syncDirectory(folder);
-  return firstSequences.sort((a, b) => a - b);
+  return { firstSequences: firstSequences.sort((a, b) => a - b), unfinished };
+}
+
+/** Opening a folder or a pipe of that name would fail late and without its name, or never return. */
+async function requireFile(files: FileSystem, path: string, sequence: number): Promise<void> {
+  const { isFile } = await files
+    .stat(path)
+    .catch((error: unknown) => refuseUnreadable(error, path, sequence));
+  if (isFile) return;
+  throw journalCorrupted({
+    segment: path,
+    offset: 0,
+    sequence,
+    what: 'it is a folder, or something else that is not a file',
+    remedy: NOT_A_SEGMENT_REMEDY,
+  });
 }
 
 /** Whether the segments between were removed by right: only behind those that were kept for damage. */
@@ -142,18 +181,13 @@ async function scanOrContain(
     if (!contains || !isDamagedSegment(error) || expected > place.firstSequence) throw error;
   }
   const found = await containSegment(files, place);
-  if (report !== null)
-    await settleNewest(
-      files,
-      found.segment,
-      Math.min(SEGMENT_HEADER_BYTES, found.segment.end),
-      found.cutAt !== undefined,
-    );
-  const { chain, lastClock = before?.lastClock ?? revisionZero, lost, records, segment } = found;
+  const { chain, cutAt, lastClock = before?.lastClock ?? revisionZero, lost, records, segment } = found;
+  const end = { from: Math.min(SEGMENT_HEADER_BYTES, segment.end), isCut: cutAt !== undefined };
+  const settled = report === null ? {} : { settle: () => settleNewest(files, segment, end) };
   if (known?.chain != null && segment.header.chain.length > 0 && !segment.header.chain.equals(known.chain)) {
     return foreignSegment(place, segment, known.lastClock);
   }
-  return { segment, lastClock, chain, records, lost };
+  return { segment, lastClock, chain, records, lost, ...settled };
 }
 
 /** Damage of this file: a segment of a newer version is none. */
@@ -202,10 +236,13 @@ async function scanSegment(
       records += 1;
     }
     const { previousChain: chain } = reader.next;
+    let settle: (() => Promise<void>) | undefined;
     if (report !== null) {
-      const cut = fault === null ? null : await judge(reader, report);
-      await settleNewest(files, segment, unflushed.offset, cut !== null);
-      cut?.();
+      const tellCut = fault === null ? undefined : await judge(reader, report);
+      settle = async () => {
+        await settleNewest(files, segment, { from: unflushed.offset, isCut: tellCut !== undefined });
+        tellCut?.();
+      };
     } else if (fault !== null && !(await endsInZeros(reader))) {
       throw journalCorrupted({
         segment: path,
@@ -214,7 +251,7 @@ async function scanSegment(
         what: fault,
       });
     }
-    return { segment, lastClock, chain, records, lost: [] };
+    return { segment, lastClock, chain, records, lost: [], ...(settle === undefined ? {} : { settle }) };
   } finally {
     await reader.close();
   }
@@ -295,12 +332,11 @@ async function judge(reader: SegmentReader, report: JournalReport): Promise<() =
 async function settleNewest(
   files: FileSystem,
   segment: Segment,
-  unflushedFrom: number,
-  cut: boolean,
+  { from: unflushedFrom, isCut }: { readonly from: number; readonly isCut: boolean },
 ): Promise<void> {
   const file = await files.open(segment.path, 'read-write');
   try {
-    if (cut) await file.truncate(segment.end);
+    if (isCut) await file.truncate(segment.end);
     const buffer = Buffer.allocUnsafe(Math.min(COPY_BYTES, segment.end - unflushedFrom));
     for (let at = unflushedFrom; at < segment.end; at += COPY_BYTES) {
       const length = Math.min(COPY_BYTES, segment.end - at);

@@ -118,6 +118,8 @@ export class Journal implements Log {
   #refusal: ServiceError | undefined;
   #closing: Promise<void> | undefined;
   readonly damage: JournalDamage | undefined;
+  /** What has to be done before anything is written; undefined when it was. */
+  #settle: (() => Promise<void>) | undefined;
   #beforeLeaving: (records: LeavingRecords) => Promise<void> = () => Promise.resolve();
 
   private constructor(options: JournalOptions, recovered: RecoveredJournal, note: DamageNote | undefined) {
@@ -130,6 +132,7 @@ export class Journal implements Log {
     this.#lastSequence = recovered.lastSequence;
     this.#flushedSequence = recovered.lastSequence;
     this.#lastClock = recovered.lastClock;
+    this.#settle = recovered.settle;
     // A fresh journal starts with a random chain: records of two journals never continue each other.
     this.#chain = recovered.chain ?? Buffer.from(options.random.bytes(CHAIN_BYTES));
   }
@@ -141,12 +144,29 @@ export class Journal implements Log {
    *   unfinished write at the end is wrong, unless damage is contained; then nothing was changed
    */
   static async open(options: JournalOptions): Promise<Journal> {
+    const journal = await Journal.look(options);
+    await journal.begin();
+    return journal;
+  }
+
+  /**
+   * As {@link open}, and changes nothing: what is found can be read, and compared with what else there is, before it is
+   * decided whether the journal is used. Without {@link begin} it takes nothing.
+   *
+   * @throws {ServiceError} as {@link open}
+   */
+  static async look(options: JournalOptions): Promise<Journal> {
     const { containsDamage: contains = false, files, folder, report } = options;
-    await files.makeDirectory(folder);
     const note = await readDamageNote(files, folder);
     if (note !== undefined && !contains) throw journalIsDamaged(damageNotePath(folder));
     const keptThrough = note?.through ?? 0;
     return new Journal(options, await recoverJournal(files, folder, report, { contains, keptThrough }), note);
+  }
+
+  /** Makes what was found as durable as it looks; from then on it takes entries. Idempotent. */
+  async begin(): Promise<void> {
+    await this.#settle?.();
+    this.#settle = undefined;
   }
 
   get lastSequence(): number {
@@ -186,6 +206,7 @@ export class Journal implements Log {
     const refusal = this.#stopped ?? this.#refusal ?? (this.#closing && new ServiceError('SHUTTING_DOWN'));
     if (refusal !== undefined) return Promise.reject(refusal);
     try {
+      assert(this.#settle === undefined, 'a journal takes entries when it has begun');
       const bytes = entrySize(entry);
       if (bytes > ENTRY_BYTES_MAX) throw new ServiceError('COMMIT_TOO_LARGE');
       if (this.#waitingBytes > 0 && this.#waitingBytes + bytes > WAITING_BYTES_MAX)
@@ -615,7 +636,7 @@ export class Journal implements Log {
   }
 
   #removeReleased(): void {
-    if (this.#closing !== undefined || this.#stopped !== undefined) return;
+    if (this.#closing !== undefined || this.#stopped !== undefined || this.#settle !== undefined) return;
     this.#removing ??= this.#removeAll().finally(() => {
       this.#removing = undefined;
     });

@@ -134,6 +134,11 @@ export interface Log {
    * @throws {ServiceError} as a promise: `NOT_OWNER`, `LOG_UNAVAILABLE`, `WRITES_STOPPED`, `SHUTTING_DOWN`
    */
   confirm(): Promise<void> | undefined;
+  /**
+   * Changes what an opening has to change, before anything is written. Left out by a log that is open for writing at once.
+   * Until then nothing was changed, so that whoever compares the log with what else there is can still refuse it.
+   */
+  begin?(): Promise<void>;
   /** Left out by a log that does not decide itself what leaves it. */
   readonly retention?: LogRetention;
   /** Makes durable what was appended, then lets go of everything. Idempotent. */

@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, statfsSync, statSync, truncateSync } from 'node:
 import { join } from 'node:path';
 import { open, type RootDatabase } from 'lmdb';
 import { assert, InvariantError } from '#runtime/base/assert.ts';
+import { refusedFile } from '#runtime/errors/refused-file.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { Write } from '#runtime/log/log-entry.ts';
 import { copyFileDurably } from './file-copy.ts';
@@ -42,7 +43,9 @@ function storageError(folder: string, cause: unknown): ServiceError {
   const text = cause instanceof Error ? cause.message : String(cause);
   if (damageText.test(text)) return damaged(folder, text, cause);
   const isFull = /ENOSPC|No space left|MDB_MAP_FULL/.test(text) || freeBytes(folder) < FULL_BELOW_BYTES;
-  return new ServiceError(isFull ? 'STORAGE_FULL' : 'WRITES_STOPPED', undefined, { cause });
+  if (isFull) return new ServiceError('STORAGE_FULL', undefined, { cause });
+  const path = join(folder, DATA_FILE);
+  return refusedFile(path, cause) ?? new ServiceError('WRITES_STOPPED', `${path}: ${text}`, { cause });
 }
 
 function damaged(folder: string, text: string, cause?: unknown): ServiceError {

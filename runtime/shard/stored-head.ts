@@ -1,4 +1,4 @@
-import { existsSync, statSync } from 'node:fs';
+import { refusedFile, sizeOfFile } from '#runtime/errors/refused-file.ts';
 import { isDamage } from '#runtime/errors/service-error.ts';
 import { lookAtHead, trustedRoot } from './lmdb-head.ts';
 import { PageFile } from './page-file.ts';
@@ -15,10 +15,20 @@ export interface StoredHead {
  * Looks at the file of a shard that nobody has open. It is read page by page, so that damage does not end the process,
  * and not one byte is changed.
  *
- * @returns undefined when it is missing, empty or cannot be read
+ * @returns undefined when it is missing, empty or damaged
+ * @throws {ServiceError} `WRITES_STOPPED` when the system refuses it
  */
 export function storedHead(path: string): StoredHead | undefined {
-  if (!existsSync(path) || statSync(path).size === 0 || !lookAtHead(path).isSound) return undefined;
+  if (sizeOfFile(path) === 0) return undefined;
+  try {
+    return headOf(path);
+  } catch (cause) {
+    throw refusedFile(path, cause) ?? cause;
+  }
+}
+
+function headOf(path: string): StoredHead | undefined {
+  if (!lookAtHead(path).isSound) return undefined;
   // Made, and never written to.
   if (trustedRoot(path) === undefined) return { sequence: 0, identity: undefined };
   let file: PageFile;

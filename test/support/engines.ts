@@ -1,3 +1,5 @@
+import { directoryKey } from '#cluster/member/directory-key.ts';
+import { findSecrets } from '#runtime/config/secrets.ts';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -43,6 +45,7 @@ async function openEngines(
       const metrics = new Metrics({ collectDefaults: false });
       return open({
         options,
+        key: directoryKey(findSecrets(options.server, systemRandom)),
         kinds: [noteActor],
         observer: { batchDurable: () => {}, events: () => {}, stopped: () => {}, applyFailed: () => {} },
         clock: systemClock,

@@ -262,7 +262,7 @@ export class FaultyFileSystem implements FileSystem {
   /** There is no time here: everything is as old as can be. */
   async stat(path: string): Promise<FileFacts> {
     const inode = this.#inode(path, 'stat');
-    return { size: inode.live.length, modifiedMs: 0, inode: inode.number };
+    return { size: inode.live.length, modifiedMs: 0, inode: inode.number, isFile: true };
   }
 
   async unlink(path: string): Promise<void> {

@@ -58,4 +58,5 @@ export const durabilityRows: readonly Requirement[] = [
   { id: 'DUR-022', document: 'goals', section: 'Durability', status: 'verified', theme: 'rest-content', behaviour: 'Whatever is damaged in the journal, every write it was opened without is named as lost, and no other than what was written is read' },
   { id: 'DUR-023', document: 'goals', section: 'Durability', status: 'verified', theme: 'rest-content', behaviour: 'A file of a data directory that is missing, empty, cut, of another directory or of an earlier time refuses what it is about, with its name; the rest is served, and nothing is removed for it' },
   { id: 'DUR-024', document: 'goals', section: 'Durability', status: 'verified', theme: 'rest-content', behaviour: 'A start removes only what was noted as being made or removed; what is removed is kept for a while' },
+  { id: 'DUR-025', document: 'goals', section: 'Durability', status: 'verified', theme: 'rest-content', behaviour: 'A start that is refused for what is in its data directory leaves every file of it byte for byte as it was, names the file and says what to do; when that is done it starts' },
 ];

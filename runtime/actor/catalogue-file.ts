@@ -1,0 +1,107 @@
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import { refusedFile } from '#runtime/errors/refused-file.ts';
+import { decodeJsonRow } from '#runtime/shard/json-row.ts';
+import { lookAtHead, trustedRoot } from '#runtime/shard/lmdb-head.ts';
+import { PageFile } from '#runtime/shard/page-file.ts';
+import {
+  ActorCatalogue,
+  catalogueDamaged,
+  type CatalogueFacts,
+  CatalogueTable,
+  catalogueTables,
+  DIRECTORY_KEY,
+  JOURNAL_KEY,
+  type JournalMark,
+  KEY_CHECK_KEY,
+  type CatalogueRow,
+  keyOfActor,
+  rowOf,
+} from './actor-catalogue.ts';
+import type { ActorId } from './ports.ts';
+
+/**
+ * The file of a catalogue that no process has open, read page by page: not one byte is changed, so whoever finds that it
+ * does not fit can still leave everything as it is.
+ */
+export class CatalogueFile implements CatalogueFacts {
+  readonly directory: string | undefined;
+  readonly journal: JournalMark | undefined;
+  readonly keyCheck: string | undefined;
+  readonly sequence: number;
+  readonly #pages: PageFile;
+  readonly #damage: string[];
+  readonly #folder: string;
+
+  private constructor(folder: string, pages: PageFile, damage: string[]) {
+    this.#folder = folder;
+    this.#pages = pages;
+    this.#damage = damage;
+    this.directory = this.#fact<string>(DIRECTORY_KEY);
+    this.journal = this.#fact<JournalMark>(JOURNAL_KEY);
+    this.keyCheck = this.#fact<string>(KEY_CHECK_KEY);
+    this.sequence = pages.position.sequence;
+  }
+
+  /**
+   * @param folder of the actors
+   * @returns undefined where there is none, or one that was being made when its process died
+   * @throws {ServiceError} `DATA_CORRUPTED` when it cannot be read
+   */
+  static in(folder: string): CatalogueFile | undefined {
+    if (!ActorCatalogue.isIn(folder)) return undefined;
+    const path = ActorCatalogue.pathIn(folder);
+    const damage: string[] = [];
+    let pages: PageFile | undefined;
+    let file: CatalogueFile;
+    try {
+      const head = lookAtHead(path);
+      if (head.isSound && trustedRoot(path) === undefined) return undefined;
+      pages = new PageFile(path, catalogueTables, (table, what) => {
+        // What lacks at the end may be free; what is not is told of when it is read.
+        if (table !== '') damage.push(what);
+      });
+      file = new CatalogueFile(folder, pages, damage);
+    } catch (cause) {
+      pages?.close();
+      if (cause instanceof ServiceError) throw catalogueDamaged(folder, `cannot be read (${cause.message})`);
+      throw refusedFile(path, cause) ?? cause;
+    }
+    try {
+      file.#requireWhole();
+      return file;
+    } catch (error) {
+      file.close();
+      throw error;
+    }
+  }
+
+  /** @throws {ServiceError} `DATA_CORRUPTED` when the pages it would be on are damaged */
+  get(actor: ActorId): CatalogueRow | undefined {
+    const bytes = this.#pages.get(CatalogueTable.actors, keyOfActor(actor));
+    this.#requireWhole();
+    return bytes === undefined ? undefined : rowOf(bytes);
+  }
+
+  /** Every actor with its row. @throws {ServiceError} `DATA_CORRUPTED` when pages are damaged */
+  rows(): ReadonlyMap<ActorId, CatalogueRow> {
+    const rows = new Map<ActorId, CatalogueRow>();
+    for (const { key, value } of this.#pages.rows(CatalogueTable.actors))
+      rows.set(Buffer.from(key, 'latin1').toString('utf8'), rowOf(value));
+    this.#requireWhole();
+    return rows;
+  }
+
+  close(): void {
+    this.#pages.close();
+  }
+
+  #fact<T>(key: string): T | undefined {
+    const bytes = this.#pages.get(CatalogueTable.facts, key);
+    return bytes === undefined ? undefined : (decodeJsonRow(bytes) as T);
+  }
+
+  #requireWhole(): void {
+    const [what] = this.#damage;
+    if (what !== undefined) throw catalogueDamaged(this.#folder, `is damaged (${what})`);
+  }
+}

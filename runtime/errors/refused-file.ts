@@ -1,0 +1,64 @@
+import { statSync } from 'node:fs';
+import { ServiceError } from './service-error.ts';
+
+/** Errors of the system that say that a file or folder must not be used, and what to do about them. */
+const remedies: Readonly<Record<string, string>> = Object.freeze({
+  EACCES: 'give the user of the server the right to read and write it (chown, chmod)',
+  EPERM: 'give the user of the server the right to read and write it (chown, chmod, chattr)',
+  EROFS: 'mount its volume writable',
+  EISDIR: 'it should be a file: move the folder away and put the file back from a copy',
+  ENOTDIR: 'it should be a folder: move the file away and put the folder back from a copy',
+  EIO: 'look at the disk',
+});
+
+/** In the details of an error: the system refused this file, and may stop doing so. */
+const DETAIL = 'refused_file';
+
+/**
+ * What somebody is told whose file the system refuses: which one, and what to do. Nothing is known to be damaged, so the
+ * file is never taken for damaged and never replaced.
+ *
+ * @param cause what the system said; its `code`, or a message that begins with it
+ * @returns `WRITES_STOPPED`; undefined when it says something else
+ */
+export function refusedFile(path: string, cause: unknown): ServiceError | undefined {
+  const code = codeOf(cause);
+  const remedy = code === undefined ? undefined : remedies[code];
+  if (code === undefined || remedy === undefined) return undefined;
+  return new ServiceError('WRITES_STOPPED', `${path} cannot be used (${code}): ${remedy}, and start again.`, {
+    cause,
+    details: { [DETAIL]: path },
+  });
+}
+
+/** Whether an error is a {@link refusedFile}. */
+export function isRefusedFile(error: unknown): error is ServiceError {
+  return error instanceof ServiceError && error.details?.[DETAIL] !== undefined;
+}
+
+/**
+ * Length of a file in bytes; 0 for one that is not there. A folder above it that must not be looked into is not taken for
+ * a file that is missing.
+ *
+ * @throws {ServiceError} {@link refusedFile}
+ */
+export function sizeOfFile(path: string): number {
+  try {
+    return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  } catch (cause) {
+    throw refusedFile(path, cause) ?? cause;
+  }
+}
+
+function codeOf(cause: unknown): string | undefined {
+  if (!(cause instanceof Error)) return undefined;
+  const { code } = cause as NodeJS.ErrnoException;
+  if (typeof code === 'string') return code;
+  // LMDB says it in words.
+  if (/Permission denied/i.test(cause.message)) return 'EACCES';
+  if (/Operation not permitted/i.test(cause.message)) return 'EPERM';
+  if (/Read-only file system/i.test(cause.message)) return 'EROFS';
+  if (/Is a directory/i.test(cause.message)) return 'EISDIR';
+  if (/Input\/output error/i.test(cause.message)) return 'EIO';
+  return undefined;
+}

@@ -165,7 +165,7 @@ export class ActorStore implements ReplicaStore {
       return isNamed;
     }
     // Both at once: whoever asks for the actor finds it noted.
-    const isNoted = this.#note(actor, { created: sequence, floor: 0 }, sequence);
+    const isNoted = this.#noteMade(actor, { created: sequence, floor: 0 }, sequence);
     return Promise.all([isNamed, isNoted]).then(() => {});
   }
 
@@ -174,7 +174,7 @@ export class ActorStore implements ReplicaStore {
     const shard = this.#openAs(actor, this.folders.of(actor), sequence, false);
     const { position } = shard;
     await shard.close();
-    await this.#note(actor, { created: sequence, floor: position.sequence }, sequence);
+    await this.#noteMade(actor, { created: sequence, floor: position.sequence }, sequence);
     return true;
   }
 
@@ -197,7 +197,7 @@ export class ActorStore implements ReplicaStore {
     const floor = shard.position.sequence;
     void shard.close();
     this.folders.adopt(actor);
-    return this.#note(actor, { created, floor }, sequence);
+    return this.#noteMade(actor, { created, floor }, sequence);
   }
 
   /** Removes what interrupted work left. To be called while nothing else uses the store. */
@@ -252,6 +252,13 @@ export class ActorStore implements ReplicaStore {
   /** Where that fails, the catalogue tries again. */
   #lowerFloor(actor: ActorId): void {
     void this.#note(actor, { created: 0, floor: 0 }, this.#catalogue?.sequence ?? 0).catch(() => undefined);
+  }
+
+  /** The record that made an actor may be read once more, and never lowers what its shard is known to have had. */
+  #noteMade(actor: ActorId, { created, floor }: CatalogueRow, sequence: number): Promise<void> {
+    const known = this.#catalogue?.get(actor);
+    const before = known?.created === created ? known.floor : 0;
+    return this.#note(actor, { created, floor: Math.max(floor, before) }, sequence);
   }
 
   async #note(actor: ActorId, row: CatalogueRow, sequence: number): Promise<void> {

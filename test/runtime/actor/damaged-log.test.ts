@@ -225,16 +225,30 @@ describe('a host over a journal with a flipped bit', () => {
     const engine = await Engine.open(folder, setup);
     expect(await judge(engine, 'applied')).toEqual([]);
     await engine.close();
-    // Without its folder it has lost that record, too: the journal would make it again around the hole.
-    const [, , past] = actors as [string, string, string];
-    rmSync(join(folder, 'actors', past), { recursive: true });
-    const again = await Engine.open(folder, setup);
-    expect(await shown(again, past)).toMatchObject({ code: 'DATA_CORRUPTED' });
-    await expect(
-      again.host.command(past, { type: 'Write', key: 'k', text: 'new' }, { caller: engineUser }),
-    ).rejects.toMatchObject({ code: 'DATA_CORRUPTED' });
-    for (const actor of actors.filter((each) => each !== past))
-      expect(await shown(again, actor)).toEqual(Object.fromEntries(acknowledged.get(actor) ?? []));
-    await again.close();
+  });
+
+  it('refuses an actor that was past the damage when its folder is lost later [DUR-021]', async () => {
+    const folder = join(root, 'past');
+    const past = 'acme/past/notes';
+    const first = await Engine.open(folder, setup);
+    await first.host.create(past);
+    for (const text of ['past one', 'past two'])
+      await first.host.command(past, { type: 'Write', key: text, text }, { caller: engineUser });
+    await first.close();
+    // The journal still has everything of it but what is damaged now, and the shard has that.
+    const path = journalOf(folder);
+    flip(path, readFileSync(path).indexOf('past one'));
+    const engine = await Engine.open(folder, setup);
+    expect(await shown(engine, past)).toEqual({ 'past one': 'past one', 'past two': 'past two' });
+    await engine.close();
+    rmSync(join(folder, 'actors/acme/past'), { recursive: true });
+    for (let start = 0; start < 2; start += 1) {
+      const again = await Engine.open(folder, setup);
+      expect(await shown(again, past)).toMatchObject({ code: 'DATA_CORRUPTED' });
+      const command = { type: 'Write', key: 'k', text: 'new' };
+      const written = again.host.command(past, command, { caller: engineUser });
+      await expect(written).rejects.toMatchObject({ code: 'DATA_CORRUPTED' });
+      await again.close();
+    }
   });
 });

@@ -28,9 +28,13 @@ const RETRY_MS_MIN = 500;
 /** Longest pause between two tries, in milliseconds. */
 const RETRY_MS_MAX = 8_000;
 
-/** Keys of its facts. */
+/** Key of the fact {@link CatalogueFacts.directory}. */
 export const DIRECTORY_KEY = 'directory';
+
+/** Key of the fact {@link CatalogueFacts.journal}. */
 export const JOURNAL_KEY = 'journal';
+
+/** Key of the fact {@link CatalogueFacts.keyCheck}. */
 export const KEY_CHECK_KEY = 'key';
 
 /**

@@ -53,6 +53,11 @@ export function journalFull(cause: unknown): ServiceError {
   return new ServiceError('STORAGE_FULL', undefined, { cause });
 }
 
+/** Whether it is {@link journalFull}, or another place that is full. */
+export function isStorageFull(error: unknown): error is ServiceError {
+  return error instanceof ServiceError && error.code === 'STORAGE_FULL';
+}
+
 /** @param heals whether it may go on by itself @returns `WRITES_STOPPED` */
 export function journalStopped(cause: unknown, heals: boolean): ServiceError {
   const next = heals

@@ -1,4 +1,4 @@
-import type { PendingRange } from '#runtime/log/ports.ts';
+import type { LogBeginning, PendingRange } from '#runtime/log/ports.ts';
 import { SEGMENT_HEADER_BYTES, type SegmentHeader } from './journal-format.ts';
 
 interface Range {
@@ -42,6 +42,11 @@ export class Segment {
     this.lastSequence = sequence;
     this.end = end;
   }
+}
+
+/** Where a journal begins whose oldest segment this is. */
+export function beginningOf({ header: { chain, firstSequence } }: Segment): LogBeginning {
+  return { firstSequence, chain: chain.toString('hex') };
 }
 
 /** Keeps a running reader's segments from being removed. */

@@ -12,7 +12,7 @@ import type { LeavingRecords, Log, LogBeginning, LogRetention, PendingRange } fr
 import { type DamageNote, damageNotePath, readDamageNote } from './damage-note.ts';
 import { readContained } from './journal-containment.ts';
 import { JournalDamage } from './journal-damage.ts';
-import { journalCorrupted, journalIsDamaged, journalStopped } from './journal-errors.ts';
+import { journalCorrupted, journalIsDamaged, journalStopped, isStorageFull } from './journal-errors.ts';
 import type { JournalReport } from './journal-events.ts';
 import { type Active, findLost, putBack, SegmentLostError } from './journal-files.ts';
 import { CHAIN_BYTES, JOURNAL_FORMAT, segmentFileName, type SegmentHeader } from './journal-format.ts';
@@ -20,7 +20,7 @@ import { EntryGroup } from './journal-group.ts';
 import { HEAL_MS_MAX, HEAL_MS_MIN, mayPass, rewriteSegment } from './journal-heal.ts';
 import { SegmentReader } from './journal-reader.ts';
 import { type RecoveredJournal, recoverJournal } from './journal-recovery.ts';
-import { Retention, Segment } from './journal-retention.ts';
+import { beginningOf, Retention, Segment } from './journal-retention.ts';
 import { SegmentWriter } from './journal-segment-writer.ts';
 
 /**
@@ -287,6 +287,8 @@ export class Journal implements Log {
    * they are not. To be called now and then; never rejects.
    */
   async inspect(): Promise<void> {
+    // Until it begins nothing may be changed, and it has told nobody of anything.
+    if (this.#settle !== undefined) return;
     this.#stopUnlessHeld();
     if (this.#closing === undefined) await this.#stopIfLost();
   }
@@ -697,12 +699,4 @@ export class Journal implements Log {
   #soon(): Promise<void> {
     return new Promise((resolve) => this.#options.clock.soon(resolve));
   }
-}
-
-function beginningOf({ header: { chain, firstSequence } }: Segment): LogBeginning {
-  return { firstSequence, chain: chain.toString('hex') };
-}
-
-function isStorageFull(error: unknown): error is ServiceError {
-  return error instanceof ServiceError && error.code === 'STORAGE_FULL';
 }

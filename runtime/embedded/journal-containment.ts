@@ -61,6 +61,20 @@ export async function* readContained(files: FileSystem, place: ContainedPlace): 
   }
 }
 
+/** As {@link readContained}, of a segment of a running journal: its records behind `after`, up to `until`. */
+export async function* readDamaged(
+  files: FileSystem,
+  { header, isForeign, lastSequence, path }: Segment,
+  after: number,
+  until: number,
+): AsyncGenerator<LogRecord, void, void> {
+  if (isForeign) return;
+  const place = { path, firstSequence: header.firstSequence, nextSequence: lastSequence + 1 };
+  for await (const record of readContained(files, place)) {
+    if (record.sequence > after && record.sequence <= until) yield record;
+  }
+}
+
 /** Whether the last thing in the newest segment is a write that a crash cut off. */
 function unfinishedAt(bytes: Buffer, { header, parts }: SegmentSurvey): number | undefined {
   const last = parts.at(-1);

@@ -8,9 +8,9 @@ import type { Revision } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { decodeEntries, entrySize } from '#runtime/log/entry-codec.ts';
 import { ENTRY_BYTES_MAX, type LogEntry, type LogRecord } from '#runtime/log/log-entry.ts';
-import type { LeavingRecords, Log, LogBeginning, LogRetention, PendingRange } from '#runtime/log/ports.ts';
+import type { LeavingRecords, Log, LogRetention, PendingRange } from '#runtime/log/ports.ts';
 import { type DamageNote, damageNotePath, readDamageNote } from './damage-note.ts';
-import { readContained } from './journal-containment.ts';
+import { readDamaged } from './journal-containment.ts';
 import { JournalDamage } from './journal-damage.ts';
 import { journalCorrupted, journalIsDamaged, journalStopped, isStorageFull } from './journal-errors.ts';
 import type { JournalReport } from './journal-events.ts';
@@ -606,7 +606,7 @@ export class Journal implements Log {
   }
 
   async *#readSegment(segment: Segment, after: number, until: number): AsyncGenerator<LogRecord, void, void> {
-    if (segment.isDamaged) return yield* this.#readDamaged(segment, after, until);
+    if (segment.isDamaged) return yield* readDamaged(this.#options.files, segment, after, until);
     const { path, header, end } = segment;
     const reader = await SegmentReader.open(this.#options.files, path, header.firstSequence, end);
     try {
@@ -625,15 +625,6 @@ export class Journal implements Log {
       throw error;
     } finally {
       await reader.close();
-    }
-  }
-
-  async *#readDamaged(segment: Segment, after: number, until: number): AsyncGenerator<LogRecord, void, void> {
-    if (segment.isForeign) return;
-    const { header, lastSequence, path } = segment;
-    const place = { path, firstSequence: header.firstSequence, nextSequence: lastSequence + 1 };
-    for await (const record of readContained(this.#options.files, place)) {
-      if (record.sequence > after && record.sequence <= until) yield record;
     }
   }
 

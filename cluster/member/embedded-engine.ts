@@ -66,6 +66,7 @@ export async function openEmbeddedEngine(environment: EngineEnvironment): Promis
   try {
     requireRegistry(dataDir, journal, kinds);
     await host.recover();
+    await journal.claimFormat();
     for (const { actor, message } of host.stoppedActors)
       log.error('an actor is not served: the journal has lost writes it depends on', { actor, message });
   } catch (error) {

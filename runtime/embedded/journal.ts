@@ -283,6 +283,25 @@ export class Journal implements Log {
   }
 
   /**
+   * Begins a segment of this format where an older version wrote the newest one. To be called when the start is certain:
+   * from then on that version refuses the directory. It would start on it as long as nothing is appended, and would leave
+   * behind what this one keeps beside the journal. Does nothing where there is no room; the next record begins it then.
+   */
+  async claimFormat(): Promise<void> {
+    const newest = this.#retention.segments.at(-1);
+    if (newest === undefined || newest.header.format >= JOURNAL_FORMAT || this.#loop !== undefined) return;
+    const started = this.#startSegment().then(
+      () => undefined,
+      (error: unknown) => {
+        if (!isStorageFull(error)) this.#stop(error);
+      },
+    );
+    // What is appended meanwhile waits for it.
+    this.#loop = started.then(() => this.#run());
+    await started;
+  }
+
+  /**
    * Looks whether the folder is still this process's own and its files are there as they were written, and stops where
    * they are not. To be called now and then; never rejects.
    */

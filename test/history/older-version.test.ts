@@ -1,0 +1,61 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import { JOURNAL_FORMAT } from '#runtime/embedded/journal-format.ts';
+import { startServer } from '#test/support/server.ts';
+import { readRecording, recordingNames, unpackFolder } from './recording.ts';
+
+let folder: string;
+
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Format of the newest journal file: what an older version looks at before anything else. */
+function newestFormat(): number {
+  const newest = readdirSync(join(folder, 'journal')).sort().at(-1) as string;
+  return readFileSync(join(folder, 'journal', newest)).readUInt32LE(8);
+}
+
+/** A recorded directory whose journal is of the first format. */
+function unpackOldest(): void {
+  folder = mkdtempSync(join(tmpdir(), 'grove-history-'));
+  unpackFolder(readRecording(recordingNames()[0] as string).files, folder);
+  expect(newestFormat()).toBe(1);
+}
+
+describe('a data directory of an older version', () => {
+  it('is refused by that version from the first start of this one on, also when nothing was written', async () => {
+    unpackOldest();
+    // A login would be a write.
+    const unasked = { dataDir: folder, env: { SVC_ADMIN_PASSWORD: undefined } };
+    await (await startServer(unasked)).close();
+    expect(newestFormat()).toBe(JOURNAL_FORMAT);
+    const files = readdirSync(join(folder, 'journal'));
+    const again = await startServer(unasked);
+    await again.close();
+    expect(readdirSync(join(folder, 'journal'))).toEqual(files);
+  });
+
+  it('takes writes behind what it had, and has all of it after another start', async () => {
+    unpackOldest();
+    const server = await startServer({ dataDir: folder });
+    try {
+      const repository = await server.createRepository();
+      await server.restart();
+      const { json } = await server.admin('GET', '/api/repositories');
+      expect(json.map(({ repo_id: name }: { repo_id: string }) => name).sort()).toEqual(
+        ['magazine', repository].sort(),
+      );
+    } finally {
+      await server.close();
+    }
+  });
+
+  it('is left as it is by a start that is refused', async () => {
+    unpackOldest();
+    rmSync(join(folder, 'actors/default/tenant'), { recursive: true });
+    const before = readdirSync(join(folder, 'journal'));
+    await expect(startServer({ dataDir: folder })).rejects.toThrow();
+    expect([readdirSync(join(folder, 'journal')), newestFormat()]).toEqual([before, 1]);
+  });
+});

@@ -56,6 +56,7 @@ import { type KnownPartitions, PartitionSnapshots } from './partition-snapshots.
 import { PositionExchange } from './position-exchange.ts';
 import { Readiness } from './readiness.ts';
 import { ShardFailures } from './shard-failures.ts';
+import { RevisionClock } from './revision-clock.ts';
 import { spaceFindings } from './space-findings.ts';
 import { StartWaits } from './start-waits.ts';
 import { stoppedFindings } from './stopped-findings.ts';
@@ -187,6 +188,7 @@ class ClusterEngine implements MemberEngine {
   readonly #calls: RemoteCalls;
   readonly #nonce: string;
   readonly #logWatch: LogWatch;
+  readonly revisionClock: RevisionClock;
   readonly #snapshots: PartitionSnapshots;
   readonly router: ClusterRouter;
   readonly nearby: NearbyReads;
@@ -223,6 +225,7 @@ class ClusterEngine implements MemberEngine {
     this.#nonce = Buffer.from(nonce).toString('hex');
     this.logins = new NatsLogins(sealed, subjects, this.#nonce);
     this.#link = new LinkWatch(connection);
+    this.revisionClock = new RevisionClock(clock, environment.log, () => this.#hosts());
     this.#logWatch = new LogWatch({
       connection,
       subjects,
@@ -324,6 +327,7 @@ class ClusterEngine implements MemberEngine {
       ...stalled,
       ...surplusFindings(this.#started?.registry.surplus),
       ...stoppedFindings(this.stoppedActors()),
+      ...this.revisionClock.findings,
     ];
   }
 
@@ -379,6 +383,7 @@ class ClusterEngine implements MemberEngine {
 
   async close(): Promise<void> {
     this.#logWatch.stop();
+    this.revisionClock.stop();
     await this.bus.close();
     this.#started?.exchange.close();
     const { clock } = this.#environment;

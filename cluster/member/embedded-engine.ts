@@ -12,6 +12,7 @@ import { loneClusterStatus } from './member-cluster-status.ts';
 import { journalReport, timedFiles } from './observers.ts';
 import { REGISTRY, requireRegistry } from './registry-file.ts';
 import { lookRepeatedly } from './repeated-look.ts';
+import { RevisionClock } from './revision-clock.ts';
 import { spaceFindings } from './space-findings.ts';
 import { stoppedFindings } from './stopped-findings.ts';
 
@@ -57,8 +58,10 @@ export async function openEmbeddedEngine(environment: EngineEnvironment): Promis
   });
   const bus = new LocalBus({ router: host, clock, random, observer: busObserver(metrics) });
   const endLooking = lookRepeatedly(clock, () => journal.inspect());
+  const revisionClock = new RevisionClock(clock, log, () => [host]);
   const close = async (): Promise<void> => {
     endLooking();
+    revisionClock.stop();
     await bus.close();
     await host.close();
     await journal.close();
@@ -86,6 +89,7 @@ export async function openEmbeddedEngine(environment: EngineEnvironment): Promis
     missing: () => journalMissing(journal),
     resumed: () => journal.resumed(),
     stoppedActors: () => host.stoppedActors,
+    revisionClock,
     status: loneClusterStatus({
       clock,
       name: options.server.memberId,
@@ -97,6 +101,7 @@ export async function openEmbeddedEngine(environment: EngineEnvironment): Promis
         ...spaceFindings(space),
         ...journalFindings(journal),
         ...stoppedFindings(host.stoppedActors),
+        ...revisionClock.findings,
       ],
       load: () => ({ requestsInFlight: environment.requestsInFlight(), ...load() }),
     }),

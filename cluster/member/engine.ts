@@ -76,6 +76,8 @@ export interface MemberEngine {
   resumed?(): Promise<void> | undefined;
   /** Actors of this member that take no commands any more. */
   stoppedActors(): readonly StoppedActor[];
+  /** How far revisions are ahead of the wall clock. */
+  readonly revisionClock: { readonly aheadSeconds: number };
   readonly status: ClusterStatus;
   load(): Omit<MemberLoad, 'requestsInFlight'>;
   /**

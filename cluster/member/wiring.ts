@@ -233,6 +233,7 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
     durability: engine.durability,
     missing: engine.missing(),
     stopped_actors: engine.stoppedActors().length,
+    revisions_ahead_seconds: engine.revisionClock.aheadSeconds,
   });
   const locks = new MemberLocks(router, lifecycle, options.locks.enabled);
   const tokens = new AdminTokens(secrets.jwtSecret.reveal(), clock, random);

@@ -36,6 +36,7 @@ export const clusterWarningSeverities = Object.freeze({
   'space-low': 'alarm',
   'space-exhausted': 'alarm',
   'clock-skew': 'alarm',
+  'revisions-ahead': 'notice',
 } satisfies Readonly<Record<string, WarningSeverity>>);
 
 /** What is wrong, as a word that stays the same. */

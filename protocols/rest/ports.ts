@@ -221,6 +221,7 @@ export type MemberFindingCode =
   | 'space-low'
   | 'space-exhausted'
   | 'clock-skew'
+  | 'revisions-ahead'
   | 'partition-stalled'
   | 'messages-refused'
   | 'unsigned-accepted'

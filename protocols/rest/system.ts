@@ -24,6 +24,8 @@ export interface MemberStatus {
    * stopped one repository must not take the others away. Which ones they are is for administrators to know.
    */
   readonly stopped_actors: number;
+  /** How far the newest revision is ahead of the wall clock, when that is more than some minutes; else 0. */
+  readonly revisions_ahead_seconds: number;
 }
 
 /** What the system routes work with. */
@@ -58,6 +60,11 @@ const statusSchema = {
     stopped_actors: {
       type: 'integer',
       description: 'How many actors take no writes until the member is restarted; the status names them.',
+    },
+    revisions_ahead_seconds: {
+      type: 'integer',
+      description:
+        'How far the newest revision is ahead of the wall clock, 0 up to five minutes: the clock was wrong once, or is now.',
     },
   },
 } as const;

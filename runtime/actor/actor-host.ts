@@ -147,6 +147,11 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
     return this.#open.size;
   }
 
+  /** How far the newest revision is ahead of the wall clock, in milliseconds; 0 where it is not. */
+  get revisionsAheadMs(): number {
+    return Math.max(0, this.#hybridClock.last.ms - Math.floor(this.#environment.clock.wallMs()));
+  }
+
   /** Actors that take no commands any more, although they are open, and those that are not served. */
   get stoppedActors(): readonly StoppedActor[] {
     const stopped: StoppedActor[] = [...this.#storage.stopped];

@@ -184,8 +184,8 @@ class BranchBehaviour implements ActorBehaviour {
     return dated(head, this.query(query, context));
   }
 
-  shorten(result: unknown): unknown {
-    return shortenWritten(result);
+  shorten(result: unknown, wholeMax: number): unknown {
+    return shortenWritten(result, wholeMax);
   }
 
   recall(kept: unknown, command: BranchCommand, view: TableReader): unknown {

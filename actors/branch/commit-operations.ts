@@ -49,10 +49,10 @@ function* carryOut(
 ): Generator<undefined, void> {
   switch (operation.type) {
     case 'create':
-      insertNode(edit, workspace, operation.parentPath, operation.node);
+      yield* insertNode(edit, workspace, operation.parentPath, operation.node);
       return;
     case 'update':
-      mergeProperties(edit, workspace, operation.nodeId, operation.properties);
+      yield* mergeProperties(edit, workspace, operation.nodeId, operation.properties);
       return;
     case 'delete': {
       const node = edit.requireNode(workspace, { id: operation.nodeId }, 'delete');
@@ -90,11 +90,16 @@ function unknownOperation(operation: never): never {
   throw invalid(`Unknown operation type ${JSON.stringify(type)}`, { field: 'type' });
 }
 
-function mergeProperties(edit: EditScope, workspace: string, id: string, given: JsonObject): void {
+function* mergeProperties(
+  edit: EditScope,
+  workspace: string,
+  id: string,
+  given: JsonObject,
+): Generator<undefined, void> {
   const old = edit.requireNode(workspace, { id }, 'update');
-  const merged: Record<string, JsonValue> = { ...old.properties };
+  const merged: Record<string, JsonValue> = { ...(yield* old.decode()) };
   for (const key of Object.keys(given)) setKey(merged, key, given[key] as JsonValue);
-  const next = changedNode(edit, workspace, old, merged, old.header.archetype, {});
+  const next = yield* changedNode(edit, workspace, old, merged, old.header.archetype, {});
   edit.replace(workspace, old, next);
   edit.audit(workspace, next, 'Update');
 }

@@ -7,8 +7,9 @@ import { joinPath, pathSegments, sanitizeName } from '#runtime/content/path.ts';
 import { storedTranslations } from '#runtime/content/translation.ts';
 import { requireArchetype, prepareProperties } from '#runtime/content/validate-node.ts';
 import { invalid, nodeNotFound, ServiceError } from '#runtime/errors/service-error.ts';
+import { atOnce } from '#runtime/base/at-once.ts';
 import { parentEntry } from '#runtime/tree/node-reader.ts';
-import { makeNodeRecord, type NodeRecord } from '#runtime/tree/node-record.ts';
+import { makeNodeRecordInSteps, type NodeRecord } from '#runtime/tree/node-record.ts';
 import type { EditScope } from './edit-scope.ts';
 import type { CreateNode, NewNode, NodeWritten } from './messages.ts';
 import { resolveReferences } from './resolve-references.ts';
@@ -25,33 +26,34 @@ export interface Parent {
 }
 
 /** Creates a node as one revision. @see messages.ts, CreateNode */
-export function createNode(edit: EditScope, command: CreateNode): NodeWritten {
-  const record = insertNode(edit, command.workspace, command.parentPath, command.node, command.deep);
+export function* createNode(edit: EditScope, command: CreateNode): Generator<undefined, NodeWritten> {
+  const record = yield* insertNode(edit, command.workspace, command.parentPath, command.node, command.deep);
   const revision = edit.finish(command.commit, `Created node: ${record.header.id}`) as string;
   // Looking for children that cannot be there would cost as much as storing the node's path.
   const isLeaf = edit.requireType(command.workspace, record.header.nodeType).initialStructure === null;
-  const node = edit.render(command.workspace, record, isLeaf ? false : undefined);
+  const node = yield* edit.renderInSteps(command.workspace, record, isLeaf ? false : undefined);
   return { node, nodeId: record.header.id, revision };
 }
 
 /**
- * Checks and stores a new node with the initial structure of its type, without ending the revision.
+ * Checks and stores a new node with the initial structure of its type, without ending the revision. It rests only when
+ * the node is large.
  *
  * @param deep creates missing parents as folders
  * @throws {ServiceError} `NODE_NOT_FOUND` for a missing parent; `VALIDATION_FAILED`; `NODE_ALREADY_EXISTS`
  * @see Supplement 2, 3.3, 3.5, 5.1
  */
-export function insertNode(
+export function* insertNode(
   edit: EditScope,
   workspace: string,
   under: string,
   node: NewNode,
   deep = false,
-): NodeRecord {
+): Generator<undefined, NodeRecord> {
   edit.workspace(workspace);
   const name = sanitizeName(node.name);
   const parent = requireParent(edit, workspace, under, deep);
-  const record = addNode(edit, workspace, parent, { ...node, name });
+  const record = yield* addNode(edit, workspace, parent, { ...node, name });
   const type = edit.requireType(workspace, node.nodeType);
   if (type.initialStructure !== null) {
     const self: Parent = { id: record.header.id, path: record.header.path, nodeType: node.nodeType };
@@ -67,13 +69,15 @@ export function addPlanned(edit: EditScope, workspace: string, parent: Parent, p
   const existing = edit.head.byPath(workspace, path);
   const record =
     existing ??
-    addNode(edit, workspace, parent, {
-      name: planned.name,
-      nodeType: planned.node_type,
-      archetype: planned.archetype,
-      properties: planned.properties,
-      translations: planned.translations,
-    });
+    atOnce(
+      addNode(edit, workspace, parent, {
+        name: planned.name,
+        nodeType: planned.node_type,
+        archetype: planned.archetype,
+        properties: planned.properties,
+        translations: planned.translations,
+      }),
+    );
   const self: Parent = { id: record.header.id, path, nodeType: record.header.nodeType };
   for (const child of planned.children) addPlanned(edit, workspace, self, child);
 }
@@ -106,7 +110,8 @@ export function requireParent(edit: EditScope, workspace: string, path: string, 
   for (const segment of pathSegments(path)) {
     const name = sanitizeName(segment);
     const existing = edit.head.byPath(workspace, joinPath(parent.path, name));
-    const made = existing ?? addNode(edit, workspace, parent, { name, nodeType: FOLDER, properties: {} });
+    const made =
+      existing ?? atOnce(addNode(edit, workspace, parent, { name, nodeType: FOLDER, properties: {} }));
     parent = { id: made.header.id, path: made.header.path, nodeType: made.header.nodeType };
   }
   return parent;
@@ -148,7 +153,12 @@ export function lastOrderKey(edit: EditScope, workspace: string, parentId: strin
   return orderKeyBetween(parentEntry(edit.turn, workspace, parentId)?.lastOrderKey ?? null, null);
 }
 
-function addNode(edit: EditScope, workspace: string, parent: Parent, node: NewNode): NodeRecord {
+function* addNode(
+  edit: EditScope,
+  workspace: string,
+  parent: Parent,
+  node: NewNode,
+): Generator<undefined, NodeRecord> {
   const type = edit.requireType(workspace, node.nodeType);
   const path = edit.newPath(joinPath(parent.path, node.name));
   requirePlace(edit, workspace, parent, node.nodeType, path);
@@ -156,7 +166,7 @@ function addNode(edit: EditScope, workspace: string, parent: Parent, node: NewNo
   const schema = edit.schema(workspace);
   const archetype = node.archetype == null ? null : requireArchetype(node.archetype, type, schema);
   const properties = prepareProperties(type, archetype, node.properties, schema, 'create', edit.turn.budget);
-  const record = makeNodeRecord(
+  const record = yield* makeNodeRecordInSteps(
     {
       id,
       name: node.name,

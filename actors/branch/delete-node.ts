@@ -32,9 +32,10 @@ export function* removeSubtree(
   // went would have to look for another last one each time.
   for (let index = doomed.length - 1; index >= 0; index--) {
     const record = doomed[index] as NodeRecord;
+    yield* record.prepareIndexed();
     edit.writer.remove(workspace, record);
     edit.audit(workspace, record, 'Delete');
-    if (index % SLICE_NODES === 0) yield;
+    if (record.isLarge || index % SLICE_NODES === 0) yield;
   }
 }
 
@@ -62,7 +63,7 @@ export function* subtree(
     const record: NodeRecord | undefined = found.length === 0 ? top : edit.head.byId(workspace, id);
     assert(record !== undefined, 'a placed child is stored');
     found.push(record);
-    if (found.length % SLICE_NODES === 0) yield;
+    if (record.isLarge || found.length % SLICE_NODES === 0) yield;
     if (!edit.head.hasChildren(workspace, id)) continue;
     // What is pushed last comes out first.
     yield* pushChildren(edit, workspace, id, siblings === 'first-first', waiting);

@@ -1,5 +1,6 @@
 import { authorize, type Operation } from '#runtime/access/policy.ts';
 import { actorName } from '#runtime/access/principal.ts';
+import { atOnce } from '#runtime/base/at-once.ts';
 import type { Turn } from '#runtime/commit/behaviour.ts';
 import type { NodeHeader } from '#runtime/content/content-node.ts';
 import type { JsonObject } from '#runtime/content/json-value.ts';
@@ -12,8 +13,14 @@ import { requireInstantiable } from '#runtime/content/validate-node.ts';
 import { invalid, nodeNotFound, ServiceError } from '#runtime/errors/service-error.ts';
 import { type AuditAction, writeAuditEntry } from '#runtime/tree/audit-store.ts';
 import type { HeadNodeReader } from '#runtime/tree/node-reader.ts';
-import { makeNodeRecord, type NodeRecord, withHeader } from '#runtime/tree/node-record.ts';
-import { renderNode } from '#runtime/tree/render-node.ts';
+import {
+  makeNodeRecord,
+  makeNodeRecordInSteps,
+  type NodeRecord,
+  withHeader,
+  withHeaderInSteps,
+} from '#runtime/tree/node-record.ts';
+import { type RenderFacts, renderNode, renderNodeInSteps } from '#runtime/tree/render-node.ts';
 import { type DefinitionChange, writeRevisionInSteps } from '#runtime/tree/revision-store.ts';
 import { TreeWriter } from '#runtime/tree/tree-writer.ts';
 import type { BranchState } from './branch-state.ts';
@@ -131,7 +138,24 @@ export class EditScope {
    * @param properties absent: as they were, not decoded
    */
   next(record: NodeRecord, change: Partial<NodeHeader>, properties?: JsonObject): NodeRecord {
-    const header: NodeHeader = {
+    const header = this.#nextHeader(record, change);
+    return properties === undefined ? withHeader(record, header) : makeNodeRecord(header, properties);
+  }
+
+  /** As {@link next}; yields where the work may rest, which it does only when a node is large. */
+  nextInSteps(
+    record: NodeRecord,
+    change: Partial<NodeHeader>,
+    properties?: JsonObject,
+  ): Generator<undefined, NodeRecord> {
+    const header = this.#nextHeader(record, change);
+    return properties === undefined
+      ? withHeaderInSteps(record, header)
+      : makeNodeRecordInSteps(header, properties);
+  }
+
+  #nextHeader(record: NodeRecord, change: Partial<NodeHeader>): NodeHeader {
+    return {
       ...record.header,
       version: record.header.version + 1,
       updatedAt: this.now,
@@ -141,7 +165,6 @@ export class EditScope {
       changedLocale: null,
       ...change,
     };
-    return properties === undefined ? withHeader(record, header) : makeNodeRecord(header, properties);
   }
 
   /**
@@ -150,14 +173,19 @@ export class EditScope {
    * @param change header fields that differ
    */
   carried(record: NodeRecord, change: Partial<NodeHeader>): NodeRecord {
-    const { version, updatedAt, updatedBy } = record.header;
-    return this.next(record, { version, updatedAt, updatedBy, ...change });
+    return this.next(record, { ...unmoved(record), ...change });
   }
 
   /** Stores a changed state and checks the bound on changed nodes. @throws {ServiceError} `COMMIT_TOO_LARGE` */
   replace(workspace: string, old: NodeRecord, next: NodeRecord): void {
     this.writer.replace(workspace, old, next);
     this.checkSize();
+  }
+
+  /** As {@link replace}; yields where the work may rest, which it does only when a node is large. */
+  *replaceInSteps(workspace: string, old: NodeRecord, next: NodeRecord): Generator<undefined, void> {
+    yield* old.prepareIndexed();
+    this.replace(workspace, old, next);
   }
 
   /**
@@ -200,11 +228,21 @@ export class EditScope {
     record: NodeRecord,
     hasChildren: boolean = this.head.hasChildren(workspace, record.header.id),
   ): string {
-    return renderNode(record, {
-      workspace,
-      hasChildren,
-      type: this.schema(workspace).nodeType(record.header.nodeType),
-    });
+    return renderNode(record, this.#facts(workspace, record, hasChildren));
+  }
+
+  /** As {@link render}; yields where the work may rest, which it does only for a large node. */
+  renderInSteps(
+    workspace: string,
+    record: NodeRecord,
+    hasChildren: boolean = this.head.hasChildren(workspace, record.header.id),
+  ): Generator<undefined, string> {
+    return renderNodeInSteps(record, this.#facts(workspace, record, hasChildren));
+  }
+
+  #facts(workspace: string, record: NodeRecord, hasChildren: boolean): RenderFacts {
+    const type = this.schema(workspace).nodeType(record.header.nodeType);
+    return { workspace, hasChildren, type };
   }
 
   /**
@@ -214,11 +252,7 @@ export class EditScope {
    * @returns the revision, or null when nothing changed
    */
   finish(commit: CommitInfo | undefined, message: string): string | null {
-    const steps = this.finishInSteps(commit, message);
-    for (;;) {
-      const step = steps.next();
-      if (step.done === true) return step.value;
-    }
+    return atOnce(this.finishInSteps(commit, message));
   }
 
   /** As {@link finish}, for edits that may have changed many nodes; yields where the work may rest. */
@@ -237,4 +271,11 @@ export class EditScope {
     );
     return this.revision;
   }
+}
+
+/** What stays of a node that changed because of what was done to another one. */
+export function unmoved({
+  header: { version, updatedAt, updatedBy },
+}: NodeRecord): Pick<NodeHeader, 'version' | 'updatedAt' | 'updatedBy'> {
+  return { version, updatedAt, updatedBy };
 }

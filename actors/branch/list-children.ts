@@ -62,7 +62,7 @@ function* wholeListing(nodes: VisibleNodes, parentId: string): Generator<Piece, 
     }
     const large = nodes.largePiece(node);
     if (large !== undefined) yield large;
-    yield opening + nodes.render(node);
+    yield opening + (large === undefined ? nodes.render(node) : yield* nodes.text(node));
     opening = ',';
   }
   yield opening === '[' ? '[]' : ']';
@@ -93,7 +93,7 @@ function* pageText(
     }
     const large = nodes.largePiece(node);
     if (large !== undefined) yield large;
-    yield opening + nodes.render(node);
+    yield opening + (large === undefined ? nodes.render(node) : yield* nodes.text(node));
     opening = ',';
   }
   const last = entries[limit - 1];

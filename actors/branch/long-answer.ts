@@ -140,7 +140,7 @@ function* joined(pieces: Iterable<Piece>): Generator<undefined, string | undefin
 }
 
 /** Work on the way to a text that is no text itself: it only gives the rests on. */
-export function* silently<T>(work: Generator<unknown, T>): Generator<string, T> {
+export function* silently<T>(work: Generator<unknown, T>): Generator<'', T> {
   let step = work.next();
   for (; step.done !== true; step = work.next()) yield '';
   return step.value;

@@ -11,7 +11,7 @@ import { invalid } from '#runtime/errors/service-error.ts';
 import type { NodeRecord } from '#runtime/tree/node-record.ts';
 import { lastOrderKey, requireFreePath, requireParent, requirePlace } from './create-node.ts';
 import { requireUnpublished, SLICE_NODES, subtree } from './delete-node.ts';
-import type { EditScope } from './edit-scope.ts';
+import { type EditScope, unmoved } from './edit-scope.ts';
 import type { MoveNode, RenameNode, Written } from './messages.ts';
 
 /** Gives a node another name. @see messages.ts, RenameNode */
@@ -115,9 +115,10 @@ function* rebase(
   for (let index = 0; index < records.length; index++) {
     const record = records[index] as NodeRecord;
     const path = rebasePath(record.header.path, from, change.path);
-    const next = record === top ? edit.next(record, change) : edit.carried(record, { path });
+    yield* record.prepareIndexed();
+    const next = yield* edit.nextInSteps(record, record === top ? change : { ...unmoved(record), path });
     edit.replace(workspace, record, next);
     edit.audit(workspace, next, action, { from: record.header.path, to: path });
-    if (index % SLICE_NODES === SLICE_NODES - 1) yield;
+    if (record.isLarge || index % SLICE_NODES === SLICE_NODES - 1) yield;
   }
 }

@@ -1,3 +1,4 @@
+import { atOnce } from '#runtime/base/at-once.ts';
 import { crashPoint } from '#runtime/commit/crash-point.ts';
 import { ROOT_ID } from '#runtime/content/content-node.ts';
 import { type JsonObject, jsonEquals } from '#runtime/content/json-value.ts';
@@ -302,7 +303,8 @@ function givenContent(
     return { properties: undefined, translations: planned };
   }
   const { archetype, nodeType } = content.header;
-  const valid = changedNode(edit, workspace, content, given.properties ?? content.properties, archetype, {});
+  const wanted = given.properties ?? content.properties;
+  const valid = atOnce(changedNode(edit, workspace, content, wanted, archetype, {}));
   const type = edit.requireType(workspace, nodeType);
   let translations = planned;
   for (const [locale, values] of given.translations ?? []) {

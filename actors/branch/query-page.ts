@@ -75,7 +75,7 @@ export class PageText {
     }
     const large = nodes.largePiece(node);
     if (large !== undefined) yield large;
-    yield this.#opening + nodes.render(node);
+    yield this.#opening + (large === undefined ? nodes.render(node) : yield* nodes.text(node));
     this.#opening = ',';
   }
 

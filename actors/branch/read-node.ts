@@ -1,17 +1,19 @@
 import { authorize } from '#runtime/access/policy.ts';
 import type { QueryContext } from '#runtime/commit/behaviour.ts';
 import { JsonText } from '#runtime/content/json-text.ts';
-import type { JsonValue } from '#runtime/content/json-value.ts';
+import type { JsonObject, JsonValue } from '#runtime/content/json-value.ts';
 import { getProperty } from '#runtime/content/property-path.ts';
 import type { Revision } from '#runtime/content/revision.ts';
 import type { ResolvedSource } from '#runtime/content/schema-resolver.ts';
+import type { ResolvedNodeType } from '#runtime/content/type-resolver.ts';
 import { nodeNotFound, ServiceError } from '#runtime/errors/service-error.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { HeadNodeReader, type NodeReader } from '#runtime/tree/node-reader.ts';
 import { PastNodeReader } from '#runtime/tree/past-node-reader.ts';
 import type { NodeRecord } from '#runtime/tree/node-record.ts';
-import { derivedProperty, derivedTypeText, renderNode } from '#runtime/tree/render-node.ts';
+import { derivedProperty, derivedTypeText, renderNodeInSteps } from '#runtime/tree/render-node.ts';
 import type { BranchState } from './branch-state.ts';
+import { settle } from './long-answer.ts';
 import { localeChain, localizedProperties } from './localize.ts';
 import type { NodePlace, ReadNode, ReadProperty } from './messages.ts';
 
@@ -64,7 +66,11 @@ export function requireReadable(
  *
  * @see messages.ts, ReadNode
  */
-export function readNode(state: BranchState, context: QueryContext, query: ReadNode): JsonText {
+export function readNode(
+  state: BranchState,
+  context: QueryContext,
+  query: ReadNode,
+): JsonText | Promise<JsonText> {
   const { workspace } = query;
   if (query.at === undefined && query.lang === undefined && context.caller.policy.unrestricted) {
     const text = presentNode(state, context.view, workspace, query.place);
@@ -74,14 +80,17 @@ export function readNode(state: BranchState, context: QueryContext, query: ReadN
   const record = requireReadable(state, context, reader, workspace, query.place);
   const type = schemaAt(state, context.view, workspace, query.at).nodeType(record.nodeType);
   const hasChildren = reader.hasChildren(workspace, record.header.id);
-  if (query.lang === undefined) return new JsonText(renderNode(record, { workspace, hasChildren, type }));
-  const properties = localizedProperties(record, localeChain(state, query.lang));
-  if (properties === 'hidden') throw nodeNotFound(query.place);
-  const shown = properties === undefined ? {} : { properties };
-  return new JsonText(renderNode(record, { workspace, hasChildren, type, ...shown }));
+  const chain = query.lang === undefined ? undefined : localeChain(state, query.lang);
+  return settle(context, function* rendered() {
+    if (chain !== undefined && record.isLarge) yield* record.decode();
+    const properties = chain === undefined ? undefined : localizedProperties(record, chain);
+    if (properties === 'hidden') throw nodeNotFound(query.place);
+    const shown = properties === undefined ? {} : { properties };
+    return new JsonText(yield* renderNodeInSteps(record, { workspace, hasChildren, type, ...shown }));
+  });
 }
 
-/** @returns undefined when there is no such node */
+/** @returns undefined when there is no such node, or a large one */
 function presentNode(
   state: BranchState,
   view: TableReader,
@@ -95,7 +104,8 @@ function presentNode(
   const hasChildren = reader.hasChildren(workspace, id);
   const schema = schemaAt(state, view, workspace, undefined);
   const typeText = (nodeType: string): string => derivedTypeText(schema.nodeType(nodeType));
-  return reader.glance(workspace, id)?.render({ workspace, hasChildren, typeText });
+  const record = reader.glance(workspace, id);
+  return record?.isLarge === false ? record.render({ workspace, hasChildren, typeText }) : undefined;
 }
 
 /** One property value. @see messages.ts, ReadProperty */
@@ -103,24 +113,29 @@ export function readProperty(
   state: BranchState,
   context: QueryContext,
   query: ReadProperty,
-): { value: JsonValue } {
+): { value: JsonValue } | Promise<{ value: JsonValue }> {
   const reader = readerAt(context.view, query.at);
   const record = requireReadable(state, context, reader, query.workspace, query.place);
-  const localized =
-    query.lang === undefined ? undefined : localizedProperties(record, localeChain(state, query.lang));
-  if (localized === 'hidden') throw nodeNotFound(query.place);
+  const chain = query.lang === undefined ? undefined : localeChain(state, query.lang);
   const type = schemaAt(state, context.view, query.workspace, query.at).nodeType(record.header.nodeType);
-  const properties = localized ?? record.properties;
-  const [first] = query.property;
-  const value =
-    query.property.length === 1
-      ? (derivedProperty(type, first as string) ?? getProperty(properties, query.property))
-      : getProperty(properties, query.property);
-  if (value === undefined) {
+  return settle(context, function* found() {
+    const stored = yield* record.decode();
+    const localized = chain === undefined ? undefined : localizedProperties(record, chain);
+    if (localized === 'hidden') throw nodeNotFound(query.place);
+    const value = valueAt(localized ?? stored, type, query.property);
+    if (value !== undefined) return { value };
     throw new ServiceError(
       'NOT_FOUND',
       `Node '${record.header.path}' has no property '${query.property.join('.')}'`,
     );
-  }
-  return { value };
+  });
+}
+
+function valueAt(
+  properties: JsonObject,
+  type: ResolvedNodeType | undefined,
+  path: readonly string[],
+): JsonValue | undefined {
+  const derived = path.length === 1 ? derivedProperty(type, path[0] as string) : undefined;
+  return derived ?? getProperty(properties, path);
 }

@@ -63,7 +63,7 @@ function* flatTree(nodes: VisibleNodes, parentId: string, levels: number): Gener
     }
     const large = nodes.largePiece(node);
     if (large !== undefined) yield large;
-    yield opening + nodes.render(node);
+    yield opening + (large === undefined ? nodes.render(node) : yield* nodes.text(node));
     opening = ',';
     if (open.length < levels) open.push(levelOf(nodes, node.record.header.id));
   }
@@ -111,7 +111,7 @@ const arrayForm: TreeForm = {
   close: ']',
   end: '}',
   *node(nodes, node, isLast) {
-    yield `${nodes.render(node).slice(0, -1)},"children":`;
+    yield `${(yield* nodes.text(node)).slice(0, -1)},"children":`;
     if (!isLast) return;
     let opening = '[';
     for (const entry of childrenInBatches(nodes.tree, nodes.workspace, node.record.header.id)) {
@@ -132,6 +132,6 @@ const mapForm: TreeForm = {
   close: '}',
   end: '}',
   *node(nodes, node, isLast) {
-    yield `${JSON.stringify(node.record.header.name)}:{"node":${nodes.render(node)},"children":${isLast ? '{}' : ''}`;
+    yield `${JSON.stringify(node.record.header.name)}:{"node":${yield* nodes.text(node)},"children":${isLast ? '{}' : ''}`;
   },
 };

@@ -11,9 +11,10 @@ interface ShortWritten extends Omit<NodeWritten, 'node'> {
   readonly node: null;
 }
 
-/** What is kept of the result of a command: not the node it has just stored. */
-export function shortenWritten(result: unknown): unknown {
-  return isWritten(result) ? ({ ...result, node: null } satisfies ShortWritten) : result;
+/** What is kept of the result of a command: not the node it has just stored, if that is longer than `wholeMax`. */
+export function shortenWritten(result: unknown, wholeMax: number): unknown {
+  if (!isWritten(result) || result.node.length <= wholeMax) return result;
+  return { ...result, node: null } satisfies ShortWritten;
 }
 
 /**

@@ -9,44 +9,45 @@ import type { NodeWritten, SetProperty, UpdateNode, Written } from './messages.t
 import { resolveReferences } from './resolve-references.ts';
 
 /** Replaces the properties of a node. @see messages.ts, UpdateNode */
-export function updateNode(edit: EditScope, command: UpdateNode): NodeWritten {
+export function* updateNode(edit: EditScope, command: UpdateNode): Generator<undefined, NodeWritten> {
   const { workspace } = command;
   const old = edit.requireNode(workspace, command.place, 'update');
   if (command.nodeType !== undefined && command.nodeType !== old.header.nodeType) {
     throw invalid('Cannot change node_type after creation', { field: 'node_type' });
   }
   const archetype = command.archetype === undefined ? old.header.archetype : command.archetype;
-  const next = changedNode(edit, workspace, old, command.properties ?? old.properties, archetype, command);
-  edit.replace(workspace, old, next);
+  const given = command.properties ?? (yield* old.decode());
+  const next = yield* changedNode(edit, workspace, old, given, archetype, command);
+  yield* edit.replaceInSteps(workspace, old, next);
   edit.audit(workspace, next, 'Update');
   const revision = edit.finish(command.commit, `Updated node: ${old.header.id}`) as string;
-  return { node: edit.render(workspace, next), nodeId: old.header.id, revision };
+  return { node: yield* edit.renderInSteps(workspace, next), nodeId: old.header.id, revision };
 }
 
 /** Sets one property, nested by keys. @see messages.ts, SetProperty */
-export function setNodeProperty(edit: EditScope, command: SetProperty): Written {
+export function* setNodeProperty(edit: EditScope, command: SetProperty): Generator<undefined, Written> {
   const { workspace } = command;
   const old = edit.requireNode(workspace, command.place, 'update');
-  const properties = setProperty(old.properties, command.property, command.value);
-  const next = changedNode(edit, workspace, old, properties, old.header.archetype, {});
+  const properties = setProperty(yield* old.decode(), command.property, command.value);
+  const next = yield* changedNode(edit, workspace, old, properties, old.header.archetype, {});
   edit.replace(workspace, old, next);
   edit.audit(workspace, next, 'UpdateProperty', { property: command.property.join('.') });
   return { revision: edit.finish(command.commit, `Updated node: ${old.header.id}`) };
 }
 
 /**
- * The state of a node with other properties, checked against its type and archetype.
+ * The state of a node with other properties, checked against its type and archetype. It rests only when they are large.
  *
  * @throws {ServiceError} `VALIDATION_FAILED`
  */
-export function changedNode(
+export function* changedNode(
   edit: EditScope,
   workspace: string,
   old: NodeRecord,
   given: JsonObject,
   archetypeName: string | null,
   more: { readonly translations?: JsonObject | null; readonly ownerId?: string | null },
-): NodeRecord {
+): Generator<undefined, NodeRecord> {
   edit.requireMutable(workspace, old);
   const type = edit.requireType(workspace, old.header.nodeType);
   const schema = edit.schema(workspace);
@@ -66,7 +67,7 @@ export function changedNode(
         ? null
         : storedTranslations(properties, more.translations, edit.now, type, old.header.translations);
   const ownerId = more.ownerId === undefined ? old.header.ownerId : more.ownerId;
-  return edit.next(
+  return yield* edit.nextInSteps(
     old,
     { archetype: archetypeName, translations, ownerId },
     resolveReferences(edit, workspace, properties),

@@ -8,9 +8,9 @@ import type { ResolvedNodeType } from '#runtime/content/type-resolver.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import type { NodeReader } from '#runtime/tree/node-reader.ts';
 import type { NodeRecord } from '#runtime/tree/node-record.ts';
-import { type RenderFacts, renderNode } from '#runtime/tree/render-node.ts';
+import { type RenderFacts, renderNode, renderNodeInSteps } from '#runtime/tree/render-node.ts';
 import type { BranchState } from './branch-state.ts';
-import { LargePiece } from './long-answer.ts';
+import { LargePiece, silently } from './long-answer.ts';
 import { localeChain, localizedProperties } from './localize.ts';
 import { readerAt, schemaAt } from './read-node.ts';
 
@@ -107,19 +107,27 @@ export class VisibleNodes {
   }
 
   /**
-   * The node object as JSON text.
+   * The node object as JSON text; yields where the work may rest, which it does only for a large node.
    *
    * @param children JSON text of a further field `children`
    */
-  render({ record, properties }: VisibleNode, children?: string): string {
+  text(node: VisibleNode, children?: string): Generator<'', string> {
+    return silently(renderNodeInSteps(node.record, this.#facts(node, children)));
+  }
+
+  /** As {@link text}, in one go. */
+  render(node: VisibleNode, children?: string): string {
+    return renderNode(node.record, this.#facts(node, children));
+  }
+
+  #facts({ record, properties }: VisibleNode, children: string | undefined): RenderFacts {
     const { id, nodeType } = record.header;
-    const facts: RenderFacts = {
+    return {
       workspace: this.workspace,
       hasChildren: this.tree.hasChildren(this.workspace, id),
       type: this.type(nodeType),
       ...(properties === undefined ? {} : { properties }),
       ...(children === undefined ? {} : { children }),
     };
-    return renderNode(record, facts);
   }
 }

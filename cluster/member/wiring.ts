@@ -6,6 +6,7 @@ import { createHttpServer, type HttpServer } from '#protocols/http/uws-server.ts
 import { createAuthenticate } from '#protocols/rest/authenticate.ts';
 import { OperatorAccess } from '#protocols/rest/operator-access.ts';
 import { RepositoryDirectory } from '#protocols/rest/repository-directory.ts';
+import { hashLargeBody } from '#protocols/rest/rest-context.ts';
 import type { MemberState, MemberStatus } from '#protocols/rest/system.ts';
 import { AdminTokens } from '#runtime/access/admin-tokens.ts';
 import { defaultLoginThrottle, LoginThrottle } from '#runtime/access/login-throttle.ts';
@@ -265,6 +266,8 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
     authenticate: createAuthenticate(tokens, operators),
     isAnonymous: (principal) => principal.kind === 'anonymous',
     clock,
+    slices,
+    prepareLargeBody: hashLargeBody,
     random,
     log: { error: (facts, message) => log.error(message, facts) },
     observe: requestObserver(metrics, log, routes),
@@ -280,7 +283,7 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
       inFlightMax: options.limits.inFlightRequestsMax,
     },
     shareOf: (principal) => ({
-      principal: `${principal.tenant} ${principalKey(principal)}`,
+      principal: `${principal.tenant}\0${principalKey(principal)}`,
       tenant: principal.tenant,
     }),
     connections: connectionLimits(options),

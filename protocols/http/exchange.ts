@@ -222,6 +222,11 @@ export class HttpExchange<Principal> implements HttpRequest<Principal>, Sweepabl
     this.#enterShare();
   }
 
+  /** By what the long work of callers is told apart, see `SliceOwner`. */
+  get sliceKey(): string {
+    return this.#holder?.principal ?? '';
+  }
+
   #enterShare(): void {
     if (this.#holder === undefined || this.inFlightAt === undefined || this.#isShared) return;
     this.#isShared = true;

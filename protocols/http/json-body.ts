@@ -268,8 +268,7 @@ export function parseJsonBody(bytes: Buffer, bounds: JsonBounds): unknown {
 }
 
 /**
- * As {@link parseJsonBody}, for a body of any length: it yields between steps that each take a few hundredths of a
- * second at most, so that a large body does not hold the event loop in one go.
+ * As {@link parseJsonBody}, for a body of any length: it yields where the work may rest.
  *
  * @throws {ServiceError} as {@link parseJsonBody}
  */

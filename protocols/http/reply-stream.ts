@@ -1,6 +1,8 @@
 import { assert } from '#runtime/base/assert.ts';
 import type { Clock } from '#runtime/base/clock.ts';
+import type { SlicedWork, SliceScheduler } from '#runtime/base/slice-scheduler.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
+import { bytePieces } from './byte-pieces.ts';
 import type { ExchangePart, HttpExchange } from './exchange.ts';
 import type { MakeRoom } from './route.ts';
 import { isStalled, type StallLimits } from './stalled-reader.ts';
@@ -14,6 +16,8 @@ const WRITTEN_BYTES = 256 * 1024;
 /** What a streamed reply needs from its server. */
 export interface StreamContext<Principal> extends StallLimits {
   readonly clock: Clock;
+  /** Divides the event loop between what is long. */
+  readonly slices: SliceScheduler;
   /** Writes status line and headers; called inside a cork. */
   writeHead(exchange: HttpExchange<Principal>): void;
   /** The stream failed before its first chunk: answer the error instead. */
@@ -35,6 +39,7 @@ class StreamedReply<Principal> implements ExchangePart {
   readonly #contentLength: number | undefined;
   #offset = 0;
   #blockedSinceMs: number | undefined;
+  #sliceFromMs = 0;
   /** Bytes of the chunk at hand, or of the next one that is being made. */
   #held = 0;
   #wake: (() => void) | undefined;
@@ -84,7 +89,7 @@ class StreamedReply<Principal> implements ExchangePart {
   async run(): Promise<void> {
     const exchange = this.#exchange;
     const { clock } = this.#context;
-    let sliceFromMs = clock.monotonicMs();
+    this.#sliceFromMs = clock.monotonicMs();
     try {
       for (;;) {
         const step = await this.#iterator.next(this.#makeRoom);
@@ -93,16 +98,21 @@ class StreamedReply<Principal> implements ExchangePart {
         this.#hold(step.value.length);
         if (step.value.length > 0) await this.#write(step.value);
         if (!exchange.isOpen) return;
-        if (clock.monotonicMs() - sliceFromMs > sliceMs) {
-          await new Promise<void>((resolve) => clock.soon(resolve));
-          sliceFromMs = clock.monotonicMs();
-        }
+        await this.#rest();
       }
     } catch (error) {
       this.#fail(error);
     } finally {
       this.#hold(0);
     }
+  }
+
+  /** Gives the event loop back when the stream has held it for its slice. */
+  async #rest(): Promise<void> {
+    const { clock } = this.#context;
+    if (clock.monotonicMs() - this.#sliceFromMs <= sliceMs) return;
+    await new Promise<void>((resolve) => clock.soon(resolve));
+    this.#sliceFromMs = clock.monotonicMs();
   }
 
   /** For the stream, before it makes a large chunk; of the last one nothing is left by then. */
@@ -170,10 +180,13 @@ class StreamedReply<Principal> implements ExchangePart {
       await this.#writeSmall(chunk);
       return;
     }
-    const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
-    for (let from = 0; from < bytes.length; from += WRITTEN_BYTES) {
-      await this.#writeSmall(bytes.subarray(from, from + WRITTEN_BYTES));
-      if (!this.#exchange.isOpen) return;
+    const work = sendingWork(this.#exchange, this.#context.slices);
+    for (const bytes of bytePieces(chunk)) {
+      for (let from = 0; from < bytes.length; from += WRITTEN_BYTES) {
+        await this.#writeSmall(bytes.subarray(from, from + WRITTEN_BYTES));
+        if (!this.#exchange.isOpen) return;
+        await work.pause();
+      }
     }
   }
 
@@ -219,6 +232,19 @@ class StreamedReply<Principal> implements ExchangePart {
       this.#wake = resolve;
     });
   }
+}
+
+/** The work of encoding and handing over an answer that is long. */
+export function sendingWork<Principal>(
+  exchange: HttpExchange<Principal>,
+  slices: SliceScheduler,
+): SlicedWork {
+  return slices.begin('read', {
+    sliceKey: exchange.sliceKey,
+    requireWaiting: () => {
+      if (!exchange.isOpen) throw new ServiceError('REQUEST_CANCELLED');
+    },
+  });
 }
 
 /**

@@ -1,6 +1,9 @@
 import { assert } from '#runtime/base/assert.ts';
 import type { Clock } from '#runtime/base/clock.ts';
+import type { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
+import { isLargeJson, jsonPieces } from '#runtime/base/sliced-json.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
+import { bytePieces } from './byte-pieces.ts';
 import { type CompressionPlan, Compressor, planCompression } from './compression.ts';
 import { corsHeaders } from './cors.ts';
 import { errorReply, isOurFault, serviceErrorOf } from './errors.ts';
@@ -10,7 +13,7 @@ import type { HttpLog } from './http-log.ts';
 import { checkReplyHeaders, FixedHeaders, replyHeader, statusLine, writeReplyHeaders } from './reply-head.ts';
 import { type PendingContext, sendRest } from './pending-reply.ts';
 import { ReplyRoom } from './reply-room.ts';
-import { sendStream, type StreamContext } from './reply-stream.ts';
+import { sendingWork, sendStream, type StreamContext } from './reply-stream.ts';
 import type { HttpReply } from './route.ts';
 
 /**
@@ -22,14 +25,19 @@ const atOnceBytesMax = 64 * 1024;
 /** What the writer needs from its server. */
 export interface ReplyWriterOptions {
   readonly clock: Clock;
+  /** Divides the event loop between what is long. */
+  readonly slices: SliceScheduler;
   readonly limits: HttpLimits;
   readonly log: HttpLog;
   /** Whether there is a CORS policy, so that answers vary by origin. */
   readonly variesByOrigin: boolean;
 }
 
-async function* only(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield bytes;
+/** An answer of more characters, about, is written and encoded in slices. */
+const longTextCharacters = 1024 * 1024;
+
+async function* eachOf<T>(pieces: Iterable<T>): AsyncGenerator<T> {
+  yield* pieces;
 }
 
 /** Tells a producer that nothing will be asked of it, so that it frees what it holds. */
@@ -42,6 +50,7 @@ export class ReplyWriter<Principal> {
   /** While set, every answer ends its connection. */
   isDraining = false;
   readonly #clock: Clock;
+  readonly #slices: SliceScheduler;
   readonly #limits: HttpLimits;
   readonly #log: HttpLog;
   readonly #compressor: Compressor;
@@ -55,6 +64,7 @@ export class ReplyWriter<Principal> {
 
   constructor(options: ReplyWriterOptions) {
     this.#clock = options.clock;
+    this.#slices = options.slices;
     this.#limits = options.limits;
     this.#log = options.log;
     this.#compressor = new Compressor(options.limits.compressionsMax);
@@ -108,6 +118,10 @@ export class ReplyWriter<Principal> {
       return;
     }
     if (reply.headers !== undefined) checkReplyHeaders(reply.headers);
+    if (isLargeJson(reply.json, longTextCharacters)) {
+      this.#sendLargeJson(exchange, reply, closesConnection);
+      return;
+    }
     const body = reply.json === undefined ? reply.raw : JSON.stringify(reply.json);
     if (exchange.isDetached) exchange.releaseBody();
     if (reply.stream !== undefined) {
@@ -117,6 +131,22 @@ export class ReplyWriter<Principal> {
     } else {
       this.#sendWhole(exchange, reply, body, body?.length, closesConnection || exchange.endsConnection);
     }
+  }
+
+  /** Makes the text of an answer in slices. */
+  #sendLargeJson(exchange: HttpExchange<Principal>, reply: HttpReply, closesConnection: boolean): void {
+    exchange.detach();
+    const { json, ...rest } = reply;
+    const write = async (): Promise<void> => {
+      const work = sendingWork(exchange, this.#slices);
+      const pieces: string[] = [];
+      for (const piece of jsonPieces(json)) {
+        pieces.push(piece);
+        await work.pause();
+      }
+      this.#send(exchange, { ...rest, raw: pieces.join('') }, closesConnection);
+    };
+    write().catch((error: unknown) => this.sendError(exchange, error));
   }
 
   #logFault(exchange: HttpExchange<Principal>, message: string, err: unknown): void {
@@ -199,11 +229,32 @@ export class ReplyWriter<Principal> {
       throw new ServiceError('OVERLOADED', 'Too many answers wait for peers that read slowly; try again.');
     }
     this.#room.give(body.length);
-    const bytes = typeof body === 'string' ? Buffer.from(body) : body;
+    if (typeof body !== 'string') this.#sendBytes(exchange, reply, [body]);
+    else if (body.length <= longTextCharacters) this.#sendBytes(exchange, reply, [Buffer.from(body)]);
+    else this.#sendLongText(exchange, reply, body);
+  }
+
+  /** Encodes a text in slices and sends it. */
+  #sendLongText(exchange: HttpExchange<Principal>, reply: HttpReply, text: string): void {
+    exchange.detach();
+    const write = async (): Promise<void> => {
+      const work = sendingWork(exchange, this.#slices);
+      const pieces: Uint8Array[] = [];
+      for (const piece of bytePieces(text)) {
+        pieces.push(piece);
+        await work.pause();
+      }
+      if (exchange.isOpen) this.#sendBytes(exchange, reply, pieces);
+    };
+    write().catch((error: unknown) => this.sendError(exchange, error));
+  }
+
+  #sendBytes(exchange: HttpExchange<Principal>, reply: HttpReply, pieces: readonly Uint8Array[]): void {
+    const contentLength = pieces.reduce((sum, piece) => sum + piece.length, 0);
     this.#sendStream(
       exchange,
-      { ...reply, contentType: reply.contentType ?? 'application/json', contentLength: bytes.length },
-      only(bytes),
+      { ...reply, contentType: reply.contentType ?? 'application/json', contentLength },
+      eachOf(pieces),
     );
   }
 
@@ -307,6 +358,7 @@ export class ReplyWriter<Principal> {
   #streamContext(reply: HttpReply, contentType: string): StreamContext<Principal> {
     return {
       clock: this.#clock,
+      slices: this.#slices,
       room: this.#room,
       writeStallMsMax: this.#limits.writeStallMsMax,
       writeHead: (exchange) => {

@@ -13,6 +13,7 @@ import {
 import { assert } from '#runtime/base/assert.ts';
 import { type Clock, sleep } from '#runtime/base/clock.ts';
 import type { Random } from '#runtime/base/random.ts';
+import { type SlicedWork, SliceScheduler } from '#runtime/base/slice-scheduler.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { ByteBudget } from './byte-budget.ts';
 import { ConnectionGate, type ConnectionLimits } from './connection-gate.ts';
@@ -83,6 +84,10 @@ export interface HttpServerOptions<Principal> {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: HttpLog;
+  /** Divides the event loop between what is long; default: one of the server's own. */
+  readonly slices?: SliceScheduler;
+  /** What is to be done with a large body before its handler is called; yields where it may rest. */
+  readonly prepareLargeBody?: (request: HttpRequest<Principal>) => Generator<undefined, void>;
   /** Told once of each request that is over; must not throw. */
   readonly observe?: (observation: HttpObservation) => void;
   /** Without one no answer has CORS headers. */
@@ -150,6 +155,7 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
   readonly #bodyContext: BodyContext;
   readonly #jsonBounds: JsonBounds;
   readonly #unmatched: CompiledRoute<Principal>;
+  readonly #slices: SliceScheduler;
   /** The same for `/management/*`, which answers errors in its own shape. */
   readonly #unmatchedManagement: CompiledRoute<Principal>;
   #listenSockets: us_listen_socket[] = [];
@@ -164,9 +170,11 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
     this.#options = options;
     this.#limits = limitsOf(options.limits);
     assert(this.#limits.pathBytesMax < requestHeadBytesMax, 'a path that is refused with 414 fits a head');
+    this.#slices = options.slices ?? new SliceScheduler(clock);
     this.#router = new PathRouter(options.routes);
     this.#writer = new ReplyWriter({
       clock,
+      slices: this.#slices,
       log,
       limits: this.#limits,
       variesByOrigin: options.cors !== undefined,
@@ -532,23 +540,26 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
     this.#handle(exchange);
   }
 
-  /** Parses a large body in several turns of the event loop; never throws. */
+  /** Parses a large body in slices; never throws. */
   async #takeLargeJson(exchange: HttpExchange<Principal>, bytes: Buffer): Promise<void> {
     const { clock } = this.#options;
+    // To put the body together took its share of this turn.
+    await new Promise<void>((resolve) => clock.soon(resolve));
     try {
-      const steps = parseJsonInSlices(bytes, this.#jsonBounds);
-      for (let step = steps.next(); ; step = steps.next()) {
-        if (step.done === true) {
-          exchange.body = step.value;
-          break;
-        }
-        await new Promise<void>((resolve) => clock.soon(resolve));
-        if (!exchange.isOpen) return;
-      }
+      const work = this.#slices.begin('read', {
+        sliceKey: exchange.sliceKey,
+        requireWaiting: () => {
+          if (!exchange.isOpen) throw new ServiceError('REQUEST_CANCELLED');
+        },
+      });
+      exchange.body = await inSlices(work, parseJsonInSlices(bytes, this.#jsonBounds));
+      const prepared = this.#options.prepareLargeBody?.(exchange);
+      if (prepared !== undefined) await inSlices(work, prepared);
     } catch (error) {
       this.#writer.sendError(exchange, error);
       return;
     }
+    // What the handler does in one go has a turn of its own.
     await new Promise<void>((resolve) => clock.soon(resolve));
     this.#handle(exchange);
   }
@@ -589,6 +600,15 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
         exchange.settle();
       },
     );
+  }
+}
+
+async function inSlices<T>(work: SlicedWork, steps: Generator<undefined, T>): Promise<T> {
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+    const wait = work.pause();
+    if (wait !== undefined) await wait;
   }
 }
 

@@ -1,8 +1,9 @@
-import { createHash } from 'node:crypto';
+import { createHash, type Hash } from 'node:crypto';
 import { policyFor } from '#runtime/access/policy.ts';
 import type { Principal } from '#runtime/access/principal.ts';
 import type { Delivery, Router } from '#runtime/actor/ports.ts';
 import type { Clock } from '#runtime/base/clock.ts';
+import { jsonPieces } from '#runtime/base/sliced-json.ts';
 import type { Caller, IdempotencyKey } from '#runtime/commit/behaviour.ts';
 import { invalid } from '#runtime/errors/service-error.ts';
 import type { HttpRequest, Route } from '#protocols/http/route.ts';
@@ -63,12 +64,30 @@ export function deliveryOf(request: RestRequest, caller: Caller = callerOf(reque
   return key === undefined ? { caller } : { caller, idempotency: idempotencyOf(request, key) };
 }
 
+/** Hashes of large bodies, made ahead of their handlers. */
+const hashes = new WeakMap<RestRequest, string>();
+
+/** Hashes a large body for its `Idempotency-Key`, if it has one; yields where the work may rest. */
+export function* hashLargeBody(request: RestRequest): Generator<undefined, void> {
+  if (request.header('idempotency-key') === undefined) return;
+  const hash = hashOfHead(request);
+  for (const piece of jsonPieces(request.body)) {
+    hash.update(piece);
+    yield undefined;
+  }
+  hashes.set(request, hash.digest('hex'));
+}
+
+function hashOfHead({ path, queryString, route }: RestRequest): Hash {
+  return createHash('sha256').update(`${route.method} ${path}?${queryString}\0`);
+}
+
 function idempotencyOf(request: RestRequest, key: string): IdempotencyKey {
   if (!keyShape.test(key)) {
     throw invalid('Idempotency-Key has 1 to 255 printable ASCII characters', { field: 'Idempotency-Key' });
   }
-  const hash = createHash('sha256')
-    .update(`${request.route.method} ${request.path}?${request.queryString}\0`)
-    .update(request.route.body === 'bytes' ? request.bytes : (JSON.stringify(request.body) ?? ''));
-  return { key, requestHash: hash.digest('hex') };
+  const known = hashes.get(request);
+  if (known !== undefined) return { key, requestHash: known };
+  const body = request.route.body === 'bytes' ? request.bytes : (JSON.stringify(request.body) ?? '');
+  return { key, requestHash: hashOfHead(request).update(body).digest('hex') };
 }

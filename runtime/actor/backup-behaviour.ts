@@ -40,8 +40,8 @@ export class BackupBehaviour implements ActorBehaviour {
     return this.#copy();
   }
 
-  shorten(result: unknown): unknown {
-    return this.#inner.shorten === undefined ? result : this.#inner.shorten(result);
+  shorten(result: unknown, wholeMax: number): unknown {
+    return this.#inner.shorten === undefined ? result : this.#inner.shorten(result, wholeMax);
   }
 
   recall(kept: unknown, command: { readonly type: string }, view: TableReader): unknown {

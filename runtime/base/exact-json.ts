@@ -1,5 +1,6 @@
 import { type ExactNumber, exactNumber } from './exact-number.ts';
 import { systemRandom } from './random.ts';
+import { parseJsonInSteps } from './sliced-json.ts';
 
 /** Characters of the shortest digits and point that a double may not keep. */
 const RUN_MIN = 16;
@@ -41,7 +42,6 @@ class Candidates {
   constructor(text: string) {
     this.#text = text;
     this.#run = nextRun(text, 0);
-    // One of its own, because others parse while this one rests.
     this.#tiny = text.includes('e-') || text.includes('E-') ? new RegExp(nearlyNothing, 'g') : undefined;
     this.#tinyAt = this.#nextTiny(0);
   }
@@ -76,12 +76,6 @@ function isRunPart(code: number): boolean {
  */
 const MARK = `${Buffer.from(systemRandom.bytes(12)).toString('base64url')} `;
 
-/** Characters searched, or values looked at, between two rests. */
-const STEP = 1 << 16;
-
-/** Candidates looked at between two rests. */
-const CANDIDATES_PER_STEP = 512;
-
 /** More bigints than were allowed: each costs as much as a hundred other values. */
 export class TooManyBigintsError extends Error {
   override readonly name = 'TooManyBigintsError';
@@ -99,6 +93,11 @@ export class InexactNumberError extends Error {
   }
 }
 
+/** Bigints that may still be found. */
+interface BigintsLeft {
+  left: number;
+}
+
 /**
  * As `JSON.parse`, with every number as `exactNumber` has it. A text without a long run of digits costs one search
  * for it and nothing else.
@@ -106,66 +105,56 @@ export class InexactNumberError extends Error {
  * @throws {SyntaxError} @throws {InexactNumberError}
  */
 export function parseExactJson(text: string): unknown {
-  const steps = parseExactJsonInSteps(text);
-  for (;;) {
-    const { done, value } = steps.next();
-    if (done === true) return value;
-  }
+  return parseWithin(text, { left: Number.POSITIVE_INFINITY });
 }
 
 /**
- * As {@link parseExactJson}; it yields now and then but for the time `JSON.parse` takes.
+ * As {@link parseExactJson}; it yields where the work may rest.
  *
  * @param bigintsMax bigints in the text at most
  * @throws {TooManyBigintsError} besides
  */
-export function* parseExactJsonInSteps(
+export function parseExactJsonInSteps(
   text: string,
   bigintsMax: number = Number.POSITIVE_INFINITY,
 ): Generator<undefined, unknown> {
+  const bigints = { left: bigintsMax };
+  return parseJsonInSteps(text, (part) => parseWithin(part, bigints));
+}
+
+function parseWithin(text: string, bigints: BigintsLeft): unknown {
   const candidates = new Candidates(text);
   if (candidates.isEmpty) return JSON.parse(text);
-  const marked = yield* markBigints(text, candidates, bigintsMax);
+  const marked = markBigints(text, candidates, bigints);
   const parsed: unknown = JSON.parse(marked ?? text);
-  if (marked !== undefined) yield* restoreBigints(parsed);
+  if (marked !== undefined) restoreBigints(parsed);
   return marked === undefined || !isMark(parsed) ? parsed : bigintOf(parsed);
 }
 
 /** @returns the text with each bigint as an array of one marked text, which no key can be; undefined without any */
-function* markBigints(
-  text: string,
-  candidates: Candidates,
-  bigintsMax: number,
-): Generator<undefined, string | undefined> {
+function markBigints(text: string, candidates: Candidates, bigints: BigintsLeft): string | undefined {
   const pieces: string[] = [];
   let copied = 0;
   /** Behind the last text value that was looked at, and where the next one begins. */
   let from = 0;
   let quote = text.indexOf('"');
-  let rested = 0;
-  let looked = 0;
   for (let at = candidates.next(0); at < text.length; ) {
     while (quote >= 0 && quote < at) {
       from = endOfText(text, quote);
       quote = text.indexOf('"', from);
-      if (from - rested > STEP) {
-        rested = from;
-        yield undefined;
-      }
     }
     // Inside a text value; or of one that does not end, which is for JSON.parse to say.
     if (from > at) {
       at = candidates.next(from);
       continue;
     }
-    looked += 1;
-    if (looked % CANDIDATES_PER_STEP === 0) yield undefined;
     const [start, end] = boundsOf(text, at);
     const value = valueOrThrow(text, start, end);
     if (typeof value === 'bigint') {
       pieces.push(text.slice(copied, start), `["${MARK}${value}"]`);
       copied = end;
-      if (pieces.length > 2 * bigintsMax) throw new TooManyBigintsError();
+      bigints.left -= 1;
+      if (bigints.left < 0) throw new TooManyBigintsError();
     }
     at = candidates.next(end);
   }
@@ -224,10 +213,9 @@ function bigintOf([mark]: readonly [string]): bigint {
 }
 
 /** Puts bigints where their marks are. */
-function* restoreBigints(parsed: unknown): Generator<undefined, void> {
+function restoreBigints(parsed: unknown): void {
   const open: object[] = [];
   if (typeof parsed === 'object' && parsed !== null) open.push(parsed);
-  let looked = 0;
   for (let holder = open.pop(); holder !== undefined; holder = open.pop()) {
     // The keys of an array would be as many texts as it has items.
     const keys = Array.isArray(holder) ? undefined : Object.keys(holder);
@@ -235,8 +223,6 @@ function* restoreBigints(parsed: unknown): Generator<undefined, void> {
     for (let index = 0; index < count; index += 1) {
       const key = keys?.[index] ?? index;
       const value: unknown = (holder as Record<string | number, unknown>)[key];
-      looked += 1;
-      if (looked % STEP === 0) yield undefined;
       if (typeof value !== 'object' || value === null) continue;
       if (isMark(value)) setValue(holder, key, bigintOf(value));
       else open.push(value);

@@ -161,10 +161,12 @@ export interface ActorBehaviour {
   execute(command: never, turn: Turn): unknown;
   query(query: never, context: QueryContext): unknown;
   /**
-   * What is kept of the result of a command that another member sent, for a repetition of it: without what the
-   * command has stored anyway. By default all of it; {@link recall} undoes it.
+   * What is kept of the result of a command for a repetition of it: without what the command has stored anyway. By
+   * default all of it; {@link recall} undoes it.
+   *
+   * @param wholeMax characters of what was stored up to which a result stays as it is
    */
-  shorten?(result: unknown): unknown;
+  shorten?(result: unknown, wholeMax: number): unknown;
   /** The result again, from what is kept of it and from durable state, in which others may have written since. */
   recall?(kept: unknown, command: never, view: TableReader): unknown;
   /** Called when writes were thrown away, so that state remembered from them is dropped too. */

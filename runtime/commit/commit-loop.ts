@@ -87,6 +87,12 @@ const ROOM_WAIT_MS = 10_000;
 /** Changes of a batch above which it is encoded in slices. */
 const LARGE_BATCH_CHANGES = 4096;
 
+/** Characters of a result that is kept as it is for a repetition of the request. */
+const KEPT_WHOLE_CHARACTERS = 64 * 1024;
+
+/** Bytes of a batch above which it is encoded in slices. */
+const LARGE_BATCH_BYTES = 8 * 1024 * 1024;
+
 /** A large batch, encoded. Its writes are decoded for whoever asks for them, which logs on a disk do not. */
 class EncodedEntry implements LogEntry {
   readonly actor: string;
@@ -370,7 +376,8 @@ export class CommitLoop {
       if (idempotency !== undefined) {
         const limits = this.#environment.limits.idempotency;
         const earlier = replayed(this.#reader, caller, idempotency, turn.wallMs, limits);
-        if (earlier !== undefined) return { envelope, result: earlier.result, error: undefined };
+        if (earlier !== undefined)
+          return { envelope, result: earlier.result, error: undefined, isKept: true };
       }
       if (envelope.call !== undefined) {
         const earlier = this.#calls.earlier(this.#reader, envelope.call);
@@ -383,6 +390,9 @@ export class CommitLoop {
     try {
       const result = this.#behaviour.execute(envelope.command as never, turn);
       if (!isGenerator(result)) return this.#finish(envelope, turn, result, events);
+      // Most commands that could rest do not.
+      const step = result.next();
+      if (step.done === true) return this.#finish(envelope, turn, step.value, events);
       return this.#runSlices(envelope, turn, result, events);
     } catch (error) {
       return this.#fail(envelope, turn, error);
@@ -399,10 +409,10 @@ export class CommitLoop {
     const work = slices.begin('command', sliceOwner(envelope.caller, clock));
     try {
       for (;;) {
-        const step = steps.next();
-        if (step.done === true) return this.#finish(envelope, turn, step.value, events, !work.isFresh);
         const wait = work.pause();
         if (wait !== undefined) await wait;
+        const step = steps.next();
+        if (step.done === true) return this.#finish(envelope, turn, step.value, events, !work.isFresh);
       }
     } catch (error) {
       abandon(steps);
@@ -445,12 +455,14 @@ export class CommitLoop {
     const { call, caller, idempotency } = envelope;
     if (result instanceof OwedReply) {
       const keep = (at: Turn, answer: unknown): void => {
-        if (idempotency !== undefined) remember(at, idempotency, { result: answer }, limits, caller);
-        else if (call !== undefined) this.#calls.keep(at, call, this.#shorten(answer));
+        if (idempotency !== undefined) {
+          remember(at, idempotency, { result: this.#shorten(answer, KEPT_WHOLE_CHARACTERS) }, limits, caller);
+        } else if (call !== undefined) this.#calls.keep(at, call, this.#shorten(answer, 0));
       };
       result.bind({ keep, isKeyed: idempotency !== undefined });
-    } else if (idempotency !== undefined) remember(turn, idempotency, { result }, limits);
-    else if (call !== undefined && turn.hasChanges) this.#calls.keep(turn, call, this.#shorten(result));
+    } else if (idempotency !== undefined) {
+      remember(turn, idempotency, { result: this.#shorten(result, KEPT_WHOLE_CHARACTERS) }, limits);
+    } else if (call !== undefined && turn.hasChanges) this.#calls.keep(turn, call, this.#shorten(result, 0));
     for (const event of turn.events) events.push(event);
     if (!isLong) this.#environment.slices.noteWrite(this.#environment.clock.monotonicMs());
     return { envelope, result, error: undefined };
@@ -489,7 +501,7 @@ export class CommitLoop {
 
   async #makeDurable(layer: Layer): Promise<void> {
     const { actor, log, hybridClock } = this.#environment;
-    const isLarge = layer.count > LARGE_BATCH_CHANGES;
+    const isLarge = layer.count > LARGE_BATCH_CHANGES || layer.bytes > LARGE_BATCH_BYTES;
     const encoded = isLarge ? await this.#encode(layer) : undefined;
     crashPoint('before-append');
     const appended = log.append(encoded ?? { actor, writes: layer.writes(), clock: hybridClock.last });
@@ -530,8 +542,8 @@ export class CommitLoop {
     else envelope.resolve(result);
   }
 
-  #shorten(result: unknown): unknown {
-    return this.#behaviour.shorten === undefined ? result : this.#behaviour.shorten(result);
+  #shorten(result: unknown, wholeMax: number): unknown {
+    return this.#behaviour.shorten === undefined ? result : this.#behaviour.shorten(result, wholeMax);
   }
 
   #recall({ command, resolve, reject }: Envelope, kept: unknown): void {

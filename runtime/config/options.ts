@@ -273,7 +273,7 @@ const limits = {
     min: 10_000,
     max: 100_000_000,
     description:
-      'Most values and keys of one JSON body, where a key that no earlier object has at its place counts as ten; more is answered 413. A body is parsed in one step that nothing interrupts: the default takes up to 50 ms. Too low refuses honest documents; too high lets one request hold up all others.',
+      'Most values and keys of one JSON body, where a key that no earlier object has at its place counts as ten; more is answered 413. What is checked of one node is checked in one step that nothing interrupts: the default takes up to 50 ms. Too low refuses honest documents; too high lets one request hold up all others.',
   }),
   replyBytesTotalMax: integerOption({
     unit: 'bytes',

@@ -16,8 +16,8 @@ const GROUP_BYTES_MAX = 8 * 1024 * 1024;
 /** A group's buffer in the beginning, in bytes. It doubles when it has to. */
 const GROUP_BYTES_START = 256 * 1024;
 
-/** Checksummed at once, in bytes, twice each; between two parts the event loop runs. 8 MiB take about 2 ms. */
-const CHECKSUM_PART_BYTES = 8 * 1024 * 1024;
+/** Checksummed at once, in bytes, twice each; between two parts the event loop runs. 2 MiB take about 2 ms. */
+const CHECKSUM_PART_BYTES = 2 * 1024 * 1024;
 
 /** What a record says besides its entries. */
 export interface GroupSeal {

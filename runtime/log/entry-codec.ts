@@ -75,6 +75,9 @@ export interface LargeEntry {
 /** Writes encoded between two rests. */
 const WRITES_PER_STEP = 128;
 
+/** Bytes of values encoded between two rests. */
+const BYTES_PER_STEP = 512 * 1024;
+
 /**
  * Encodes an entry that would hold the event loop for long: 700,000 writes take half a second.
  *
@@ -93,7 +96,16 @@ export function* encodeLargeEntry(large: LargeEntry, clock: () => Revision): Gen
   let position = headBytes;
   let written = 0;
   for (const write of writes) {
-    position = encodeWrite(write, target, position);
+    const { value } = write;
+    if (value === null || value.length <= BYTES_PER_STEP) position = encodeWrite(write, target, position);
+    else {
+      position = encodeWriteHead(write, target, position);
+      for (let from = 0; from < value.length; from += BYTES_PER_STEP) {
+        target.set(value.subarray(from, from + BYTES_PER_STEP), position + from);
+        yield;
+      }
+      position += value.length;
+    }
     written += 1;
     if (written % WRITES_PER_STEP === 0) yield;
   }
@@ -119,7 +131,15 @@ function encodeHead(
   return offset + ENTRY_HEADER_BYTES + actorLength;
 }
 
-function encodeWrite({ table, key, value }: Write, target: Buffer, offset: number): number {
+function encodeWrite(write: Write, target: Buffer, offset: number): number {
+  const position = encodeWriteHead(write, target, offset);
+  if (write.value === null) return position;
+  target.set(write.value, position);
+  return position + write.value.length;
+}
+
+/** Everything before the value. @returns the offset behind it */
+function encodeWriteHead({ table, key, value }: Write, target: Buffer, offset: number): number {
   const keyLength = key.length;
   // Not asserted, because the texts would be made for every write.
   if (!Number.isInteger(table) || table < 0 || table > TABLE_MAX) {
@@ -135,12 +155,9 @@ function encodeWrite({ table, key, value }: Write, target: Buffer, offset: numbe
   target[offset + 5] = valueLength >>> 8;
   target[offset + 6] = valueLength >>> 16;
   target[offset + 7] = valueLength >>> 24;
-  let position = offset + WRITE_HEADER_BYTES;
+  const position = offset + WRITE_HEADER_BYTES;
   writeKey(key, target, position);
-  position += keyLength;
-  if (value === null) return position;
-  target.set(value, position);
-  return position + value.length;
+  return position + keyLength;
 }
 
 /** A char code above 255 would silently become another key, so every key is checked. */

@@ -1,9 +1,10 @@
 import { Buffer } from 'node:buffer';
 import { crc32 } from 'node:zlib';
 import { assert } from '#runtime/base/assert.ts';
-import { parseExactJson } from '#runtime/base/exact-json.ts';
+import { parseExactJson, parseExactJsonInSteps } from '#runtime/base/exact-json.ts';
+import { isLargeJson, jsonPieces } from '#runtime/base/sliced-json.ts';
 import type { ChangeOperation, NodeHeader, Relation } from '#runtime/content/content-node.ts';
-import type { JsonObject, JsonValue } from '#runtime/content/json-value.ts';
+import { type JsonObject, type JsonValue, setKey } from '#runtime/content/json-value.ts';
 import { parentName } from '#runtime/content/path.ts';
 import { translationsField } from '#runtime/content/translation.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
@@ -45,6 +46,9 @@ const TYPE_LENGTH_AT = 25;
 const TYPE_AT = 26;
 const TABLE_ENTRY_BYTES = 8;
 
+/** How the key of a reference is stored. */
+const REFERENCE_KEY = '"svc:ref"';
+
 /** Bytes of the inner fields in which the revision is looked for: an id of the server, a revision, and more. */
 const INNER_START_BYTES = 128;
 
@@ -82,6 +86,11 @@ interface PropertyBytes {
   readonly table: Uint8Array;
   /** `"key":value,…` without braces. */
   readonly text: Uint8Array;
+}
+
+/** As {@link PropertyBytes}, the text in pieces. */
+interface PropertyPieces extends Omit<PropertyBytes, 'text'> {
+  readonly pieces: readonly Uint8Array[];
 }
 
 function quoted(value: string | null): string {
@@ -164,34 +173,96 @@ function byteLength(text: string): number {
   return nonAscii.test(text) ? Buffer.byteLength(text) : text.length;
 }
 
+/** As {@link encodeProperties}, in steps; the text comes in pieces. */
+function* encodePropertiesInSteps(properties: JsonObject): Generator<undefined, PropertyPieces> {
+  const keys = Object.keys(properties);
+  const table = Buffer.allocUnsafe(keys.length * TABLE_ENTRY_BYTES);
+  const pieces: Buffer[] = [];
+  let bytes = 0;
+  const add = (text: string): void => {
+    const piece = Buffer.from(text);
+    pieces.push(piece);
+    bytes += piece.length;
+  };
+  for (const [index, key] of keys.entries()) {
+    add(`${index === 0 ? '' : ','}${JSON.stringify(key)}`);
+    table.writeUInt32BE(bytes, index * TABLE_ENTRY_BYTES);
+    add(':');
+    for (const piece of jsonPieces(properties[key])) {
+      add(piece);
+      yield undefined;
+    }
+    table.writeUInt32BE(bytes, index * TABLE_ENTRY_BYTES + 4);
+  }
+  return { count: keys.length, table, pieces };
+}
+
+/** A record whose properties and checksum are to be filled in. */
+interface Unfilled {
+  readonly bytes: Buffer;
+  /** Where the properties begin. */
+  readonly at: number;
+}
+
 function encode(header: NodeHeader, properties: PropertyBytes): Buffer {
+  const { at, bytes } = layOut(header, properties, properties.text.length);
+  bytes.set(properties.text, at);
+  bytes.writeUInt32BE(crc32(bytes.subarray(CHECKED_FROM)), CRC_AT);
+  return bytes;
+}
+
+/** Bytes checksummed or decoded between two rests. */
+const STEP_BYTES = 256 * 1024;
+
+function* encodeInSteps(header: NodeHeader, properties: PropertyPieces): Generator<undefined, Buffer> {
+  const length = properties.pieces.reduce((sum, piece) => sum + piece.length, 0);
+  const { at, bytes } = layOut(header, properties, length);
+  let offset = at;
+  for (const piece of properties.pieces) {
+    bytes.set(piece, offset);
+    offset += piece.length;
+    yield undefined;
+  }
+  let crc = 0;
+  for (let from = CHECKED_FROM; from < bytes.length; from += STEP_BYTES) {
+    crc = crc32(bytes.subarray(from, from + STEP_BYTES), crc);
+    yield undefined;
+  }
+  bytes.writeUInt32BE(crc, CRC_AT);
+  return bytes;
+}
+
+/** @param textBytes length of the text of the properties */
+function layOut(
+  header: NodeHeader,
+  { count, table }: Pick<PropertyBytes, 'count' | 'table'>,
+  textBytes: number,
+): Unfilled {
   const front = frontText(header);
   const rest = middleText(header);
   const back = backText(header);
   const inner = innerText(header);
   const frontBytes = byteLength(front);
-  const frontEnd = frontBytes + properties.text.length;
+  const frontEnd = frontBytes + textBytes;
   const middleEnd = frontEnd + byteLength(rest);
   const backEnd = middleEnd + byteLength(back);
   const typeBytes = header.nodeType.length;
   assert(typeBytes <= 255, 'a node type name fits a byte');
   const tableAt = TYPE_AT + typeBytes;
-  const textAt = tableAt + properties.table.length;
+  const textAt = tableAt + table.length;
   const bytes = Buffer.allocUnsafe(textAt + backEnd + byteLength(inner));
   bytes[0] = NODE_RECORD_FORMAT;
-  bytes.writeUInt32BE(properties.count, COUNT_AT);
+  bytes.writeUInt32BE(count, COUNT_AT);
   bytes.writeUInt32BE(frontEnd, FRONT_END_AT);
   bytes.writeUInt32BE(middleEnd, MIDDLE_END_AT);
   bytes.writeUInt32BE(backEnd, BACK_END_AT);
   bytes.writeUInt32BE(frontBytes, PROPERTIES_AT);
   bytes[TYPE_LENGTH_AT] = typeBytes;
   bytes.latin1Write(header.nodeType, TYPE_AT);
-  bytes.set(properties.table, tableAt);
+  bytes.set(table, tableAt);
   bytes.utf8Write(front, textAt);
-  bytes.set(properties.text, textAt + frontBytes);
   bytes.utf8Write(rest + back + inner, textAt + frontEnd);
-  bytes.writeUInt32BE(crc32(bytes.subarray(CHECKED_FROM)), CRC_AT);
-  return bytes;
+  return { bytes, at: textAt + frontBytes };
 }
 
 /** Makes a record of a header and properties. */
@@ -199,9 +270,31 @@ export function makeNodeRecord(header: NodeHeader, properties: JsonObject): Node
   return new NodeRecord(encode(header, encodeProperties(properties)), header, properties);
 }
 
+/** As {@link makeNodeRecord}; yields where the work may rest, which it does only when the properties are large. */
+export function* makeNodeRecordInSteps(
+  header: NodeHeader,
+  properties: JsonObject,
+): Generator<undefined, NodeRecord> {
+  if (!isLargeJson(properties)) return makeNodeRecord(header, properties);
+  const pieces = yield* encodePropertiesInSteps(properties);
+  return new NodeRecord(yield* encodeInSteps(header, pieces), header, properties);
+}
+
 /** Makes a record with another header and the properties of an existing one, without decoding them. */
 export function withHeader(record: NodeRecord, header: NodeHeader): NodeRecord {
-  return new NodeRecord(encode(header, record.propertyBytes()), header);
+  return new NodeRecord(encode(header, record.propertyBytes()), header, record.decoded);
+}
+
+/** As {@link withHeader}; yields where the work may rest, which it does only when the record is large. */
+export function* withHeaderInSteps(record: NodeRecord, header: NodeHeader): Generator<undefined, NodeRecord> {
+  if (!record.isLarge) return withHeader(record, header);
+  const { count, table, text } = record.propertyBytes();
+  const pieces: Uint8Array[] = [];
+  for (let from = 0; from < text.length; from += STEP_BYTES)
+    pieces.push(text.subarray(from, from + STEP_BYTES));
+  const next = new NodeRecord(yield* encodeInSteps(header, { count, table, pieces }), header, record.decoded);
+  next.refersAs(record);
+  return next;
 }
 
 /** What a node object shows that its record does not hold. */
@@ -223,6 +316,8 @@ export class NodeRecord {
   readonly #textAt: number;
   #header: NodeHeader | undefined;
   #properties: JsonObject | undefined;
+  /** Whether there may be a reference among the properties; undefined until somebody has looked. */
+  #refers: boolean | undefined;
 
   /**
    * Reads a record.
@@ -276,6 +371,66 @@ export class NodeRecord {
     return this.#properties;
   }
 
+  /** All properties, if they have been decoded. */
+  get decoded(): JsonObject | undefined {
+    return this.#properties;
+  }
+
+  /** Whether it is so large that it is decoded and rendered in steps. */
+  get isLarge(): boolean {
+    return this.bytes.length > STEP_BYTES;
+  }
+
+  /** Looks for and decodes what {@link indexedProperties} needs of a large record; yields where the work may rest. */
+  *prepareIndexed(): Generator<undefined, void> {
+    if (!this.isLarge) return;
+    if (this.#refers === undefined) {
+      let found = false;
+      for (let from = this.#textAt; from < this.bytes.length && !found; from += STEP_BYTES) {
+        found = this.bytes
+          .subarray(from, from + STEP_BYTES + REFERENCE_KEY.length - 1)
+          .includes(REFERENCE_KEY);
+        yield undefined;
+      }
+      this.#refers = found;
+    }
+    if (this.#refers) yield* this.decode();
+  }
+
+  /** Takes over whether there may be a reference from a record with the same properties. */
+  refersAs(record: NodeRecord): void {
+    this.#refers = record.#refers;
+  }
+
+  /** As {@link properties}; yields where the work may rest, which it does only for a large record. */
+  *decode(): Generator<undefined, JsonObject> {
+    if (this.#properties === undefined && this.isLarge) {
+      const from = this.bytes.readUInt32BE(PROPERTIES_AT);
+      const text = yield* this.#sliceInSteps(from, this.bytes.readUInt32BE(FRONT_END_AT));
+      this.#properties = (yield* parseExactJsonInSteps(`{${text}}`)) as JsonObject;
+    }
+    return this.properties;
+  }
+
+  /**
+   * What an index looks at: the properties of these names, and all of them where there may be a reference. Of a large
+   * record nothing else is decoded.
+   */
+  indexedProperties(names: readonly string[]): JsonObject {
+    if (this.#properties !== undefined || !this.isLarge || this.#mayRefer) return this.properties;
+    const found: Record<string, JsonValue> = {};
+    for (const name of names) {
+      const value = this.property(name);
+      if (value !== undefined) setKey(found, name, value);
+    }
+    return found;
+  }
+
+  get #mayRefer(): boolean {
+    this.#refers ??= this.bytes.includes(REFERENCE_KEY, this.#textAt);
+    return this.#refers;
+  }
+
   /** One top-level property, decoding nothing else; undefined when absent. */
   property(name: string): JsonValue | undefined {
     const text = this.propertyText(name);
@@ -311,18 +466,41 @@ export class NodeRecord {
 
   /** The node object of a read as JSON text. @see Content, Query, Functions and Versioning Interface: Node object */
   render(derived: DerivedFields): string {
+    const { properties } = derived;
+    const end = this.bytes.readUInt32BE(properties === undefined ? FRONT_END_AT : PROPERTIES_AT);
+    const shown = properties === undefined ? undefined : JSON.stringify(properties);
+    return this.#renderBehind(this.#slice(0, end), shown, derived);
+  }
+
+  /** As {@link render}; yields where the work may rest, which it does only for what is large. */
+  *renderInSteps(derived: DerivedFields): Generator<undefined, string> {
+    if (!this.isLarge) return this.render(derived);
+    const { properties } = derived;
+    if (properties === undefined) {
+      const stored = yield* this.#sliceInSteps(0, this.bytes.readUInt32BE(FRONT_END_AT));
+      return this.#renderBehind(stored, undefined, derived);
+    }
+    const pieces: string[] = [];
+    for (const piece of jsonPieces(properties)) {
+      pieces.push(piece);
+      yield undefined;
+    }
+    return this.#renderBehind(
+      this.#slice(0, this.bytes.readUInt32BE(PROPERTIES_AT)),
+      pieces.join(''),
+      derived,
+    );
+  }
+
+  /**
+   * @param stored the text up to the properties, or behind them where `shown` does not replace them
+   * @param shown JSON of the properties to be shown instead
+   */
+  #renderBehind(stored: string, shown: string | undefined, derived: DerivedFields): string {
     const frontEnd = this.bytes.readUInt32BE(FRONT_END_AT);
     const middleEnd = this.bytes.readUInt32BE(MIDDLE_END_AT);
-    let front: string;
-    let isEmpty: boolean;
-    if (derived.properties === undefined) {
-      front = this.#slice(0, frontEnd);
-      isEmpty = this.#textAt === this.#tableAt;
-    } else {
-      const shown = JSON.stringify(derived.properties);
-      isEmpty = shown === '{}';
-      front = this.#slice(0, this.bytes.readUInt32BE(PROPERTIES_AT)) + shown.slice(1, -1);
-    }
+    const front = shown === undefined ? stored : stored + shown.slice(1, -1);
+    const isEmpty = shown === undefined ? this.#textAt === this.#tableAt : shown === '{}';
     const middle = this.#slice(frontEnd, middleEnd);
     const back = this.#slice(middleEnd, this.bytes.readUInt32BE(BACK_END_AT));
     const typeText = derived.typeText(this.nodeType);
@@ -331,6 +509,20 @@ export class NodeRecord {
       `${front}${isEmpty ? '' : ','}${typeText}},${middle},"has_children":${derived.hasChildren}` +
       `,"workspace":"${derived.workspace}"${back}${children}}`
     );
+  }
+
+  /** As {@link #slice}, in steps. */
+  *#sliceInSteps(start: number, end: number): Generator<undefined, string> {
+    const pieces: string[] = [];
+    for (let from = start; from < end; ) {
+      let to = Math.min(from + STEP_BYTES, end);
+      // Not within a character.
+      while (to < end && ((this.bytes[this.#textAt + to] as number) & 0xc0) === 0x80) to -= 1;
+      pieces.push(this.#slice(from, to));
+      yield undefined;
+      from = to;
+    }
+    return pieces.join('');
   }
 
   #slice(start: number, end: number): string {

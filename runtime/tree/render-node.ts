@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from '#runtime/content/json-value.ts';
 import type { ResolvedNodeType } from '#runtime/content/type-resolver.ts';
-import type { NodeRecord } from './node-record.ts';
+import type { DerivedFields, NodeRecord } from './node-record.ts';
 
 /** What a node object shows that its record does not hold. */
 export interface RenderFacts {
@@ -34,14 +34,22 @@ export function derivedTypeText(type: ResolvedNodeType | undefined): string {
  * @see Content, Query, Functions and Versioning Interface: Node object
  */
 export function renderNode(record: NodeRecord, facts: RenderFacts): string {
-  const { workspace, hasChildren, properties, children } = facts;
-  return record.render({
+  return record.render(derivedFields(facts));
+}
+
+/** As {@link renderNode}; yields where the work may rest, which it does only for a large node. */
+export function renderNodeInSteps(record: NodeRecord, facts: RenderFacts): Generator<undefined, string> {
+  return record.renderInSteps(derivedFields(facts));
+}
+
+function derivedFields({ workspace, hasChildren, properties, children, type }: RenderFacts): DerivedFields {
+  return {
     workspace,
     hasChildren,
-    typeText: () => derivedTypeText(facts.type),
+    typeText: () => derivedTypeText(type),
     ...(properties === undefined ? {} : { properties }),
     ...(children === undefined ? {} : { children }),
-  });
+  };
 }
 
 /** The value of a derived property, or undefined when the name is an ordinary one. */

@@ -2,6 +2,7 @@ import { Buffer } from 'node:buffer';
 import { assert, InvariantError } from '#runtime/base/assert.ts';
 import type { Turn } from '#runtime/commit/behaviour.ts';
 import { ROOT_ID } from '#runtime/content/content-node.ts';
+import type { JsonObject } from '#runtime/content/json-value.ts';
 import { formatRevision, parseRevision, type Revision, compareRevisions } from '#runtime/content/revision.ts';
 import type { ResolvedSource } from '#runtime/content/schema-resolver.ts';
 import { invalid } from '#runtime/errors/service-error.ts';
@@ -164,7 +165,9 @@ export class TreeWriter {
       for (const row of rows) {
         const record = this.head.byId(workspace, bytesText(Buffer.from(row.value).latin1Slice()));
         assert(record !== undefined, 'the type index names stored nodes');
-        const { header, properties } = record;
+        yield* record.prepareIndexed();
+        const { header } = record;
+        const properties = propertiesOf(record, fields, wanted);
         const old = indexEntries(workspace, fields, header, properties);
         this.#replaceEntries(old, indexEntries(workspace, wanted, header, properties), header.id);
         handled += 1;
@@ -178,11 +181,11 @@ export class TreeWriter {
   }
 
   #entries(workspace: string, record: NodeRecord): readonly IndexEntry[] {
-    const { header, properties } = record;
+    const { header } = record;
     const fields =
       readTypeCount(this.#turn, workspace, header.nodeType)?.fields ??
       this.#wanted(workspace, header.nodeType);
-    return indexEntries(workspace, fields, header, properties);
+    return indexEntries(workspace, fields, header, propertiesOf(record, fields));
   }
 
   #replaceEntries(old: readonly IndexEntry[], next: readonly IndexEntry[], id: string): void {
@@ -370,4 +373,10 @@ function strongest(
 ): NodeChange['operation'] {
   if (earlier === undefined || earlier === 'deleted') return earlier === 'deleted' ? 'modified' : now;
   return earlier === 'reordered' ? now : earlier;
+}
+
+/** What the indexes of some fields look at in a record. */
+function propertiesOf(record: NodeRecord, ...fields: readonly IndexFields[]): JsonObject {
+  if (!record.isLarge) return record.properties;
+  return record.indexedProperties(fields.flatMap(({ properties, uniques }) => [...properties, ...uniques]));
 }

@@ -1,7 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { NodeHeader } from '#runtime/content/content-node.ts';
-import { makeNodeRecord, NodeRecord, withHeader } from '#runtime/tree/node-record.ts';
+import {
+  makeNodeRecord,
+  makeNodeRecordInSteps,
+  NodeRecord,
+  withHeader,
+  withHeaderInSteps,
+} from '#runtime/tree/node-record.ts';
 
 function headerOf(fields: Partial<NodeHeader>): NodeHeader {
   return {
@@ -79,5 +85,63 @@ describe('a stored node', () => {
     const next = withHeader(record, headerOf({ revision: '1700000000001-7' }));
     expect(new NodeRecord(next.bytes).revision).toBe('1700000000001-7');
     expect(new NodeRecord(next.bytes).properties).toEqual({ title: 'x' });
+  });
+
+  describe('that is large', () => {
+    const properties = {
+      title: 'One',
+      'svc:note': 'not "svc:ref\\"',
+      text: 'Käse 🌳 "quoted"\n\\ '.repeat(40_000),
+      list: Array.from({ length: 20_000 }, (_, index) => [index, `Tränen ${index}`]),
+      big: 1n << 80n,
+    };
+    const derived = { workspace: 'w', hasChildren: false, typeText: () => '"$supertypes":[]' };
+
+    /** @returns what comes out, and how often the work could rest */
+    function stepped<T>(work: Generator<undefined, T>): { readonly value: T; readonly rests: number } {
+      for (let rests = 0; ; rests += 1) {
+        const step = work.next();
+        if (step.done === true) return { value: step.value, rests };
+      }
+    }
+
+    it('is the same, made, given another header, decoded and rendered in steps or at once', () => {
+      const whole = makeNodeRecord(headerOf({}), properties);
+      const made = stepped(makeNodeRecordInSteps(headerOf({}), properties));
+      expect(made.value.bytes.equals(whole.bytes)).toBe(true);
+      expect(made.rests).toBeGreaterThan(20);
+
+      const moved = headerOf({ path: '/two', name: 'two' });
+      const again = stepped(withHeaderInSteps(new NodeRecord(whole.bytes), moved));
+      expect(again.value.bytes.equals(withHeader(whole, moved).bytes)).toBe(true);
+      expect(again.rests).toBeGreaterThan(8);
+
+      const decoded = stepped(new NodeRecord(whole.bytes).decode());
+      expect(decoded.value).toStrictEqual(properties);
+      expect(decoded.rests).toBeGreaterThan(20);
+
+      const text = whole.render(derived);
+      for (const shown of [derived, { ...derived, properties }]) {
+        const rendered = stepped(new NodeRecord(whole.bytes).renderInSteps(shown));
+        expect(rendered.value === text).toBe(true);
+        expect(rendered.rests).toBeGreaterThan(5);
+      }
+    });
+
+    it('shows an index the properties it looks at, and all when one may refer', () => {
+      const { bytes } = makeNodeRecord(headerOf({}), properties);
+      const plain = new NodeRecord(bytes);
+      const { rests } = stepped(plain.prepareIndexed());
+      expect(rests).toBeLessThan(20);
+      expect(plain.indexedProperties(['big', 'title', 'none'])).toStrictEqual({
+        big: 1n << 80n,
+        title: 'One',
+      });
+      expect(new NodeRecord(bytes).indexedProperties(['title'])).toStrictEqual({ title: 'One' });
+      const referring = { ...properties, to: { 'svc:ref': 'n2' } };
+      const other = new NodeRecord(makeNodeRecord(headerOf({}), referring).bytes);
+      expect(stepped(other.prepareIndexed()).rests).toBeGreaterThan(20);
+      expect(other.indexedProperties(['title'])).toStrictEqual(referring);
+    });
   });
 });

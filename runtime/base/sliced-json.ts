@@ -1,0 +1,385 @@
+/*
+ * `JSON.parse` and `JSON.stringify` of a large value hold the event loop: 16 MiB take 20 to 120 ms. These do the same in
+ * steps of some tenths of a millisecond.
+ */
+
+/** Characters that are parsed or written between two rests, about. */
+const STEP = 1 << 16;
+
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const COLON = 0x3a;
+const OPEN_BRACKET = 0x5b;
+const BACKSLASH = 0x5c;
+const CLOSE_BRACKET = 0x5d;
+const SMALL_U = 0x75;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
+
+/** Characters of an escape with four hexadecimal digits. */
+const UNICODE_ESCAPE = 6;
+
+/** Parses a text in one go, as `JSON.parse` does. */
+type ParseJson = (text: string) => unknown;
+
+/**
+ * As `JSON.parse`; yields where the work may rest.
+ *
+ * @param parse parses a short text, and all of one that is no JSON; default: `JSON.parse`
+ * @param step characters between two rests, about
+ * @throws {SyntaxError} that of `parse` @throws what `parse` throws besides
+ */
+export function* parseJsonInSteps(
+  text: string,
+  parse: ParseJson = JSON.parse,
+  step: number = STEP,
+): Generator<undefined, unknown> {
+  if (text.length <= step) return parse(text);
+  try {
+    return yield* new SlicedParser(text, parse, step).document();
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    yield undefined;
+    // What is wrong, and where, is told for the whole text.
+    return parse(text);
+  }
+}
+
+/** Members of an array or object that were found between two places. */
+interface Run {
+  /** Behind the last of them. */
+  readonly end: number;
+  /** Whether the container ends there. */
+  readonly isLast: boolean;
+}
+
+class SlicedParser {
+  readonly #text: string;
+  readonly #parse: ParseJson;
+  readonly #step: number;
+  #at = 0;
+  /** The first quote from {@link #quoteFrom} on; the length of the text when there is none. */
+  #quoteAt = -1;
+  /** From where it was searched. */
+  #searchedFrom = 0;
+
+  constructor(text: string, parse: ParseJson, step: number) {
+    this.#text = text;
+    this.#parse = parse;
+    this.#step = step;
+  }
+
+  *document(): Generator<undefined, unknown> {
+    const value = yield* this.#value();
+    this.#space();
+    if (this.#at < this.#text.length) throw new SyntaxError('more than one value');
+    return value;
+  }
+
+  *#value(): Generator<undefined, unknown> {
+    this.#space();
+    const start = this.#at;
+    const end = this.#endWithinStep(start);
+    if (end !== undefined) {
+      this.#at = end;
+      return this.#parse(this.#text.slice(start, end));
+    }
+    yield undefined;
+    switch (this.#text.charCodeAt(start)) {
+      case QUOTE:
+        return yield* this.#longText();
+      case OPEN_BRACKET:
+        return yield* this.#longArray();
+      case OPEN_BRACE:
+        return yield* this.#longObject();
+      default:
+        throw new SyntaxError('no number or word is so long');
+    }
+  }
+
+  *#longArray(): Generator<undefined, unknown[]> {
+    const items: unknown[] = [];
+    this.#at += 1;
+    for (;;) {
+      const run = this.#run();
+      if (run === undefined) {
+        items.push(yield* this.#value());
+        if (this.#endsAfterMember(CLOSE_BRACKET)) return items;
+        continue;
+      }
+      const members = this.#takeRun(run, CLOSE_BRACKET);
+      const part = this.#parse(`[${members}]`) as unknown[];
+      if (part.length === 0 && (!run.isLast || items.length > 0)) throw new SyntaxError('no value');
+      for (const item of part) items.push(item);
+      if (run.isLast) return items;
+      yield undefined;
+    }
+  }
+
+  *#longObject(): Generator<undefined, object> {
+    const object = {};
+    let isEmpty = true;
+    this.#at += 1;
+    for (;;) {
+      const run = this.#run();
+      if (run === undefined) {
+        const key = this.#key();
+        setKey(object, key, yield* this.#value());
+        if (this.#endsAfterMember(CLOSE_BRACE)) return object;
+      } else {
+        const members = this.#takeRun(run, CLOSE_BRACE);
+        const part = this.#parse(`{${members}}`) as Record<string, unknown>;
+        const keys = Object.keys(part);
+        if (keys.length === 0 && (!run.isLast || !isEmpty)) throw new SyntaxError('no member');
+        for (const key of keys) setKey(object, key, part[key]);
+        if (run.isLast) return object;
+      }
+      isEmpty = false;
+      yield undefined;
+    }
+  }
+
+  /** Reads a key and its colon. */
+  #key(): string {
+    this.#space();
+    if (this.#text.charCodeAt(this.#at) !== QUOTE) throw new SyntaxError('no key');
+    const end = this.#endOfText(this.#at, this.#text.length);
+    if (end === undefined) throw new SyntaxError('a key without an end');
+    const key = JSON.parse(this.#text.slice(this.#at, end)) as string;
+    this.#at = end;
+    this.#space();
+    if (this.#text.charCodeAt(this.#at) !== COLON) throw new SyntaxError('no colon');
+    this.#at += 1;
+    return key;
+  }
+
+  /** Reads what follows a member. @returns whether the container ends there */
+  #endsAfterMember(close: number): boolean {
+    this.#space();
+    const code = this.#text.charCodeAt(this.#at);
+    if (code !== COMMA && code !== close) throw new SyntaxError('no comma');
+    this.#at += 1;
+    return code === close;
+  }
+
+  /** Goes behind a run and what ends it. @returns its text */
+  #takeRun({ end, isLast }: Run, close: number): string {
+    if (isLast && this.#text.charCodeAt(end) !== close) throw new SyntaxError('the wrong bracket');
+    const members = this.#text.slice(this.#at, end);
+    this.#at = end + 1;
+    return members;
+  }
+
+  /** The members from here on that end within a step; undefined when the next one does not. */
+  #run(): Run | undefined {
+    const text = this.#text;
+    const limit = Math.min(this.#at + this.#step, text.length);
+    let depth = 0;
+    let comma = -1;
+    for (let at = this.#at; at < limit; at += 1) {
+      const code = text.charCodeAt(at);
+      if (code === QUOTE) {
+        const end = this.#endOfText(at, limit);
+        if (end === undefined) break;
+        at = end - 1;
+      } else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
+        depth += 1;
+      } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) {
+        if (depth === 0) return { end: at, isLast: true };
+        depth -= 1;
+      } else if (code === COMMA && depth === 0) comma = at;
+    }
+    return comma < 0 ? undefined : { end: comma, isLast: false };
+  }
+
+  /** Behind the value that begins at `start`; undefined when that is further than a step away. */
+  #endWithinStep(start: number): number | undefined {
+    const text = this.#text;
+    const limit = Math.min(start + this.#step, text.length);
+    let depth = 0;
+    for (let at = start; at < limit; at += 1) {
+      const code = text.charCodeAt(at);
+      if (code === QUOTE) {
+        const end = this.#endOfText(at, limit);
+        if (end === undefined || depth === 0) return end;
+        at = end - 1;
+      } else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
+        depth += 1;
+      } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) {
+        if (depth === 0) return at;
+        depth -= 1;
+        if (depth === 0) return at + 1;
+      } else if (depth === 0 && (code === COMMA || isSpace(code))) return at;
+    }
+    return limit === text.length && depth === 0 ? limit : undefined;
+  }
+
+  /** Behind the text value that begins at `start`; undefined when it has no end before `limit`. */
+  #endOfText(start: number, limit: number): number | undefined {
+    for (let quote = this.#quoteFrom(start + 1); quote < limit; quote = this.#quoteFrom(quote + 1)) {
+      if (!this.#isEscaped(quote, start + 1)) return quote + 1;
+    }
+    return undefined;
+  }
+
+  /** Remembered, because a search that finds nothing goes through all of the text. */
+  #quoteFrom(from: number): number {
+    if (this.#quoteAt < from || this.#searchedFrom > from) {
+      const found = this.#text.indexOf('"', from);
+      this.#quoteAt = found < 0 ? this.#text.length : found;
+      this.#searchedFrom = from;
+    }
+    return this.#quoteAt;
+  }
+
+  /** Whether an odd number of backslashes stands before a place, from `start` on. */
+  #isEscaped(place: number, start: number): boolean {
+    let at = place;
+    while (at > start && this.#text.charCodeAt(at - 1) === BACKSLASH) at -= 1;
+    return (place - at) % 2 === 1;
+  }
+
+  *#longText(): Generator<undefined, string> {
+    const pieces: string[] = [];
+    let from = this.#at + 1;
+    for (;;) {
+      const to = this.#cutOf(from, Math.min(from + this.#step, this.#text.length));
+      let quote = this.#quoteFrom(from);
+      while (quote < to && this.#isEscaped(quote, from)) quote = this.#quoteFrom(quote + 1);
+      const end = Math.min(quote, to);
+      pieces.push(JSON.parse(`"${this.#text.slice(from, end)}"`) as string);
+      if (quote < to) {
+        this.#at = quote + 1;
+        return pieces.join('');
+      }
+      if (to >= this.#text.length) throw new SyntaxError('a text without an end');
+      from = to;
+      yield undefined;
+    }
+  }
+
+  /** The last place up to `to` that is not within an escape. */
+  #cutOf(from: number, to: number): number {
+    const last = this.#text.slice(Math.max(to - UNICODE_ESCAPE, from), to).lastIndexOf('\\');
+    if (last < 0) return to;
+    const at = Math.max(to - UNICODE_ESCAPE, from) + last;
+    if (this.#isEscaped(at, from)) return to;
+    const length = this.#text.charCodeAt(at + 1) === SMALL_U ? UNICODE_ESCAPE : 2;
+    return at + length > to && at > from ? at : to;
+  }
+
+  #space(): void {
+    while (isSpace(this.#text.charCodeAt(this.#at))) this.#at += 1;
+  }
+}
+
+function isSpace(code: number): boolean {
+  return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
+}
+
+/** An assignment to `__proto__` would set the prototype. */
+function setKey(target: object, key: string, value: unknown): void {
+  if (key === '__proto__') {
+    Object.defineProperty(target, key, { value, writable: true, enumerable: true, configurable: true });
+  } else (target as Record<string, unknown>)[key] = value;
+}
+
+/**
+ * The size of a plain value: characters of its texts and keys, and something for everything else. It stops looking when
+ * there is more than `most`.
+ */
+export function sizeUpTo(value: unknown, most: number): number {
+  if (typeof value === 'string') return value.length;
+  if (typeof value !== 'object' || value === null) return 8;
+  let size = 8;
+  if (Array.isArray(value)) {
+    for (const item of value) {
+      size += sizeUpTo(item, most - size);
+      if (size > most) return size;
+    }
+    return size;
+  }
+  for (const key in value) {
+    size += key.length + sizeUpTo((value as Record<string, unknown>)[key], most - size);
+    if (size > most) return size;
+  }
+  return size;
+}
+
+/** Whether a plain value is so large that it is written in steps. */
+export function isLargeJson(value: unknown, step: number = STEP): boolean {
+  return sizeUpTo(value, step) > step;
+}
+
+/** What `JSON.stringify` may write otherwise than it stands; pairs of surrogates are left to it as well. */
+const mayNeedEscape = /["\\\u0000-\u001f\ud800-\udfff]/;
+
+/**
+ * The text `JSON.stringify` makes of a plain value, in pieces of some `step` characters. The work may rest between any
+ * two of them; nothing of the value may change.
+ */
+export function* jsonPieces(value: unknown, step: number = STEP): Generator<string, void> {
+  if (typeof value === 'string' && value.length > step) yield* textPieces(value, step);
+  else if (typeof value !== 'object' || value === null || !isLargeJson(value, step)) {
+    yield JSON.stringify(value);
+  } else if (Array.isArray(value)) yield* arrayPieces(value, step);
+  else yield* objectPieces(value as Readonly<Record<string, unknown>>, step);
+}
+
+function* textPieces(text: string, step: number): Generator<string, void> {
+  yield '"';
+  for (let from = 0; from < text.length; ) {
+    let to = Math.min(from + step, text.length);
+    // Not within a pair of surrogates, the halves of which would be escaped.
+    if (to < text.length && (text.charCodeAt(to) & 0xfc00) === 0xdc00) to += 1;
+    const piece = text.slice(from, to);
+    yield mayNeedEscape.test(piece) ? JSON.stringify(piece).slice(1, -1) : piece;
+    from = to;
+  }
+  yield '"';
+}
+
+function* arrayPieces(list: readonly unknown[], step: number): Generator<string, void> {
+  let opening = '[';
+  let from = 0;
+  let size = 0;
+  for (let index = 0; index <= list.length; index += 1) {
+    const isEnd = index === list.length;
+    const own = isEnd ? 0 : sizeUpTo(list[index], step);
+    if (index > from && (isEnd || size + own > step)) {
+      yield opening + JSON.stringify(list.slice(from, index)).slice(1, -1);
+      opening = ',';
+      from = index;
+      size = 0;
+    }
+    size += own;
+    if (own <= step) continue;
+    yield opening;
+    yield* jsonPieces(list[index], step);
+    opening = ',';
+    from = index + 1;
+    size = 0;
+  }
+  yield list.length === 0 ? '[]' : ']';
+}
+
+function* objectPieces(object: Readonly<Record<string, unknown>>, step: number): Generator<string, void> {
+  let text = '{';
+  let isFirst = true;
+  for (const key of Object.keys(object)) {
+    text += `${isFirst ? '' : ','}${JSON.stringify(key)}:`;
+    isFirst = false;
+    const value = object[key];
+    if (isLargeJson(value, step)) {
+      yield text;
+      yield* jsonPieces(value, step);
+      text = '';
+    } else {
+      text += JSON.stringify(value);
+      if (text.length <= step) continue;
+      yield text;
+      text = '';
+    }
+  }
+  yield `${text}}`;
+}

@@ -1,5 +1,6 @@
 import type { LogPosition } from '#cluster/replication/log-position.ts';
 import type { PositionKeeper } from './position-keeper.ts';
+import type { ShardPositions } from './shard-positions.ts';
 
 /**
  * Brings a partition to a member that cannot read its log from where it stands, because it begins behind that, or
@@ -26,11 +27,13 @@ export interface ColdStart {
 export class ColdStarter {
   readonly #coldStart: ColdStart | undefined;
   readonly #positions: PositionKeeper;
+  readonly #shards: ShardPositions;
   #controller: AbortController | undefined;
 
   /** @param coldStart undefined where there are no snapshots */
-  constructor(coldStart: ColdStart | undefined, positions: PositionKeeper) {
+  constructor(coldStart: ColdStart | undefined, positions: PositionKeeper, shards: ShardPositions) {
     this.#coldStart = coldStart;
+    this.#shards = shards;
     this.#positions = positions;
   }
 
@@ -49,6 +52,7 @@ export class ColdStarter {
     if (this.#coldStart === undefined) return true;
     const controller = new AbortController();
     this.#controller = controller;
+    await this.#shards.suspend();
     try {
       const reached = await this.#coldStart.run(this.#positions.current, controller.signal);
       if (reached === undefined) return true;
@@ -60,6 +64,7 @@ export class ColdStarter {
       throw error;
     } finally {
       this.#controller = undefined;
+      this.#shards.resume();
     }
   }
 

@@ -21,7 +21,7 @@ import { type LogPosition, stateAt } from '#cluster/replication/log-position.ts'
 import type { FoldState } from '#cluster/replication/log-fold.ts';
 import type { LogStream, StoredMessage, StreamState } from '#cluster/replication/log-stream.ts';
 import { stateReaching } from '#cluster/replication/stream-checks.ts';
-import { ShardReach } from './shard-reach.ts';
+import type { ShardPositions } from './shard-positions.ts';
 
 /** Time before the servers are asked again, in milliseconds. */
 const RETRY = { firstMs: 200, factor: 1.5, mostMs: 1_000 };
@@ -58,6 +58,7 @@ export interface FlushedReplicaOptions extends ReplicasEnvironment {
   readonly member: string;
   /** Of the partition. */
   readonly folder: string;
+  readonly shards: ShardPositions;
   readonly stream: LogStream;
   readonly files: FileSystem;
   readonly clock: Clock;
@@ -70,7 +71,7 @@ export interface FlushedReplicaOptions extends ReplicasEnvironment {
 /**
  * One member's side of a partition as the other replicas see it: what it tells them, what it asks them, and what it
  * has of the log on its disk besides the shards. In class `replica-disk` that is a flush journal. In the others it is
- * how far the shards may reach, and a journal that class left behind: what was acknowledged by it has to be in the
+ * what the shards say themselves, and a journal that class left behind: what was acknowledged by it has to be in the
  * stream all the same. It is removed when the stream may not lose that any more.
  *
  * @see Reliability: Durability classes, R5, R9
@@ -78,7 +79,6 @@ export interface FlushedReplicaOptions extends ReplicasEnvironment {
 export class FlushedReplica {
   readonly #options: FlushedReplicaOptions;
   readonly survey: ReplicaSurvey;
-  readonly #reach: ShardReach;
   #journal: FlushJournal | undefined;
   /** Of class `replica-disk`, in another one. */
   #left: FlushJournal | undefined;
@@ -93,8 +93,7 @@ export class FlushedReplica {
 
   constructor(options: FlushedReplicaOptions) {
     this.#options = options;
-    const { clock, files, flush, folder, member, others, partition, standings } = options;
-    this.#reach = new ShardReach(files, folder);
+    const { clock, flush, member, others, partition, standings } = options;
     this.survey = new ReplicaSurvey({
       partition,
       member,
@@ -167,7 +166,7 @@ export class FlushedReplica {
       try {
         const reached =
           position === undefined ? undefined : await stateReaching(stream, partition, position, clock);
-        await this.#requireReach(position);
+        await this.#requireNewest(position);
         const isKeptAtOnce = await this.#requireKept(position);
         this.#leftBehindMs ??= clock.monotonicMs();
         return !this.isKept || (isFirst && reached?.isAtOnce !== false && isKeptAtOnce);
@@ -222,16 +221,11 @@ export class FlushedReplica {
   }
 
   /**
-   * To be called before shards are given anything of a record, see {@link ShardReach}. With a journal they get only
-   * what is in that.
+   * To be called before shards are given anything of a record, see {@link ShardPositions.cover}. With a journal they get
+   * only what is in that.
    */
-  async beforeShards(sequence: number, newest: () => LogPosition): Promise<void> {
-    if (!this.isKept) await this.#reach.cover(sequence, newest);
-  }
-
-  /** To be called when the shards were thrown away. */
-  forgetShards(): Promise<void> {
-    return this.#reach.remove();
+  async beforeShards(sequence: number, newest: () => LogPosition, actor?: string): Promise<void> {
+    if (!this.isKept) await this.#options.shards.cover(sequence, newest(), actor);
   }
 
   /** To be called before a position is stored: no position may be ahead of the journal on the disk. */
@@ -260,7 +254,7 @@ export class FlushedReplica {
     if (this.#journal?.failure === undefined) await this.open(position);
     const keepers = this.#kept?.keepers;
     let best: LogPosition | undefined = this.#kept?.flushed;
-    for (const other of [this.#reach.position, position]) if (isBehind(best, other)) best = other;
+    for (const other of [this.#options.shards.newest, position]) if (isBehind(best, other)) best = other;
     if (best === undefined) return { ...noStanding(member), keepers };
     const { chain, epoch, identity, sequence } = best;
     return { member, identity, epoch, sequence, chain: chain.toString('hex'), keepers };
@@ -332,7 +326,7 @@ export class FlushedReplica {
 
   /** The newest record this member has, or may have something of. @param position of the shards */
   #reached(position: LogPosition | undefined): number {
-    const known = [position, this.#reach.position, this.#kept?.flushed];
+    const known = [position, this.#options.shards.newest, this.#kept?.flushed];
     return Math.max(0, ...known.map((each) => each?.sequence ?? 0));
   }
 
@@ -352,7 +346,7 @@ export class FlushedReplica {
 
   async #openFiles(): Promise<void> {
     const { clock, files, flush, folder, random } = this.#options;
-    await this.#reach.read();
+    this.#options.shards.look();
     if (flush !== undefined) {
       this.#journal = await this.#openJournal();
       return;
@@ -414,13 +408,13 @@ export class FlushedReplica {
     flush?.channel.tell(partition, { member, epoch, sequence, chain });
   }
 
-  /** The stream has to have the newest record shards may have something of, unless it was cut behind it. */
-  async #requireReach(position: LogPosition | undefined): Promise<void> {
-    const { clock, partition, stream } = this.#options;
-    const reach = this.#reach.position;
-    if (reach === undefined || !isBehind(position, reach)) return;
+  /** The stream has to have the newest record shards have something of, unless it was cut behind it. */
+  async #requireNewest(position: LogPosition | undefined): Promise<void> {
+    const { clock, partition, shards, stream } = this.#options;
+    const { newest } = shards;
+    if (newest === undefined || !isBehind(position, newest)) return;
     try {
-      await stateAt(stream, partition, reach, clock);
+      await stateAt(stream, partition, newest, clock);
     } catch (error) {
       if (!isTruncated(error)) throw error;
     }

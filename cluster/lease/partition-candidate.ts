@@ -9,12 +9,14 @@ import type { FlushedReplica } from './flushed-replica.ts';
 import type { OwnedPartition, PartitionEnvironment } from './partition-environment.ts';
 import type { PartitionHost } from './partition-host.ts';
 import type { PositionKeeper } from './position-keeper.ts';
+import type { ShardPositions } from './shard-positions.ts';
 
 /** What a partition is opened with. */
 export interface CandidateOptions<Host extends PartitionHost> {
   readonly environment: PartitionEnvironment<Host>;
   readonly positions: PositionKeeper;
   readonly flushed: FlushedReplica | undefined;
+  readonly shards: ShardPositions;
   /** @param newest behind everything it was given */
   readonly makeReplica: (newest: () => LogPosition | undefined) => Replica;
   /** Lets go of the replica and of what reads from it. */
@@ -91,7 +93,7 @@ export class PartitionCandidate<Host extends PartitionHost> {
   }
 
   #openLog(gate: ReturnType<FlushedReplica['beginOwning']>): Promise<PartitionLog> {
-    const { environment, flushed, positions, report, signal } = this.#options;
+    const { environment, flushed, positions, report, shards, signal } = this.#options;
     const { stream, partition, member, leaseMs, clock, random } = environment;
     return openPartition({
       stream,
@@ -107,7 +109,10 @@ export class PartitionCandidate<Host extends PartitionHost> {
         this.#given = position;
         return this.#behind === undefined ? this.replica.take(batch) : this.#behind.take(batch);
       },
-      beforeShards: async (sequence, newest) => flushed?.beforeShards(sequence, newest),
+      shards: {
+        before: async (sequence, newest, actor) => flushed?.beforeShards(sequence, newest, actor),
+        reached: (actor, sequence) => shards.reached(actor, sequence),
+      },
       ...(gate === undefined ? {} : { gate }),
       ...(flushed === undefined ? {} : { replicas: flushed.survey }),
     });

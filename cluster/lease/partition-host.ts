@@ -1,10 +1,11 @@
 import type { ReplicaStore } from '#runtime/commit/replica.ts';
+import type { ShardFiles } from './shard-positions.ts';
 
 /** The actors of a partition on the disk of a member. */
-export interface PartitionStore extends ReplicaStore {
+export interface PartitionStore extends ReplicaStore, ShardFiles {
   /** Removes what interrupted work left. To be called while nothing else uses the store. */
   sweep(): Promise<void>;
-  /** Puts every actor away, to be made again of the log. To be called while nothing else uses the store. */
+  /** Puts every actor away, and the catalogue, to be made again of the log. To be called while nothing else uses the store. */
   clear(): Promise<void>;
   /** Removes what was put away or removed before and is kept no longer. */
   purge?(): Promise<void>;

@@ -19,6 +19,7 @@ import type { PartitionHost } from './partition-host.ts';
 import { PositionKeeper } from './position-keeper.ts';
 import { Rest } from './rest.ts';
 import { ShardFailure } from './shard-failure.ts';
+import { ShardPositions } from './shard-positions.ts';
 import { StreamMending } from './stream-mending.ts';
 
 /**
@@ -51,6 +52,7 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
   readonly #environment: PartitionEnvironment<Host>;
   readonly #positions: PositionKeeper;
   readonly #flushed: FlushedReplica | undefined;
+  readonly #shards: ShardPositions;
   #role: PartitionRole = 'idle';
   #following: PartitionFollowing | undefined;
   /** Answers queries while it is not owned. */
@@ -85,10 +87,12 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
     this.#rest = new Rest(clock);
     this.#rebuilt = new Rest(clock);
     const onDiskFailure = (cause: unknown): void => void this.startOver(cause);
-    const flushed = replicas && new FlushedReplica({ ...environment, ...replicas, onDiskFailure });
+    const shards = new ShardPositions(environment.store, clock);
+    this.#shards = shards;
+    const flushed = replicas && new FlushedReplica({ ...environment, ...replicas, shards, onDiskFailure });
     this.#flushed = flushed;
-    this.#positions = new PositionKeeper({ ...environment, flushed });
-    this.#coldStart = new ColdStarter(environment.coldStart, this.#positions);
+    this.#positions = new PositionKeeper({ ...environment, flushed, shards });
+    this.#coldStart = new ColdStarter(environment.coldStart, this.#positions, shards);
     this.#mending =
       flushed &&
       new StreamMending({
@@ -270,6 +274,7 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
         await this.#giveUp();
         await this.#stopFollowing();
         await this.#flushed?.close();
+        await this.#shards.close();
         this.#become('idle');
       });
     } finally {
@@ -278,7 +283,7 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
   }
 
   async #startOver(cause: unknown): Promise<void> {
-    const { report, store } = this.#environment;
+    const { report } = this.#environment;
     if (this.isResting || this.#role === 'quarantined' || this.#role === 'idle') return;
     const isDamaged = isDamage(cause);
     report({ kind: 'shards-failed', isDamaged, cause });
@@ -293,11 +298,8 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
     this.#flushed?.stopOwning();
     await this.#stopFollowing();
     if (!isDamaged) return;
-    this.#rebuilt.begin();
     try {
-      await this.#positions.remove();
-      await store.clear();
-      await this.#flushed?.forgetShards();
+      await this.#throwAway();
       await this.#startFollowing();
     } catch (failure) {
       // Nobody waits for this: a disk that does not even let go of what is damaged is left alone for a while.
@@ -329,7 +331,10 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
     if (flushed?.isKept === true) this.#positions.forgetReceived();
     await this.#environment.store.sweep();
     await this.#coldStart.tidy();
+    if (!(await this.#lookAtShards())) return;
     if ((isCut || this.#positions.current === undefined) && !(await this.#coldStart.run())) return;
+    // Anew where they were replaced.
+    this.#shards.look();
     if (!(await this.#openJournal())) return;
     const following = new PartitionFollowing({
       ...this.#environment,
@@ -344,6 +349,31 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
     flushed?.startTelling();
     this.#positions.begin(() => this.#storeNow());
     this.#become('following');
+  }
+
+  /** Shards nobody can say of how far they reach are made anew. @returns false when the disk cannot be read */
+  async #lookAtShards(): Promise<boolean> {
+    try {
+      this.#shards.look();
+      return true;
+    } catch (cause) {
+      const isDamaged = isDamage(cause);
+      this.#environment.report({ kind: 'shards-failed', isDamaged, cause });
+      if (isDamaged) await this.#throwAway();
+      else {
+        this.#rest.begin();
+        this.#become('idle');
+      }
+      return isDamaged;
+    }
+  }
+
+  async #throwAway(): Promise<void> {
+    this.#rebuilt.begin();
+    await this.#positions.remove();
+    await this.#shards.suspend();
+    await this.#environment.store.clear();
+    this.#shards.resume();
   }
 
   /** @returns false when it cannot be gone on without: who trusted what this member flushed must not be let down */
@@ -366,9 +396,9 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
   /** @param newest behind everything it was given */
   #replica(newest: () => LogPosition | undefined): Replica {
     const { clock, store } = this.#environment;
-    const beforeDisk = async (sequence: number): Promise<void> =>
-      this.#flushed?.beforeShards(sequence, () => newest() as LogPosition);
-    return new Replica(store, clock, () => {}, beforeDisk);
+    const beforeDisk = async (sequence: number, actor?: string): Promise<void> =>
+      this.#flushed?.beforeShards(sequence, () => newest() as LogPosition, actor);
+    return new Replica(store, clock, (actor, sequence) => this.#shards.reached(actor, sequence), beforeDisk);
   }
 
   #hear(news: LogNews): void {
@@ -493,6 +523,7 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
       environment: this.#environment,
       positions: this.#positions,
       flushed: this.#flushed,
+      shards: this.#shards,
       makeReplica: (newest) => this.#replica(newest),
       abandon: (replica) => this.#abandon(replica),
       report: (event) => this.#onLogEvent(event),

@@ -14,6 +14,8 @@ interface StoredPosition {
 
 const FORMAT = 1;
 
+const NAME = 'position.json';
+
 /**
  * Where a member's shards of one partition stand in the log, on its disk. `position.json` may lag behind what they
  * have, because an effect that is applied twice gives the same bytes; it is never ahead of it.
@@ -21,17 +23,12 @@ const FORMAT = 1;
 export class PositionFile {
   readonly #files: FileSystem;
   readonly #folder: string;
-  readonly #name: string;
   #stored: LogPosition | undefined;
 
-  /**
-   * @param folder of the partition; made when it is missing
-   * @param name of the file, of another place in the log than the one up to which the shards have everything
-   */
-  constructor(files: FileSystem, folder: string, name = 'position.json') {
+  /** @param folder of the partition; made when it is missing */
+  constructor(files: FileSystem, folder: string) {
     this.#files = files;
     this.#folder = folder;
-    this.#name = name;
   }
 
   /**
@@ -40,8 +37,8 @@ export class PositionFile {
    */
   async read(): Promise<LogPosition | undefined> {
     await this.#files.makeDirectory(this.#folder);
-    if (!(await this.#files.readdir(this.#folder)).includes(this.#name)) return undefined;
-    const path = `${this.#folder}/${this.#name}`;
+    if (!(await this.#files.readdir(this.#folder)).includes(NAME)) return undefined;
+    const path = `${this.#folder}/${NAME}`;
     const file = await this.#files.open(path, 'read');
     try {
       const bytes = Buffer.alloc(await file.size());
@@ -56,8 +53,8 @@ export class PositionFile {
   /** Forgets the position: the member has nothing. On disk when it resolves. */
   async remove(): Promise<void> {
     this.#stored = undefined;
-    if (!(await this.#files.readdir(this.#folder)).includes(this.#name)) return;
-    await this.#files.unlink(`${this.#folder}/${this.#name}`);
+    if (!(await this.#files.readdir(this.#folder)).includes(NAME)) return;
+    await this.#files.unlink(`${this.#folder}/${NAME}`);
     await this.#files.syncDirectory(this.#folder);
   }
 
@@ -73,7 +70,7 @@ export class PositionFile {
       chain: chain.toString('hex'),
     };
     const bytes = Buffer.from(JSON.stringify(stored));
-    await replaceFile(this.#files, `${this.#folder}/${this.#name}`, bytes);
+    await replaceFile(this.#files, `${this.#folder}/${NAME}`, bytes);
     this.#stored = position;
   }
 }

@@ -3,6 +3,7 @@ import type { FileSystem } from '#runtime/base/file-system.ts';
 import { keptOf, type LogPosition, type ReceivedPosition } from '#cluster/replication/log-position.ts';
 import type { FlushedReplica } from './flushed-replica.ts';
 import { PositionFile } from './position-file.ts';
+import type { ShardPositions } from './shard-positions.ts';
 
 /** Between two times a position is stored, in milliseconds: what a restart applies once more. */
 const STORE_POSITION_MS = 1000;
@@ -15,6 +16,8 @@ export interface PositionKeeperOptions {
   readonly clock: Clock;
   /** Has the journal no position may be ahead of. */
   readonly flushed: FlushedReplica | undefined;
+  /** Told of what is stored. */
+  readonly shards: ShardPositions;
 }
 
 /**
@@ -26,12 +29,14 @@ export interface PositionKeeperOptions {
 export class PositionKeeper {
   readonly #clock: Clock;
   readonly #flushed: FlushedReplica | undefined;
+  readonly #shards: ShardPositions;
   readonly #file: PositionFile;
   #current: ReceivedPosition | undefined;
   #timer: Timer | undefined;
   #storing: Promise<void> = Promise.resolve();
 
-  constructor({ clock, files, flushed, folder }: PositionKeeperOptions) {
+  constructor({ clock, files, flushed, folder, shards }: PositionKeeperOptions) {
+    this.#shards = shards;
     this.#clock = clock;
     this.#flushed = flushed;
     this.#file = new PositionFile(files, folder);
@@ -62,6 +67,7 @@ export class PositionKeeper {
     await this.#flushed?.beforePosition(position);
     await this.replace(position);
     this.#flushed?.journal?.release(position.sequence);
+    this.#shards.stored(position);
   }
 
   /** Stores the position of what was put in the place of the shards. */

@@ -1,7 +1,7 @@
 import { crc32 } from 'node:zlib';
 import { assert, InvariantError } from '#runtime/base/assert.ts';
 import { decodeEntries } from '#runtime/log/entry-codec.ts';
-import { ENTRY_BYTES_MAX, type LogEntry } from '#runtime/log/log-entry.ts';
+import { ENTRY_BYTES_MAX, type LogEntry, type RecordMark } from '#runtime/log/log-entry.ts';
 import { logCorrupted } from './log-errors.ts';
 import { type FoldState, type FoldStep, LogFold } from './log-fold.ts';
 import type { StoredMessage } from './log-stream.ts';
@@ -13,7 +13,8 @@ export interface LogBatch {
   readonly sequence: number;
   /** Of its first record; lower when it is in several. */
   readonly firstSequence: number;
-  readonly epoch: number;
+  /** Of the same record as `sequence`. */
+  readonly mark: RecordMark;
   /** Its entries; their values are views of one buffer. */
   readonly entries: readonly LogEntry[];
 }
@@ -58,7 +59,7 @@ export class BatchDecoder {
   }
 
   #decode({ sequence, firstSequence, record, opening }: Extract<FoldStep, { kind: 'record' }>): LogStep {
-    const { kind, body, epoch } = record;
+    const { chain, kind, body, epoch } = record;
     if (kind === RecordKind.chunk) {
       this.#chunks.push(body);
       this.#chunkBytes += body.length;
@@ -75,7 +76,13 @@ export class BatchDecoder {
     const whole = kind === RecordKind.manifest ? joined(chunks, body) : body;
     return {
       kind: 'batch',
-      batch: { sequence, firstSequence, epoch, entries: decodeEntries(whole, record.entries) },
+      batch: {
+        sequence,
+        firstSequence,
+        // A copy: else it would keep the whole message.
+        mark: { epoch, chain: Buffer.from(chain) },
+        entries: decodeEntries(whole, record.entries),
+      },
     };
   }
 }

@@ -4,9 +4,10 @@ import { sleep } from '#runtime/base/clock.ts';
 import { compareRevisions, type Revision } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { entrySize } from '#runtime/log/entry-codec.ts';
-import { ENTRY_BYTES_MAX, type LogEntry, type LogRecord } from '#runtime/log/log-entry.ts';
+import { ENTRY_BYTES_MAX, type LogEntry, type LogRecord, type RecordMark } from '#runtime/log/log-entry.ts';
 import type { Log, PendingRange } from '#runtime/log/ports.ts';
 import { BatchDecoder } from './batch-decoder.ts';
+import type { Flight, Sending, Unconfirmed } from './batches-under-way.ts';
 import { EntryBatch, type BatchPart } from './entry-batch.ts';
 import type { DurabilityGate } from './durability-gate.ts';
 import { isTruncated, isUnavailable, logCorrupted, logFull, logUnavailable } from './log-errors.ts';
@@ -44,34 +45,6 @@ const CLOSE_UNCONFIRMED_MS_MAX = 2000;
 /** Records, and bytes of batches, that wait for the gate at most before nothing more is sent. */
 const UNCONFIRMED_RECORDS_MAX = 1024;
 const UNCONFIRMED_BYTES_MAX = 64 * 1024 * 1024;
-
-/** An append under way. */
-interface Flight {
-  readonly batch: EntryBatch;
-  /** Whether the batch is complete with it. */
-  readonly isLast: boolean;
-  readonly record: JudgedRecord;
-  readonly bytes: Buffer;
-  /** Sequence of the message it goes behind. */
-  readonly expected: number;
-  readonly sent: Moment;
-  /** Resolves when the outcome is known, never rejects. */
-  arrival: Promise<void>;
-  outcome: AppendOutcome | undefined;
-}
-
-/** A batch that the stream has, and that is not durable in the class yet. */
-interface Unconfirmed {
-  readonly batch: EntryBatch;
-  readonly firstSequence: number;
-  readonly sequence: number;
-}
-
-/** A batch some of whose records are still to go out. */
-interface Sending {
-  readonly batch: EntryBatch;
-  readonly parts: Iterator<BatchPart, void, void>;
-}
 
 /** A record the stream holds, and between which moments of this process it came there. */
 export interface NewestStored {
@@ -301,8 +274,7 @@ export class PartitionLog implements Log {
         )) {
           retries.reset();
           const step = decoder.take(message);
-          if (step.kind === 'batch' && step.batch.sequence > afterSequence)
-            yield { sequence: step.batch.sequence, entries: step.batch.entries };
+          if (step.kind === 'batch' && step.batch.sequence > afterSequence) yield step.batch;
         }
       } catch (error) {
         if (!isUnavailable(error)) throw error;
@@ -315,6 +287,11 @@ export class PartitionLog implements Log {
   released(actor: string, sequence: number): void {
     assert(sequence <= this.#lastSequence, `released ${sequence}, the log ends at ${this.#lastSequence}`);
     this.#pending.released(actor, sequence);
+    this.#options.shards?.reached(actor, sequence);
+  }
+
+  markOf(actor: string, sequence: number): RecordMark | undefined {
+    return this.#pending.markOf(actor, sequence);
   }
 
   pending(): ReadonlyMap<string, PendingRange> {
@@ -327,10 +304,10 @@ export class PartitionLog implements Log {
   }
 
   /** Everything acknowledged is as durable as the servers' class makes it; this member may have to note it first. */
-  async flush(): Promise<number> {
+  async flush(actor?: string): Promise<number> {
     const sequence = this.#lastSequence;
     const newest = (): LogPosition => positionOf(this.#opened.identity, this.#fold.state);
-    await this.#options.beforeShards?.(sequence, newest);
+    await this.#options.shards?.before(sequence, newest, actor);
     return sequence;
   }
 
@@ -479,7 +456,8 @@ export class PartitionLog implements Log {
     if (batch.isStatement) batch.resolve(state.sequence);
     else this.#renewals.add(state.sequence, flight.sent, batch.entries === 0 ? batch : undefined);
     if (flight.isLast && batch.entries > 0) {
-      this.#unconfirmed.push({ batch, firstSequence, sequence: state.sequence });
+      const { chain, epoch, sequence } = state;
+      this.#unconfirmed.push({ batch, firstSequence, sequence, mark: { epoch, chain } });
       this.#unconfirmedBytes += batch.bytes;
     }
     this.#confirmed();
@@ -494,11 +472,11 @@ export class PartitionLog implements Log {
     const confirmed = this.#gate?.confirmed ?? Number.POSITIVE_INFINITY;
     const wasFull = this.#isGateFull;
     for (let head = this.#unconfirmed[0]; head !== undefined && head.sequence <= confirmed; ) {
-      const { batch, firstSequence, sequence } = head;
+      const { batch, firstSequence, mark, sequence } = head;
       this.#unconfirmed.shift();
       this.#unconfirmedBytes -= batch.bytes;
       this.#lastSequence = sequence;
-      this.#pending.add(batch.actors, firstSequence, sequence);
+      this.#pending.add(batch.actors, firstSequence, sequence, mark);
       batch.resolve(sequence);
       head = this.#unconfirmed[0];
     }

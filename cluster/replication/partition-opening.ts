@@ -43,16 +43,24 @@ export interface OpeningOptions {
   readonly signal?: AbortSignal;
   /** Takes every batch behind the position, in order, before the partition is opened. `reached` is behind it. */
   readonly take?: (batch: LogBatch, reached: LogPosition) => Promise<void> | void;
-  /**
-   * Waited for before shards are given anything of a record.
-   *
-   * @param newest the newest record the stream is known to hold
-   */
-  readonly beforeShards?: (sequence: number, newest: () => LogPosition) => Promise<void>;
+  readonly shards?: ShardsBehind;
   /** What a write waits for besides the stream. */
   readonly gate?: DurabilityGate;
   /** Asks the other replicas whether one of them has more than the log. */
   readonly replicas?: ReplicaCheck;
+}
+
+/** What keeps count of how far the shards behind a log may reach. */
+export interface ShardsBehind {
+  /**
+   * Waited for before anything of a record is brought to the disk.
+   *
+   * @param newest the newest record the stream is known to hold
+   * @param actor whose shard gets it; undefined: an actor is made or removed
+   */
+  before(sequence: number, newest: () => LogPosition, actor?: string): Promise<void>;
+  /** The shard of an actor has flushed everything up to and including a sequence. */
+  reached(actor: string, sequence: number): void;
 }
 
 /** A partition that was just opened. */
@@ -175,7 +183,7 @@ export class PartitionOpening {
       const { batch } = step;
       this.#lastSequence = batch.sequence;
       const actors = new Set(batch.entries.map(({ actor }) => actor));
-      this.#pending.add(actors, batch.firstSequence, batch.sequence);
+      this.#pending.add(actors, batch.firstSequence, batch.sequence, batch.mark);
       await this.#options.take?.(batch, positionOf(this.#identity, this.#decoder.fold.state));
       this.#requireWanted();
     }

@@ -1,13 +1,17 @@
+import type { RecordMark } from '#runtime/log/log-entry.ts';
 import type { PendingRange } from '#runtime/log/ports.ts';
 
 /** Which entries of a log are not in the shards of their actors yet. */
 export class PendingActors {
   readonly #ranges = new Map<string, PendingRange>();
+  /** Marks of the newest records, by actor. */
+  readonly #marks = new Map<string, RecordMark>();
 
-  /** Entries of these actors are in the log, in records from `first` to `last`. */
-  add(actors: Iterable<string>, first: number, last: number): void {
+  /** Entries of these actors are in the log, in records from `first` to `last`, which has the mark. */
+  add(actors: Iterable<string>, first: number, last: number, mark: RecordMark): void {
     for (const actor of actors) {
       this.#ranges.set(actor, { first: this.#ranges.get(actor)?.first ?? first, last });
+      this.#marks.set(actor, mark);
     }
   }
 
@@ -15,8 +19,17 @@ export class PendingActors {
   released(actor: string, sequence: number): void {
     const range = this.#ranges.get(actor);
     if (range === undefined || sequence < range.first) return;
-    if (sequence >= range.last) this.#ranges.delete(actor);
-    else this.#ranges.set(actor, { first: sequence + 1, last: range.last });
+    if (sequence < range.last) {
+      this.#ranges.set(actor, { first: sequence + 1, last: range.last });
+      return;
+    }
+    this.#ranges.delete(actor);
+    this.#marks.delete(actor);
+  }
+
+  /** Mark of a record that is the newest one of an actor; undefined when it is not, or is released. */
+  markOf(actor: string, sequence: number): RecordMark | undefined {
+    return this.#ranges.get(actor)?.last === sequence ? this.#marks.get(actor) : undefined;
   }
 
   /** Every actor with entries that are not released. */

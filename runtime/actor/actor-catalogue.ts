@@ -6,6 +6,7 @@ import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { Write } from '#runtime/log/log-entry.ts';
 import { decodeJsonRow, encodeJsonRow } from '#runtime/shard/json-row.ts';
 import { LmdbShard } from '#runtime/shard/lmdb-shard.ts';
+import type { Shard } from '#runtime/shard/shard.ts';
 import type { ActorId } from './ports.ts';
 
 /** Folder of the catalogue beside those of the actors; no actor id begins like this. */
@@ -80,6 +81,8 @@ export interface CatalogueChanges {
   readonly actors?: ReadonlyMap<ActorId, CatalogueRow | null>;
   readonly journal?: JournalMark;
   readonly keyCheck?: string;
+  /** Of tables that whoever opened the file has besides, and facts of its own. Shown when they are on the disk. */
+  readonly rows?: readonly Write[];
 }
 
 /**
@@ -96,10 +99,10 @@ export interface CatalogueChanges {
  * @see docs/decisions/0030-nothing-is-removed-by-inference.md
  */
 export class ActorCatalogue implements CatalogueFacts {
-  readonly #folder: string;
+  readonly #openShard: () => Shard;
   readonly #clock: Clock;
   /** Undefined: it failed and could not be opened again. */
-  #shard: LmdbShard | undefined;
+  #shard: Shard | undefined;
   /** Why there is no shard. */
   #failure: unknown;
   #lastSequence: number;
@@ -122,12 +125,17 @@ export class ActorCatalogue implements CatalogueFacts {
   /**
    * @param folder of the actors; see {@link ActorCatalogue.isIn}
    * @param clock says when to try again what failed
+   * @param openShard opens its file, again after a failure
    * @throws {ServiceError} `DATA_CORRUPTED`
    */
-  constructor(folder: string, clock: Clock) {
-    this.#folder = join(folder, CATALOGUE);
+  constructor(
+    folder: string,
+    clock: Clock,
+    openShard: () => Shard = () => new LmdbShard(join(folder, CATALOGUE), catalogueTables),
+  ) {
+    this.#openShard = openShard;
     this.#clock = clock;
-    this.#shard = new LmdbShard(this.#folder, catalogueTables);
+    this.#shard = openShard();
     this.#lastSequence = this.#shard.position.sequence;
   }
 
@@ -142,15 +150,15 @@ export class ActorCatalogue implements CatalogueFacts {
   }
 
   get directory(): string | undefined {
-    return this.#fact<string>(DIRECTORY_KEY);
+    return this.fact<string>(DIRECTORY_KEY);
   }
 
   get journal(): JournalMark | undefined {
-    return this.#fact<JournalMark>(JOURNAL_KEY);
+    return this.fact<JournalMark>(JOURNAL_KEY);
   }
 
   get keyCheck(): string | undefined {
-    return this.#fact<string>(KEY_CHECK_KEY);
+    return this.fact<string>(KEY_CHECK_KEY);
   }
 
   get sequence(): number {
@@ -186,6 +194,18 @@ export class ActorCatalogue implements CatalogueFacts {
     return [...found];
   }
 
+  /** A fact that is on the disk. */
+  fact<T>(name: string): T | undefined {
+    const bytes = this.#open.get(FACTS, name);
+    return bytes === undefined ? undefined : (decodeJsonRow(bytes) as T);
+  }
+
+  /** The keys of a table that are on the disk, as text. */
+  keysOf(table: number): string[] {
+    const rows = this.#open.range(table, { start: '', end: '\u00ff' });
+    return Array.from(rows, ({ key }) => Buffer.from(key, 'latin1').toString('utf8'));
+  }
+
   /** Every actor with its row: all of the catalogue is read. */
   rows(): ReadonlyMap<ActorId, CatalogueRow> {
     return new Map(this.under().map((actor) => [actor, this.get(actor) as CatalogueRow]));
@@ -215,7 +235,11 @@ export class ActorCatalogue implements CatalogueFacts {
    * @returns resolves when they are on the disk as well
    * @throws {ServiceError} as a promise: `STORAGE_FULL`, `WRITES_STOPPED`; they go on being shown, and are tried again
    */
-  note({ actors = new Map(), journal, keyCheck }: CatalogueChanges, sequence: number): Promise<void> {
+  note(
+    { actors = new Map(), journal, keyCheck, rows = [] }: CatalogueChanges,
+    sequence: number,
+  ): Promise<void> {
+    this.#waiting.push(...rows);
     for (const [actor, row] of actors) {
       this.#noted.set(actor, row);
       const value = row === null ? null : encodeJsonRow([row.created, row.floor]);
@@ -277,7 +301,7 @@ export class ActorCatalogue implements CatalogueFacts {
     await this.#open.apply(writes, { sequence, clock: revisionZero }).flushed;
   }
 
-  get #open(): LmdbShard {
+  get #open(): Shard {
     if (this.#shard === undefined) throw this.#failure;
     return this.#shard;
   }
@@ -297,15 +321,10 @@ export class ActorCatalogue implements CatalogueFacts {
   /** Without success the reason is remembered; whoever is refused meets it. */
   #reopen(): void {
     try {
-      this.#shard = new LmdbShard(this.#folder, catalogueTables);
+      this.#shard = this.#openShard();
     } catch (error) {
       this.#failure = error;
     }
-  }
-
-  #fact<T>(key: string): T | undefined {
-    const bytes = this.#open.get(FACTS, key);
-    return bytes === undefined ? undefined : (decodeJsonRow(bytes) as T);
   }
 }
 

@@ -46,19 +46,20 @@ export const keepNothing: RemovalRules = Object.freeze({ keepMs: 0, isPressed: (
  * one is on the disk before it returns, and nothing half made ever has an actor's name.
  */
 export class ActorFolders {
-  readonly #root: string;
+  /** Holds one folder per actor. */
+  readonly root: string;
   readonly #clock: Clock;
   readonly #rules: RemovalRules;
 
   /** @param clock paces the removal of what is large */
   constructor(root: string, clock: Clock, rules: RemovalRules = keepNothing) {
-    this.#root = root;
+    this.root = root;
     this.#clock = clock;
     this.#rules = rules;
   }
 
   of(actor: ActorId): string {
-    return join(this.#root, ...actor.split('/'));
+    return join(this.root, ...actor.split('/'));
   }
 
   exists(actor: ActorId): boolean {
@@ -84,7 +85,7 @@ export class ActorFolders {
   async all(isKind: (name: string) => boolean): Promise<readonly ActorId[]> {
     const found: ActorId[] = [];
     const visit = async (parts: readonly string[]): Promise<void> => {
-      const entries = await readdir(join(this.#root, ...parts), { withFileTypes: true }).catch(noneWhenGone);
+      const entries = await readdir(join(this.root, ...parts), { withFileTypes: true }).catch(noneWhenGone);
       const folders = entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith('.'));
       const kind = parts.at(-1);
       if (folders.length === 0 && parts.length >= 2 && kind !== undefined && isKind(decodeURIComponent(kind)))
@@ -174,7 +175,7 @@ export class ActorFolders {
 
   /** Removes what an earlier process left half made, and what is kept no longer. At once, for nobody writes yet. */
   async sweep(): Promise<void> {
-    const folder = join(this.#root, REMOVED);
+    const folder = join(this.root, REMOVED);
     const names = await readdir(folder).catch(noneWhenGone);
     for (const name of names)
       if (!keptName.test(name)) await rm(join(folder, name), { recursive: true, force: true });
@@ -186,7 +187,7 @@ export class ActorFolders {
   /** Two may be removed within a millisecond. */
   #freePlace(owner: string): string {
     for (let atMs = Math.floor(this.#clock.wallMs()); ; atMs += 1) {
-      const place = join(this.#root, REMOVED, `${atMs}-${hashOf(owner)}`);
+      const place = join(this.root, REMOVED, `${atMs}-${hashOf(owner)}`);
       if (!existsSync(place)) return place;
     }
   }
@@ -197,7 +198,7 @@ export class ActorFolders {
   }
 
   #kept(): { readonly path: string; readonly atMs: number }[] {
-    const folder = join(this.#root, REMOVED);
+    const folder = join(this.root, REMOVED);
     if (!existsSync(folder)) return [];
     return readdirSync(folder).flatMap((name) => {
       const atMs = keptName.exec(name)?.[1];
@@ -207,7 +208,7 @@ export class ActorFolders {
 
   /** Where {@link prepare} makes an actor. Ids may be longer than a folder name may be. */
   unfinished(actor: ActorId): string {
-    return join(this.#root, REMOVED, hashOf(actor));
+    return join(this.root, REMOVED, hashOf(actor));
   }
 }
 

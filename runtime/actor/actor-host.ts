@@ -255,7 +255,9 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
         const entry = lifecycleEntry(target, { kind: 'fork', source }, this.#hybridClock.last);
         const appended = await log.append(entry);
         for (const hear of this.#forkWatchers) hear({ source, target, sequence: appended });
-        const finish = (): void => {
+        const finish = async (): Promise<void> => {
+          // Else a power cut could leave a fork of which the log knows nothing.
+          await log.flush();
           requireSource();
           known = this.#store.takeCopy(target, appended);
           // Told below.

@@ -1,4 +1,6 @@
 import { existsSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { assert } from '#runtime/base/assert.ts';
 import type { Clock } from '#runtime/base/clock.ts';
 import { type ActorKind, commonTableNames } from '#runtime/commit/behaviour.ts';
@@ -8,9 +10,9 @@ import { sizeOfFile } from '#runtime/errors/refused-file.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { LmdbShard } from '#runtime/shard/lmdb-shard.ts';
 import { requireIdentity, shardPath } from '#runtime/shard/shard-identity.ts';
-import { storedHead } from '#runtime/shard/stored-head.ts';
+import { type StoredHead, storedHead } from '#runtime/shard/stored-head.ts';
 import type { Shard } from '#runtime/shard/shard.ts';
-import { type ActorCatalogue, type CatalogueRow, FLOOR_NOT_EMPTY } from './actor-catalogue.ts';
+import { ActorCatalogue, CATALOGUE, type CatalogueRow, FLOOR_NOT_EMPTY } from './actor-catalogue.ts';
 import { ActorFolders, keepNothing, type RemovalRules } from './actor-folders.ts';
 import { actorKindOf } from './actor-id.ts';
 import type { ActorId } from './ports.ts';
@@ -151,6 +153,18 @@ export class ActorStore implements ReplicaStore {
     if (row.floor > 0) throw lost(actor, what, row.floor);
   }
 
+  hasCatalogue(): boolean {
+    return ActorCatalogue.isIn(this.folders.root);
+  }
+
+  openCatalogue(tables: readonly string[]): Shard {
+    return new LmdbShard(join(this.folders.root, CATALOGUE), tables);
+  }
+
+  headOf(actor: ActorId): StoredHead | undefined {
+    return storedHead(this.#pathOf(actor));
+  }
+
   /**
    * Makes an actor, which is there at once.
    *
@@ -206,12 +220,14 @@ export class ActorStore implements ReplicaStore {
   }
 
   /**
-   * Puts every actor away: they are made again of the log. What was put away first is kept for a while, because it is
+   * Puts every actor away, and the catalogue of a partition: they are made again of the log. What was put away first is kept for a while, because it is
    * all there is where the log turns out not to have everything. To be called while nothing else uses the store.
    */
   async clear(): Promise<void> {
     for (const tenant of this.folders.namesUnder(''))
       await this.folders.remove(encodeURIComponent(tenant), 'once');
+    // It says nothing of what is made anew.
+    await rm(join(this.folders.root, CATALOGUE), { recursive: true, force: true });
   }
 
   /** Removes what was removed before and is kept no longer. */

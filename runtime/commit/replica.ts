@@ -2,8 +2,9 @@ import { assert } from '#runtime/base/assert.ts';
 import type { Clock } from '#runtime/base/clock.ts';
 import type { Revision } from '#runtime/content/revision.ts';
 import { isUnder, type Lifecycle, lifecycleOf } from '#runtime/log/lifecycle-entry.ts';
-import type { LogEntry, LogRecord } from '#runtime/log/log-entry.ts';
-import type { Shard } from '#runtime/shard/shard.ts';
+import { isSameRecord, type LogEntry, type LogRecord, type RecordMark } from '#runtime/log/log-entry.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import type { Shard, ShardPosition } from '#runtime/shard/shard.ts';
 import { applyLayers } from './apply-layers.ts';
 import { crashPoint } from './crash-point.ts';
 import { Layer } from './layer.ts';
@@ -65,7 +66,18 @@ interface Gathered {
   bytes: number;
   sequence: number;
   clock: Revision;
+  mark: RecordMark | undefined;
 }
+
+/** Where the shard of an actor stands. */
+type Reached = Pick<ShardPosition, 'sequence' | 'mark'>;
+
+/**
+ * Waited for before something of a record is brought to the disk.
+ *
+ * @param actor whose shard gets it; undefined: an actor is made or removed
+ */
+export type BeforeDisk = (sequence: number, actor?: string) => Promise<void>;
 
 const noLayers: readonly Layer[] = [];
 
@@ -100,12 +112,12 @@ export class Replica {
   readonly #store: ReplicaStore;
   readonly #clock: Clock;
   readonly #released: (actor: string, sequence: number) => void;
-  readonly #beforeDisk: ((sequence: number) => Promise<void>) | undefined;
+  readonly #beforeDisk: BeforeDisk | undefined;
   readonly #gathered = new Map<string, Gathered>();
   /** Least recently used first. */
   readonly #shards = new Map<string, Shard>();
-  /** Sequence each actor's shard has reached; undefined for an actor that is not there. */
-  readonly #reached = new Map<string, number | undefined>();
+  /** Undefined for an actor that is not there. */
+  readonly #reached = new Map<string, Reached | undefined>();
   readonly #views = new Map<string, ReplicaView>();
   /** How many hold a shard open: readers of a snapshot, whoever applies or copies. */
   readonly #held = new Map<Shard, number>();
@@ -117,13 +129,13 @@ export class Replica {
 
   /**
    * @param released told of every actor and the sequence its shard has on disk
-   * @param beforeDisk waited for before anything of the record of a sequence is brought to the disk
+   * @param beforeDisk waited for before anything of a record is brought to the disk
    */
   constructor(
     store: ReplicaStore,
     clock: Clock,
     released: (actor: string, sequence: number) => void,
-    beforeDisk?: (sequence: number) => Promise<void>,
+    beforeDisk?: BeforeDisk,
   ) {
     this.#store = store;
     this.#clock = clock;
@@ -182,7 +194,7 @@ export class Replica {
     return this.#inTurn(async () => {
       await this.#settle();
       return work({
-        sequenceOf: (actor) => this.#reachedBy(actor),
+        sequenceOf: (actor) => this.#reachedBy(actor)?.sequence,
         copy: (actor, folder, signal) => this.#holding(actor, (shard) => shard.copyTo?.(folder, signal)),
       });
     });
@@ -198,10 +210,10 @@ export class Replica {
     return turn;
   }
 
-  async #take({ sequence, entries }: LogRecord): Promise<void> {
+  async #take({ sequence, entries, mark }: LogRecord): Promise<void> {
     for (const entry of entries) {
       const lifecycle = lifecycleOf(entry);
-      if (lifecycle === undefined) this.#gather(entry, sequence);
+      if (lifecycle === undefined) this.#gather(entry, sequence, mark);
       else await this.#change(entry.actor, lifecycle, sequence);
     }
     if (this.#gatheredBytes >= GATHERED_BYTES_MAX) await this.#settle();
@@ -233,18 +245,24 @@ export class Replica {
     await Promise.all(shards.map((shard) => shard.close()));
   }
 
-  #gather({ actor, writes, clock }: LogEntry, sequence: number): void {
+  #gather({ actor, writes, clock }: LogEntry, sequence: number, mark: RecordMark | undefined): void {
     const reached = this.#reachedBy(actor);
-    if (reached === undefined || reached >= sequence) return;
+    if (reached === undefined || reached.sequence > sequence) return;
+    if (reached.sequence === sequence) {
+      requireSame(actor, reached, mark);
+      return;
+    }
     const gathered = this.#gathered.get(actor) ?? {
       layers: noLayers,
       isSealed: true,
       bytes: 0,
       sequence,
       clock,
+      mark,
     };
     this.#gathered.set(actor, gathered);
     gathered.sequence = sequence;
+    gathered.mark = mark;
     gathered.clock = clock;
     const layer = gathered.isSealed ? new Layer() : (gathered.layers[0] as Layer);
     const before = layer.bytes;
@@ -286,17 +304,17 @@ export class Replica {
     };
   }
 
-  #reachedBy(actor: string): number | undefined {
+  #reachedBy(actor: string): Reached | undefined {
     if (!this.#reached.has(actor)) {
       this.#reached.set(actor, this.#find(actor));
     }
     return this.#reached.get(actor);
   }
 
-  #find(actor: string): number | undefined {
+  #find(actor: string): Reached | undefined {
     if (!this.#store.exists(actor)) return undefined;
     try {
-      return this.#shard(actor).position.sequence;
+      return this.#shard(actor).position;
     } catch (error) {
       if (this.#store.giveUp?.(actor, error) === true) return undefined;
       throw error;
@@ -325,11 +343,13 @@ export class Replica {
     const gathered = this.#gathered.get(actor);
     if (gathered === undefined) return;
     crashPoint('in-recovery');
-    const { layers, sequence, clock } = gathered;
-    await this.#beforeDisk?.(sequence);
+    const { clock, layers, mark, sequence } = gathered;
+    await this.#beforeDisk?.(sequence, actor);
     // Nothing is taken meanwhile, so what readers see over the shard stays as it is.
     try {
-      await this.#holding(actor, (shard) => applyLayers(shard, layers, { sequence, clock }, this.#clock));
+      await this.#holding(actor, (shard) =>
+        applyLayers(shard, layers, { sequence, clock, mark }, this.#clock),
+      );
     } catch (error) {
       if (this.#store.giveUp?.(actor, error) !== true) throw error;
       await this.#forget(actor);
@@ -337,7 +357,7 @@ export class Replica {
       return;
     }
     this.#drop(actor);
-    this.#reached.set(actor, sequence);
+    this.#reached.set(actor, { sequence, mark });
     this.#released(actor, sequence);
   }
 
@@ -382,7 +402,7 @@ export class Replica {
     // A source that is gone was removed by a later record, and its fork with it or after it. One that has more by now
     // had made the fork before that: what became of the fork cannot be found in it any more.
     const reached = this.#reachedBy(source);
-    if (reached === undefined || reached > sequence) return;
+    if (reached === undefined || reached.sequence > sequence) return;
     await this.#apply(source);
     if (this.#reachedBy(source) === undefined) return;
     await this.#store.adopt(target, sequence, async (folder) => {
@@ -423,4 +443,13 @@ export class Replica {
       await shard.close();
     }
   }
+}
+
+/** The record a shard reaches is the one the log has. @throws {ServiceError} `DATA_CORRUPTED` */
+function requireSame(actor: string, reached: Reached, mark: RecordMark | undefined): void {
+  if (mark === undefined || reached.mark === undefined || isSameRecord(mark, reached.mark)) return;
+  throw new ServiceError(
+    'DATA_CORRUPTED',
+    `the data of ${actor} reaches another record ${reached.sequence} than the log has`,
+  );
 }

@@ -2,6 +2,7 @@ import { assert } from '#runtime/base/assert.ts';
 import type { Clock, Timer } from '#runtime/base/clock.ts';
 import type { Revision } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
+import type { RecordMark } from '#runtime/log/log-entry.ts';
 import type { Log } from '#runtime/log/ports.ts';
 import type { Shard, ShardPosition, ShardSnapshot } from '#runtime/shard/shard.ts';
 import { applyLayers } from './apply-layers.ts';
@@ -33,8 +34,7 @@ const RETRY_DELAY_MS = 500;
 interface Cut {
   /** What had been accepted and not begun to be applied. */
   readonly layers: readonly Layer[];
-  readonly sequence: number;
-  readonly revision: Revision;
+  readonly position: ShardPosition;
 }
 
 /**
@@ -61,6 +61,8 @@ export class ShardWriter {
   /** Sequence up to which the shard is known to be flushed. */
   #flushed: number;
   #revision: Revision;
+  /** Of the newest accepted record. */
+  #mark: RecordMark | undefined;
   #running: Promise<void> | undefined;
   #timer: Timer | undefined;
   /** Whether a pinned reader holds the newest layer. */
@@ -90,6 +92,7 @@ export class ShardWriter {
     this.#sequence = this.#shard.position.sequence;
     this.#flushed = this.#sequence;
     this.#revision = this.#shard.position.clock;
+    this.#mark = this.#shard.position.mark;
   }
 
   /** Durable changes the shard does not show yet, newest first. The array is replaced, never changed. */
@@ -141,6 +144,7 @@ export class ShardWriter {
     this.#sealed = false;
     this.#sequence = sequence;
     this.#revision = revision;
+    this.#mark = this.#log.markOf?.(this.#actor, sequence);
     this.#generation += 1;
     this.#restack();
     this.#schedule();
@@ -193,7 +197,7 @@ export class ShardWriter {
    */
   copyTo(folder: string, finish: () => void | Promise<void>): Promise<ShardPosition> {
     if (this.#isClosing) return Promise.reject(new ServiceError('SHUTTING_DOWN'));
-    const cut: Cut = { layers: this.#durable, sequence: this.#sequence, revision: this.#revision };
+    const cut = this.#cut();
     this.#sealed = true;
     const copied = (this.#running ?? Promise.resolve()).then(() => this.#copyAt(cut, folder, finish));
     // To everybody else this is an application under way.
@@ -215,7 +219,7 @@ export class ShardWriter {
     assert(this.#shard.copyTo !== undefined, 'this kind of shard can be copied');
     await this.#shard.copyTo(folder);
     await finish();
-    return { sequence: cut.sequence, clock: cut.revision };
+    return cut.position;
   }
 
   /**
@@ -278,23 +282,23 @@ export class ShardWriter {
     return running;
   }
 
-  /** @param cut where to end; by default with everything accepted */
-  async #apply(cut?: Cut): Promise<void> {
-    const { layers, sequence, revision } = cut ?? {
-      layers: this.#durable,
-      sequence: this.#sequence,
-      revision: this.#revision,
-    };
+  /** Everything accepted so far. */
+  #cut(): Cut {
+    const position = { sequence: this.#sequence, clock: this.#revision, mark: this.#mark };
+    return { layers: this.#durable, position };
+  }
+
+  /** @param cut where to end */
+  async #apply({ layers, position }: Cut = this.#cut()): Promise<void> {
     const taken = this.#durable.filter((layer) => layers.includes(layer));
     // After a failure the same layers are tried again, with what was accepted since.
     this.#applying = [...taken, ...this.#applying];
     this.#durable = this.#durable.filter((layer) => !layers.includes(layer));
     if (this.#durable.length === 0) this.#sealed = false;
     this.#restack();
-    const position = { sequence, clock: revision };
     try {
       // Else a power cut could leave the shard ahead of its log.
-      await this.#log.flush();
+      await this.#log.flush(this.#actor);
       crashPoint('before-apply');
       // Until all of it is on disk the layers stay.
       await applyLayers(this.#shard, this.#applying, position, this.#clock);

@@ -31,10 +31,27 @@ export interface LogEntry {
 /** Bytes around an entry that was encoded before, for what a log puts around it: copying 70 MB takes 80 ms. */
 export const ENCODED_ROOM_BYTES = 4096;
 
+/**
+ * What tells a record from every other one that may have been written with its sequence: of logs that several members
+ * read, and whose end may be lost.
+ */
+export interface RecordMark {
+  readonly epoch: number;
+  /** Hash over the record and all before it. */
+  readonly chain: Uint8Array;
+}
+
+/** Whether two marks are of one record. */
+export function isSameRecord(a: RecordMark, b: RecordMark): boolean {
+  return a.epoch === b.epoch && Buffer.compare(a.chain, b.chain) === 0;
+}
+
 /** The entries that became durable together, at one position of the log. */
 export interface LogRecord {
   /** Position in the log: above 0, higher for each record, below 2^53. */
   readonly sequence: number;
+  /** Left out by a log that only this process writes and reads. */
+  readonly mark?: RecordMark;
   /** In the order they were appended; never empty. */
   readonly entries: readonly LogEntry[];
 }

@@ -1,5 +1,5 @@
 import type { Revision } from '#runtime/content/revision.ts';
-import type { LogEntry, LogRecord } from './log-entry.ts';
+import type { LogEntry, LogRecord, RecordMark } from './log-entry.ts';
 
 /** Sequences of the oldest and the newest entry of an actor that are not released. */
 export interface PendingRange {
@@ -120,12 +120,19 @@ export interface Log {
   readonly lastClock: Revision;
   /**
    * Brings everything acknowledged to the disk, whatever the durability class acknowledges at. A shard waits
-   * for it before it commits, so that no shard is ever ahead of the log.
+   * for it before it commits, so that no shard is ever ahead of the log. A log that other members have as well notes
+   * besides whose shard may be ahead of what the member knows to have.
    *
+   * @param actor whose shard is to be given something; left out: something else on the disk follows the log
    * @returns the sequence up to which all is on the disk
    * @throws {ServiceError} `WRITES_STOPPED`
    */
-  flush(): Promise<number>;
+  flush(actor?: string): Promise<number>;
+  /**
+   * The mark of a record, as long as it is the newest one of the actor and not released. Left out by a log that has no
+   * marks.
+   */
+  markOf?(actor: string, sequence: number): RecordMark | undefined;
   /**
    * Makes sure that nobody else has written to this log up to now, so that what an answer says of the durable state
    * is true when it is given, also where nothing is appended.

@@ -10,10 +10,12 @@ import { lookAtHead } from './lmdb-head.ts';
 import {
   canBeStored,
   DATABASES_MAX,
-  decodePosition,
+  decodeMarkedPosition,
+  encodeMark,
   encodePosition,
   FORMAT_KEY,
   IDENTITY_KEY,
+  MARK_KEY,
   POSITION_KEY,
   rowsOf,
   SHARD_FORMAT,
@@ -142,7 +144,7 @@ export class LmdbShard implements Shard {
       [this.#system, ...this.#tables] = this.#env.transactionSync(() =>
         this.#openTables(tableNames, identity),
       ) as [Table, ...Table[]];
-      this.#position = decodePosition(this.#system.get(POSITION_KEY));
+      this.#position = decodeMarkedPosition(this.#system.get(POSITION_KEY), this.#system.get(MARK_KEY));
     } catch (error) {
       this.#closeNow();
       throw error instanceof ServiceError ? error : storageError(folder, error);
@@ -321,6 +323,8 @@ export class LmdbShard implements Shard {
         else void this.#table(table).put(key, value);
       }
       void this.#system.put(POSITION_KEY, encodePosition(position));
+      const { mark, sequence } = position;
+      if (mark !== undefined) void this.#system.put(MARK_KEY, encodeMark(sequence, mark));
     });
   }
 

@@ -2,6 +2,7 @@ import { Buffer } from 'node:buffer';
 import type { Database, Transaction } from 'lmdb';
 import { assert } from '#runtime/base/assert.ts';
 import { decodeRevision, encodeRevision, revisionZero } from '#runtime/content/revision.ts';
+import type { RecordMark } from '#runtime/log/log-entry.ts';
 import { KEY_BYTES_MAX } from './binary-key.ts';
 import type { Range, Row, ShardPosition } from './shard.ts';
 
@@ -19,6 +20,9 @@ export const FORMAT_KEY = 'format';
 
 /** Key of the log position in {@link SYSTEM}. */
 export const POSITION_KEY = 'position';
+
+/** Key of the mark of the record at the log position in {@link SYSTEM}. */
+export const MARK_KEY = 'mark';
 
 /** Key of the identity in {@link SYSTEM}. */
 export const IDENTITY_KEY = 'identity';
@@ -59,6 +63,38 @@ export function decodePosition(bytes: Uint8Array | undefined): ShardPosition {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   assert(buffer.length === 18, 'a shard position has 18 bytes');
   return { sequence: buffer.readDoubleBE(0), clock: decodeRevision(buffer.latin1Slice(8), 0) };
+}
+
+/** Bytes of a mark before its chain: the sequence it is of, and the epoch. */
+const MARK_HEAD_BYTES = 16;
+
+/**
+ * The stored form of the mark of a position. It stands beside the position and names its sequence, so that a version that
+ * knows nothing of marks can go on with the shard: what that leaves behind is of another sequence.
+ */
+export function encodeMark(sequence: number, { chain, epoch }: RecordMark): Uint8Array {
+  const head = Buffer.alloc(MARK_HEAD_BYTES);
+  head.writeDoubleBE(sequence, 0);
+  head.writeDoubleBE(epoch, 8);
+  return Buffer.concat([head, chain]);
+}
+
+/** Turns {@link encodeMark} back. @returns undefined when it is of another sequence, or there is none */
+export function decodeMark(bytes: Uint8Array | undefined, sequence: number): RecordMark | undefined {
+  if (bytes === undefined || bytes.length < MARK_HEAD_BYTES) return undefined;
+  const buffer = Buffer.from(bytes);
+  if (buffer.readDoubleBE(0) !== sequence) return undefined;
+  return { epoch: buffer.readDoubleBE(8), chain: buffer.subarray(MARK_HEAD_BYTES) };
+}
+
+/** A position with its mark, as both are stored. */
+export function decodeMarkedPosition(
+  position: Uint8Array | undefined,
+  mark: Uint8Array | undefined,
+): ShardPosition {
+  const decoded = decodePosition(position);
+  const found = decodeMark(mark, decoded.sequence);
+  return found === undefined ? decoded : { ...decoded, mark: found };
 }
 
 /** Whether LMDB takes a key. */

@@ -1,7 +1,14 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { lookAtHead, trustedRoot } from './lmdb-head.ts';
-import { decodePosition, FORMAT_KEY, IDENTITY_KEY, POSITION_KEY, SYSTEM } from './lmdb-tables.ts';
+import {
+  decodeMarkedPosition,
+  FORMAT_KEY,
+  IDENTITY_KEY,
+  MARK_KEY,
+  POSITION_KEY,
+  SYSTEM,
+} from './lmdb-tables.ts';
 import type { Range, Row, ShardPosition, TableReader } from './shard.ts';
 
 /*
@@ -92,7 +99,7 @@ export class PageFile implements TableReader {
     const position = this.#get(SYSTEM, POSITION_KEY);
     const isWhole = position === undefined || position.length === 18;
     if (!isWhole) onDamage(SYSTEM, 'the position in the log cannot be read');
-    this.position = decodePosition(isWhole ? position : undefined);
+    this.position = decodeMarkedPosition(isWhole ? position : undefined, this.#get(SYSTEM, MARK_KEY));
   }
 
   /** Format of the shard; undefined when it cannot be read. */

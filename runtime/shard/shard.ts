@@ -1,4 +1,4 @@
-import type { Write } from '#runtime/log/log-entry.ts';
+import type { RecordMark, Write } from '#runtime/log/log-entry.ts';
 import type { Revision } from '#runtime/content/revision.ts';
 
 /** One key with its value. */
@@ -45,6 +45,11 @@ export interface ShardPosition {
   readonly sequence: number;
   /** The highest revision clock seen by the actor. */
   readonly clock: Revision;
+  /**
+   * Of that record. Absent where the log has none (see `RecordMark`), before the first record, and in a shard that was
+   * last written by a version without it.
+   */
+  readonly mark?: RecordMark | undefined;
 }
 
 /** What became of one application of writes. */

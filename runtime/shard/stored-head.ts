@@ -1,5 +1,6 @@
 import { refusedFile, sizeOfFile } from '#runtime/errors/refused-file.ts';
 import { isDamage } from '#runtime/errors/service-error.ts';
+import type { RecordMark } from '#runtime/log/log-entry.ts';
 import { lookAtHead, trustedRoot } from './lmdb-head.ts';
 import { PageFile } from './page-file.ts';
 
@@ -7,6 +8,8 @@ import { PageFile } from './page-file.ts';
 export interface StoredHead {
   /** Newest log record it has; 0: none, it has no content. */
   readonly sequence: number;
+  /** Of that record, where the log has marks. */
+  readonly mark?: RecordMark | undefined;
   /** Whose it is, as it is stored; undefined for a file that is older than identities. */
   readonly identity: Uint8Array | undefined;
 }
@@ -40,7 +43,7 @@ function headOf(path: string): StoredHead | undefined {
   }
   try {
     const { format, identity, position } = file;
-    return format === undefined ? undefined : { sequence: position.sequence, identity };
+    return format === undefined ? undefined : { sequence: position.sequence, mark: position.mark, identity };
   } finally {
     file.close();
   }

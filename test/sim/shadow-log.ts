@@ -1,6 +1,6 @@
 import { assert } from '#runtime/base/assert.ts';
 import type { Revision } from '#runtime/content/revision.ts';
-import type { LogEntry, LogRecord } from '#runtime/log/log-entry.ts';
+import type { LogEntry, LogRecord, RecordMark } from '#runtime/log/log-entry.ts';
 import type { Log, PendingRange } from '#runtime/log/ports.ts';
 
 /** An entry as text, so that two can be compared. */
@@ -138,8 +138,12 @@ export class WatchedLog implements Log {
     return this.#log.lastClock;
   }
 
-  flush(): Promise<number> {
-    return this.#log.flush();
+  flush(actor?: string): Promise<number> {
+    return this.#log.flush(actor);
+  }
+
+  markOf(actor: string, sequence: number): RecordMark | undefined {
+    return this.#log.markOf?.(actor, sequence);
   }
 
   confirm(): Promise<void> | undefined {

@@ -18,6 +18,7 @@ import { ShardWriter } from '#runtime/commit/shard-writer.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { Log } from '#runtime/log/ports.ts';
 import { MemoryDisk, MemoryShard } from '#runtime/shard/memory-shard.ts';
+import type { ShardPosition } from '#runtime/shard/shard.ts';
 import { simActor } from './sim-actor.ts';
 import type { SimProcess } from './sim-process.ts';
 import type { SimRandom } from './sim-random.ts';
@@ -47,6 +48,12 @@ const limits = {
 export class SimDisks {
   #disks = new Map(ACTORS.map((actor) => [actor, new MemoryDisk()]));
 
+  #catalogue = new MemoryDisk();
+
+  get catalogue(): MemoryDisk {
+    return this.#catalogue;
+  }
+
   of(actor: string): MemoryDisk {
     return this.#disks.get(actor) as MemoryDisk;
   }
@@ -54,6 +61,7 @@ export class SimDisks {
   /** What a power cut leaves; processes from before write to what is gone. */
   crash(): void {
     this.#disks = new Map([...this.#disks].map(([actor, disk]) => [actor, disk.crash()]));
+    this.#catalogue = this.#catalogue.crash();
   }
 }
 
@@ -73,6 +81,18 @@ export class SimStore implements PartitionStore {
 
   open(actor: string): MemoryShard {
     return new MemoryShard(this.#disks.of(actor), TABLES, this.#process);
+  }
+
+  hasCatalogue(): boolean {
+    return this.#disks.catalogue.flushed.tables.size > 0;
+  }
+
+  openCatalogue(tables: readonly string[]): MemoryShard {
+    return new MemoryShard(this.#disks.catalogue, tables.length, this.#process);
+  }
+
+  headOf(actor: string): ShardPosition {
+    return this.#disks.of(actor).flushed.position;
   }
 
   create(): never {

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { FlushJournal } from '#cluster/flush-journal/flush-journal.ts';
+import { ShardPositions } from '#cluster/lease/shard-positions.ts';
 import { FlushedReplica } from '#cluster/lease/flushed-replica.ts';
 import { StreamMending } from '#cluster/lease/stream-mending.ts';
 import { BatchDecoder } from '#cluster/replication/batch-decoder.ts';
@@ -10,6 +11,7 @@ import { type LogPosition, positionOf } from '#cluster/replication/log-position.
 import type { StoredMessage } from '#cluster/replication/log-stream.ts';
 import { systemClock } from '#runtime/base/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
+import { MemoryShardFiles } from '#test/support/memory-shard-files.ts';
 import { FaultyFileSystem } from '#test/support/faulty-file-system.ts';
 import { numberedEntry } from '#test/support/log-entries.ts';
 import {
@@ -114,6 +116,7 @@ async function mend(
     partition,
     member: 'm1',
     folder: FOLDER,
+    shards: new ShardPositions(new MemoryShardFiles(), clock),
     stream: client.stream(partition),
     files,
     clock,

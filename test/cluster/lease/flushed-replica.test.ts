@@ -3,6 +3,7 @@ import { FlushJournal, flushWindow } from '#cluster/flush-journal/flush-journal.
 import { encodeKeepers } from '#cluster/flush-journal/keepers.ts';
 import type { Standing } from '#cluster/flush-journal/standing.ts';
 import { FlushedReplica } from '#cluster/lease/flushed-replica.ts';
+import { ShardPositions } from '#cluster/lease/shard-positions.ts';
 import { BatchDecoder } from '#cluster/replication/batch-decoder.ts';
 import { positionOf } from '#cluster/replication/log-position.ts';
 import type { StoredMessage } from '#cluster/replication/log-stream.ts';
@@ -11,6 +12,7 @@ import { encodeRecord, RecordKind } from '#cluster/replication/record-format.ts'
 import { systemClock } from '#runtime/base/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { FaultyFileSystem } from '#test/support/faulty-file-system.ts';
+import { MemoryShardFiles } from '#test/support/memory-shard-files.ts';
 import { MemoryStream } from '#test/support/memory-stream.ts';
 import { settle, TestClock } from '#test/support/test-clock.ts';
 
@@ -19,6 +21,7 @@ const FOLDER = '/partition';
 const KEEPERS = { old: ['m1', 'm2', 'm3'], new: ['m1', 'm2', 'm3'] };
 
 let files: FaultyFileSystem;
+let shards: MemoryShardFiles;
 let stream: MemoryStream;
 let log: PartitionLog;
 let clock: TestClock;
@@ -42,6 +45,7 @@ function replica(others: readonly Standing[] = [], durability = 'quorum'): Flush
     partition: PARTITION,
     member: 'm1',
     folder: FOLDER,
+    shards: new ShardPositions(shards, systemClock),
     stream: stream.link(),
     files,
     clock,
@@ -72,6 +76,7 @@ function end() {
 
 beforeEach(async () => {
   files = new FaultyFileSystem();
+  shards = new MemoryShardFiles();
   stream = new MemoryStream();
   clock = new TestClock();
   told = [];
@@ -230,11 +235,14 @@ it('believes no stream that has another record than its journal', async () => {
   }
 });
 
-it('believes no stream that has another record than its shards may have something of', async () => {
+it('believes no stream that has another record than one of its shards has', async () => {
   const first = replica();
   await first.open(undefined);
-  await first.beforeShards(1, end);
+  await first.beforeShards(end().sequence, end, 'actor');
   await first.close();
+  const { chain, epoch, sequence } = end();
+  shards = shards.crash();
+  shards.heads.set('actor', { sequence, mark: { epoch, chain } });
   const decoder = new BatchDecoder(PARTITION);
   decoder.take(stream.messages[0] as StoredMessage);
   const stored = positionOf('memory', decoder.fold.state);

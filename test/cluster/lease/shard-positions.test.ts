@@ -1,0 +1,99 @@
+import { expect, it } from 'vitest';
+import { ShardPositions } from '#cluster/lease/shard-positions.ts';
+import { systemClock } from '#runtime/base/clock.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import { MemoryShardFiles } from '#test/support/memory-shard-files.ts';
+
+function at(sequence: number, identity = 'stream') {
+  return { identity, sequence, epoch: 1, chain: Buffer.alloc(16, sequence) };
+}
+
+/** The head of a shard that has everything up to a record. */
+function head(sequence: number) {
+  const { chain, epoch } = at(sequence);
+  return { sequence, mark: { epoch, chain } };
+}
+
+function looked(files: MemoryShardFiles): ShardPositions {
+  const positions = new ShardPositions(files, systemClock);
+  positions.look();
+  return positions;
+}
+
+it('finds the newest record that a shard tells of, of those that were given something', async () => {
+  const files = new MemoryShardFiles();
+  const positions = looked(files);
+  expect(positions.newest).toBeUndefined();
+  await Promise.all([
+    positions.cover(3, at(9), 'a'),
+    positions.cover(4, at(9), 'b'),
+    positions.cover(8, at(9), 'c'),
+  ]);
+  files.heads.set('a', head(3));
+  files.heads.set('b', head(4));
+  files.heads.set('d', head(5));
+  // Nothing of record 8 came to the disk.
+  files.heads.set('c', { sequence: 0, mark: undefined });
+  expect(looked(files.crash()).newest).toEqual(at(4));
+});
+
+it('knows a record that made or removed an actor although no shard tells of it', async () => {
+  const files = new MemoryShardFiles();
+  const positions = looked(files);
+  await positions.cover(3, at(3), 'a');
+  files.heads.set('a', head(3));
+  await positions.cover(5, at(6), undefined);
+  files.heads.delete('a');
+  expect(looked(files.crash()).newest).toEqual(at(6));
+});
+
+it('names a shard on the disk before it is given something, once as long as it is given more', async () => {
+  const files = new MemoryShardFiles();
+  const positions = looked(files);
+  files.failure = new ServiceError('STORAGE_FULL');
+  await expect(positions.cover(2, at(2), 'a')).rejects.toThrow(files.failure);
+  files.heads.set('a', head(2));
+  expect(looked(files.crash()).newest).toBeUndefined();
+  files.failure = undefined;
+  await positions.cover(2, at(2), 'a');
+  expect(looked(files.crash()).newest).toEqual(at(2));
+  // A disk that fails now is not asked.
+  files.failure = new ServiceError('STORAGE_FULL');
+  await positions.cover(3, at(3), 'a');
+});
+
+it('looks at no shard again that the stored position is ahead of, and that got nothing for a while', async () => {
+  const files = new MemoryShardFiles();
+  const positions = looked(files);
+  await positions.cover(2, at(2), 'idle');
+  await positions.cover(2, at(2), 'under way');
+  await positions.cover(5, at(5), 'ahead');
+  positions.reached('idle', 2);
+  positions.reached('ahead', 5);
+  for (let times = 0; times < 4; times += 1) positions.stored(at(4));
+  await positions.close();
+  const after = files.crash();
+  after.heads.set('idle', head(2)).set('under way', head(2)).set('ahead', head(5));
+  const again = looked(after);
+  expect([after.looks, again.newest]).toEqual([2, at(5)]);
+  // What was ahead when the process ended is not for ever.
+  for (let times = 0; times < 4; times += 1) again.stored(at(5));
+  await again.close();
+  const last = after.crash();
+  looked(last);
+  expect(last.looks).toBe(0);
+});
+
+it('begins anew with another stream, and when the shards were replaced', async () => {
+  const files = new MemoryShardFiles();
+  const positions = looked(files);
+  await positions.cover(5, at(5), 'a');
+  await positions.cover(1, at(2, 'another'), 'a');
+  files.heads.set('a', head(2));
+  expect(looked(files.crash()).newest).toEqual(at(2, 'another'));
+  await positions.suspend();
+  positions.look();
+  expect(positions.newest).toEqual(at(2, 'another'));
+  positions.resume();
+  expect(positions.newest).toBeUndefined();
+});

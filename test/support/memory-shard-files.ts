@@ -1,0 +1,39 @@
+import type { ShardFiles } from '#cluster/lease/shard-positions.ts';
+import { systemClock } from '#runtime/base/clock.ts';
+import type { ServiceError } from '#runtime/errors/service-error.ts';
+import { MemoryDisk, MemoryShard } from '#runtime/shard/memory-shard.ts';
+import type { ShardPosition } from '#runtime/shard/shard.ts';
+
+/** The shards of a partition in memory: what positions are looked for in. */
+export class MemoryShardFiles implements ShardFiles {
+  /** What stored heads say, by actor. */
+  readonly heads: Map<string, Pick<ShardPosition, 'sequence' | 'mark'>>;
+  /** How the next step of the catalogue fails. */
+  failure: ServiceError | undefined;
+  /** How often a head was looked at. */
+  looks = 0;
+  readonly #disk: MemoryDisk;
+
+  constructor(disk: MemoryDisk = new MemoryDisk(), heads: MemoryShardFiles['heads'] = new Map()) {
+    this.#disk = disk;
+    this.heads = heads;
+  }
+
+  /** What a power cut leaves at this moment. */
+  crash(): MemoryShardFiles {
+    return new MemoryShardFiles(this.#disk.crash(), new Map(this.heads));
+  }
+
+  hasCatalogue(): boolean {
+    return this.#disk.flushed.tables.size > 0;
+  }
+
+  openCatalogue(tables: readonly string[]): MemoryShard {
+    return new MemoryShard(this.#disk, tables.length, systemClock, () => this.failure);
+  }
+
+  headOf(actor: string): Pick<ShardPosition, 'sequence' | 'mark'> | undefined {
+    this.looks += 1;
+    return this.heads.get(actor);
+  }
+}

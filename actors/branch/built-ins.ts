@@ -1,10 +1,12 @@
+import { crc32 } from 'node:zlib';
 import { requireAdministrator } from '#runtime/access/policy.ts';
 import { builtInNodeTypes } from '#runtime/content/built-in/node-types.ts';
 import { builtInWorkspaces } from '#runtime/content/built-in/workspaces.ts';
 import { planInitialStructure } from '#runtime/content/initial-structure.ts';
 import { newSchemaRecord, replacedSchemaRecord } from '#runtime/content/schema-record.ts';
 import { CommonTable, type Turn } from '#runtime/commit/behaviour.ts';
-import type { TableReader } from '#runtime/shard/shard.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import type { Row, TableReader } from '#runtime/shard/shard.ts';
 import { readDefinition } from '#runtime/tree/schema-store.ts';
 import { addPlanned, rootParent } from './create-node.ts';
 import { store } from './definitions.ts';
@@ -19,10 +21,68 @@ interface InstalledBuiltIns {
 
 const INSTALLED_KEY = 'built_ins';
 
+/** The stored row: what was received, and a checksum of it that earlier builds neither wrote nor mind. */
+interface InstalledRow extends InstalledBuiltIns {
+  readonly crc?: number;
+}
+
+const rowKeys: ReadonlySet<string> = new Set([
+  'nodeTypes',
+  'workspaces',
+  'crc',
+] satisfies (keyof InstalledRow)[]);
+
 function readInstalled(reader: TableReader): InstalledBuiltIns {
   const bytes = reader.get(CommonTable.meta, INSTALLED_KEY);
-  if (bytes === undefined) return { nodeTypes: {}, workspaces: {} };
-  return JSON.parse(Buffer.from(bytes).toString()) as InstalledBuiltIns;
+  return bytes === undefined ? { nodeTypes: {}, workspaces: {} } : decodeInstalled(bytes);
+}
+
+function encodeInstalled({ nodeTypes, workspaces }: InstalledBuiltIns): Buffer {
+  const row: InstalledRow = { nodeTypes, workspaces, crc: crcOf({ nodeTypes, workspaces }) };
+  return Buffer.from(JSON.stringify(row));
+}
+
+/** @throws {ServiceError} `DATA_CORRUPTED` */
+function decodeInstalled(bytes: Uint8Array): InstalledBuiltIns {
+  const row = parsedRow(bytes);
+  const isSound =
+    row !== undefined &&
+    Object.keys(row).every((key) => rowKeys.has(key)) &&
+    areVersions(row.nodeTypes) &&
+    areVersions(row.workspaces) &&
+    (row.crc === undefined || row.crc === crcOf(row));
+  if (isSound) return row;
+  throw new ServiceError('DATA_CORRUPTED', 'the record of the built-in types of a branch is damaged');
+}
+
+function parsedRow(bytes: Uint8Array): InstalledRow | undefined {
+  try {
+    return (JSON.parse(Buffer.from(bytes).toString()) ?? undefined) as InstalledRow | undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function areVersions(value: unknown): boolean {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    Object.values(value).every((version) => Number.isSafeInteger(version) && version > 0)
+  );
+}
+
+function crcOf({ nodeTypes, workspaces }: InstalledBuiltIns): number {
+  return crc32(JSON.stringify([nodeTypes, workspaces]));
+}
+
+/**
+ * Verifies a row of a branch's own small state if it is the record of its built-in types: by its checksum, or by what it
+ * says where an earlier build wrote it.
+ *
+ * @throws {ServiceError} `DATA_CORRUPTED`
+ */
+export function verifyBuiltInsRow({ key, value }: Row): void {
+  if (key === INSTALLED_KEY) decodeInstalled(value);
 }
 
 /** Whether this build ships something the branch has not received. */
@@ -60,7 +120,7 @@ export function* installBuiltIns(edit: EditScope, _command: InstallBuiltIns): Ge
     addInitialNodes(edit, name);
     yield;
   }
-  edit.turn.put(CommonTable.meta, INSTALLED_KEY, Buffer.from(JSON.stringify({ nodeTypes, workspaces })));
+  edit.turn.put(CommonTable.meta, INSTALLED_KEY, encodeInstalled({ nodeTypes, workspaces }));
   return {
     revision: edit.finish({ isSystem: true, actor: 'system' }, 'Install built-in types and workspaces'),
   };
@@ -77,7 +137,7 @@ export function forgetMissingBuiltIns(turn: Turn): void {
   if (kept.length === Object.keys(nodeTypes).length) return;
   // Initial nodes came in the same revisions as the types.
   const row = { nodeTypes: Object.fromEntries(kept), workspaces: kept.length === 0 ? {} : workspaces };
-  turn.put(CommonTable.meta, INSTALLED_KEY, Buffer.from(JSON.stringify(row)));
+  turn.put(CommonTable.meta, INSTALLED_KEY, encodeInstalled(row));
 }
 
 /**

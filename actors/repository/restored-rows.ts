@@ -1,15 +1,20 @@
 import type { RestoreRow, StoredRow } from '#runtime/actor/restored-row.ts';
 import { CommonTable } from '#runtime/commit/behaviour.ts';
-import { listRecords, recordKey } from '#runtime/commit/record-store.ts';
+import { listRecords, readRecord, recordKey } from '#runtime/commit/record-store.ts';
 import { isOutboxKey } from '#runtime/jobs/outbox.ts';
 import { decodeJsonRow, encodeJsonRow } from '#runtime/shard/json-row.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import type { BranchAddress, BranchEntry } from './messages.ts';
-import { EVERY_BRANCH, RepositoryTable, type SettingsRow } from './repository-tables.ts';
+import { EVERY_BRANCH, RepositoryTable, SETTINGS, type SettingsRow } from './repository-tables.ts';
 
 /** The row that keeps the floor of the fence tokens of a restored repository. @see restoredTokenFloor */
 export function tokenFloorRow(floor: number): StoredRow {
   return { table: RepositoryTable.tokens, key: recordKey(EVERY_BRANCH), value: encodeJsonRow(floor) };
+}
+
+/** When a repository was made, ISO 8601; undefined where its settings are lost. */
+export function storedCreation(repository: TableReader): string | undefined {
+  return readRecord<SettingsRow>(repository, RepositoryTable.settings, SETTINGS)?.createdAt;
 }
 
 /** The highest fence token the record of a repository knows of. */

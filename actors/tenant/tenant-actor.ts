@@ -1,5 +1,4 @@
 import { requireAdministrator } from '#runtime/access/policy.ts';
-import type { AccessFlags } from '#runtime/access/principal.ts';
 import { SYSTEM_TENANT } from '#runtime/access/system-tenant.ts';
 import { unknownMessage } from '#runtime/actor/unknown-message.ts';
 import { removedTokenFloor } from '#runtime/base/token-floor.ts';
@@ -31,16 +30,8 @@ import type {
   UnfinishedTenant,
 } from './messages.ts';
 import { highestNameFloor, nameFloor } from './name-floors.ts';
+import { newAccount } from './new-account.ts';
 import { type TenantRow, TenantTable, tenantTableNames } from './tenant-tables.ts';
-
-/** What the first admin of a tenant may use when nobody says otherwise. @see Supplement 5: section 2 */
-const firstAdminFlags: AccessFlags = Object.freeze({
-  console_login: true,
-  cli_access: true,
-  api_access: true,
-  pgwire_access: false,
-  can_impersonate: false,
-});
 
 const registryChanged: RegistryChanged = Object.freeze({ type: 'RegistryChanged' });
 
@@ -120,18 +111,7 @@ function requireEngine({ principal }: Caller): void {
 function bootstrap({ tenantId, admin }: BootstrapTenant, turn: Turn): TenantMade {
   if (listRecords(turn, TenantTable.admins).length > 0) return { created: false };
   const userId = turn.newId();
-  const account: AdminAccount = {
-    user_id: userId,
-    username: admin.username,
-    email: admin.email,
-    password_hash: admin.passwordHash,
-    access_flags: admin.accessFlags ?? firstAdminFlags,
-    must_change_password: admin.mustChangePassword,
-    is_active: true,
-    created_at: timestampOf(turn),
-    last_login: null,
-    password_changed_ms: turn.wallMs,
-  };
+  const account = newAccount(admin, userId, turn.wallMs);
   writeRecord(turn, TenantTable.admins, account, userId);
   writeRecord(turn, TenantTable.adminNames, { userId }, admin.username);
   // The system tenant registers itself: there is nobody before it who could.

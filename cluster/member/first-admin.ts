@@ -5,7 +5,7 @@ import { SYSTEM_TENANT } from '#runtime/access/system-tenant.ts';
 import type { Random } from '#runtime/base/random.ts';
 import type { Secret } from '#runtime/config/secret.ts';
 
-/** Name of the first account of tenant `default`. */
+/** Name of the first account of a tenant. */
 const USERNAME = 'admin';
 
 /**
@@ -22,18 +22,19 @@ export async function firstAdmin(
   hasher: PasswordHasher,
   random: Random,
   print: (text: string) => void,
+  tenant = SYSTEM_TENANT,
 ): Promise<FirstAdmin> {
   const password = configured?.reveal() ?? randomPassword(random);
   const passwordHash = await hasher.hash(password);
-  if (configured === undefined) print(banner(password));
+  if (configured === undefined) print(banner(password, tenant));
   return { username: USERNAME, email: null, passwordHash, mustChangePassword: configured === undefined };
 }
 
-function banner(password: string): string {
+function banner(password: string, tenant: string): string {
   const lines = [
     'The first administrator has been created. This is shown only once.',
     '',
-    `  tenant    ${SYSTEM_TENANT}`,
+    `  tenant    ${tenant}`,
     `  username  ${USERNAME}`,
     `  password  ${password}`,
     '',

@@ -20,3 +20,8 @@ export function partOf(name: string, uid: string): string {
 export function nameOfPart(part: string): string {
   return part.slice(0, part.lastIndexOf(UID_SEPARATOR));
 }
+
+/** The suffix in {@link partOf}. */
+export function uidOfPart(part: string): string {
+  return part.slice(part.lastIndexOf(UID_SEPARATOR) + 1);
+}

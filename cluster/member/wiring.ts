@@ -318,6 +318,7 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
     for (const leftover of await provisioning.sweep(onFailure)) log.warn('leftover removed', { leftover });
   }
   const { port } = await http.listen(serverOptions.host, serverOptions.port);
+  lock.announce(localUrl(serverOptions.host, port));
   const url = (): string => serverOptions.baseUrl ?? localUrl(serverOptions.host, port);
   await engine.start(url);
   // In a cluster there is nobody to ask before it has begun; the others see from `/ready` that it has not.

@@ -4,19 +4,11 @@
  * Run: npm run backup, npm run backup -- --help
  */
 import { resolve } from 'node:path';
-import { parseArgs } from 'node:util';
 import { systemClock } from '#runtime/base/clock.ts';
-import { connect, connectionUsage, DEFAULT_URL } from './connect.ts';
+import { connect, connectionOf, connectionOptions, connectionUsage, DEFAULT_URL } from './connect.ts';
 import { begin, follow, type Operation } from './operation.ts';
-import { UsageError } from './operator-error.ts';
 import { bytesText, ProgressLine } from './progress-line.ts';
-import { runProgram } from './run-program.ts';
-
-/** It failed, or nobody answers. */
-const FAILED_EXIT_CODE = 1;
-
-/** It could not be asked for. */
-const USAGE_EXIT_CODE = 2;
+import { type CommandValues, FAILED_EXIT_CODE, runCommand, USAGE_EXIT_CODE } from './run-command.ts';
 
 const usage = `npm run backup [-- option …]
 
@@ -48,40 +40,20 @@ interface BackupOperation extends Operation {
 
 const path = '/api/management/backups';
 
-function readArguments() {
-  try {
-    return parseArgs({
-      options: {
-        to: { type: 'string' },
-        repository: { type: 'string' },
-        url: { type: 'string' },
-        user: { type: 'string' },
-        token: { type: 'string' },
-        list: { type: 'boolean', default: false },
-        help: { type: 'boolean', short: 'h', default: false },
-      },
-    }).values;
-  } catch (error) {
-    throw new UsageError(`${(error as Error).message}\n\n${usage}`);
-  }
-}
+const options = {
+  to: { type: 'string' },
+  repository: { type: 'string' },
+  list: { type: 'boolean', default: false },
+  ...connectionOptions,
+} as const;
 
-async function main(): Promise<void> {
-  const values = readArguments();
-  if (values.help) {
-    process.stdout.write(usage);
-    return;
-  }
-  const client = await connect({
-    url: values.url ?? (process.env.GROVE_URL || DEFAULT_URL),
-    user: values.user ?? 'admin',
-    ...(values.token === undefined ? {} : { token: values.token }),
-  });
+async function main(values: CommandValues<typeof options>): Promise<number> {
+  const client = await connect(connectionOf(values));
   if (values.list) {
     for (const backup of (await client.read(path)) as readonly BackupOperation[]) {
       process.stdout.write(`${listed(backup)}\n`);
     }
-    return;
+    return 0;
   }
   const name = values.to?.includes('/') === true ? resolve(values.to) : values.to;
   const { repository } = values;
@@ -91,6 +63,7 @@ async function main(): Promise<void> {
     if (now.state === 'running') line.show(`${bytesText(now.bytes)} copied, ${now.current ?? ''}`);
   }).finally(() => line.end());
   process.stdout.write(`Backup ${made}: ${backup.actors} files, ${bytesText(backup.bytes)}\n`);
+  return 0;
 }
 
 function listed({ bytes, error, finished_at, name, repository, signed_by, state }: BackupOperation): string {
@@ -100,4 +73,4 @@ function listed({ bytes, error, finished_at, name, repository, signed_by, state 
   return `${name}  ${state}  ${error?.message ?? what}`;
 }
 
-await runProgram(main, { failed: FAILED_EXIT_CODE, usage: USAGE_EXIT_CODE });
+await runCommand({ usage, options, main });

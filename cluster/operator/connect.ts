@@ -10,6 +10,26 @@ export const connectionUsage = `  GROVE_URL         as --url
   GROVE_TOKEN       token to ask with; without one a login is made
   GROVE_PASSWORD    password for it, or SVC_ADMIN_PASSWORD; without one it is asked for`;
 
+/** Options of a program that asks a server. */
+export const connectionOptions = {
+  url: { type: 'string' },
+  user: { type: 'string' },
+  token: { type: 'string' },
+} as const;
+
+/** Who asks, and whom, by {@link connectionOptions}. */
+export function connectionOf(
+  values: {
+    readonly [name in keyof typeof connectionOptions]?: string | undefined;
+  },
+): ConnectionSettings {
+  return {
+    url: values.url ?? (process.env.GROVE_URL || DEFAULT_URL),
+    user: values.user ?? 'admin',
+    ...(values.token === undefined ? {} : { token: values.token }),
+  };
+}
+
 /** Who asks, and whom. */
 export interface ConnectionSettings {
   readonly url: string;

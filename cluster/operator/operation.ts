@@ -5,7 +5,7 @@ import { OperatorError } from './operator-error.ts';
 /** Between two questions how far it is, in milliseconds. */
 const POLL_MS = 300;
 
-/** What a backup and a restore have in common on the wire. */
+/** What a backup, a restore and a check have in common on the wire. */
 export interface Operation {
   readonly state: 'running' | 'done' | 'failed';
   readonly bytes: number;
@@ -21,7 +21,7 @@ export interface Operation {
 export async function begin<O extends Operation>(
   client: AdminClient,
   path: string,
-  body: object,
+  body?: object,
 ): Promise<O> {
   const { json, status } = await client.send('POST', path, body);
   if (status === 202) return json as O;
@@ -34,7 +34,8 @@ export async function begin<O extends Operation>(
 /**
  * Waits until it is over.
  *
- * @param path where to ask how far it is
+ * @param path where to ask how far it is, and to give it up
+ * @param signal gives it up, where the server takes that; it is over when nothing of it is left
  * @throws {OperatorError} when it failed, or nobody answers any more
  */
 export async function follow<O extends Operation>(
@@ -42,8 +43,14 @@ export async function follow<O extends Operation>(
   path: string,
   clock: Clock,
   show: (operation: O) => void,
+  signal?: AbortSignal,
 ): Promise<O> {
+  let isGivenUp = false;
   for (;;) {
+    if (signal?.aborted === true && !isGivenUp) {
+      isGivenUp = true;
+      await client.send('DELETE', path);
+    }
     const operation = (await client.read(path)) as O;
     show(operation);
     if (operation.state === 'done') return operation;

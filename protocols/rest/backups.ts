@@ -1,10 +1,9 @@
-import { policyFor, requireAdministrator } from '#runtime/access/policy.ts';
-import { SYSTEM_TENANT } from '#runtime/access/system-tenant.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import { bodyFields } from '#protocols/http/body-fields.ts';
 import { backupJson, backupSchema, restoreJson, restoreSchema } from './backup-info.ts';
 import type { Backups, NamedRepository } from './backup-ports.ts';
-import type { RestContext, RestRequest, RestRoute } from './rest-context.ts';
+import { forbidden, requireSystemAdministrator } from './management-operations.ts';
+import type { RestContext, RestRoute } from './rest-context.ts';
 
 /** What the backup routes work with. */
 export interface BackupsContext extends RestContext {
@@ -12,7 +11,6 @@ export interface BackupsContext extends RestContext {
 }
 
 const tag = 'Backups';
-const forbidden = { description: 'The caller is no administrator of the system.' };
 const damaged = {
   description:
     'The backup is not whole, and the message names the file; or it is foreign and was not accepted.',
@@ -38,11 +36,6 @@ export function backupRoutes(context: BackupsContext): readonly RestRoute[] {
     restoreRoute(context),
     readRestoreRoute(context),
   ];
-}
-
-/** @throws {ServiceError} `UNAUTHORIZED`, `FORBIDDEN` */
-function requireSystemAdministrator({ principal }: RestRequest): void {
-  requireAdministrator(policyFor(principal, SYSTEM_TENANT), principal);
 }
 
 /** `{tenant}/{name}`. @throws {ServiceError} `VALIDATION_FAILED` */

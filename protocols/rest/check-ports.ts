@@ -3,7 +3,7 @@ import type { OperationError, OperationState } from './backup-ports.ts';
 /** Something that does not verify. */
 export interface CheckFinding {
   readonly file: string;
-  /** Whose it is. */
+  /** Whose it is; empty for a file that is no actor's. */
   readonly actor: string;
   readonly table: string;
   readonly what: string;

@@ -1,9 +1,14 @@
-import { policyFor, requireAdministrator } from '#runtime/access/policy.ts';
-import { SYSTEM_TENANT } from '#runtime/access/system-tenant.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { JsonSchema } from '#protocols/http/route.ts';
 import type { CheckInfo, Checks } from './check-ports.ts';
-import type { RestContext, RestRequest, RestRoute } from './rest-context.ts';
+import {
+  forbidden,
+  operationJson,
+  operationSchema,
+  requireSystemAdministrator,
+  text,
+} from './management-operations.ts';
+import type { RestContext, RestRoute } from './rest-context.ts';
 
 /** What the check routes work with. */
 export interface ChecksContext extends RestContext {
@@ -11,30 +16,23 @@ export interface ChecksContext extends RestContext {
 }
 
 const tag = 'Checks';
-const forbidden = { description: 'The caller is no administrator of the system.' };
 const unknown = { description: 'There is no such check; a restart forgets them.' };
-const text = { type: 'string' } as const;
-const optionalText = { type: ['string', 'null'] } as const;
 
 /** JSON Schema of a check on the wire. */
 const checkSchema: JsonSchema = Object.freeze({
   type: 'object',
   properties: {
     id: text,
-    state: { type: 'string', enum: ['running', 'done', 'failed'] },
-    started_at: { type: 'string', format: 'date-time' },
-    finished_at: { type: ['string', 'null'], format: 'date-time' },
+    ...operationSchema('What is checked now.'),
     actors: { type: 'integer', description: 'Of `actors_total`, so far.' },
     actors_total: { type: 'integer' },
     bytes: { type: 'integer', description: 'Of the files that were read.' },
-    current: { ...optionalText, description: 'What is checked now.' },
     damage: {
       type: 'array',
       items: { type: 'object', properties: { file: text, actor: text, table: text, what: text } },
       description: 'What does not verify; the first ones where there are many.',
     },
     damage_total: { type: 'integer' },
-    error: { type: ['object', 'null'], properties: { code: text, message: text } },
   },
 });
 
@@ -48,24 +46,15 @@ export function checkRoutes(context: ChecksContext): readonly RestRoute[] {
   return [startRoute(context), readRoute(context), stopRoute(context)];
 }
 
-/** @throws {ServiceError} `UNAUTHORIZED`, `FORBIDDEN` */
-function requireSystemAdministrator({ principal }: RestRequest): void {
-  requireAdministrator(policyFor(principal, SYSTEM_TENANT), principal);
-}
-
 function checkJson(check: CheckInfo): object {
   return {
     id: check.id,
-    state: check.state,
-    started_at: check.startedAt,
-    finished_at: check.finishedAt ?? null,
+    ...operationJson(check),
     actors: check.actors,
     actors_total: check.actorsTotal,
     bytes: check.bytes,
-    current: check.current ?? null,
     damage: check.damage,
     damage_total: check.damageTotal,
-    error: check.error ?? null,
   };
 }
 

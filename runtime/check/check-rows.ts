@@ -64,9 +64,20 @@ export function* checkJsonRows(
 /** Names one state of an actor's records: a revision as bytes, or as a text. */
 const STAMP_KEY = 'stamp';
 
-/** Compares the checksums of an actor's own small state, of the rows that have one. */
-export function* checkMeta(reader: TableReader, tell: OnDamage): Generator<undefined, void> {
-  yield* eachRow(reader, CommonTable.meta, 'meta', tell, verifyMetaRow);
+/**
+ * Compares the checksums of an actor's own small state, of the rows that have one.
+ *
+ * @param verifyOwn verifies what only the kind of the actor knows
+ */
+export function* checkMeta(
+  reader: TableReader,
+  tell: OnDamage,
+  verifyOwn?: (row: Row) => void,
+): Generator<undefined, void> {
+  yield* eachRow(reader, CommonTable.meta, 'meta', tell, (row) => {
+    verifyMetaRow(row);
+    verifyOwn?.(row);
+  });
 }
 
 /** @throws {ServiceError} `DATA_CORRUPTED` for a row of an actor's own small state that has a checksum and not its own */

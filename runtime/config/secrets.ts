@@ -148,6 +148,34 @@ export function storedMasterKeyOf(
   return text === undefined ? undefined : new MasterKey(storedMasterKey({ path, text }));
 }
 
+/** A key in a data folder. */
+export interface StoredKey {
+  readonly name: string;
+  readonly path: string;
+  /** Why a member could not use it; undefined when it could. */
+  readonly problem: string | undefined;
+}
+
+/** Looks at the keys in a data folder, none where no member has been started on it. Nothing is made. */
+export function storedKeys(dataDir: string): readonly StoredKey[] {
+  const look = (
+    name: string,
+    use: (stored: { readonly path: string; readonly text: string }) => unknown,
+  ): StoredKey => {
+    const path = join(dataDir, 'secrets', name);
+    try {
+      const text = readStored(path);
+      if (text === undefined) return { name, path, problem: 'it is missing' };
+      use({ path, text });
+      return { name, path, problem: undefined };
+    } catch (error) {
+      return { name, path, problem: (error as Error).message };
+    }
+  };
+  const keys = [look('jwt-secret', storedJwtSecret), look('master-key', storedMasterKey)];
+  return keys.some(({ path }) => existsSync(path)) ? keys : [];
+}
+
 function storedJwtSecret({ path, text }: { readonly path: string; readonly text: string }): string {
   if (/^[0-9a-f]{96}$/.test(text)) return text;
   throw new OptionError([

@@ -1,4 +1,13 @@
-import { closeSync, fstatSync, ftruncateSync, openSync, readFileSync, statSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  fstatSync,
+  ftruncateSync,
+  openSync,
+  readFileSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
 import { join, resolve } from 'node:path';
 import { tryLock } from 'fs-native-extensions';
 import { realFileSystem } from '#runtime/base/file-system.ts';
@@ -28,9 +37,18 @@ export interface DataDirectoryLock {
    * @throws the error of the system when it cannot be told
    */
   requireHeld(): void;
+  /**
+   * Says where this process answers, for programs that find the directory in use. Nothing depends on it.
+   *
+   * @param url of the process on this machine, without a trailing slash
+   */
+  announce(url: string): void;
   /** Lets others have the directory; the lock file is as it was found. Idempotent. */
   release(): void;
 }
+
+/** Errors of opening the lock file for writing where the volume is read-only, or this user may only read it. */
+const readOnlyCodes: ReadonlySet<string> = new Set(['EROFS', 'EACCES', 'EPERM']);
 
 /**
  * Makes this process the only one that uses a data directory. Two would write one journal and tear each
@@ -80,6 +98,9 @@ export async function acquireDataDirectory(path: string, claim: ClaimName): Prom
       lost = lockFileLost(lockPath, found !== undefined);
       throw lost;
     },
+    announce(url) {
+      if (isHeld) writeSync(descriptor, `${url}\n`);
+    },
     release() {
       if (!isHeld) return;
       isHeld = false;
@@ -88,6 +109,62 @@ export async function acquireDataDirectory(path: string, claim: ClaimName): Prom
       releaseName();
     },
   };
+}
+
+/** A data directory that is read while nobody writes to it. */
+export interface ReadingLock {
+  /** Whether the file of the lock is locked; if not, only processes of this machine are kept away, where it has names. */
+  readonly hasFile: boolean;
+  /** Lets others have the directory. */
+  release(): void;
+}
+
+/**
+ * Keeps writers away from a data directory while this process reads it. Where the directory cannot be written to, the
+ * lock is a shared one on a descriptor that only reads, and the file of the lock is not changed.
+ *
+ * @param claim as for {@link acquireDataDirectory}
+ * @throws {ServiceError} as {@link acquireDataDirectory}
+ */
+export async function acquireForReading(path: string, claim: ClaimName): Promise<ReadingLock> {
+  try {
+    const lock = await acquireDataDirectory(path, claim);
+    return { hasFile: true, release: () => lock.release() };
+  } catch (error) {
+    if (!readOnlyCodes.has((error as NodeJS.ErrnoException).code ?? '')) throw error;
+  }
+  const directory = resolve(path);
+  const file = join(directory, LOCK_FILE_NAME);
+  const descriptor = existsSync(file) ? openSync(file, 'r') : undefined;
+  const close = (): void => {
+    if (descriptor !== undefined) closeSync(descriptor);
+  };
+  try {
+    if (descriptor !== undefined && !lock(descriptor, directory, { shared: true }))
+      throw heldBy(directory, descriptor);
+    const releaseName = await claim(nameOf(directory));
+    if (releaseName === undefined) throw heldWithoutFile(directory);
+    const release = (): void => {
+      close();
+      releaseName();
+    };
+    return { hasFile: descriptor !== undefined, release };
+  } catch (error) {
+    close();
+    throw error;
+  }
+}
+
+/**
+ * Where the process that holds a data directory answers.
+ *
+ * @param error what taking the directory failed with
+ * @returns undefined when it failed with something else, or the holder has not said so
+ */
+export function addressOfHolder(error: unknown): string | undefined {
+  if (!(error instanceof ServiceError) || error.code !== 'CONFLICT') return undefined;
+  const { url } = (error.details ?? {}) as { readonly url?: unknown };
+  return typeof url === 'string' ? url : undefined;
 }
 
 /** The same for every path that leads to a directory, and for no other directory. */
@@ -102,9 +179,9 @@ function write(descriptor: number, content: string | Buffer): void {
   if (content.length > 0) writeSync(descriptor, content as string);
 }
 
-function lock(descriptor: number, directory: string): boolean {
+function lock(descriptor: number, directory: string, how?: { readonly shared: true }): boolean {
   try {
-    return tryLock(descriptor);
+    return tryLock(descriptor, how);
   } catch (cause) {
     throw new ServiceError(
       'INTERNAL_SERVER_ERROR',
@@ -115,13 +192,14 @@ function lock(descriptor: number, directory: string): boolean {
 }
 
 function heldBy(directory: string, descriptor: number): ServiceError {
-  const written = Number.parseInt(readFileSync(descriptor, 'latin1'), 10);
+  const [first = '', url = ''] = readFileSync(descriptor, 'latin1').split('\n');
+  const written = Number.parseInt(first, 10);
   const pid = Number.isNaN(written) ? null : written;
   const holder = pid === null ? 'another process' : `process ${pid}`;
   return new ServiceError(
     'CONFLICT',
     `The data directory ${directory} is in use by ${holder}. Stop that one, or start this one with another SVC_DATA_DIR.`,
-    { details: { directory, pid } },
+    { details: { directory, pid, ...(url === '' ? {} : { url }) } },
   );
 }
 

@@ -52,6 +52,11 @@ export class FileBlobs implements Blobs {
     return blobs;
   }
 
+  /** Those of a folder that are only read: nothing is made, swept or changed, and the folder need not be there. */
+  static reading(environment: FileBlobsEnvironment): Pick<FileBlobs, 'get' | 'list' | 'pathOf'> {
+    return new FileBlobs(environment);
+  }
+
   async put(
     content: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
     options: PutOptions,
@@ -76,7 +81,7 @@ export class FileBlobs implements Blobs {
   }
 
   async info(hash: string): Promise<BlobInfo | undefined> {
-    const facts = await this.#stat(this.#pathOf(requireBlobHash(hash)));
+    const facts = await this.#stat(this.pathOf(requireBlobHash(hash)));
     return facts === undefined ? undefined : infoOf(hash, facts);
   }
 
@@ -92,7 +97,7 @@ export class FileBlobs implements Blobs {
   async delete(hash: string): Promise<boolean> {
     const { files } = this.#environment;
     try {
-      await files.unlink(this.#pathOf(requireBlobHash(hash)));
+      await files.unlink(this.pathOf(requireBlobHash(hash)));
     } catch (error) {
       if (isMissing(error)) return false;
       throw error;
@@ -175,7 +180,7 @@ export class FileBlobs implements Blobs {
 
   async #openFile(hash: string): Promise<OpenFile> {
     try {
-      return await this.#environment.files.open(this.#pathOf(hash), 'read');
+      return await this.#environment.files.open(this.pathOf(hash), 'read');
     } catch (error) {
       throw isMissing(error) ? blobNotFound(hash) : error;
     }
@@ -203,7 +208,8 @@ export class FileBlobs implements Blobs {
     return join(this.#environment.folder, hash.slice(0, PREFIX_DIGITS));
   }
 
-  #pathOf(hash: string): string {
+  /** The file of a hash. */
+  pathOf(hash: string): string {
     return join(this.#folderOf(hash), hash);
   }
 }

@@ -7,7 +7,7 @@ import type { LostRecords } from '#runtime/log/ports.ts';
 import { JOURNAL_FORMAT, type SegmentHeader } from './journal-format.ts';
 import { Segment } from './journal-retention.ts';
 import { judgeTail } from './journal-tail.ts';
-import { clockOf, type SegmentSurvey, surveySegment, type SurveyedPart } from './segment-survey.ts';
+import { type SurveyedPart, surveySegment } from './segment-survey.ts';
 
 /** A damaged segment, of which all that verifies can be read. */
 export interface ContainedSegment {
@@ -36,19 +36,31 @@ export interface ContainedPlace {
 export async function containSegment(files: FileSystem, place: ContainedPlace): Promise<ContainedSegment> {
   const { firstSequence, nextSequence, path } = place;
   const bytes = await readWholeFile(files, path);
-  const survey = surveySegment(bytes, place);
-  const cutAt = nextSequence === undefined ? unfinishedAt(bytes, survey) : undefined;
-  const parts = cutAt === undefined ? survey.parts : survey.parts.slice(0, -1);
-  const segment = new Segment(path, survey.header ?? unreadableHeader(firstSequence));
+  const { header, parts } = surveySegment(bytes, place);
+  const segment = new Segment(path, header ?? unreadableHeader(firstSequence));
   segment.isDamaged = true;
-  for (const part of parts) segment.add(lastOf(part), actorsOf(part), part.end);
+  const lost: LostRecords[] = [];
+  let records = 0;
+  let lastClock = header?.clock;
+  let chain: Buffer | null = null;
+  const take = (part: SurveyedPart): void => {
+    segment.add(lastOf(part), actorsOf(part), part.end);
+    lost.push(...lostIn(path, part));
+    chain = part.kind === 'lost' ? null : (part.header?.chain ?? null);
+    if (part.kind === 'lost') return;
+    records += 1;
+    lastClock = part.header?.clock ?? lastClock;
+  };
+  let newest: SurveyedPart | undefined;
+  for (const part of parts) {
+    if (newest !== undefined) take(newest);
+    newest = part;
+  }
+  const cutAt = nextSequence === undefined ? unfinishedAt(bytes, header, newest) : undefined;
+  if (newest !== undefined && cutAt === undefined) take(newest);
   // Nothing is written behind it, and the zeros behind its records say nothing.
   segment.end = cutAt ?? bytes.length;
-  const lost = parts.flatMap((part) => lostIn(path, part));
-  const records = parts.filter(({ kind }) => kind !== 'lost').length;
-  const last = parts.at(-1);
-  const chain = last === undefined || last.kind === 'lost' ? null : (last.header?.chain ?? null);
-  return { segment, lost, lastClock: clockOf({ ...survey, parts }), chain, records, cutAt };
+  return { segment, lost, lastClock, chain, records, cutAt };
 }
 
 /** The records of a damaged segment that can be read, in order, with the entries of them that verify. */
@@ -76,8 +88,11 @@ export async function* readDamaged(
 }
 
 /** Whether the last thing in the newest segment is a write that a crash cut off. */
-function unfinishedAt(bytes: Buffer, { header, parts }: SegmentSurvey): number | undefined {
-  const last = parts.at(-1);
+function unfinishedAt(
+  bytes: Buffer,
+  header: SegmentHeader | undefined,
+  last: SurveyedPart | undefined,
+): number | undefined {
   if (last === undefined || header === undefined || (last.kind === 'record' && last.fault === undefined))
     return undefined;
   const sequence = last.kind === 'lost' ? last.first : last.sequence;

@@ -51,8 +51,8 @@ export async function surveyJournal(files: FileSystem, folder: string): Promise<
   let records = 0;
   let lastSequence = note?.through ?? 0;
   for (const place of places) {
-    const survey = surveySegment(await readWholeFile(files, place.path), place);
     const contained = await containSegment(files, place);
+    const survey = surveySegment(await readWholeFile(files, place.path), place);
     const say = (what: string): void => void findings.push({ file: place.path, what });
     if (survey.headerFault !== undefined) say(survey.headerFault);
     for (const part of survey.parts) {

@@ -1,5 +1,4 @@
 import { crc32 } from 'node:zlib';
-import type { Revision } from '#runtime/content/revision.ts';
 import { readEntryTable, type FoundTable } from './entry-table.ts';
 import {
   chainOf,
@@ -76,8 +75,8 @@ export interface SurveyContext {
 export interface SegmentSurvey {
   /** Undefined where nothing of the segment can be verified. */
   readonly header: SegmentHeader | undefined;
-  /** In the order of their sequences, without a hole. */
-  readonly parts: readonly SurveyedPart[];
+  /** In the order of their sequences, without a hole; found while they are asked for, once: there may be very many. */
+  readonly parts: Iterable<SurveyedPart>;
   /** What is wrong with the header, though its records could be read. */
   readonly headerFault: string | undefined;
 }
@@ -161,7 +160,8 @@ class SegmentWalk {
   readonly #bytes: Buffer;
   readonly #header: SegmentHeader;
   readonly #nextSequence: number | undefined;
-  readonly #parts: SurveyedPart[] = [];
+  /** Found and not handed out yet. */
+  #parts: SurveyedPart[] = [];
   #at = SEGMENT_HEADER_BYTES;
   #sequence: number;
 
@@ -172,18 +172,25 @@ class SegmentWalk {
     this.#sequence = firstSequence;
   }
 
-  run(): readonly SurveyedPart[] {
+  *run(): Generator<SurveyedPart, void> {
     const { salt } = this.#header;
     while (this.#at < this.#bytes.length && !isZero(this.#bytes, this.#at, this.#bytes.length)) {
       const header = soundHeader(this.#bytes, this.#at, salt);
       if (header !== undefined && header.sequence === this.#sequence) this.#takeRecord(header);
       else if (!this.#resume()) break;
+      yield* this.#found();
     }
     // The segment behind this one says which records it had.
     const next = this.#nextSequence;
     if (next !== undefined && next > this.#sequence)
       this.#lose(next - 1, this.#bytes.length, 'the end of the segment is missing');
-    return this.#parts;
+    yield* this.#found();
+  }
+
+  #found(): readonly SurveyedPart[] {
+    const parts = this.#parts;
+    this.#parts = [];
+    return parts;
   }
 
   /** A record whose header is intact. */
@@ -314,12 +321,4 @@ class SegmentWalk {
     while (end > this.#at && this.#bytes[end - 1] === 0) end -= 1;
     return end;
   }
-}
-
-/** The highest clock that is known of a segment. */
-export function clockOf({ header, parts }: SegmentSurvey): Revision | undefined {
-  for (const part of parts.toReversed()) {
-    if (part.kind !== 'lost' && part.header !== undefined) return part.header.clock;
-  }
-  return header?.clock;
 }

@@ -5,14 +5,20 @@ import { actorKinds } from '#cluster/member/actor-kinds.ts';
 import { tableNamesOf } from '#cluster/member/backup/take-backup.ts';
 import { checkDirectory } from '#cluster/member/check/check-directory.ts';
 import type { CheckReport } from '#cluster/member/check/check-report.ts';
-import { salvageDirectory, type SalvageReport } from '#cluster/member/check/salvage-directory.ts';
+import { salvageDirectory } from '#cluster/member/check/salvage-directory.ts';
+import type { SalvageReport } from '#cluster/member/check/salvage-report.ts';
+import { firstAdmin } from '#cluster/member/first-admin.ts';
+import { PasswordHasher } from '#runtime/access/password-hasher.ts';
+import { Secret } from '#runtime/config/secret.ts';
+import { realFileSystem } from '#runtime/base/file-system.ts';
 import { systemClock } from '#runtime/base/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { defaultLimits } from '#runtime/config/options.ts';
+import { FileBlobs } from '#runtime/embedded/file-blobs.ts';
 import { PageFile } from '#runtime/shard/page-file.ts';
 import { readRecording, recordingNames, unpackFolder } from '#test/history/recording.ts';
 import { ContentClient } from './content-client.ts';
-import { startServer } from './server.ts';
+import { ADMIN_PASSWORD, startServer } from './server.ts';
 
 /** A data directory with repositories, history, a fork, locks and jobs, whose last writes are in the journal alone. */
 export async function makeDirectory(): Promise<string> {
@@ -36,6 +42,29 @@ export async function makeDirectory(): Promise<string> {
     await server.close();
   }
   return folder;
+}
+
+/**
+ * Stores three files that are named by their hash, and damages two.
+ *
+ * @returns paths: one that is whole, one with a flipped bit, one that is cut
+ */
+export async function storeBlobs(folder: string): Promise<readonly [string, string, string]> {
+  const blobs = await FileBlobs.open({
+    folder: join(folder, 'blobs'),
+    files: realFileSystem,
+    clock: systemClock,
+    random: systemRandom,
+  });
+  const paths: string[] = [];
+  for (const text of ['whole', 'flipped', 'cut']) {
+    const { hash } = await blobs.put([Buffer.alloc(600_000, text)], { bytesMax: 2 ** 20 });
+    paths.push(blobs.pathOf(hash));
+  }
+  const [whole, flipped, cut] = paths as [string, string, string];
+  change(flipped, (bytes) => Buffer.concat([bytes.subarray(0, -1), Buffer.from([0])]));
+  change(cut, (bytes) => bytes.subarray(0, 1_000));
+  return [whole, flipped, cut];
 }
 
 /** A copy beside it. */
@@ -87,6 +116,8 @@ export async function salvage(
     random: systemRandom,
     signal: new AbortController().signal,
     onProgress: () => {},
+    newAdmin: (tenant) =>
+      firstAdmin(new Secret(ADMIN_PASSWORD), new PasswordHasher(), systemRandom, () => {}, tenant),
   });
   return { into, report };
 }

@@ -4,25 +4,30 @@
  * Run: npm run restore -- --help
  */
 import { resolve } from 'node:path';
-import { parseArgs } from 'node:util';
 import { BackupKey } from '#runtime/backup/backup-key.ts';
 import { systemClock } from '#runtime/base/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { armCrashPointFromText } from '#runtime/commit/crash-point.ts';
 import { Secret } from '#runtime/config/secret.ts';
 import { storedMasterKeyOf } from '#runtime/config/secrets.ts';
-import { connect, connectionUsage, DEFAULT_URL } from '#cluster/operator/connect.ts';
+import {
+  connect,
+  connectionOf,
+  connectionOptions,
+  connectionUsage,
+  DEFAULT_URL,
+} from '#cluster/operator/connect.ts';
 import { begin, follow, type Operation } from '#cluster/operator/operation.ts';
 import { UsageError } from '#cluster/operator/operator-error.ts';
 import { bytesText, ProgressLine } from '#cluster/operator/progress-line.ts';
-import { runProgram } from '#cluster/operator/run-program.ts';
+import {
+  type CommandValues,
+  FAILED_EXIT_CODE,
+  interruption,
+  runCommand,
+  USAGE_EXIT_CODE,
+} from '#cluster/operator/run-command.ts';
 import { restoreDirectory } from './restore-directory.ts';
-
-/** It failed, or nobody answers. */
-const FAILED_EXIT_CODE = 1;
-
-/** It could not be asked for. */
-const USAGE_EXIT_CODE = 2;
 
 const usage = `npm run restore -- --from <backup> [option …]
 
@@ -59,47 +64,28 @@ interface RestoreOperation extends Operation {
   readonly as: string | null;
 }
 
-type Arguments = ReturnType<typeof readArguments>;
+const options = {
+  from: { type: 'string' },
+  into: { type: 'string' },
+  repository: { type: 'string' },
+  as: { type: 'string' },
+  'accept-foreign': { type: 'boolean', default: false },
+  ...connectionOptions,
+} as const;
 
-function readArguments() {
-  try {
-    return parseArgs({
-      options: {
-        from: { type: 'string' },
-        into: { type: 'string' },
-        repository: { type: 'string' },
-        as: { type: 'string' },
-        url: { type: 'string' },
-        user: { type: 'string' },
-        token: { type: 'string' },
-        'accept-foreign': { type: 'boolean', default: false },
-        help: { type: 'boolean', short: 'h', default: false },
-      },
-    }).values;
-  } catch (error) {
-    throw new UsageError(`${(error as Error).message}\n\n${usage}`);
-  }
-}
+type Arguments = CommandValues<typeof options>;
 
-async function main(): Promise<void> {
-  const values = readArguments();
-  if (values.help) {
-    process.stdout.write(usage);
-    return;
-  }
+async function main(values: Arguments): Promise<number> {
   const { from, into } = values;
   if (from === undefined) throw new UsageError(`Which backup? Name it with --from.\n\n${usage}`);
   if (into === undefined) await intoServer(from, values);
   else await intoDirectory(from, into, values);
+  return 0;
 }
 
 async function intoServer(from: string, values: Arguments): Promise<void> {
   const path = '/api/management/restores';
-  const client = await connect({
-    url: values.url ?? (process.env.GROVE_URL || DEFAULT_URL),
-    user: values.user ?? 'admin',
-    ...(values.token === undefined ? {} : { token: values.token }),
-  });
+  const client = await connect(connectionOf(values));
   const { id } = await begin<RestoreOperation>(client, path, {
     from: from.includes('/') ? resolve(from) : from,
     repository: values.repository,
@@ -122,8 +108,7 @@ async function intoDirectory(from: string, into: string, values: Arguments): Pro
     );
   }
   armCrashPointFromText(process.env.SVC_CRASH_POINT);
-  const stop = new AbortController();
-  process.once('SIGINT', () => stop.abort());
+  const signal = interruption();
   const line = new ProgressLine(process.stdout, systemClock);
   const { repositories, tenants } = await restoreDirectory({
     dataDir: resolve(into),
@@ -132,7 +117,7 @@ async function intoDirectory(from: string, into: string, values: Arguments): Pro
     acceptForeign: values['accept-foreign'],
     clock: systemClock,
     random: systemRandom,
-    signal: stop.signal,
+    signal,
     onProgress: (bytes, total, current) => line.show(progressText(bytes, total, current ?? null)),
   }).finally(() => line.end());
   process.stdout.write(
@@ -159,4 +144,4 @@ function progressText(bytes: number, total: number, current: string | null): str
   return `${percent} % of ${bytesText(total / 2)}, ${current ?? 'comparing checksums'}`;
 }
 
-await runProgram(main, { failed: FAILED_EXIT_CODE, usage: USAGE_EXIT_CODE });
+await runCommand({ usage, options, main });

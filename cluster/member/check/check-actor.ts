@@ -1,3 +1,4 @@
+import { verifyBuiltInsRow } from '#actors/branch/built-ins.ts';
 import { checkJobs } from '#actors/jobs/check-jobs.ts';
 import { actorKindOf } from '#runtime/actor/actor-id.ts';
 import type { ActorId } from '#runtime/actor/ports.ts';
@@ -23,9 +24,10 @@ export function* checkActor(
   tableNames: readonly string[],
   tell: OnDamage,
 ): Generator<undefined, void> {
-  yield* checkMeta(reader, tell);
+  const kind = actorKindOf(actor);
+  yield* checkMeta(reader, tell, kind === 'branch' ? verifyBuiltInsRow : undefined);
   yield* checkOutcomes(reader, tell);
-  switch (actorKindOf(actor)) {
+  switch (kind) {
     case 'branch':
       return yield* checkBranch(reader, tableNames, tell);
     case 'jobs':

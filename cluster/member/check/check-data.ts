@@ -1,83 +1,147 @@
 /**
- * Verifies the data directory of a single member that is not running.
+ * Verifies the data directory of a member: a single one that is stopped by itself, any that runs through its server.
  *
  * Run: npm run check-data, npm run check-data -- --help
  */
 import { resolve } from 'node:path';
-import { parseArgs } from 'node:util';
 import { systemClock } from '#runtime/base/clock.ts';
+import { addressOfHolder } from '#runtime/embedded/data-directory-lock.ts';
+import {
+  type ConnectionSettings,
+  connectionOf,
+  connectionOptions,
+  connectionUsage,
+} from '#cluster/operator/connect.ts';
 import { UsageError } from '#cluster/operator/operator-error.ts';
 import { bytesText, ProgressLine } from '#cluster/operator/progress-line.ts';
-import { runProgram } from '#cluster/operator/run-program.ts';
+import {
+  type CommandValues,
+  FAILED_EXIT_CODE,
+  interruption,
+  runCommand,
+  USAGE_EXIT_CODE,
+} from '#cluster/operator/run-command.ts';
+import { givenKeys } from './given-keys.ts';
 import { checkDirectory } from './check-directory.ts';
-import { damageLine } from './check-report.ts';
-
-/** Something is damaged, or it could not be read. */
-const DAMAGE_EXIT_CODE = 1;
-
-/** It could not be asked for. */
-const USAGE_EXIT_CODE = 2;
+import { type DamageFound, damageLine } from './check-report.ts';
+import { checkServer } from './check-server.ts';
 
 const usage = `npm run check-data [-- option …]
 
-Verifies everything in the data directory of a single member: the records of the journal, the pages and rows of every
-shard, indexes against content, present tables against each other and against history, shards against the journal, and
-that all repositories and branches that are registered are there. Nothing is changed. Stop the member first.
+Verifies everything in a data directory and changes nothing: the records of the journal, the pages and rows of every shard,
+indexes against content, present tables against each other and against history, shards against the journal, files by their
+hash, and that all repositories and branches that are registered are there.
+
+Where a server runs on the directory, or with --url or --online, the check goes through that server, which does it beside
+everything else: each shard is copied as of one moment, and the copy is verified. The journal is not looked at then. A member
+of a cluster checks the partitions it has, and always so. Ctrl+C gives the check up.
 
   --data-dir <folder>   the data directory; default: SVC_DATA_DIR, else data
-  --json                print a report as JSON
+  --no-lock             take no lock: nobody may write to the directory meanwhile, as where it is a copy or a snapshot. Without
+                        it, no lock is taken only where the volume is read-only and no server has used the directory there
+  --online              ask the server at GROVE_URL
+  --url <address>       ask the server there
+  --user <name>         to ask a server: administrator of tenant default, default admin
+  --token <token>       to ask with
+  --json                print the report as JSON
   --help                this text
 
-What to do with what it finds: put the named file back from a copy; or restore the repository from a backup; or make a new
-directory of all that is whole: npm run salvage -- --help
+To ask a server:
+${connectionUsage}
 
-Exit code 0: everything verifies. ${DAMAGE_EXIT_CODE}: something does not, or could not be read. ${USAGE_EXIT_CODE}: it could not be asked for.
+What to do with what it finds: put the named file back from a copy; or restore the repository from a backup; or make a new
+directory of all that is whole: npm run salvage -- --help. A member of a cluster makes damaged shards anew by itself.
+
+Exit code 0: everything verifies. ${FAILED_EXIT_CODE}: something does not, or could not be read, or the check was given up.
+${USAGE_EXIT_CODE}: it could not be asked for.
 `;
 
-function readArguments() {
+const options = {
+  'data-dir': { type: 'string' },
+  'no-lock': { type: 'boolean', default: false },
+  online: { type: 'boolean', default: false },
+  json: { type: 'boolean', default: false },
+  ...connectionOptions,
+} as const;
+
+type Arguments = CommandValues<typeof options>;
+
+async function main(values: Arguments): Promise<number> {
+  const { 'data-dir': given, 'no-lock': isUnlocked, online, url } = values;
+  const isOnline = online || url !== undefined;
+  if (isOnline && (given !== undefined || isUnlocked))
+    throw new UsageError(
+      `A server checks its own directory: leave out --data-dir and --no-lock.\n\n${usage}`,
+    );
+  if (isOnline) return await throughServer(connectionOf(values), values);
+  const dataDir = resolve(given ?? (process.env.SVC_DATA_DIR || 'data'));
   try {
-    return parseArgs({
-      options: {
-        'data-dir': { type: 'string' },
-        json: { type: 'boolean', default: false },
-        help: { type: 'boolean', short: 'h', default: false },
-      },
-    }).values;
+    return await alone(dataDir, values);
   } catch (error) {
-    throw new UsageError(`${(error as Error).message}\n\n${usage}`);
+    const address = addressOfHolder(error);
+    if (address === undefined) throw error;
+    process.stderr.write(`${(error as Error).message.split('. ')[0]}: the check goes through ${address}\n`);
+    return await throughServer({ ...connectionOf(values), url: address }, values);
   }
 }
 
-async function main(): Promise<number> {
-  const values = readArguments();
-  if (values.help) {
-    process.stdout.write(usage);
-    return 0;
-  }
-  const dataDir = resolve(values['data-dir'] ?? (process.env.SVC_DATA_DIR || 'data'));
-  const stop = new AbortController();
-  process.once('SIGINT', () => stop.abort());
-  const line = new ProgressLine(values.json ? process.stderr : process.stdout, systemClock);
+async function alone(dataDir: string, values: Arguments): Promise<number> {
+  const line = progress(values);
   const report = await checkDirectory({
     dataDir,
     clock: systemClock,
-    signal: stop.signal,
+    signal: interruption(),
+    takesLock: !values['no-lock'],
+    givenKeys: givenKeys(),
+    onUnlocked: (why) => process.stderr.write(`${why}\n`),
     onProgress: (bytes, total, current) =>
-      line.show(
-        `${total === 0 ? 100 : Math.floor((100 * bytes) / total)} % of ${bytesText(total)}, ${current}`,
-      ),
+      line.show(`${share(bytes, total)} of ${bytesText(total)}, ${current}`),
   }).finally(() => line.end());
-  if (values.json) process.stdout.write(`${JSON.stringify(report, null, 2)}\n`);
-  else {
-    for (const found of report.damage) process.stdout.write(`${damageLine(found)}\n`);
-    const read = `${report.actors} shards (${bytesText(report.bytes)}), ${report.journal.records} records of the journal`;
-    process.stdout.write(
-      report.damage.length === 0
-        ? `Everything verifies: ${read}\n`
-        : `${report.damage.length} things do not verify (${read} were read). Put the named files back from a copy, restore what they belong to from a backup, or salvage what is whole: npm run salvage -- --help\n`,
-    );
-  }
-  return report.damage.length === 0 ? 0 : DAMAGE_EXIT_CODE;
+  const { actors, blobs, bytes, damage, journal } = report;
+  const files = blobs === 0 ? '' : `, ${blobs} files by their hash`;
+  const read = `${shardsText(actors, bytes)}, ${journal.records} records of the journal${files}`;
+  return print(report, damage, damage.length, read, values);
 }
 
-await runProgram(main, { failed: DAMAGE_EXIT_CODE, usage: USAGE_EXIT_CODE });
+async function throughServer(settings: ConnectionSettings, values: Arguments): Promise<number> {
+  const line = progress(values);
+  const check = await checkServer(settings, systemClock, interruption(), (now) =>
+    line.show(`${now.actors} of ${now.actors_total}, ${bytesText(now.bytes)}, ${now.current ?? ''}`),
+  ).finally(() => line.end());
+  return print(check, check.damage, check.damage_total, shardsText(check.actors, check.bytes), values);
+}
+
+function progress({ json }: Arguments): ProgressLine {
+  return new ProgressLine(json ? process.stderr : process.stdout, systemClock);
+}
+
+function share(bytes: number, total: number): string {
+  return `${total === 0 ? 100 : Math.floor((100 * bytes) / total)} %`;
+}
+
+function shardsText(actors: number, bytes: number): string {
+  return `${actors} shards (${bytesText(bytes)})`;
+}
+
+/** @param total how much does not verify, of which the first ones are listed @returns the exit code */
+function print(
+  report: object,
+  damage: readonly DamageFound[],
+  total: number,
+  read: string,
+  { json }: Arguments,
+): number {
+  if (json) process.stdout.write(`${JSON.stringify(report, null, 2)}\n`);
+  else {
+    for (const found of damage) process.stdout.write(`${damageLine(found)}\n`);
+    if (total > damage.length) process.stdout.write(`… and ${total - damage.length} more\n`);
+    process.stdout.write(
+      total === 0
+        ? `Everything verifies: ${read}\n`
+        : `${total} things do not verify (${read} were read). Put the named files back from a copy, restore what they belong to from a backup, or salvage what is whole: npm run salvage -- --help\n`,
+    );
+  }
+  return total === 0 ? 0 : FAILED_EXIT_CODE;
+}
+
+await runCommand({ usage, options, main });

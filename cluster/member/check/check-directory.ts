@@ -4,103 +4,28 @@ import { storedBranches } from '#actors/repository/restored-rows.ts';
 import { storedRepositories, storedTenants } from '#actors/tenant/restored-rows.ts';
 import { SYSTEM_TENANT } from '#runtime/access/system-tenant.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
-import { ActorStore } from '#runtime/actor/actor-store.ts';
-import { dependentActors } from '#runtime/actor/damaged-log.ts';
+import type { ActorStore } from '#runtime/actor/actor-store.ts';
 import type { ActorId } from '#runtime/actor/ports.ts';
-import type { Clock } from '#runtime/base/clock.ts';
 import { realFileSystem } from '#runtime/base/file-system.ts';
-import { defaultLimits } from '#runtime/config/options.ts';
-import { claimName } from '../claimed-name.ts';
-import { acquireDataDirectory } from '#runtime/embedded/data-directory-lock.ts';
-import { type JournalSurvey, surveyJournal } from '#runtime/embedded/journal-survey.ts';
+import { systemRandom } from '#runtime/base/random.ts';
+import { storedKeys } from '#runtime/config/secrets.ts';
+import { FileBlobs } from '#runtime/embedded/file-blobs.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
-import { lifecycleOf } from '#runtime/log/lifecycle-entry.ts';
 import { PageFile } from '#runtime/shard/page-file.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
-import { actorKinds } from '../actor-kinds.ts';
 import { partOf } from '../part-names.ts';
-import { type CheckedShard, checkShard, type ExpectedRows } from './check-shard.ts';
+import { checkBlobs } from './check-blobs.ts';
+import { checkAgainstJournal } from './check-journal.ts';
+import { type CheckedShard, checkShard } from './check-shard.ts';
 import type { CheckReport, DamageFound } from './check-report.ts';
 import { type ReadCatalogue, readCatalogue } from './read-catalogue.ts';
-
-/** What a check works with. */
-export interface CheckEnvironment {
-  readonly dataDir: string;
-  readonly clock: Clock;
-  /** Gives it up. */
-  readonly signal: AbortSignal;
-  /** Told how far it is: bytes of shards read, of all, and what is read now. */
-  readonly onProgress: (bytes: number, total: number, current: string) => void;
-}
-
-/** Name of the file of a shard. */
-const DATA_FILE = 'data.mdb';
-
-/** A directory that is looked at: its actors, and what its journal says of them. */
-export interface DirectorySurvey {
-  readonly store: ActorStore;
-  readonly actors: readonly ActorId[];
-  readonly journal: JournalSurvey;
-  /** Actors that have lost acknowledged writes with the journal, with why. */
-  readonly dependent: ReadonlyMap<ActorId, string>;
-  /** Actors that the journal makes, and how: it has everything of them, so an opening makes their files. */
-  readonly made: ReadonlyMap<ActorId, 'create' | 'fork'>;
-}
-
-/**
- * Looks at a data directory of a single member that no process has open. Nothing is changed.
- *
- * @throws {ServiceError} `CONFLICT` for a directory of another kind; `DATA_CORRUPTED`
- */
-export async function surveyDirectory({ clock, dataDir }: CheckEnvironment): Promise<DirectorySurvey> {
-  if (!existsSync(join(dataDir, 'actors'))) {
-    const isMember = existsSync(join(dataDir, 'partitions'));
-    throw new ServiceError(
-      'CONFLICT',
-      isMember
-        ? `${dataDir} belongs to a member of a cluster: it builds damaged shards anew from the log by itself`
-        : `${dataDir} is not a data directory: it has no folder actors`,
-    );
-  }
-  const store = new ActorStore(join(dataDir, 'actors'), actorKinds(defaultLimits), clock);
-  const journal = await surveyJournal(realFileSystem, join(dataDir, 'journal'));
-  const actors = await store.all();
-  const stored = {
-    all: () => Promise.resolve(actors),
-    // What is wrong with the catalogue is told where that is checked.
-    listed: () => readCatalogue(join(dataDir, 'actors'), false).actors,
-    reached: (actor: ActorId) => reachedBy(store, actor),
-  };
-  const dependent = new Map([...journal.refused, ...(await dependentActors(journal, journal.lost, stored))]);
-  return { store, actors, journal, dependent, made: await madeIn(journal) };
-}
-
-async function madeIn(journal: JournalSurvey): Promise<DirectorySurvey['made']> {
-  const made = new Map<ActorId, 'create' | 'fork'>();
-  for await (const { entries } of journal.read()) {
-    for (const entry of entries) {
-      const kind = lifecycleOf(entry)?.kind;
-      if (kind === 'create' || kind === 'fork') made.set(entry.actor, kind);
-    }
-  }
-  return made;
-}
-
-/** Path of the file of an actor. */
-export function shardPathOf(store: ActorStore, actor: ActorId): string {
-  return join(store.folders.of(actor), DATA_FILE);
-}
-
-function reachedBy(store: ActorStore, actor: ActorId): number {
-  const path = shardPathOf(store, actor);
-  if (!existsSync(path)) return 0;
-  const file = new PageFile(path, store.tablesOf(actor), () => {});
-  try {
-    return file.position.sequence;
-  } finally {
-    file.close();
-  }
-}
+import { shardPathOf } from './shard-path.ts';
+import {
+  type CheckEnvironment,
+  type DirectorySurvey,
+  holdDirectory,
+  surveyDirectory,
+} from './survey-directory.ts';
 
 /**
  * Verifies a data directory that no process has open: the journal, every shard, and the two against each other.
@@ -110,8 +35,7 @@ function reachedBy(store: ActorStore, actor: ActorId): number {
 export async function checkDirectory(environment: CheckEnvironment): Promise<CheckReport> {
   const { clock, dataDir, onProgress, signal } = environment;
   const started = new Date(clock.wallMs()).toISOString();
-  if (!existsSync(dataDir)) throw new ServiceError('CONFLICT', `There is no directory ${dataDir}`);
-  const lock = await acquireDataDirectory(dataDir, claimName);
+  const release = await holdDirectory(environment);
   try {
     const survey = await surveyDirectory(environment);
     const { actors, dependent, journal, made, store } = survey;
@@ -126,7 +50,7 @@ export async function checkDirectory(environment: CheckEnvironment): Promise<Che
     const isExpected = actors.some((actor) => saysWhose(store, actor));
     const catalogue = readCatalogue(folder, isExpected);
     damage.push(...catalogue.damage);
-    const expected = await expectedRows(journal);
+    const positions = new Map<ActorId, number>();
     const total = actors.reduce((sum, actor) => sum + sizeOf(shardPathOf(store, actor)), 0);
     let bytes = 0;
     for (const actor of actors) {
@@ -135,12 +59,11 @@ export async function checkDirectory(environment: CheckEnvironment): Promise<Che
       // The journal makes its file, unless it is known to have had one.
       const isNew = sizeOf(path) === 0 && made.has(actor) && (catalogue.actors.get(actor)?.floor ?? 0) === 0;
       if (!isNew) {
-        const rows = expected.get(actor);
         const shard = {
           actor,
           path,
           tableNames: store.tablesOf(actor),
-          expected: (position: number) => rows?.(position),
+          onPosition: (sequence: number) => positions.set(actor, sequence),
           lastSequence: journal.lastSequence,
           ...listedIn(catalogue, actor),
         };
@@ -151,12 +74,17 @@ export async function checkDirectory(environment: CheckEnvironment): Promise<Che
             damage.push(...step.value);
             break;
           }
-          if (signal.aborted) throw new ServiceError('REQUEST_CANCELLED', 'The check was given up');
+          requireWanted(signal);
         }
       }
       bytes += sizeOf(path);
     }
+    damage.push(...(await checkAgainstJournal({ ...survey, positions, signal })));
     damage.push(...missingActors(survey, catalogue));
+    for (const { name, path, problem } of storedKeys(dataDir))
+      if (problem !== undefined && (existsSync(path) || environment.givenKeys?.has(name) !== true))
+        damage.push({ file: path, what: problem });
+    const blobs = await checkFiles(dataDir, environment, damage);
     onProgress(total, total, '');
     return {
       data_dir: dataDir,
@@ -164,12 +92,31 @@ export async function checkDirectory(environment: CheckEnvironment): Promise<Che
       finished_at: new Date(clock.wallMs()).toISOString(),
       actors: actors.length,
       bytes,
+      blobs,
       journal: { segments: journal.segments, records: journal.records },
       damage,
     };
   } finally {
-    lock.release();
+    release();
   }
+}
+
+function requireWanted(signal: AbortSignal): void {
+  if (signal.aborted) throw new ServiceError('REQUEST_CANCELLED', 'The check was given up');
+}
+
+/** Compares the files of a directory that are named by their hash. @returns how many there are */
+async function checkFiles(
+  dataDir: string,
+  { clock, signal }: CheckEnvironment,
+  damage: DamageFound[],
+): Promise<number> {
+  const folder = join(dataDir, 'blobs');
+  const blobs = FileBlobs.reading({ folder, files: realFileSystem, clock, random: systemRandom });
+  return await checkBlobs(blobs, {
+    onDamage: (hash, what) => void damage.push({ file: blobs.pathOf(hash), what }),
+    rest: () => requireWanted(signal),
+  });
 }
 
 function listedIn({ actors, directory }: ReadCatalogue, actor: ActorId): Pick<CheckedShard, 'listed'> {
@@ -197,63 +144,32 @@ function sizeOf(path: string): number {
   return existsSync(path) ? statSync(path).size : 0;
 }
 
-/** What the journal says of the keys of an actor up to a position of its shard. */
-async function expectedRows(
-  journal: JournalSurvey,
-): Promise<ReadonlyMap<ActorId, (position: number) => ExpectedRows>> {
-  const entries = new Map<
-    ActorId,
-    { sequence: number; writes: readonly { table: number; key: string; value: Uint8Array | null }[] }[]
-  >();
-  for await (const record of journal.read()) {
-    for (const entry of record.entries) {
-      if (lifecycleOf(entry) !== undefined) continue;
-      const known = entries.get(entry.actor) ?? [];
-      known.push({ sequence: record.sequence, writes: entry.writes });
-      entries.set(entry.actor, known);
-    }
-  }
-  return new Map(
-    [...entries].map(([actor, known]) => [
-      actor,
-      (position) => {
-        const rows = new Map<number, Map<string, Uint8Array | null>>();
-        for (const { sequence, writes } of known) {
-          if (sequence > position) break;
-          for (const { key, table, value } of writes) {
-            const keys = rows.get(table) ?? new Map<string, Uint8Array | null>();
-            rows.set(table, keys.set(key, value));
-          }
-        }
-        return rows;
-      },
-    ]),
-  );
-}
-
 /** Actors that the registries name and that are not there. */
 function missingActors({ actors, made, store }: DirectorySurvey, catalogue: ReadCatalogue): DamageFound[] {
   const found: DamageFound[] = [];
   const known = new Set(actors);
-  const need = (actor: ActorId, by: string): boolean => {
+  const need = (actor: ActorId, why: string): boolean => {
     if (known.has(actor)) return true;
     const file = store.folders.of(actor);
     known.add(actor);
-    if (!made.has(actor)) found.push({ file, actor, what: `it is missing, and ${by} names it` });
+    if (!made.has(actor)) found.push({ file, actor, what: `it is missing, and ${why}` });
     return false;
   };
-  for (const [actor, { floor }] of catalogue.actors) if (floor > 0) need(actor, 'the catalogue');
+  for (const [actor, { floor }] of catalogue.actors) if (floor > 0) need(actor, 'the catalogue names it');
   const system = actorId(SYSTEM_TENANT, 'tenant');
   if (!need(system, 'every data directory has it')) return found;
   const tenants = readShard(store, system, storedTenants) ?? [];
   for (const tenant of new Set([SYSTEM_TENANT, ...tenants])) {
     const registry = actorId(tenant, 'tenant');
-    if (!need(registry, system)) continue;
+    if (!need(registry, `${system} names it`)) continue;
     for (const { repositoryId, uid } of readShard(store, registry, storedRepositories) ?? []) {
       const owner = actorId(tenant, partOf(repositoryId, uid));
-      if (!need(`${owner}/repository`, registry)) continue;
+      if (!need(`${owner}/repository`, `${registry} names it`)) continue;
       for (const branch of readShard(store, `${owner}/repository`, storedBranches) ?? [])
-        need(`${owner}/${encodeURIComponent(partOf(branch.name, branch.uid))}/branch`, `${owner}/repository`);
+        need(
+          `${owner}/${encodeURIComponent(partOf(branch.name, branch.uid))}/branch`,
+          `${owner}/repository names it`,
+        );
     }
   }
   return found;

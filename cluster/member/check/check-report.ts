@@ -16,6 +16,8 @@ export interface CheckReport {
   readonly actors: number;
   /** Bytes of the shards that were read. */
   readonly bytes: number;
+  /** Files that are named by their hash. */
+  readonly blobs: number;
   readonly journal: { readonly segments: number; readonly records: number };
   /** None when all is well. */
   readonly damage: readonly DamageFound[];
@@ -24,6 +26,8 @@ export interface CheckReport {
 /** One line of a finding, for people. */
 export function damageLine({ actor, file, table, what }: DamageFound): string {
   const whose =
-    actor === undefined ? '' : ` (${actor}${table === undefined || table === '' ? '' : `, table ${table}`})`;
+    actor === undefined || actor === ''
+      ? ''
+      : ` (${actor}${table === undefined || table === '' ? '' : `, table ${table}`})`;
   return `${file}${whose}: ${what}`;
 }

@@ -6,12 +6,15 @@ import type { ActorCopies } from '#runtime/actor/actor-copies.ts';
 import { ActorStore } from '#runtime/actor/actor-store.ts';
 import type { ActorId } from '#runtime/actor/ports.ts';
 import type { Clock } from '#runtime/base/clock.ts';
+import { realFileSystem } from '#runtime/base/file-system.ts';
 import { type Random, uuidV7 } from '#runtime/base/random.ts';
-import type { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
+import type { SlicedWork, SliceScheduler } from '#runtime/base/slice-scheduler.ts';
 import type { ActorKind } from '#runtime/commit/behaviour.ts';
+import { FileBlobs } from '#runtime/embedded/file-blobs.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { SpaceGuard } from '#runtime/space/space-gate.ts';
 import type { Log } from '#runtime/telemetry/log-context.ts';
+import { checkBlobs } from './check-blobs.ts';
 import { checkShard } from './check-shard.ts';
 
 /** Findings that are kept of one check. */
@@ -144,6 +147,31 @@ export class MemberChecks implements Checks {
       await this.#check(check, copies, actor, signal);
       check.actors += 1;
     }
+    await this.#checkFiles(check, signal);
+  }
+
+  /** Compares the files that are named by their hash. */
+  async #checkFiles(check: Changing<CheckInfo>, signal: AbortSignal): Promise<void> {
+    const { clock, dataDir, random } = this.#environment;
+    const folder = join(dataDir, 'blobs');
+    const blobs = FileBlobs.reading({ folder, files: realFileSystem, clock, random });
+    const slice = this.#slice(signal);
+    check.current = 'files by their hash';
+    await checkBlobs(blobs, {
+      onDamage: (hash, what) => this.#note(check, { file: blobs.pathOf(hash), actor: '', table: '', what }),
+      rest: async (bytes) => {
+        check.bytes += bytes;
+        requireWanted(signal);
+        await slice.pause();
+      },
+    });
+  }
+
+  #slice(signal: AbortSignal): SlicedWork {
+    return this.#environment.slices.begin('background', {
+      sliceKey: 'check',
+      requireWaiting: () => requireWanted(signal),
+    });
   }
 
   async #removeCopy(): Promise<void> {
@@ -167,12 +195,9 @@ export class MemberChecks implements Checks {
       this.#note(check, { file: this.#store.folders.of(actor), actor, table: '', what: error.message });
       return;
     }
-    const slice = this.#environment.slices.begin('background', {
-      sliceKey: 'check',
-      requireWaiting: () => requireWanted(signal),
-    });
+    const slice = this.#slice(signal);
     const tableNames = this.#store.tablesOf(actor);
-    const work = checkShard({ actor, path, tableNames, expected: () => undefined, lastSequence: undefined });
+    const work = checkShard({ actor, path, tableNames, lastSequence: undefined });
     for (;;) {
       const step = work.next();
       if (step.done === true) {

@@ -4,19 +4,25 @@
  * Run: npm run salvage -- --help
  */
 import { join, resolve } from 'node:path';
-import { parseArgs } from 'node:util';
+import type { FirstAdmin } from '#actors/tenant/messages.ts';
+import { PasswordHasher } from '#runtime/access/password-hasher.ts';
+import { SYSTEM_TENANT } from '#runtime/access/system-tenant.ts';
 import { systemClock } from '#runtime/base/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
+import { Secret } from '#runtime/config/secret.ts';
 import { UsageError } from '#cluster/operator/operator-error.ts';
 import { ProgressLine } from '#cluster/operator/progress-line.ts';
-import { runProgram } from '#cluster/operator/run-program.ts';
-import { type Missing, REPORT_FILE, salvageDirectory } from './salvage-directory.ts';
-
-/** It failed: there is no new directory to be used. */
-const FAILED_EXIT_CODE = 1;
-
-/** It could not be asked for. */
-const USAGE_EXIT_CODE = 2;
+import {
+  type CommandValues,
+  FAILED_EXIT_CODE,
+  interruption,
+  runCommand,
+  USAGE_EXIT_CODE,
+} from '#cluster/operator/run-command.ts';
+import { firstAdmin } from '../first-admin.ts';
+import { givenKeys } from './given-keys.ts';
+import { salvageDirectory } from './salvage-directory.ts';
+import { missingLine, REPORT_FILE } from './salvage-report.ts';
 
 /** The new directory can be used, and something is not in it. */
 const MISSING_EXIT_CODE = 3;
@@ -31,8 +37,13 @@ the terminal, and as JSON in ${REPORT_FILE} of the new directory. Stop the membe
 changed; keep it until the new one was looked at. Keys (secrets) are copied, backups are not; idempotency keys are
 forgotten. A backup is better where there is a recent one: this is for what came after it.
 
+A registry (tenants, accounts, repositories) of which something is lost is completed from what the other shards say of
+themselves. Where no account of a tenant is left there is a new administrator, with SVC_ADMIN_PASSWORD for tenant default,
+else with a password that is shown once.
+
   --from <folder>   the damaged data directory
   --into <folder>   the new one; it must be empty, but for secrets
+  --no-lock         take no lock of the damaged one: nobody may write to it meanwhile, as where it is a copy
   --json            print the report as JSON
   --help            this text
 
@@ -40,41 +51,32 @@ Exit code 0: everything came over. ${MISSING_EXIT_CODE}: done, and something is 
 ${FAILED_EXIT_CODE}: it failed, and the new directory is of no use. ${USAGE_EXIT_CODE}: it could not be asked for.
 `;
 
-function readArguments() {
-  try {
-    return parseArgs({
-      options: {
-        from: { type: 'string' },
-        into: { type: 'string' },
-        json: { type: 'boolean', default: false },
-        help: { type: 'boolean', short: 'h', default: false },
-      },
-    }).values;
-  } catch (error) {
-    throw new UsageError(`${(error as Error).message}\n\n${usage}`);
-  }
-}
+const options = {
+  from: { type: 'string' },
+  into: { type: 'string' },
+  'no-lock': { type: 'boolean', default: false },
+  json: { type: 'boolean', default: false },
+} as const;
 
-async function main(): Promise<number> {
-  const values = readArguments();
-  if (values.help) {
-    process.stdout.write(usage);
-    return 0;
-  }
+async function main(values: CommandValues<typeof options>): Promise<number> {
   const { from, into } = values;
   if (from === undefined || into === undefined) throw new UsageError(`Name --from and --into.\n\n${usage}`);
-  const stop = new AbortController();
-  process.once('SIGINT', () => stop.abort());
+  const shown: string[] = [];
   const line = new ProgressLine(values.json ? process.stderr : process.stdout, systemClock);
   const report = await salvageDirectory({
     dataDir: resolve(from),
     into: resolve(into),
     clock: systemClock,
     random: systemRandom,
-    signal: stop.signal,
+    signal: interruption(),
+    newAdmin: (tenant) => newAdmin(tenant, (text) => void shown.push(text)),
+    takesLock: !values['no-lock'],
+    givenKeys: givenKeys(),
+    onUnlocked: (why) => process.stderr.write(`${why}\n`),
     onProgress: (done, total, current) => line.show(`${done} of ${total}: ${current}`),
   }).finally(() => line.end());
   const { actors, missing, rows } = report;
+  for (const text of shown) (values.json ? process.stderr : process.stdout).write(text);
   if (values.json) process.stdout.write(`${JSON.stringify(report, null, 2)}\n`);
   else {
     for (const one of missing.slice(0, SHOWN_MAX)) process.stdout.write(`${missingLine(one)}\n`);
@@ -89,9 +91,11 @@ async function main(): Promise<number> {
   return missing.length === 0 ? 0 : MISSING_EXIT_CODE;
 }
 
-function missingLine({ actor, path, table, what }: Missing): string {
-  const where = path ?? (table === undefined || table === '' ? '' : `table ${table}`);
-  return `${actor}${where === '' ? '' : `, ${where}`}: ${what}`;
+/** A password of the environment, else a new one that is shown once. */
+async function newAdmin(tenant: string, print: (text: string) => void): Promise<FirstAdmin> {
+  const given = process.env.SVC_ADMIN_PASSWORD;
+  const password = tenant === SYSTEM_TENANT && given ? new Secret(given) : undefined;
+  return await firstAdmin(password, new PasswordHasher(), systemRandom, print, tenant);
 }
 
-await runProgram(main, { failed: FAILED_EXIT_CODE, usage: USAGE_EXIT_CODE });
+await runCommand({ usage, options, main });

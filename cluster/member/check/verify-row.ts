@@ -1,3 +1,4 @@
+import { verifyBuiltInsRow } from '#actors/branch/built-ins.ts';
 import { jobsTableNames } from '#actors/jobs/jobs-tables.ts';
 import { actorKindOf } from '#runtime/actor/actor-id.ts';
 import type { ActorId } from '#runtime/actor/ports.ts';
@@ -17,8 +18,10 @@ const JOBS = FIRST_OWN_TABLE + jobsTableNames.indexOf('jobs');
  */
 export function verifyRow(actor: ActorId, table: number, row: Row): void {
   const kind = actorKindOf(actor);
-  if (table === CommonTable.meta) verifyMetaRow(row);
-  else if (table < FIRST_OWN_TABLE) return;
+  if (table === CommonTable.meta) {
+    verifyMetaRow(row);
+    if (kind === 'branch') verifyBuiltInsRow(row);
+  } else if (table < FIRST_OWN_TABLE) return;
   else if (kind === 'branch') verifyBranchRow(table, row);
   else if (kind !== 'jobs' || table === JOBS) decodeJsonRow(row.value);
 }

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { actorKinds } from '#cluster/member/actor-kinds.ts';
 import { tableNamesOf } from '#cluster/member/backup/take-backup.ts';
-import { REPORT_FILE, salvageDirectory } from '#cluster/member/check/salvage-directory.ts';
+import { salvageDirectory } from '#cluster/member/check/salvage-directory.ts';
+import { REPORT_FILE } from '#cluster/member/check/salvage-report.ts';
 import { systemClock } from '#runtime/base/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { defaultLimits } from '#runtime/config/options.ts';
@@ -20,6 +21,7 @@ import {
   filesIn,
   makeDirectory,
   salvage,
+  storeBlobs,
 } from '#test/support/damaged-directory.ts';
 import { startServer } from '#test/support/server.ts';
 
@@ -111,7 +113,7 @@ describe('salvaging a directory', () => {
     expect(await served(into, '/a')).toBe(200);
   });
 
-  it('goes on without an actor of which nothing can be read, and ends where the registry is lost [SAL-005]', async () => {
+  it('goes on without an actor of which nothing can be read [SAL-005]', async () => {
     const from = copyOf(whole);
     folders.push(from);
     const path = branchFile(from, 'magazine');
@@ -119,11 +121,39 @@ describe('salvaging a directory', () => {
     const { into, report } = await salvaged(from);
     expect(report.missing).toContainEqual(expect.objectContaining({ actor: actorOf(from, path) }));
     expect(await served(into, '/a/b')).toBe(200);
-    truncateSync(join(from, 'actors/default/tenant/data.mdb'), 0);
-    await expect(salvaged(from)).rejects.toMatchObject({
-      code: 'DATA_CORRUPTED',
-      message: expect.stringContaining('registry of tenants') as string,
-    });
+  });
+
+  it('makes a lost registry anew of what the shards say, and names what is not known [SAL-006]', async () => {
+    for (const hasJournal of [true, false]) {
+      const from = copyOf(whole);
+      folders.push(from);
+      rmSync(join(from, 'actors/default/tenant/data.mdb'));
+      // What was written of an account last is in the journal.
+      if (!hasJournal) rmSync(join(from, 'journal'), { recursive: true });
+      const { into, report } = await salvaged(from);
+      expect(report.missing).toContainEqual({
+        actor: 'default/tenant',
+        what: expect.stringContaining(hasJournal ? 'was completed with' : 'no account was left') as string,
+      });
+      expect((await check(into)).damage).toEqual([]);
+      // Repository shop, and whoever is in `served` logs in with the new account.
+      expect(await served(into, '/a/b/c')).toBe(200);
+    }
+  });
+
+  it('brings over keys and files that verify, and names the others [CHK-010]', async () => {
+    const from = copyOf(whole);
+    folders.push(from);
+    const [sound, flipped, cut] = await storeBlobs(from);
+    truncateSync(join(from, 'secrets/jwt-secret'), 0);
+    const { into, report } = await salvaged(from);
+    const named = report.missing.map(({ file }) => file);
+    expect(named.sort()).toEqual([flipped, cut, join(from, 'secrets/jwt-secret')].sort());
+    const brought = sound.replace(from, into);
+    expect(readFileSync(brought)).toEqual(readFileSync(sound));
+    expect(filesIn(join(into, 'blobs'), '').length).toBe(1);
+    expect(existsSync(join(into, 'secrets/master-key'))).toBe(true);
+    expect(await served(into, '/a')).toBe(200);
   });
 
   it('changes nothing of the damaged directory, and takes a new one only', async () => {
@@ -142,6 +172,7 @@ describe('salvaging a directory', () => {
       random: systemRandom,
       signal: new AbortController().signal,
       onProgress: () => {},
+      newAdmin: () => Promise.reject(new Error('there are accounts')),
     });
     await expect(taken).rejects.toMatchObject({ code: 'CONFLICT' });
     expect(existsSync(join(into, 'actors'))).toBe(false);

@@ -1,0 +1,27 @@
+import type { AccessFlags } from '#runtime/access/principal.ts';
+import type { AdminAccount, FirstAdmin } from './messages.ts';
+
+/** What the first admin of a tenant may use when nobody says otherwise. @see Supplement 5: section 2 */
+const firstAdminFlags: AccessFlags = Object.freeze({
+  console_login: true,
+  cli_access: true,
+  api_access: true,
+  pgwire_access: false,
+  can_impersonate: false,
+});
+
+/** The account of the first admin of a tenant. @param wallMs now */
+export function newAccount(admin: FirstAdmin, userId: string, wallMs: number): AdminAccount {
+  return {
+    user_id: userId,
+    username: admin.username,
+    email: admin.email,
+    password_hash: admin.passwordHash,
+    access_flags: admin.accessFlags ?? firstAdminFlags,
+    must_change_password: admin.mustChangePassword,
+    is_active: true,
+    created_at: new Date(wallMs).toISOString(),
+    last_login: null,
+    password_changed_ms: wallMs,
+  };
+}

@@ -1,0 +1,57 @@
+import type { StoredRow } from '#runtime/actor/restored-row.ts';
+import { listRecords, readRecord, recordKey } from '#runtime/commit/record-store.ts';
+import { encodeJsonRow } from '#runtime/shard/json-row.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
+import type { AdminAccount, FirstAdmin, RepositoryEntry, TenantEntry } from './messages.ts';
+import { newAccount } from './new-account.ts';
+import { nameFloorRow } from './restored-rows.ts';
+import { TenantTable } from './tenant-tables.ts';
+
+/** What is known of a registry besides the rows that were left of it. */
+export interface FoundOfRegistry {
+  /** Repositories whose records were found; those that are listed already stay as they are. */
+  readonly repositories: readonly RepositoryEntry[];
+  /** Tenants whose registries were found; for tenant `default` only. */
+  readonly tenants: readonly string[];
+  /** Fence token everything in a new repository is above: which names were removed with which is not known. */
+  readonly tokenFloor: number;
+  /** An account where none is left; undefined: one is. */
+  readonly admin: { readonly account: FirstAdmin; readonly userId: string } | undefined;
+  /** Now. */
+  readonly wallMs: number;
+}
+
+/** Whether a registry has an account that somebody could log in with. */
+export function hasAccounts(registry: TableReader): boolean {
+  return listRecords(registry, TenantTable.admins).length > 0;
+}
+
+/** The rows that a registry lacks. @param registry what is left of it */
+export function missingRegistryRows(registry: TableReader, found: FoundOfRegistry): readonly StoredRow[] {
+  const { admin, repositories, tenants, tokenFloor, wallMs } = found;
+  const rows: StoredRow[] = [nameFloorRow(tokenFloor)];
+  const add = (table: number, name: string, record: unknown): void =>
+    void rows.push({ table, key: recordKey(name), value: encodeJsonRow(record) });
+  const accounts = [...listRecords<AdminAccount>(registry, TenantTable.admins)];
+  if (admin !== undefined) {
+    const account = newAccount(admin.account, admin.userId, wallMs);
+    accounts.push(account);
+    add(TenantTable.admins, account.user_id, account);
+  }
+  for (const { user_id: userId, username } of accounts)
+    if (readRecord(registry, TenantTable.adminNames, username) === undefined)
+      add(TenantTable.adminNames, username, { userId });
+  for (const entry of repositories)
+    if (readRecord(registry, TenantTable.repositories, entry.repositoryId) === undefined)
+      add(TenantTable.repositories, entry.repositoryId, entry);
+  for (const tenant of tenants) {
+    if (readRecord(registry, TenantTable.tenants, tenant) !== undefined) continue;
+    const entry: TenantEntry = {
+      tenant_id: tenant,
+      metadata: {},
+      created_at: new Date(wallMs).toISOString(),
+    };
+    add(TenantTable.tenants, tenant, entry);
+  }
+  return rows;
+}

@@ -1,0 +1,218 @@
+import { existsSync } from 'node:fs';
+import { repairJobs } from '#actors/jobs/check-jobs.ts';
+import { actorKindOf } from '#runtime/actor/actor-id.ts';
+import type { ActorId } from '#runtime/actor/ports.ts';
+import { shownKey } from '#runtime/check/check-rows.ts';
+import { removeUnconfirmed, repairBranch } from '#runtime/check/repair-branch.ts';
+import { isIdempotencyRow } from '#runtime/commit/idempotency.ts';
+import { revisionZero } from '#runtime/content/revision.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import { isUnder, lifecycleOf } from '#runtime/log/lifecycle-entry.ts';
+import type { Write } from '#runtime/log/log-entry.ts';
+import type { LmdbShard } from '#runtime/shard/lmdb-shard.ts';
+import { PageFile } from '#runtime/shard/page-file.ts';
+import type { NewShards } from './new-shards.ts';
+import type { MissingList } from './salvage-report.ts';
+import { shardPathOf } from './shard-path.ts';
+import type { CheckEnvironment, DirectorySurvey } from './survey-directory.ts';
+import { verifyRow } from './verify-row.ts';
+
+/** What the journal gives an actor. */
+interface FromJournal {
+  /** Position of its file: what the journal has up to there is in it. */
+  readonly reached: number;
+  /** First record that is lost for it: what follows builds on it. */
+  readonly stop: number;
+  /** Entries behind that. */
+  left: number;
+}
+
+/**
+ * Brings what verifies of actors into new shards: the rows of their files, then what the journal has besides, up to the
+ * first record that is lost for an actor, then what follows from these. The journal is read once, as a stream.
+ */
+export class SalvagedActors {
+  readonly #environment: CheckEnvironment;
+  readonly #survey: DirectorySurvey;
+  readonly #shards: NewShards;
+  readonly #missing: MissingList;
+  readonly #fromJournal = new Map<ActorId, FromJournal>();
+
+  constructor(
+    environment: CheckEnvironment,
+    survey: DirectorySurvey,
+    shards: NewShards,
+    missing: MissingList,
+  ) {
+    this.#environment = environment;
+    this.#survey = survey;
+    this.#shards = shards;
+    this.#missing = missing;
+  }
+
+  /** @throws {ServiceError} `REQUEST_CANCELLED`, `STORAGE_FULL` */
+  async run(): Promise<void> {
+    const { onProgress } = this.#environment;
+    const actors = await this.#existing();
+    for (const [index, actor] of actors.entries()) {
+      this.#requireWanted();
+      onProgress(index, actors.length, actor);
+      await this.#copy(actor);
+    }
+    await this.#shards.flush();
+    onProgress(actors.length, actors.length, 'the journal');
+    await this.#applyJournal();
+    for (const actor of this.#shards.actors) {
+      this.#requireWanted();
+      onProgress(actors.length, actors.length, `tables of ${actor}`);
+      await this.#repair(actor);
+    }
+  }
+
+  #requireWanted(): void {
+    if (this.#environment.signal.aborted)
+      throw new ServiceError('REQUEST_CANCELLED', 'The salvage was given up');
+  }
+
+  /** Those that were there at the end of the journal, by their files and by the journal. */
+  async #existing(): Promise<readonly ActorId[]> {
+    const { listed, made } = this.#survey;
+    const actors = new Set(this.#survey.actors);
+    const gone = new Set([...listed.keys()].filter((actor) => !actors.has(actor)));
+    for await (const { entries } of this.#survey.journal.read()) {
+      for (const entry of entries) {
+        const lifecycle = lifecycleOf(entry);
+        if (lifecycle === undefined) continue;
+        if (lifecycle.kind !== 'destroy') actors.add(entry.actor);
+        else
+          for (const known of [actors, gone])
+            for (const actor of known) if (isUnder(actor, entry.actor)) known.delete(actor);
+      }
+    }
+    for (const actor of gone)
+      if (!made.has(actor))
+        this.#missing.add({ actor, what: 'its folder is missing, and the catalogue names it' });
+    return [...actors].sort();
+  }
+
+  async #copy(actor: ActorId): Promise<void> {
+    const { dependent, journal, made, store } = this.#survey;
+    const tableNames = store.tablesOf(actor);
+    const why = dependent.get(actor);
+    if (why !== undefined) this.#missing.add({ actor, what: `acknowledged writes may be lost: ${why}` });
+    const source = this.#open(actor, tableNames);
+    // Without its file an actor would be one that has nothing; unless the journal has everything of it, or it is a registry,
+    // of which each row counts by itself.
+    if (source === undefined && made.get(actor)?.kind !== 'create' && actorKindOf(actor) !== 'tenant') return;
+    try {
+      const reached = source?.position.sequence ?? 0;
+      const stop = why === undefined ? Number.POSITIVE_INFINITY : firstLostAfter(journal.lost, reached);
+      this.#fromJournal.set(actor, { reached, stop, left: 0 });
+      await this.#shards.make(actor, source?.position.clock ?? revisionZero);
+      if (source !== undefined)
+        for (const write of this.#verified(actor, source, tableNames)) await this.#shards.put(actor, write);
+    } finally {
+      source?.close();
+    }
+  }
+
+  /** @returns undefined where there is nothing to be read */
+  #open(actor: ActorId, tableNames: readonly string[]): PageFile | undefined {
+    const path = shardPathOf(this.#survey.store, actor);
+    const isMade = this.#survey.made.get(actor)?.kind === 'create';
+    try {
+      if (!existsSync(path) && isMade) return undefined;
+      return new PageFile(path, tableNames, (table, what) => this.#missing.add({ actor, table, what }));
+    } catch (error) {
+      // The journal has everything of an actor it makes.
+      if (!isMade)
+        this.#missing.add({ actor, what: `nothing of its file can be read: ${(error as Error).message}` });
+      return undefined;
+    }
+  }
+
+  *#verified(actor: ActorId, source: PageFile, tableNames: readonly string[]): Generator<Write, void> {
+    for (const [table, name] of tableNames.entries()) {
+      let read = 0;
+      for (const row of source.rows(table)) {
+        read += 1;
+        if (isIdempotencyRow(table, row.key)) continue;
+        try {
+          verifyRow(actor, table, row);
+        } catch (error) {
+          this.#missing.add({
+            actor,
+            table: name,
+            what: `${shownKey(row.key)}: ${(error as Error).message}`,
+          });
+          continue;
+        }
+        yield { table, key: row.key, value: Buffer.from(row.value) };
+      }
+      const lost = source.entriesOf(table) - read;
+      if (lost > 0) this.#missing.add({ actor, table: name, what: `${lost} rows cannot be read` });
+    }
+  }
+
+  /** Stores what the journal has of each actor besides its file, up to the first record that is lost for it. */
+  async #applyJournal(): Promise<void> {
+    const { journal, made } = this.#survey;
+    for await (const { entries, sequence } of journal.read()) {
+      this.#requireWanted();
+      for (const entry of entries) {
+        const { actor } = entry;
+        const known = this.#fromJournal.get(actor);
+        if (known === undefined || sequence <= known.reached || lifecycleOf(entry) !== undefined) continue;
+        if (sequence < (made.get(actor)?.sequence ?? 0)) continue;
+        if (sequence >= known.stop) {
+          known.left += 1;
+          continue;
+        }
+        for (const write of entry.writes)
+          if (!isIdempotencyRow(write.table, write.key)) await this.#shards.put(actor, write);
+      }
+    }
+    await this.#shards.flush();
+    for (const [actor, { left }] of this.#fromJournal)
+      if (left > 0)
+        this.#missing.add({ actor, what: `${left} later writes in the journal build on what is lost` });
+  }
+
+  async #repair(actor: ActorId): Promise<void> {
+    const kind = actorKindOf(actor);
+    if (kind === 'jobs') await this.#apply(actor, repairJobs);
+    if (kind !== 'branch') return;
+    await this.#apply(actor, (shard) =>
+      removeUnconfirmed(shard, (table, key) =>
+        this.#missing.add({
+          actor,
+          table,
+          what: `${shownKey(key)}: nothing else says that it is in this workspace`,
+        }),
+      ),
+    );
+    await this.#apply(actor, (shard) =>
+      repairBranch(shard, ({ id, path, workspace }) =>
+        this.#missing.add({
+          actor,
+          table: 'nodes',
+          path: `${workspace}:${path}`,
+          what: `the node ${id} is lost`,
+        }),
+      ),
+    );
+  }
+
+  /** Stores what follows from the rows of an actor; all of it is made before any of it is stored. */
+  async #apply(actor: ActorId, writesOf: (shard: LmdbShard) => Iterable<Write>): Promise<void> {
+    const writes = [...writesOf(await this.#shards.reading(actor))];
+    for (const write of writes) await this.#shards.put(actor, write);
+    await this.#shards.flush();
+  }
+}
+
+function firstLostAfter(lost: DirectorySurvey['journal']['lost'], reached: number): number {
+  const later = lost.filter(({ last }) => last > reached).map(({ first }) => first);
+  // Lost at an earlier opening, and the segment is gone: nothing behind it can be trusted.
+  return later.length === 0 ? reached + 1 : Math.min(...later);
+}

@@ -1,0 +1,62 @@
+import { type ParseArgsConfig, parseArgs } from 'node:util';
+import { UsageError } from './operator-error.ts';
+import { runProgram } from './run-program.ts';
+
+/** It failed, or it found what it looks for. */
+export const FAILED_EXIT_CODE = 1;
+
+/** It could not be asked for. */
+export const USAGE_EXIT_CODE = 2;
+
+/** Options a program takes. */
+export type CommandOptions = NonNullable<ParseArgsConfig['options']>;
+
+/** What was given of them. */
+export type CommandValues<Options extends CommandOptions> = ReturnType<
+  typeof parseArgs<{ readonly options: Options }>
+>['values'];
+
+/** A program for operators. */
+export interface Command<Options extends CommandOptions> {
+  /** What `--help` prints. */
+  readonly usage: string;
+  /** Besides `--help`. */
+  readonly options: Options;
+  /**
+   * @returns the exit code
+   * @throws {UsageError} where what was given makes no sense
+   */
+  main(values: CommandValues<Options>): Promise<number>;
+}
+
+const help = { help: { type: 'boolean', short: 'h', default: false } } as const;
+
+/** Runs a program for a person with the arguments of the process. Exit codes: 0, {@link FAILED_EXIT_CODE}, {@link USAGE_EXIT_CODE}. */
+export async function runCommand<const Options extends CommandOptions>(
+  command: Command<Options>,
+): Promise<void> {
+  const main = async (): Promise<number> => {
+    const values = read({ ...command.options, ...help }, command.usage);
+    if (values.help === true) {
+      process.stdout.write(command.usage);
+      return 0;
+    }
+    return await command.main(values as CommandValues<Options>);
+  };
+  await runProgram(main, { failed: FAILED_EXIT_CODE, usage: USAGE_EXIT_CODE });
+}
+
+function read(options: CommandOptions, usage: string): Readonly<Record<string, unknown>> {
+  try {
+    return parseArgs({ options }).values;
+  } catch (error) {
+    throw new UsageError(`${(error as Error).message}\n\n${usage}`);
+  }
+}
+
+/** Ends what a program does when the person at the terminal interrupts it; a second time ends the process. */
+export function interruption(): AbortSignal {
+  const stop = new AbortController();
+  process.once('SIGINT', () => stop.abort());
+  return stop.signal;
+}

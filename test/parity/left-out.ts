@@ -18,6 +18,14 @@ export interface LeftOut {
 export const leftOut: readonly LeftOut[] = [
   { file: 'test/history/history.test.ts', reason: 'opens data directories that earlier versions left' },
   {
+    file: 'test/cluster/member/check/check-directory.test.ts',
+    reason: 'damages the data directory of an embedded server',
+  },
+  {
+    file: 'test/scenarios/operator-programs.slow.test.ts',
+    reason: 'reads, damages and salvages the data directory of an embedded server',
+  },
+  {
     file: 'test/cluster/member/check/salvage-directory.test.ts',
     reason: 'damages the data directory of an embedded server',
   },

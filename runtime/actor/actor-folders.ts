@@ -14,6 +14,7 @@ import { open, readdir, rm, rmdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Clock } from '#runtime/base/clock.ts';
 import { crashPoint } from '#runtime/commit/crash-point.ts';
+import { folderGone } from '#runtime/errors/refused-file.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { removePaced } from './paced-removal.ts';
 import type { ActorId } from './ports.ts';
@@ -56,6 +57,11 @@ export class ActorFolders {
     this.root = root;
     this.#clock = clock;
     this.#rules = rules;
+  }
+
+  /** @throws {ServiceError} `WRITES_STOPPED` when the folder of all of them is gone: then nothing says that one is missing */
+  requireRoot(): void {
+    if (!existsSync(this.#root)) throw folderGone(this.#root);
   }
 
   of(actor: ActorId): string {

@@ -89,12 +89,15 @@ export class ActorStore implements ReplicaStore {
   /**
    * Opens the shard of an actor.
    *
-   * @throws {ServiceError} what {@link LmdbShard} fails with; `DATA_CORRUPTED` naming the file when it is missing, empty,
+   * @throws {ServiceError} what {@link LmdbShard} fails with; `WRITES_STOPPED` when the folder of all actors is gone;
+   *   `DATA_CORRUPTED` naming the file when it is missing, empty,
    *   of something else or older than it was
    */
   open(actor: ActorId): Shard {
     crashPoint('in-open');
     const row = this.#catalogue?.get(actor);
+    // LMDB would make a folder that is gone.
+    if (row !== undefined) this.folders.requireRoot();
     this.requireFile(actor);
     if (row === undefined) return this.#openAs(actor, this.folders.of(actor), 0, false);
     const shard = this.#openAs(actor, this.folders.of(actor), row.created, false);
@@ -141,7 +144,9 @@ export class ActorStore implements ReplicaStore {
 
   /** @throws {ServiceError} `DATA_CORRUPTED` naming the file when the shard of an actor that should be there is not */
   requireFile(actor: ActorId): void {
-    if (this.isMissing(actor)) this.#requireFile(actor, this.#catalogue?.get(actor));
+    if (!this.isMissing(actor)) return;
+    this.folders.requireRoot();
+    this.#requireFile(actor, this.#catalogue?.get(actor));
   }
 
   #requireFile(actor: ActorId, row: CatalogueRow | undefined): void {

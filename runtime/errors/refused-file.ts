@@ -31,6 +31,20 @@ export function refusedFile(path: string, cause: unknown): ServiceError | undefi
   });
 }
 
+/**
+ * What somebody is told when a folder is gone that a running server uses: its files are not damaged, they are elsewhere.
+ *
+ * @returns `WRITES_STOPPED`, which is a {@link isRefusedFile}
+ */
+export function folderGone(path: string): ServiceError {
+  return new ServiceError(
+    'WRITES_STOPPED',
+    `The folder ${path} is gone from under the running server: its directory was renamed or removed, or a volume is not ` +
+      'mounted any more. Put it back where it was; or stop the server and start it with SVC_DATA_DIR set to where it is now.',
+    { details: { [DETAIL]: path } },
+  );
+}
+
 /** Whether an error is a {@link refusedFile}. */
 export function isRefusedFile(error: unknown): error is ServiceError {
   return error instanceof ServiceError && error.details?.[DETAIL] !== undefined;

@@ -1,4 +1,4 @@
-import type { LogBeginning, PendingRange } from '#runtime/log/ports.ts';
+import type { LogBeginning, LogRetention, PendingRange } from '#runtime/log/ports.ts';
 import { SEGMENT_HEADER_BYTES, type SegmentHeader } from './journal-format.ts';
 
 interface Range {
@@ -47,6 +47,25 @@ export class Segment {
 /** Where a journal begins whose oldest segment this is. */
 export function beginningOf({ header: { chain, firstSequence } }: Segment): LogBeginning {
   return { firstSequence, chain: chain.toString('hex') };
+}
+
+/** What a journal tells of what it still has. @param beforeLeaving takes what is asked before records leave */
+export function retentionOf(
+  retention: Retention,
+  beforeLeaving: LogRetention['beforeLeaving'],
+): LogRetention {
+  return {
+    get beginning() {
+      const [oldest] = retention.segments;
+      return oldest === undefined ? undefined : beginningOf(oldest);
+    },
+    chainBefore(sequence) {
+      const segment = retention.segments.find(({ header }) => header.firstSequence === sequence);
+      return segment === undefined ? undefined : beginningOf(segment).chain;
+    },
+    newestOf: (actor) => retention.newestOf(actor),
+    beforeLeaving,
+  };
 }
 
 /** Keeps a running reader's segments from being removed. */

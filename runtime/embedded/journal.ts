@@ -20,7 +20,7 @@ import { EntryGroup } from './journal-group.ts';
 import { HEAL_MS_MAX, HEAL_MS_MIN, mayPass, rewriteSegment } from './journal-heal.ts';
 import { SegmentReader } from './journal-reader.ts';
 import { type RecoveredJournal, recoverJournal } from './journal-recovery.ts';
-import { beginningOf, Retention, Segment } from './journal-retention.ts';
+import { beginningOf, Retention, retentionOf, Segment } from './journal-retention.ts';
 import { SegmentWriter } from './journal-segment-writer.ts';
 
 /**
@@ -242,21 +242,9 @@ export class Journal implements Log {
   }
 
   get retention(): LogRetention {
-    const segments = (): readonly Segment[] => this.#retention.segments;
-    return {
-      get beginning() {
-        const oldest = segments()[0];
-        return oldest === undefined ? undefined : beginningOf(oldest);
-      },
-      chainBefore: (sequence) => {
-        const segment = segments().find(({ header }) => header.firstSequence === sequence);
-        return segment === undefined ? undefined : beginningOf(segment).chain;
-      },
-      newestOf: (actor) => this.#retention.newestOf(actor),
-      beforeLeaving: (before) => {
-        this.#beforeLeaving = before;
-      },
-    };
+    return retentionOf(this.#retention, (before) => {
+      this.#beforeLeaving = before;
+    });
   }
 
   pending(): ReadonlyMap<string, PendingRange> {

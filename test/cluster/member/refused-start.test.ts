@@ -1,4 +1,5 @@
 import {
+  appendFileSync,
   chmodSync,
   cpSync,
   existsSync,
@@ -24,7 +25,7 @@ const page = { name: 'kept', node_type: 'svc:Page', properties: { title: 'kept' 
 const quick = { env: { SVC_ADMIN_PASSWORD: ADMIN_PASSWORD } };
 
 let root: string;
-/** A directory as a killed process leaves it, with a journal that does not go back to its beginning. */
+/** A directory with what a killed process leaves over, and with a journal that does not go back to its beginning. */
 let whole: string;
 /** Another one, of the same kind. */
 let other: string;
@@ -33,7 +34,7 @@ let head: string;
 let folder: string;
 
 async function fill(name: string): Promise<string> {
-  const dataDir = join(root, `${name}-running`);
+  const dataDir = join(root, name);
   const server = await startServer({ dataDir });
   const client = await ContentClient.on(server);
   const space = await client.workspace();
@@ -43,14 +44,13 @@ async function fill(name: string): Promise<string> {
     expectStatus(await space.post('/', { ...page, name: `later${restart}` }), 201);
   }
   head = `/api/repository/${client.repository}/main/head/${space.name}/`;
-  const killed = join(root, name);
-  cpSync(dataDir, killed, { recursive: true });
   await server.close();
-  // What a crash leaves half made, which a start takes away.
-  writeFileSync(join(killed, 'journal/0000000000099999.journal.new'), 'half');
-  mkdirSync(join(killed, 'actors/.removed', '0'.repeat(32)), { recursive: true });
-  writeFileSync(join(killed, 'actors/.removed', '0'.repeat(32), 'data.mdb'), 'half');
-  return killed;
+  // What a crash leaves half made, which a start takes away: space taken ahead, a segment, a copy.
+  appendFileSync(join(dataDir, newestIn(dataDir)), Buffer.alloc(8192));
+  writeFileSync(join(dataDir, 'journal/0000000000099999.journal.new'), 'half');
+  mkdirSync(join(dataDir, 'actors/.removed', '0'.repeat(32)), { recursive: true });
+  writeFileSync(join(dataDir, 'actors/.removed', '0'.repeat(32), 'data.mdb'), 'half');
+  return dataDir;
 }
 
 beforeAll(async () => {
@@ -92,10 +92,10 @@ function changedIn(before: ReadonlyMap<string, string>, after: ReadonlyMap<strin
   );
 }
 
-function segments(): string[] {
-  return readdirSync(join(folder, 'journal'))
-    .filter((name) => name.endsWith('.journal'))
-    .sort();
+/** The newest segment of a directory. */
+function newestIn(directory: string): string {
+  const names = readdirSync(join(directory, 'journal')).filter((name) => name.endsWith('.journal'));
+  return join('journal', names.sort().at(-1) as string);
 }
 
 /** Behind the last record there are zeros. */
@@ -105,7 +105,7 @@ function recordsOf(bytes: Buffer): Buffer {
   return bytes.subarray(0, end);
 }
 
-const newest = (): string => join('journal', segments().at(-1) as string);
+const newest = (): string => newestIn(folder);
 const registry = 'actors/default/tenant/data.mdb';
 const catalogue = 'actors/.catalogue/data.mdb';
 const masterKey = 'secrets/master-key';

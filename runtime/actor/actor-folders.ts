@@ -61,7 +61,7 @@ export class ActorFolders {
 
   /** @throws {ServiceError} `WRITES_STOPPED` when the folder of all of them is gone: then nothing says that one is missing */
   requireRoot(): void {
-    if (!existsSync(this.#root)) throw folderGone(this.#root);
+    if (!existsSync(this.root)) throw folderGone(this.root);
   }
 
   of(actor: ActorId): string {

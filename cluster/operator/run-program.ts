@@ -1,4 +1,5 @@
 import { holdProcess } from '#runtime/base/hold-process.ts';
+import { OptionError } from '#runtime/config/option.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { NotThereYetError } from '#cluster/nats/not-there-yet.ts';
 import { OperatorError, UsageError } from './operator-error.ts';
@@ -26,7 +27,10 @@ export async function runProgram(main: () => Promise<unknown>, codes: ExitCodes)
     process.exitCode = typeof code === 'number' ? code : 0;
   } catch (error) {
     const isTold =
-      error instanceof OperatorError || error instanceof ServiceError || error instanceof NotThereYetError;
+      error instanceof OperatorError ||
+      error instanceof OptionError ||
+      error instanceof ServiceError ||
+      error instanceof NotThereYetError;
     process.stderr.write(`${isTold ? error.message : String((error as Error).stack ?? error)}\n`);
     process.exitCode = error instanceof UsageError ? codes.usage : codes.failed;
   } finally {

@@ -16,19 +16,23 @@ beforeEach(() => {
 
 afterEach(() => rmSync(dataDir, { recursive: true }));
 
-function run(partition: string) {
+function run(partition: string, nats = 'nats://127.0.0.1:1') {
   const options = ['--partition', partition, '--data-dir', dataDir, '--to', join(dataDir, 'to')];
-  const { status, stderr } = spawnSync(
-    process.execPath,
-    [program, ...options, '--nats', 'nats://127.0.0.1:1'],
-    {
-      encoding: 'utf8',
-    },
-  );
+  const { status, stderr } = spawnSync(process.execPath, [program, ...options, '--nats', nats], {
+    encoding: 'utf8',
+  });
   return { status, stderr };
 }
 
 describe('npm run export-log', () => {
+  it('says in words what is wrong with the address of NATS', () => {
+    mkdirSync(join(dataDir, 'partitions/007/flush-journal'), { recursive: true });
+    const { status, stderr } = run('7', 'http://127.0.0.1:1');
+    expect(stderr).toContain('is not of the form nats://host:4222');
+    expect(stderr).not.toMatch(/OptionError|^ +at /m);
+    expect(status).toBe(1);
+  });
+
   it('leaves the journal of a member alone that runs', async () => {
     const journal = join(dataDir, 'partitions/007/flush-journal');
     mkdirSync(journal, { recursive: true });

@@ -6,6 +6,9 @@ const RESERVED_FILES = 64;
 /** Open files of one open actor: LMDB has the data twice and the table of readers. */
 const FILES_PER_ACTOR = 3;
 
+/** Open files without which not even the least of a member works. */
+const FILES_MIN = 96;
+
 /** How many of each a process opens at most. */
 export interface DescriptorPlan {
   readonly connectionsMax: number;
@@ -44,4 +47,10 @@ export function openFilesMax(): number | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** @returns what to do about a system that allows too few open files for a start; undefined: it allows enough */
+export function tooFewFiles(filesMax: number | undefined): string | undefined {
+  if (filesMax === undefined || filesMax >= FILES_MIN) return undefined;
+  return `the system allows this process ${filesMax} open files, and it needs ${FILES_MIN} at the very least: raise the limit (ulimit -n, or LimitNOFILE of systemd), best to 65536`;
 }

@@ -11,10 +11,11 @@ import type { Options } from '#runtime/config/options.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { createLog, type RootLog } from '#runtime/telemetry/log-context.ts';
 import { ProcessOutput } from '#runtime/telemetry/process-output.ts';
+import { openFilesMax, tooFewFiles } from './descriptor-plan.ts';
 import { drainOnSignals } from './drain.ts';
 import { type Member, startMember } from './wiring.ts';
 
-/** Exit code for a configuration that cannot be used. */
+/** Exit code for a configuration, or limits of the system, that cannot be used. */
 const CONFIGURATION_EXIT_CODE = 2;
 
 /** Exit code for a start that failed otherwise. */
@@ -105,6 +106,8 @@ async function main(): Promise<void> {
   // Ends with process.exit, and not when all that is left to wait for is a timer.
   holdProcess();
   armCrashPointFromText(process.env.SVC_CRASH_POINT);
+  const problem = tooFewFiles(openFilesMax());
+  if (problem !== undefined) fail(`Grove cannot start: ${problem}`, CONFIGURATION_EXIT_CODE);
   const options = readOptions();
   const log = createLog({ level: options.server.logLevel, clock: systemClock, sink: output });
   for (const warning of optionWarnings(options, process.env)) log.warn(warning);

@@ -24,12 +24,16 @@ import {
   tableOptions,
   untypedOptions,
 } from './lmdb-tables.ts';
+import { requireOpenable } from './openable.ts';
 import { requireIdentity, type ShardIdentity } from './shard-identity.ts';
 import type { Applied, Range, Row, Shard, ShardPosition, ShardSnapshot } from './shard.ts';
 import { goBackToFlushed, requireSound } from './unflushed-file.ts';
 
 /** Name LMDB gives the file of an environment. */
 const DATA_FILE = 'data.mdb';
+
+/** Name LMDB gives the table of readers beside it. */
+const LOCK_FILE = 'lock.mdb';
 
 /** Readers that may be open at once in one environment; a pinned snapshot takes one. */
 const READERS_MAX = 1024;
@@ -125,6 +129,7 @@ export class LmdbShard implements Shard {
     requireSound(folder);
     try {
       mkdirSync(folder, { recursive: true, mode: 0o700 });
+      requireOpenable(join(folder, DATA_FILE), join(folder, LOCK_FILE));
       prepareFile(folder);
       this.#env = open<Uint8Array, string>({
         path: folder,

@@ -17,6 +17,7 @@ import {
   tableOptions,
   untypedOptions,
 } from './lmdb-tables.ts';
+import { requireOpenable } from './openable.ts';
 import type { Range, Row, ShardPosition, TableReader } from './shard.ts';
 
 /** What LMDB puts beside a file it has open. */
@@ -50,6 +51,7 @@ export class ShardFile implements TableReader {
   constructor(path: string, tableNames: readonly string[]) {
     this.#path = path;
     requireEnvironment(path);
+    requireOpenable(path, `${path}${LOCK_SUFFIX}`);
     try {
       this.#env = open<Uint8Array, string>({
         path,

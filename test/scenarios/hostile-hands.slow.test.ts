@@ -77,4 +77,10 @@ describe('hands on the data directory of a running server', () => {
       expect((await again.request('GET', `/api/repositories/${name}`, login)).status).toBe(200);
     expect((await again.request('GET', '/ready')).json).toMatchObject({ missing: [], stopped_actors: 0 });
   });
+
+  it('that allow it too few open files hear so, with the exit code of a configuration', async () => {
+    const server = await start({ openFilesMax: 40, waitForExit: true });
+    expect(await server.exited).toEqual({ code: 2, signal: null });
+    expect(server.stderr).toContain('the system allows this process 40 open files');
+  });
 });

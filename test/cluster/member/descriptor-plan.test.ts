@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { openFilesMax, planDescriptors } from '#cluster/member/descriptor-plan.ts';
+import { openFilesMax, planDescriptors, tooFewFiles } from '#cluster/member/descriptor-plan.ts';
 
 const wanted = { connectionsMax: 8_192, openActorsMax: 1_024 };
 
@@ -21,6 +21,15 @@ describe('open files', () => {
       connectionsMax: 936,
       openActorsMax: 8,
     });
+  });
+
+  it('too few for any work refuse the start, and say what to raise', () => {
+    expect(tooFewFiles(40)).toContain('40 open files, and it needs 96');
+    expect(tooFewFiles(95)).toContain('ulimit -n');
+    expect(tooFewFiles(96)).toBeUndefined();
+    expect(tooFewFiles(undefined)).toBeUndefined();
+    const { connectionsMax, openActorsMax } = planDescriptors(96, wanted);
+    expect(connectionsMax + 3 * openActorsMax + 64).toBeLessThanOrEqual(96);
   });
 
   it('are asked of the system', () => {

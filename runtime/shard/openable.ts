@@ -1,0 +1,51 @@
+import { accessSync, closeSync, constants, openSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+
+/** Files LMDB opens for one environment: the table of readers, the data, and the data again to flush it; one to spare. */
+const FILES_OPENED = 4;
+
+const { O_RDONLY, R_OK, W_OK, X_OK } = constants;
+
+/**
+ * Makes sure that LMDB can open its files, because it ends the process (measured with 3.5: a segmentation fault) where it
+ * can open one of them and not the next.
+ *
+ * The lock file is looked at and not opened where it exists: closing it would end locks of LMDB on it.
+ *
+ * @param data path of the data file; it may be missing
+ * @param lock path of the lock file, which LMDB makes when it is missing
+ * @throws {ServiceError} `WRITES_STOPPED` naming a file that cannot be used
+ * @throws the error of the system when no more files can be opened, or none made
+ */
+export function requireOpenable(data: string, lock: string): void {
+  requireUsable(data, 'bring it back from a copy');
+  requireUsable(lock, 'it holds no data: remove it while the server is stopped');
+  const opened: number[] = [];
+  try {
+    for (let count = 0; count < FILES_OPENED; count += 1) opened.push(openSync(dirname(data), O_RDONLY));
+    // Made here, so that it is known that it can be made.
+    if (statSync(lock, { throwIfNoEntry: false }) === undefined) closeSync(openSync(lock, 'a', 0o600));
+  } finally {
+    for (const descriptor of opened) closeSync(descriptor);
+  }
+}
+
+function requireUsable(path: string, remedy: string): void {
+  let what: string | undefined;
+  try {
+    const found = statSync(path, { throwIfNoEntry: false });
+    if (found === undefined) accessSync(dirname(path), R_OK | W_OK | X_OK);
+    else if (found.isFile()) accessSync(path, R_OK | W_OK);
+    else what = 'it is no file';
+    if (what === undefined) return;
+  } catch (cause) {
+    const { code = cause } = cause as NodeJS.ErrnoException;
+    what = String(code);
+  }
+  throw new ServiceError(
+    'WRITES_STOPPED',
+    `${path} cannot be used (${what}): the user of the server must be able to read and write it; else ${remedy}`,
+    { details: { path } },
+  );
+}

@@ -1,9 +1,7 @@
 import { join } from 'node:path';
 import { assert } from '#runtime/base/assert.ts';
-import type { Clock, Timer } from '#runtime/base/clock.ts';
-import type { FileSystem } from '#runtime/base/file-system.ts';
+import type { Timer } from '#runtime/base/clock.ts';
 import { crashPoint } from '#runtime/commit/crash-point.ts';
-import type { Random } from '#runtime/base/random.ts';
 import type { Revision } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { decodeEntries, entrySize } from '#runtime/log/entry-codec.ts';
@@ -13,44 +11,15 @@ import { type DamageNote, damageNotePath, readDamageNote } from './damage-note.t
 import { readDamaged } from './journal-containment.ts';
 import { JournalDamage } from './journal-damage.ts';
 import { journalCorrupted, journalIsDamaged, journalStopped, isStorageFull } from './journal-errors.ts';
-import type { JournalReport } from './journal-events.ts';
 import { type Active, findLost, putBack, SegmentLostError } from './journal-files.ts';
 import { CHAIN_BYTES, JOURNAL_FORMAT, segmentFileName, type SegmentHeader } from './journal-format.ts';
 import { EntryGroup } from './journal-group.ts';
 import { HEAL_MS_MAX, HEAL_MS_MIN, mayPass, rewriteSegment } from './journal-heal.ts';
 import { SegmentReader } from './journal-reader.ts';
+import type { JournalOptions } from './journal-options.ts';
 import { type RecoveredJournal, recoverJournal } from './journal-recovery.ts';
 import { beginningOf, Retention, retentionOf, Segment } from './journal-retention.ts';
 import { SegmentWriter } from './journal-segment-writer.ts';
-
-/**
- * When an append is acknowledged: `local` after the flush, so that a power cut loses nothing acknowledged;
- * `relaxed` after the write, so that the death of the process loses nothing and a power cut the last moments.
- */
-export type JournalDurability = 'local' | 'relaxed';
-
-/** How a journal is opened. */
-export interface JournalOptions {
-  /** Folder of the journal; made when it is not there. It belongs to one process at a time. */
-  readonly folder: string;
-  readonly durability: JournalDurability;
-  readonly files: FileSystem;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly report: JournalReport;
-  /**
-   * Whether a damaged journal is opened with what verifies of it; {@link Journal.damage} names the rest. Default: it is
-   * not opened.
-   */
-  readonly containsDamage?: boolean;
-  /**
-   * Throws when the folder may belong to another process by now. Asked around every record, so it costs next to nothing.
-   * Default: it never does.
-   */
-  readonly requireHeld?: () => void;
-  /** Size of a segment in bytes; a larger single record is a segment of its own. Default 64 MiB. */
-  readonly segmentBytes?: number;
-}
 
 const SEGMENT_BYTES = 64 * 1024 * 1024;
 

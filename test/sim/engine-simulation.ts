@@ -14,7 +14,8 @@ import {
   formatRevision,
   type Revision,
 } from '#runtime/content/revision.ts';
-import { Journal, type JournalDurability } from '#runtime/embedded/journal.ts';
+import { Journal } from '#runtime/embedded/journal.ts';
+import type { JournalDurability } from '#runtime/embedded/journal-options.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { MemoryDisk, MemoryShard } from '#runtime/shard/memory-shard.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';

@@ -6,7 +6,8 @@ import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
 import { type FileSystem, realFileSystem } from '#runtime/base/file-system.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import type { ActorKind, Caller } from '#runtime/commit/behaviour.ts';
-import { Journal, type JournalDurability } from '#runtime/embedded/journal.ts';
+import { Journal } from '#runtime/embedded/journal.ts';
+import type { JournalDurability } from '#runtime/embedded/journal-options.ts';
 import type { SpaceGuard } from '#runtime/space/space-gate.ts';
 import type { JournalEvent } from '#runtime/embedded/journal-events.ts';
 

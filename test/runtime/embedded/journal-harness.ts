@@ -1,7 +1,8 @@
 import { systemClock } from '#runtime/base/clock.ts';
 import type { FileSystem } from '#runtime/base/file-system.ts';
 import { systemRandom } from '#runtime/base/random.ts';
-import { Journal, type JournalOptions } from '#runtime/embedded/journal.ts';
+import { Journal } from '#runtime/embedded/journal.ts';
+import type { JournalOptions } from '#runtime/embedded/journal-options.ts';
 import type { JournalEvent } from '#runtime/embedded/journal-events.ts';
 
 /** Where journals of tests lie in a file system in memory. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ServiceError } from '#runtime/errors/service-error.ts';
-import type { JournalOptions } from '#runtime/embedded/journal.ts';
+import type { JournalOptions } from '#runtime/embedded/journal-options.ts';
 import { FaultyFileSystem } from '#test/support/faulty-file-system.ts';
 import { entriesOf, numberedEntry, numberOf } from '#test/support/log-entries.ts';
 import { TestClock } from '#test/support/test-clock.ts';

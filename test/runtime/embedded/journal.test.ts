@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { realFileSystem } from '#runtime/base/file-system.ts';
-import type { JournalDurability } from '#runtime/embedded/journal.ts';
+import type { JournalDurability } from '#runtime/embedded/journal-options.ts';
 import { FaultyFileSystem } from '#test/support/faulty-file-system.ts';
 import { TestClock } from '#test/support/test-clock.ts';
 import { encodeLargeEntry } from '#runtime/log/entry-codec.ts';

@@ -14,6 +14,7 @@ import { FlushQuorum, type StatementLog } from '#cluster/flush-journal/flush-quo
 import { encodeKeepers, noKeepers } from '#cluster/flush-journal/keepers.ts';
 import { ReplicaSurvey } from '#cluster/flush-journal/replica-survey.ts';
 import { reseed } from '#cluster/flush-journal/reseed.ts';
+import { keepAside, type SupersededEnd, supersededEnd } from '#cluster/flush-journal/superseded-end.ts';
 import { noStanding, type Standing, type StandingChannel } from '#cluster/flush-journal/standing.ts';
 import { isTruncated, isUnavailable, logRegressed, logUnavailable } from '#cluster/replication/log-errors.ts';
 import type { LogReport } from '#cluster/replication/log-events.ts';
@@ -28,6 +29,9 @@ const RETRY = { firstMs: 200, factor: 1.5, mostMs: 1_000 };
 
 /** Folder of the flush journal, in that of the partition. */
 const JOURNAL = 'flush-journal';
+
+/** Folder of what others wrote over, in that of the partition. */
+const SUPERSEDED = 'superseded';
 
 /** How long a stream is mended only with all keepers, in milliseconds: they may be starting. */
 const ALL_KEEPERS_MS = 10_000;
@@ -90,6 +94,8 @@ export class FlushedReplica {
   #quorum: FlushQuorum | undefined;
   #stopTelling: (() => void) | undefined;
   #mendingSinceMs: number | undefined;
+  /** While the journal is let go of to lose its end: nobody else opens it. */
+  #cutting: Promise<void> | undefined;
 
   constructor(options: FlushedReplicaOptions) {
     this.#options = options;
@@ -250,6 +256,7 @@ export class FlushedReplica {
   /** What this member says of itself. @param position of its shards */
   async standing(position: LogPosition | undefined): Promise<Standing> {
     const { member } = this.#options;
+    await this.#cutting;
     // A failed one is opened anew by whoever goes on with it.
     if (this.#journal?.failure === undefined) await this.open(position);
     const keepers = this.#kept?.keepers;
@@ -317,6 +324,48 @@ export class FlushedReplica {
     }
   }
 
+  /**
+   * What of the journal others wrote over, so that it was never acknowledged.
+   *
+   * @returns undefined while that is not known, and in another class
+   * @throws {ServiceError} `DATA_CORRUPTED`
+   */
+  async superseded(): Promise<SupersededEnd | undefined> {
+    if (this.#journal === undefined) return undefined;
+    try {
+      const { partition, stream } = this.#options;
+      return await supersededEnd({ stream, partition, journal: this.#journal, survey: this.survey });
+    } catch (error) {
+      if (isUnavailable(error)) return undefined;
+      throw error;
+    }
+  }
+
+  /**
+   * Gives up what {@link superseded} told: keeps a copy of it, then ends the journal before it. What is before stays, for
+   * others may rely on it.
+   *
+   * @param forget makes the shards of this member those of an empty one: they may have something of it
+   * @returns where the copy is
+   */
+  async setAside(end: SupersededEnd, forget: () => Promise<void>): Promise<string> {
+    const { files, folder } = this.#options;
+    const journal = this.#journal as FlushJournal;
+    const path = await keepAside(files, `${folder}/${SUPERSEDED}`, journal, end);
+    await forget();
+    const cut = Promise.withResolvers<void>();
+    this.#cutting = cut.promise;
+    try {
+      await this.#letGo();
+      this.#trustedUpTo = end.first - 1;
+      await this.open(undefined);
+    } finally {
+      this.#cutting = undefined;
+      cut.resolve();
+    }
+    return path;
+  }
+
   /** Lets go of the files. */
   async close(): Promise<void> {
     this.stopTelling();
@@ -367,9 +416,9 @@ export class FlushedReplica {
     }
   }
 
-  #openJournal(): Promise<FlushJournal> {
+  async #openJournal(): Promise<FlushJournal> {
     const { clock, files, flush, folder, random } = this.#options;
-    return FlushJournal.open({
+    const journal = await FlushJournal.open({
       files,
       folder: `${folder}/${JOURNAL}`,
       clock,
@@ -382,6 +431,9 @@ export class FlushedReplica {
       ...(this.#trustedUpTo === undefined ? {} : { trustedUpTo: this.#trustedUpTo }),
       ...(flush?.window === undefined ? {} : { window: flush.window }),
     });
+    // What is behind it was cut off, and what comes there from now on is as good as anything.
+    this.#trustedUpTo = undefined;
+    return journal;
   }
 
   /** Once the servers have flushed what it has, and the shards have it, nobody needs it any more. */

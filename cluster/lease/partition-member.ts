@@ -3,9 +3,10 @@ import type { ActorHost } from '#runtime/actor/actor-host.ts';
 import type { ReplicaReads } from '#runtime/actor/replica-reads.ts';
 import { sleep } from '#runtime/base/clock.ts';
 import { Replica, type StillShards } from '#runtime/commit/replica.ts';
+import type { SupersededEnd } from '#cluster/flush-journal/superseded-end.ts';
 import type { Standing } from '#cluster/flush-journal/standing.ts';
 import { isDamage } from '#runtime/errors/service-error.ts';
-import { isShorter, isTruncated } from '#cluster/replication/log-errors.ts';
+import { isOtherRecord, isShorter, isTruncated } from '#cluster/replication/log-errors.ts';
 import type { LogEvent } from '#cluster/replication/log-events.ts';
 import type { LogPosition } from '#cluster/replication/log-position.ts';
 import type { PartitionLog } from '#cluster/replication/partition-log.ts';
@@ -21,6 +22,7 @@ import { Rest } from './rest.ts';
 import { ShardFailure } from './shard-failure.ts';
 import { ShardPositions } from './shard-positions.ts';
 import { StreamMending } from './stream-mending.ts';
+import { SupersededWatch } from './superseded-watch.ts';
 
 /**
  * Time answers that were begun before a hand-over have to be told to their end, in milliseconds. The heir serves
@@ -73,6 +75,7 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
   /** Why it is in quarantine, or could not be opened. */
   #trouble: string | undefined;
   readonly #mending: StreamMending | undefined;
+  readonly #superseded: SupersededWatch | undefined;
   #turns: Promise<void> = Promise.resolve();
   /** When it was last looked for what is kept no longer, on the monotonic clock. */
   #purgedMs = 0;
@@ -104,6 +107,14 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
           this.#trouble = trouble;
         },
         onWhole: (signal) => void this.#inTurn(() => this.#followMended(signal)),
+        onFailure: (cause) => this.#quarantine(cause),
+      });
+    this.#superseded =
+      flushed &&
+      new SupersededWatch({
+        flushed,
+        clock,
+        onSuperseded: (end, signal) => void this.#inTurn(() => this.#setAside(end, signal)),
         onFailure: (cause) => this.#quarantine(cause),
       });
   }
@@ -264,6 +275,7 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
   async leave(graceMs: number = LEAVE_MS_MAX): Promise<void> {
     this.cancelOpening();
     this.#mending?.stop();
+    this.#superseded?.stop();
     this.#leaving += 1;
     const hurry = this.#environment.clock.after(graceMs, () =>
       (this.#owned?.log ?? this.#closing)?.abandon(),
@@ -370,6 +382,11 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
 
   async #throwAway(): Promise<void> {
     this.#rebuilt.begin();
+    await this.#clearShards();
+  }
+
+  /** The member has nothing of the partition but what is in its flush journal. */
+  async #clearShards(): Promise<void> {
     await this.#positions.remove();
     await this.#shards.suspend();
     await this.#environment.store.clear();
@@ -425,6 +442,7 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
     this.#flushed?.stopTelling();
     this.#become('quarantined');
     if (isShorter(cause)) this.#mending?.begin();
+    if (isOtherRecord(cause) && this.#flushed?.isKept === true) this.#superseded?.begin();
   }
 
   /** The stream has what it had lost. */
@@ -432,6 +450,22 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
     if (signal.aborted || this.#role !== 'quarantined') return;
     try {
       await this.#stopFollowing();
+      await this.#startFollowing();
+    } catch (cause) {
+      this.#quarantine(cause);
+    }
+  }
+
+  /** Others wrote over the end of what this member has, which was never acknowledged: it goes on with theirs. */
+  async #setAside(end: SupersededEnd, signal: AbortSignal): Promise<void> {
+    const { report } = this.#environment;
+    if (signal.aborted || this.#role !== 'quarantined' || this.#flushed === undefined) return;
+    this.#mending?.stop();
+    this.#superseded?.stop();
+    try {
+      await this.#stopFollowing();
+      const path = await this.#flushed.setAside(end, () => this.#clearShards());
+      report({ kind: 'set-aside', ...end, path });
       await this.#startFollowing();
     } catch (cause) {
       this.#quarantine(cause);

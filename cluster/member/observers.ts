@@ -205,6 +205,15 @@ export function partitionReport(log: Log, partition: number): (event: LogEvent) 
           ...facts,
         });
         break;
+      case 'set-aside':
+        log.warn(
+          'partition: records that were never acknowledged were set aside; others had written over them',
+          {
+            partition,
+            ...facts,
+          },
+        );
+        break;
       case 'quarantined':
         log.error('partition: it does nothing more until an operator decides', {
           partition,

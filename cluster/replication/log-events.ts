@@ -22,6 +22,17 @@ export type LogEvent =
   | { readonly kind: 'reseeded'; readonly first: number; readonly last: number }
   /** The stream ends at `lastSequence` on the server that leads it, and this member has more: another one is to lead. */
   | { readonly kind: 'leader-doubted'; readonly leader: string; readonly lastSequence: number }
+  /**
+   * What this member had from `first` to `last` was never acknowledged, and others wrote over it: a copy of it is at
+   * `path`, and the member begins anew with what they have.
+   */
+  | {
+      readonly kind: 'set-aside';
+      readonly first: number;
+      readonly last: number;
+      readonly confirmedBy: readonly string[];
+      readonly path: string;
+    }
   /** The log cannot be trusted; the partition does nothing more. */
   | { readonly kind: 'quarantined'; readonly cause: unknown };
 

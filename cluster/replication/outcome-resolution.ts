@@ -1,7 +1,8 @@
 import { assert } from '#runtime/base/assert.ts';
 import { Retries } from '#runtime/base/backoff.ts';
-import type { Clock } from '#runtime/base/clock.ts';
+import { type Clock, sleep } from '#runtime/base/clock.ts';
 import type { Random } from '#runtime/base/random.ts';
+import { isAhead, type ReplicaPosition } from './durability-gate.ts';
 import { isUnavailable, logCorrupted, logRegressed, ownedBy } from './log-errors.ts';
 import type { LogReport } from './log-events.ts';
 import type { JudgedRecord, LogFold } from './log-fold.ts';
@@ -16,10 +17,23 @@ import {
   type RecordFields,
   RecordKind,
 } from './record-format.ts';
-import { messagesUpTo, stateReaching } from './stream-checks.ts';
+import { messagesUpTo, REGRESSION_CONFIRM_MS, REGRESSION_POLL_MS, stateReaching } from './stream-checks.ts';
 
 /** Waits between attempts. Every partition of a member retries while the servers elect a leader. */
 const RETRY = { firstMs: 100, factor: 1.5, mostMs: 500 };
+
+/** A record that was sent. */
+export interface SentRecord {
+  readonly record: JudgedRecord;
+  readonly bytes: Buffer;
+  /** Sequence of the message it goes behind. */
+  readonly expected: number;
+}
+
+/** That a replica has more, and since when that is known. */
+interface Ahead {
+  readonly sinceMs: number;
+}
 
 /** The writer whose appends have an unknown outcome. It sends nothing meanwhile. */
 export interface UnresolvedWriter {
@@ -35,7 +49,12 @@ export interface UnresolvedWriter {
   /** Everything before the oldest append without an outcome. */
   readonly fold: LogFold;
   /** The oldest append without an outcome. */
-  oldest(): JudgedRecord | undefined;
+  oldest(): SentRecord | undefined;
+  /**
+   * Whether other members may have on their disks what the servers lost of it, so that the same record is appended
+   * again, not another one in its place: with a gate.
+   */
+  readonly isKeptByOthers: boolean;
   /** The oldest one counts, and the fold is behind it. @param firstSequence of the first record of its batch */
   counts(firstSequence: number): void;
   /** The stream holds a message, and the fold is behind it. */
@@ -51,6 +70,10 @@ export interface UnresolvedWriter {
    * lead before anything more is appended.
    */
   takeRefusal(): boolean;
+  /** The newest message there can be with everything under way. */
+  newestSent(): number;
+  /** Asks the other replicas whether they have more; undefined where nobody else has a log of its own. */
+  askReplicas(): Promise<readonly ReplicaPosition[]> | undefined;
   /** Throws when nobody waits for the outcome any more. */
   requireWanted(): void;
 }
@@ -60,19 +83,18 @@ export function isRefusedByLeader(outcome: AppendOutcome | undefined): boolean {
   return outcome?.kind === 'unknown' && outcome.isRefused === true;
 }
 
-/** An attempt to open a further epoch behind a message. */
-interface Reopening {
-  readonly expected: number;
-  readonly bytes: Buffer;
-  readonly record: JudgedRecord;
-}
-
 /**
  * Finds out what became of appends: opens a further epoch of one's own behind the last message that is known. When
  * that counts, nothing that is under way can count any more, however late it lands. When something else is there,
  * that tells.
  *
  * Never does it look and conclude from an absence: a message may land at any time later.
+ *
+ * Where followers keep the log on their disks, what is under way is appended again first, the same bytes at the same
+ * place. The servers may have stored it, given it to followers, and lost it before anybody was answered: a further epoch
+ * in its place would be another record than the one in the journals of all keepers, and none of them could go on. They
+ * are asked before, as at an opening: who lost the partition to another member, whose record the servers lost, does not
+ * find that in the stream.
  *
  * @returns whether a further epoch was opened: then what is still without an outcome does not count and never will
  * @throws {ServiceError} `NOT_OWNER`: another member opened the partition, and what is still without an outcome does
@@ -87,8 +109,9 @@ export async function resolveOutcomes(writer: UnresolvedWriter): Promise<boolean
 }
 
 async function findOutcomes(writer: UnresolvedWriter): Promise<boolean> {
-  let reopening: Reopening | undefined;
+  let reopening: SentRecord | undefined;
   let isRefused = false;
+  let ahead: Ahead | undefined;
   const retries = new Retries(writer.clock, writer.random, RETRY);
   const startEpoch = writer.fold.state.epoch;
   for (;;) {
@@ -103,14 +126,27 @@ async function findOutcomes(writer: UnresolvedWriter): Promise<boolean> {
     writer.requireWanted();
     isRefused = writer.takeRefusal();
     if (isRefused) continue;
-    if (reopening?.expected !== sequence) reopening = seal(writer);
+    ahead = await positionAhead(writer, ahead);
+    if (ahead !== undefined) continue;
+    writer.requireWanted();
+    const again = sentBehind(writer);
+    if (again === undefined && reopening?.expected !== sequence) reopening = seal(writer);
+    const { bytes, record } = again ?? (reopening as SentRecord);
     const sent = writer.moment();
-    const outcome = await writer.stream.append(sequence, reopening.bytes);
+    const outcome = await writer.stream.append(sequence, bytes);
     writer.requireWanted();
     if (outcome.kind === 'stored') {
       assert(outcome.sequence === sequence + 1, `stored at ${outcome.sequence}, expected ${sequence + 1}`);
-      writer.fold.own(outcome.sequence, reopening.record, writer.opening);
-      writer.stored(outcome.sequence, reopening.bytes);
+      if (again !== undefined) {
+        const firstSequence = writer.fold.state.firstChunk ?? outcome.sequence;
+        writer.fold.own(outcome.sequence, record);
+        writer.stored(outcome.sequence, bytes);
+        writer.counts(firstSequence);
+        if (writer.oldest() === undefined) return false;
+        continue;
+      }
+      writer.fold.own(outcome.sequence, record, writer.opening);
+      writer.stored(outcome.sequence, bytes);
       writer.renew(sent);
       return true;
     }
@@ -156,7 +192,46 @@ async function isStillEnd({ clock, fold, identity, partition, stream }: Unresolv
   }
 }
 
-function seal(writer: UnresolvedWriter): Reopening {
+/**
+ * Whether a replica has more than this writer and all it has under way: the stream lost it, or is about to show it.
+ *
+ * @param before what this said last
+ * @returns undefined when none has; else after a while, to be looked at again
+ * @throws {ServiceError} `DATA_CORRUPTED` when that lasts
+ * @see Reliability: R9
+ */
+async function positionAhead(
+  writer: UnresolvedWriter,
+  before: Ahead | undefined,
+): Promise<Ahead | undefined> {
+  const { clock, fold, identity, partition } = writer;
+  const told = (await writer.askReplicas()) ?? [];
+  writer.requireWanted();
+  const { epoch } = fold.state;
+  const sent = { epoch, sequence: Math.max(fold.state.sequence, writer.newestSent()) };
+  const position = told.find((each) => each.identity === identity && isAhead(each, sent));
+  if (position === undefined) return undefined;
+  const nowMs = clock.monotonicMs();
+  const sinceMs = before?.sinceMs ?? nowMs;
+  if (nowMs - sinceMs >= REGRESSION_CONFIRM_MS) {
+    const what = `it ends at record ${fold.state.sequence}, and ${position.member} has ${position.sequence} of epoch ${position.epoch}`;
+    throw logRegressed(partition, 'shorter', what);
+  }
+  await sleep(clock, REGRESSION_POLL_MS);
+  // When it was only late it is there now: what was under way is looked for there.
+  await readForward(writer).catch(requireUnavailable);
+  return { sinceMs };
+}
+
+/** @returns what was sent behind the very record that is known, where that is to be sent again */
+function sentBehind({ fold, isKeptByOthers, oldest }: UnresolvedWriter): SentRecord | undefined {
+  const { chain, epoch, sequence } = fold.state;
+  const sent = isKeptByOthers ? oldest() : undefined;
+  if (sent?.expected !== sequence || sent.record.epoch !== epoch) return undefined;
+  return sent.record.previousChain.equals(chain) ? sent : undefined;
+}
+
+function seal(writer: UnresolvedWriter): SentRecord {
   const { sequence, epoch, chain, clock } = writer.fold.state;
   const fields: RecordFields = {
     kind: RecordKind.open,
@@ -194,7 +269,7 @@ function requireOwn(writer: UnresolvedWriter, opening: Opening): void {
 /** A record that counts and opens nothing has to be the oldest one under way: nobody else writes in this epoch. */
 function countOldest(writer: UnresolvedWriter, sequence: number, firstSequence: number): void {
   const oldest = writer.oldest();
-  if (oldest === undefined || !oldest.chain.equals(writer.fold.state.chain))
+  if (oldest === undefined || !oldest.record.chain.equals(writer.fold.state.chain))
     throw logCorrupted(
       writer.partition,
       sequence,

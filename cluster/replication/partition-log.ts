@@ -128,6 +128,8 @@ export class PartitionLog implements Log {
   /** Why it takes nothing more, for ever. */
   #ended: ServiceError | undefined;
   #closing: Promise<void> | undefined;
+  /** Aborted when it has ended. */
+  readonly #over = new AbortController();
   #quietWaiters: (() => void)[] = [];
   #newestStored: NewestStored;
 
@@ -516,17 +518,15 @@ export class PartitionLog implements Log {
   }
 
   #unresolved(): UnresolvedWriter {
-    const { stream, partition, clock, random, report } = this.#options;
     return {
-      stream,
-      partition,
-      clock,
-      random,
-      report,
+      ...this.#options,
       opening: this.#opened.opening,
       identity: this.#opened.identity,
       fold: this.#fold,
-      oldest: () => this.#inFlight[0]?.record,
+      oldest: () => this.#inFlight[0],
+      isKeptByOthers: this.#gate !== undefined,
+      newestSent: () => this.#tail.sequence,
+      askReplicas: () => this.#gate && this.#options.replicas?.ask(this.#fold.state, this.#over.signal),
       counts: (firstSequence) => this.#accept(this.#inFlight[0] as Flight, firstSequence),
       stored: (sequence, bytes) => this.#stored(sequence, bytes),
       nextBatch: () => this.#nextBatch++,
@@ -610,6 +610,7 @@ export class PartitionLog implements Log {
 
   #end(error: ServiceError): void {
     this.#ended = error;
+    this.#over.abort();
     this.lease.drop();
     this.#rejectAll(error);
     // They are in the log, so this must not be an error that says they are not.

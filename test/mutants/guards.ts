@@ -16,6 +16,7 @@ const flushQuorumTest = ['test/cluster/flush-journal/flush-quorum.test.ts'];
 const openingTest = ['test/cluster/replication/lost-end.test.ts'];
 const foldTest = ['test/cluster/replication/log-fold.test.ts'];
 const replicaTest = ['test/cluster/lease/flushed-replica.test.ts'];
+const supersededTest = ['test/cluster/lease/superseded.test.ts'];
 const logSimulation = ['test/cluster/replication/partition-log.sim.test.ts'];
 
 /** The safety guards of the replicated log and of class `replica-disk`. */
@@ -201,6 +202,41 @@ export const guardMutants: readonly GuardMutant[] = [
     from: 'if (!stored.bytes.equals(bytes))',
     to: 'if (false)',
     tests: replicaTest,
+  },
+  {
+    guard: 'what a majority of the others does not have on its disks is not set aside',
+    file: 'cluster/flush-journal/superseded-end.ts',
+    from: 'if (!isMajority(keepers, confirmed)) return undefined;',
+    to: '',
+    tests: supersededTest,
+  },
+  {
+    guard: 'a member confirms the stream by the chain it is at',
+    file: 'cluster/flush-journal/superseded-end.ts',
+    from: ' && each.chain === chain',
+    to: '',
+    tests: supersededTest,
+  },
+  {
+    guard: 'a journal that was cut once keeps what it takes afterwards',
+    file: 'cluster/lease/flushed-replica.ts',
+    from: '    this.#trustedUpTo = undefined;\n    return journal;',
+    to: '    return journal;',
+    tests: supersededTest,
+  },
+  {
+    guard: 'who finds out what became of an append writes nothing while another member has more',
+    file: 'cluster/replication/outcome-resolution.ts',
+    from: 'if (ahead !== undefined) continue;',
+    to: '',
+    tests: openingTest,
+  },
+  {
+    guard: 'what the servers may have shown to followers is appended again as it was',
+    file: 'cluster/replication/outcome-resolution.ts',
+    from: 'const again = sentBehind(writer);',
+    to: 'const again = undefined as SentRecord | undefined;',
+    tests: openingTest,
   },
   {
     guard: 'a stream holds what the journal of a member has',

@@ -87,6 +87,8 @@ export interface PowerSimulationResult {
   readonly reseeds: number;
   /** Times a member had another server lead. */
   readonly doubts: number;
+  /** Times a member set records aside that others had written over. */
+  readonly setAside: number;
   /** Members that ended in quarantine for good. */
   readonly quarantined: number;
   /** Acknowledged operations that are not in the log in the end. */
@@ -111,7 +113,7 @@ class PowerSimulation {
   readonly #machines: Machine[] = [];
   readonly #network: SimNetwork;
   readonly #operations: Operation[] = [];
-  readonly #counts = { cuts: 0, lostMessages: 0, reseeds: 0, doubts: 0 };
+  readonly #counts = { cuts: 0, lostMessages: 0, reseeds: 0, doubts: 0, setAside: 0 };
   #isEnding = false;
   /** The newest epoch in which something was acknowledged. */
   #ackedEpoch = 0;
@@ -220,6 +222,7 @@ class PowerSimulation {
     const cause = event.kind === 'quarantined' ? ` ${(event.cause as Error).message}` : '';
     this.#world.note(`${machine.name} ${event.kind}${cause}`);
     if (event.kind === 'reseeded') this.#counts.reseeds += 1;
+    if (event.kind === 'set-aside') this.#counts.setAside += 1;
     if (event.kind === 'leader-doubted') this.#counts.doubts += 1;
     if (event.kind !== 'quarantined' || machine.life !== life) return;
     const { code } = event.cause as ServiceError;

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { BatchDecoder } from '#cluster/replication/batch-decoder.ts';
-import type { ReplicaPosition } from '#cluster/replication/durability-gate.ts';
+import type { DurabilityGate, ReplicaPosition } from '#cluster/replication/durability-gate.ts';
 import type { AppendOutcome } from '#cluster/replication/log-stream.ts';
 import { openPartition, type PartitionLog } from '#cluster/replication/partition-log.ts';
 import type { OpeningOptions } from '#cluster/replication/partition-opening.ts';
@@ -110,4 +110,61 @@ it('a log is opened by nobody while another replica has more of it', async () =>
   await pass(LEASE_MS + 15_000);
   await refused;
   expect(stream.messages).toHaveLength(LENGTH);
+});
+
+describe('an owner whose log other members keep on their disks', () => {
+  /** What the members that keep it are waited for: nothing. */
+  const gate: DurabilityGate = {
+    stored: () => {},
+    confirmed: Number.POSITIVE_INFINITY,
+    refusal: () => undefined,
+    stalled: () => undefined,
+    listen: () => {},
+  };
+  /** Where the others are. */
+  let others: ReplicaPosition[];
+
+  beforeEach(async () => {
+    await log.close();
+    others = [];
+    log = await open('m1', { gate, replicas: { ask: async () => others } });
+    await log.append(numberedEntry('a', 3));
+  });
+
+  /** The servers lose what is appended next before they answer. */
+  function loseNext(): Promise<PromiseSettledResult<unknown>[]> {
+    link.beforeAppend = () => {
+      link.isConnected = false;
+    };
+    return Promise.allSettled([log.barrier()]);
+  }
+
+  it('appends the very record again that the servers may have lost before they answered', async () => {
+    const { length } = stream.messages;
+    let lost: Buffer | undefined;
+    const append = link.append.bind(link);
+    link.append = (expected, bytes) => {
+      lost ??= Buffer.from(bytes);
+      return append(expected, bytes);
+    };
+    const written = loseNext();
+    await settle();
+    others = [{ member: 'm2', identity: 'memory', epoch: log.epoch, sequence: length + 1 }];
+    link.isConnected = true;
+    await pass(1000);
+    expect(await written).toMatchObject([{ status: 'fulfilled' }]);
+    expect(stream.messages).toHaveLength(length + 1);
+    expect(stream.messages.at(-1)?.bytes).toEqual(lost);
+  });
+
+  it('writes nothing while a member has a later epoch, which the stream has lost', async () => {
+    const { length } = stream.messages;
+    const written = loseNext();
+    await settle();
+    others = [{ member: 'm3', identity: 'memory', epoch: log.epoch + 1, sequence: length + 1 }];
+    link.isConnected = true;
+    await pass(15_000);
+    expect(await written).toMatchObject([{ status: 'rejected', reason: { code: 'WRITES_STOPPED' } }]);
+    expect(stream.messages).toHaveLength(length);
+  });
 });

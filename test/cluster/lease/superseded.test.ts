@@ -1,0 +1,170 @@
+import { beforeEach, expect, it } from 'vitest';
+import { FlushJournal } from '#cluster/flush-journal/flush-journal.ts';
+import { encodeKeepers } from '#cluster/flush-journal/keepers.ts';
+import { scanSegment } from '#cluster/flush-journal/segment-scan.ts';
+import type { Standing } from '#cluster/flush-journal/standing.ts';
+import type { SupersededEnd } from '#cluster/flush-journal/superseded-end.ts';
+import { FlushedReplica } from '#cluster/lease/flushed-replica.ts';
+import { ShardPositions } from '#cluster/lease/shard-positions.ts';
+import { BatchDecoder } from '#cluster/replication/batch-decoder.ts';
+import type { StoredMessage } from '#cluster/replication/log-stream.ts';
+import { openPartition } from '#cluster/replication/partition-log.ts';
+import { systemClock } from '#runtime/base/clock.ts';
+import { systemRandom } from '#runtime/base/random.ts';
+import { FaultyFileSystem } from '#test/support/faulty-file-system.ts';
+import { MemoryShardFiles } from '#test/support/memory-shard-files.ts';
+import { MemoryStream } from '#test/support/memory-stream.ts';
+import { TestClock } from '#test/support/test-clock.ts';
+
+const PARTITION = 1;
+const FOLDER = '/partition';
+const JOURNAL = `${FOLDER}/flush-journal`;
+const NAMES = ['m1', 'm2', 'm3'];
+
+/** The opening and who keeps the log. */
+const COMMON = 2;
+
+/** What `m1` has besides. */
+const OWN = 2;
+
+let files: FaultyFileSystem;
+let stream: MemoryStream;
+/** What `m1` has in its journal. */
+let own: StoredMessage[];
+
+function openLog(member: string) {
+  const opening = { position: undefined, leaseMs: 1, clock: systemClock, random: systemRandom };
+  return openPartition({
+    ...opening,
+    stream: stream.link(),
+    partition: PARTITION,
+    member,
+    report: () => {},
+  });
+}
+
+/** The stream as a member has it that read it up to a message. */
+function standing(member: string, sequence = stream.messages.length): Standing {
+  const decoder = new BatchDecoder(PARTITION);
+  for (const message of stream.messages.slice(0, sequence)) decoder.take(message);
+  const { chain, epoch } = decoder.fold.state;
+  return { member, identity: 'memory', epoch, sequence, chain: chain.toString('hex'), keepers: undefined };
+}
+
+async function replica(told: readonly Standing[], folder = files): Promise<FlushedReplica> {
+  const side = new FlushedReplica({
+    partition: PARTITION,
+    member: 'm1',
+    folder: FOLDER,
+    stream: stream.link(),
+    files: folder,
+    clock: new TestClock(),
+    shards: new ShardPositions(new MemoryShardFiles(), systemClock),
+    random: systemRandom,
+    report: () => {},
+    onDiskFailure: () => {},
+    standings: {
+      ask: async (_, hear) => {
+        for (const each of told) hear(each);
+      },
+    },
+    others: () => told.length,
+    flush: {
+      channel: { tell: () => {}, ask: () => {}, onTold: () => () => {}, onAsked: () => () => {} },
+      keepersWanted: () => NAMES,
+    },
+  });
+  await side.open(undefined);
+  return side;
+}
+
+async function judged(...told: Standing[]): Promise<SupersededEnd | undefined> {
+  const side = await replica(told);
+  const end = await side.superseded();
+  await side.close();
+  return end;
+}
+
+beforeEach(async () => {
+  files = new FaultyFileSystem();
+  stream = new MemoryStream();
+  const log = await openLog('m1');
+  await log.state(encodeKeepers({ old: NAMES, new: NAMES }));
+  for (let count = 0; count < OWN; count += 1) await log.barrier();
+  const folder = JOURNAL;
+  const journal = await FlushJournal.open({ files, folder, clock: systemClock, random: systemRandom });
+  const decoder = new BatchDecoder(PARTITION);
+  for (const message of stream.messages) {
+    decoder.take(message);
+    journal.add('memory', message, decoder.fold.state);
+  }
+  await journal.close();
+  own = [...stream.messages];
+  // The servers lose what nobody else had, and another member opens the log.
+  stream.messages.length = COMMON;
+  const other = await openLog('m2');
+  for (let count = 0; count < 5; count += 1) await other.barrier();
+});
+
+it('knows that its end was never acknowledged when a majority of the others has what the stream has', async () => {
+  const first = COMMON + 1;
+  expect(await judged(standing('m2'), standing('m3', first))).toEqual({
+    first,
+    last: COMMON + OWN,
+    confirmedBy: ['m3', 'm2'],
+  });
+});
+
+it('knows nothing of it as long as one of them does not say so', async () => {
+  const [all, before] = [standing('m3'), standing('m3', COMMON)];
+  expect(await judged(standing('m2'))).toBeUndefined();
+  expect(await judged(standing('m2'), before)).toBeUndefined();
+  // It may have what this member has.
+  expect(await judged(standing('m2'), { ...all, chain: before.chain })).toBeUndefined();
+  expect(await judged(standing('m2'), { ...all, identity: 'another' })).toBeUndefined();
+  // Nobody whose word counts.
+  expect(await judged(standing('m2'), { ...all, member: 'm4' })).toBeUndefined();
+});
+
+it('believes no server that shows another message in one place', async () => {
+  const told = [standing('m2'), standing('m3')];
+  const strange = stream.messages.splice(0, stream.messages.length, ...own);
+  const whole = [standing('m2'), standing('m3')];
+  stream.messages[COMMON] = strange[COMMON] as StoredMessage;
+  expect(await judged(...whole)).toBeUndefined();
+  expect(await judged(...told)).toBeUndefined();
+});
+
+it('keeps a copy of what it gives up, and what is before it', async () => {
+  const side = await replica([standing('m2'), standing('m3')]);
+  const end = (await side.superseded()) as SupersededEnd;
+  let atForgetting: readonly string[] = [];
+  const path = await side.setAside(end, async () => {
+    // A crash at this moment loses nothing of it.
+    atForgetting = await files.crash('drop-unsynced').readdir(`${FOLDER}/superseded`);
+  });
+  expect(atForgetting).toEqual([path.slice(path.lastIndexOf('/') + 1)]);
+  const file = await files.open(path, 'read');
+  const bytes = Buffer.alloc(await file.size());
+  await file.read(bytes, 0, bytes.length, 0);
+  await file.close();
+  const kept = scanSegment(bytes, path).messages;
+  expect(kept.map((message) => message.bytes)).toEqual(own.slice(COMMON).map((message) => message.bytes));
+  expect(side.journal?.flushed?.sequence).toBe(COMMON);
+  expect(await side.superseded()).toBeUndefined();
+  await side.close();
+});
+
+it('has what it took behind the place where it was cut when it is opened again', async () => {
+  const side = await replica([standing('m2'), standing('m3')]);
+  await side.setAside((await side.superseded()) as SupersededEnd, async () => {});
+  const decoder = new BatchDecoder(PARTITION);
+  for (const message of stream.messages) {
+    decoder.take(message);
+    side.stored('memory', message, decoder.fold.state);
+  }
+  await side.close();
+  await side.open(undefined);
+  expect(side.journal?.flushed?.sequence).toBe(stream.messages.length);
+  await side.close();
+});

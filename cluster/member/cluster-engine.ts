@@ -41,6 +41,7 @@ import { CALL_VERSION } from '#cluster/router/call-frames.ts';
 import { CallServer } from '#cluster/router/call-server.ts';
 import { ClusterRouter } from '#cluster/router/cluster-router.ts';
 import { RemoteCalls } from '#cluster/router/remote-calls.ts';
+import { PartitionShards } from './check/partition-shards.ts';
 import { type CheckedServers, checkServers } from './check-servers.ts';
 import type { EngineEnvironment, MemberEngine } from './engine.ts';
 import { hostLimits, requestLimits } from './host-limits.ts';
@@ -197,6 +198,9 @@ class ClusterEngine implements MemberEngine {
   readonly logins: NatsLogins;
   readonly lifecycle: ActorLifecycle;
   readonly unsettled = noUnsettledOwners;
+  readonly shards: PartitionShards;
+  /** Where the shards of each partition are that this member has had something of. */
+  readonly #stores = new Map<number, ActorStore>();
   #address: () => string = () => '';
   #started: Started | undefined;
   /** Time {@link close} has, in milliseconds. */
@@ -275,6 +279,12 @@ class ClusterEngine implements MemberEngine {
       observer: busObserver(environment.metrics),
     });
     this.lifecycle = tellingRemovals(this.router, this.bus);
+    this.shards = new PartitionShards({
+      members: () => this.#started?.manager.members ?? new Map(),
+      storeOf: (partition) => this.#stores.get(partition),
+      damaged: (partition, cause) => this.#started?.manager.metDamage(partition, cause),
+      clock,
+    });
   }
 
   missing() {
@@ -496,6 +506,7 @@ class ClusterEngine implements MemberEngine {
           keepMs: options.limits.removedKeepMs,
           isPressed: () => guard.refusal('grows') !== undefined,
         });
+        this.#stores.set(partition, store);
         return new PartitionMember({
           partition,
           member: id,

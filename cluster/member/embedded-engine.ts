@@ -1,8 +1,10 @@
 import { join } from 'node:path';
 import { ActorHost } from '#runtime/actor/actor-host.ts';
+import { ActorStore } from '#runtime/actor/actor-store.ts';
 import { UnsettledFiles } from '#runtime/actor/unsettled-owners.ts';
 import { Journal } from '#runtime/embedded/journal.ts';
 import { LocalBus } from '#runtime/embedded/local-bus.ts';
+import { loneShards } from './check/own-shards.ts';
 import { embeddedDurability } from './embedded-durability.ts';
 import type { EngineEnvironment, MemberEngine } from './engine.ts';
 import { hostLimits } from './host-limits.ts';
@@ -83,6 +85,7 @@ export async function openEmbeddedEngine(environment: EngineEnvironment): Promis
     durability,
     router: host,
     copies: host,
+    shards: loneShards(new ActorStore(folder, kinds, clock), host),
     lifecycle: tellingRemovals(host, bus),
     unsettled: new UnsettledFiles(join(dataDir, 'unsettled')),
     bus,

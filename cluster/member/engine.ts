@@ -20,6 +20,7 @@ import type { Log } from '#runtime/telemetry/log-context.ts';
 import type { SpaceGate } from '#runtime/space/space-gate.ts';
 import type { Metrics } from '#runtime/telemetry/metrics.ts';
 import type { RegistryTimes } from '#cluster/directory/member-registry.ts';
+import type { OwnShards } from './check/own-shards.ts';
 import type { CountedBus } from './member-bus.ts';
 
 /** What an engine is opened with. */
@@ -64,6 +65,8 @@ export interface MemberEngine {
   readonly nearby?: NearbyReads;
   /** Copies actors for backups; undefined where they live on several members, whose owners are asked then. */
   readonly copies?: ActorCopies;
+  /** The shards on this member's disk, for checks. */
+  readonly shards: OwnShards;
   /** Tells what is committed. Removing actors through {@link MemberEngine.lifecycle} ends what is told of them. */
   readonly bus: CountedBus;
   /** What tells the members of a cluster of jobs; undefined where there is one process only. */

@@ -216,8 +216,7 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
   closers.add(() => backups.close());
   const checks = new MemberChecks({
     dataDir,
-    kinds: actorKinds(options.limits),
-    copies: engine.copies,
+    shards: engine.shards,
     slices,
     clock,
     random,

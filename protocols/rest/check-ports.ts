@@ -35,7 +35,7 @@ export interface Checks {
   /**
    * Begins a check beside everything else; look at {@link Checks.find} for how far it is.
    *
-   * @throws {ServiceError} `CONFLICT` while another one runs, and at a member of a cluster
+   * @throws {ServiceError} `CONFLICT` while another one runs
    */
   start(): Promise<CheckInfo>;
   /** Undefined for one that this process does not know (any more). */

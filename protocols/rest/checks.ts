@@ -73,12 +73,12 @@ function startRoute({ checks }: ChecksContext): RestRoute {
     docs: {
       summary: 'Verify everything that is stored, while it is served',
       description:
-        'Each actor is copied as of one moment and its copy verified: pages, checksums, indexes against content, present tables against history. Ask for the check by its id to see how far it is.',
+        'Each actor is copied as of one moment and its copy verified: pages, checksums, indexes against content, present tables against history. A member of a cluster checks the partitions it owns and follows, and makes damaged ones anew from the log. Ask for the check by its id to see how far it is.',
       tag,
       responses: {
         202: { description: 'It has begun.', schema: checkSchema },
         403: forbidden,
-        409: { description: 'A check is running, or this is a member of a cluster.' },
+        409: { description: 'A check is running.' },
       },
     },
     async handler(request) {

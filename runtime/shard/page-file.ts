@@ -114,7 +114,7 @@ export class PageFile implements TableReader {
 
   /** Keys beside the tables that nothing should have stored there. */
   get unknownKeys(): readonly string[] {
-    const known = new Set([FORMAT_KEY, IDENTITY_KEY, POSITION_KEY]);
+    const known = new Set([FORMAT_KEY, IDENTITY_KEY, MARK_KEY, POSITION_KEY]);
     const tree = this.#trees.get(SYSTEM);
     if (tree === undefined) return [];
     const rows = this.#walk(SYSTEM, tree, '', '\u00ff'.repeat(2_000), false);

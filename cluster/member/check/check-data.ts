@@ -34,7 +34,7 @@ hash, and that all repositories and branches that are registered are there.
 
 Where a server runs on the directory, or with --url or --online, the check goes through that server, which does it beside
 everything else: each shard is copied as of one moment, and the copy is verified. The journal is not looked at then. A member
-of a cluster checks the partitions it has, and always so. Ctrl+C gives the check up.
+of a cluster checks the partitions it owns and follows, and always so. Ctrl+C gives the check up.
 
   --data-dir <folder>   the data directory; default: SVC_DATA_DIR, else data
   --no-lock             take no lock: nobody may write to the directory meanwhile, as where it is a copy or a snapshot. Without

@@ -2,20 +2,18 @@ import { rm } from 'node:fs/promises';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { CheckFinding, CheckInfo, Checks } from '#protocols/rest/check-ports.ts';
-import type { ActorCopies } from '#runtime/actor/actor-copies.ts';
-import { ActorStore } from '#runtime/actor/actor-store.ts';
-import type { ActorId } from '#runtime/actor/ports.ts';
+import { COPY_FILE } from '#runtime/actor/actor-copies.ts';
 import type { Clock } from '#runtime/base/clock.ts';
 import { realFileSystem } from '#runtime/base/file-system.ts';
 import { type Random, uuidV7 } from '#runtime/base/random.ts';
 import type { SlicedWork, SliceScheduler } from '#runtime/base/slice-scheduler.ts';
-import type { ActorKind } from '#runtime/commit/behaviour.ts';
 import { FileBlobs } from '#runtime/embedded/file-blobs.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { SpaceGuard } from '#runtime/space/space-gate.ts';
 import type { Log } from '#runtime/telemetry/log-context.ts';
 import { checkBlobs } from './check-blobs.ts';
 import { checkShard } from './check-shard.ts';
+import type { OwnShard, OwnShards } from './own-shards.ts';
 
 /** Findings that are kept of one check. */
 const DAMAGE_MAX = 1_000;
@@ -26,9 +24,8 @@ const CHECKS_KEPT = 8;
 /** What the checks of a member work with. */
 export interface MemberChecksEnvironment {
   readonly dataDir: string;
-  readonly kinds: readonly ActorKind[];
-  /** Undefined at a member of a cluster, which builds damaged shards anew from the log. */
-  readonly copies: ActorCopies | undefined;
+  /** What is checked. */
+  readonly shards: OwnShards;
   readonly slices: SliceScheduler;
   readonly clock: Clock;
   readonly random: Random;
@@ -51,25 +48,16 @@ type Changing<T> = { -readonly [Name in keyof T]: T[Name] };
  */
 export class MemberChecks implements Checks {
   readonly #environment: MemberChecksEnvironment;
-  readonly #store: ActorStore;
   readonly #checks = new Map<string, Changing<CheckInfo>>();
   #running: { readonly id: string; readonly stop: AbortController; readonly done: Promise<void> } | undefined;
   #isClosed = false;
 
   constructor(environment: MemberChecksEnvironment) {
     this.#environment = environment;
-    const { clock, dataDir, kinds } = environment;
-    this.#store = new ActorStore(join(dataDir, 'actors'), kinds, clock);
   }
 
   async start(): Promise<CheckInfo> {
-    const { clock, copies, random, space } = this.#environment;
-    if (copies === undefined) {
-      throw new ServiceError(
-        'CONFLICT',
-        'A member of a cluster verifies what it reads and builds damaged shards anew from the log; checks are for single members',
-      );
-    }
+    const { clock, random, space } = this.#environment;
     if (this.#isClosed) throw new ServiceError('SHUTTING_DOWN');
     if (this.#running !== undefined)
       throw new ServiceError('CONFLICT', `Check '${this.#running.id}' is running; wait until it is over`);
@@ -94,7 +82,7 @@ export class MemberChecks implements Checks {
     };
     this.#checks.set(id, check);
     for (const known of [...this.#checks.keys()].slice(0, -CHECKS_KEPT)) this.#checks.delete(known);
-    void this.#run(check, copies, stop.signal).then((outcome) => {
+    void this.#run(check, stop.signal).then((outcome) => {
       // Together: who reads that a check is over may begin the next one.
       Object.assign(check, outcome, { current: undefined, finishedAt: this.#now() });
       this.#running = undefined;
@@ -120,11 +108,11 @@ export class MemberChecks implements Checks {
   }
 
   /** How the check ended, when nothing of it is left. Never rejects. */
-  async #run(check: Changing<CheckInfo>, copies: ActorCopies, signal: AbortSignal): Promise<CheckOutcome> {
+  async #run(check: Changing<CheckInfo>, signal: AbortSignal): Promise<CheckOutcome> {
     const { log } = this.#environment;
     log.info('check begins', { check: check.id });
     try {
-      await this.#checkAll(check, copies, signal);
+      await this.#checkAll(check, signal);
       await this.#removeCopy();
     } catch (error) {
       log.error('check failed', { check: check.id, error });
@@ -138,13 +126,13 @@ export class MemberChecks implements Checks {
     return { state: 'done' };
   }
 
-  async #checkAll(check: Changing<CheckInfo>, copies: ActorCopies, signal: AbortSignal): Promise<void> {
-    const actors = await this.#store.all();
-    check.actorsTotal = actors.length;
-    for (const actor of actors) {
+  async #checkAll(check: Changing<CheckInfo>, signal: AbortSignal): Promise<void> {
+    const shards = await this.#environment.shards.all();
+    check.actorsTotal = shards.length;
+    for (const shard of shards) {
       requireWanted(signal);
-      check.current = actor;
-      await this.#check(check, copies, actor, signal);
+      check.current = shard.actor;
+      await this.#check(check, shard, signal);
       check.actors += 1;
     }
     await this.#checkFiles(check, signal);
@@ -178,31 +166,27 @@ export class MemberChecks implements Checks {
     await rm(this.#folder, { recursive: true, force: true });
   }
 
-  async #check(
-    check: Changing<CheckInfo>,
-    copies: ActorCopies,
-    actor: ActorId,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const path = join(this.#folder, 'data.mdb');
+  async #check(check: Changing<CheckInfo>, shard: OwnShard, signal: AbortSignal): Promise<void> {
+    const { actor, file, tableNames } = shard;
+    const path = join(this.#folder, COPY_FILE);
     await this.#removeCopy();
     try {
-      await copies.copy(actor, this.#folder);
+      await shard.copy(this.#folder, signal);
     } catch (error) {
       // Removed meanwhile.
       if (error instanceof ServiceError && error.code === 'NOT_FOUND') return;
       if (!(error instanceof ServiceError) || error.code !== 'DATA_CORRUPTED') throw error;
-      this.#note(check, { file: this.#store.folders.of(actor), actor, table: '', what: error.message });
+      this.#note(check, { file, actor, table: '', what: error.message });
+      shard.damaged();
       return;
     }
     const slice = this.#slice(signal);
-    const tableNames = this.#store.tablesOf(actor);
     const work = checkShard({ actor, path, tableNames, lastSequence: undefined });
     for (;;) {
       const step = work.next();
       if (step.done === true) {
-        const file = join(this.#store.folders.of(actor), 'data.mdb');
         for (const { table = '', what } of step.value) this.#note(check, { file, actor, table, what });
+        if (step.value.length > 0) shard.damaged();
         break;
       }
       await slice.pause();

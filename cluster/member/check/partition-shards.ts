@@ -1,0 +1,106 @@
+import { rm } from 'node:fs/promises';
+import type { ActorStore } from '#runtime/actor/actor-store.ts';
+import type { ActorId } from '#runtime/actor/ports.ts';
+import { type Clock, sleep } from '#runtime/base/clock.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import type { PartitionMember } from '#cluster/lease/partition-member.ts';
+import type { OwnShard, OwnShards } from './own-shards.ts';
+import { shardPathOf } from './shard-path.ts';
+
+/** Time before a shard is copied again whose partition changed its role meanwhile, in milliseconds. */
+const RETRY_MS = 250;
+
+/** How often that is done; then the partition is with others. */
+const RETRIES_MAX = 20;
+
+/** What says that a partition is wanted for something else, and not that a check was given up. */
+const movedCodes: ReadonlySet<string> = new Set(['SHUTTING_DOWN', 'REQUEST_CANCELLED', 'NOT_OWNER']);
+
+/** What the shards of a member of a cluster are found with. */
+export interface PartitionShardsEnvironment {
+  /** This member's side of each partition. */
+  readonly members: () => ReadonlyMap<number, PartitionMember>;
+  /** Where the shards of a partition are. */
+  readonly storeOf: (partition: number) => ActorStore | undefined;
+  /** Has what is here of a partition thrown away and built anew from the log. */
+  readonly damaged: (partition: number, cause: ServiceError) => void;
+  readonly clock: Clock;
+}
+
+/** The shards of the partitions that a member of a cluster owns or follows. What is damaged is made anew from the log. */
+export class PartitionShards implements OwnShards {
+  readonly #environment: PartitionShardsEnvironment;
+
+  constructor(environment: PartitionShardsEnvironment) {
+    this.#environment = environment;
+  }
+
+  async all(): Promise<readonly OwnShard[]> {
+    const shards: OwnShard[] = [];
+    for (const [partition, { role }] of this.#environment.members()) {
+      const store = this.#environment.storeOf(partition);
+      if (store === undefined || (role !== 'owning' && role !== 'following')) continue;
+      const side = new PartitionSide(partition, this.#environment);
+      for (const actor of await store.all())
+        shards.push({
+          actor,
+          file: shardPathOf(store, actor),
+          tableNames: store.tablesOf(actor),
+          copy: (folder, signal) => side.copy(actor, folder, signal),
+          damaged: () => side.damaged(actor),
+        });
+    }
+    return shards;
+  }
+}
+
+/** One partition during one check. */
+class PartitionSide {
+  readonly #partition: number;
+  readonly #environment: PartitionShardsEnvironment;
+  /** Whether its shards are being thrown away. */
+  #isRebuilt = false;
+
+  constructor(partition: number, environment: PartitionShardsEnvironment) {
+    this.#partition = partition;
+    this.#environment = environment;
+  }
+
+  damaged(actor: ActorId): void {
+    const { damaged, members } = this.#environment;
+    // Damage that comes again so soon is in the log: throwing the shards away once more would not help.
+    if (this.#isRebuilt || members().get(this.#partition)?.wasRebuilt === true) return;
+    this.#isRebuilt = true;
+    damaged(this.#partition, new ServiceError('DATA_CORRUPTED', `A check found that ${actor} is damaged`));
+  }
+
+  async copy(actor: ActorId, folder: string, signal: AbortSignal): Promise<void> {
+    for (let retries = 0; retries <= RETRIES_MAX && !this.#isRebuilt; retries += 1) {
+      if (await this.#attempt(actor, folder, signal)) return;
+      await rm(folder, { recursive: true, force: true });
+      await sleep(this.#environment.clock, RETRY_MS);
+    }
+    throw new ServiceError('NOT_FOUND', `${actor} is not this member's any more`);
+  }
+
+  /** @returns false when the partition changes its role */
+  async #attempt(actor: ActorId, folder: string, signal: AbortSignal): Promise<boolean> {
+    const member = this.#environment.members().get(this.#partition);
+    try {
+      if (member?.owned !== undefined) {
+        await member.owned.host.copy(actor, folder);
+        return true;
+      }
+      const isCopied = await member?.still(async (shards, _, unwanted) => {
+        if (shards.sequenceOf(actor) === undefined) throw new ServiceError('NOT_FOUND');
+        await shards.copy(actor, folder, AbortSignal.any([signal, unwanted]));
+        return true;
+      });
+      return isCopied === true;
+    } catch (error) {
+      const isMoving = error instanceof ServiceError && movedCodes.has(error.code) && !signal.aborted;
+      if (isMoving) return false;
+      throw error;
+    }
+  }
+}

@@ -1,4 +1,5 @@
 import { ServiceError } from '#runtime/errors/service-error.ts';
+import { isHiddenFrom } from './hidden-branch.ts';
 import { consistencyOf } from './read-consistency.ts';
 import type { RestContext, RestRequest, RestRoute } from './rest-context.ts';
 import { recovering, type Soon } from './soon.ts';
@@ -20,6 +21,7 @@ export function withAdmission(context: RestContext, routes: readonly RestRoute[]
     return {
       ...route,
       admit: (request) => {
+        if (isHiddenFrom(request)) return undefined;
         const found = lookUp(context, request);
         return found instanceof Promise ? found.then(() => undefined) : undefined;
       },

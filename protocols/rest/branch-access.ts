@@ -14,6 +14,7 @@ import { JsonText } from '#runtime/content/json-text.ts';
 import { compareRevisions, parseRevision, type Revision } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { HttpReply, ParameterDocs, ReplyHeaders } from '#protocols/http/route.ts';
+import { answerOfNothing, hiddenBranch, isHiddenFrom } from './hidden-branch.ts';
 import { withLock } from './lock-precondition.ts';
 import type { BranchUse } from './ports.ts';
 import { consistencyOf, MIN_REVISION_HEADER } from './read-consistency.ts';
@@ -50,7 +51,7 @@ export function branchOf(context: RestContext, request: RestRequest): Soon<Found
 
 /**
  * As {@link branchOf}, or for writing, where the branch is used by {@link askBranch} and {@link sendCommand} alone: it
- * may be a guess, which these have confirmed.
+ * may be a guess, which these have confirmed. For who may see nothing it is {@link hiddenBranch}, whatever was asked for.
  *
  * @throws {ServiceError} `READ_ONLY_REVISION` besides, for a tag that is to be written to
  */
@@ -59,6 +60,7 @@ export function likelyBranchOf(
   request: RestRequest,
   use: BranchUse,
 ): Soon<FoundBranch> {
+  if (isHiddenFrom(request)) return hiddenBranch;
   return context.directory.likelyBranch(
     request.principal.tenant,
     request.segment('repo'),
@@ -104,6 +106,7 @@ export function askBranch<Answer>(
   toReply: ToReply<Answer>,
   at?: Revision,
 ): Soon<HttpReply> {
+  if (branch === hiddenBranch) return toReply(answerOfNothing(query) as Answer, {});
   const { router } = context;
   const { guess, taggedAt } = branch;
   if (guess !== undefined)

@@ -56,6 +56,11 @@ export function policyFor(principal: Principal, tenant: string): Policy {
   }
 }
 
+/** Whether a principal may see nothing of any repository, so that nothing need be looked up to answer it. */
+export function isGrantedNothing(principal: Principal): boolean {
+  return principal.kind === 'anonymous';
+}
+
 /**
  * Refuses what the policy does not allow. A node that may not be read is the same answer as a missing one; a
  * write to a readable node is refused openly.

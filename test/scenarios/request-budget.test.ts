@@ -33,10 +33,10 @@ describe('the order of checks', () => {
   });
 
   it('looks repository and branch up before the body is read [HTTP-011, HTTP-012] [HTTP-051]', async () => {
-    const missing = await ask('no-such', '{');
+    const missing = await ask('no-such', '{', server.adminToken);
     expect([missing.status, missing.json.message]).toEqual([404, "Repository 'no-such' not found"]);
     const path = `/api/repository/${client.repository}/no-such/head/${space.name}/query`;
-    const branch = await server.request('POST', path, { raw: '{' });
+    const branch = await server.request('POST', path, { raw: '{', token: server.adminToken });
     expect([branch.status, branch.json.message]).toEqual([404, "Branch 'no-such' not found"]);
   });
 

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { readRegularSync } from '#runtime/base/regular-file.ts';
 
 /**
  * Notes of owners of actors that are being made or removed. Making and removing takes several commits, so a process
@@ -50,7 +51,7 @@ export class UnsettledFiles implements UnsettledOwners {
     const names = await readdir(this.#folder).catch(noneWhenMissing);
     const owners: string[] = [];
     for (const name of names) {
-      const owner = await readFile(join(this.#folder, name), 'utf8');
+      const owner = readRegularSync(join(this.#folder, name));
       // Cut by a power failure, or damaged: it may name another owner than the one it was made for.
       if (fileName(owner) === name) owners.push(owner);
     }

@@ -1,7 +1,7 @@
-import { existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { existsSync, statSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import type { FileSystem } from '#runtime/base/file-system.ts';
+import { readWholeFile } from '#runtime/base/read-whole-file.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { SHARD_FORMAT } from '#runtime/shard/lmdb-tables.ts';
 import { ShardFile } from '#runtime/shard/shard-file.ts';
@@ -48,7 +48,7 @@ export class BackupReader {
       const what = existsSync(folder) ? `${folder} is not a backup: it has no ${MANIFEST_FILE}` : undefined;
       throw new ServiceError('BACKUP_NOT_FOUND', what ?? `There is no backup ${folder}`);
     }
-    const found = decodeManifest(await readFile(path, 'utf8'), basename(folder), key);
+    const found = decodeManifest(await readManifest(files, path), basename(folder), key);
     const { manifest } = found;
     if (manifest.shardFormat > SHARD_FORMAT) {
       const formats = `its shards have format ${manifest.shardFormat}, this build reads up to ${SHARD_FORMAT}`;
@@ -92,7 +92,9 @@ export class BackupReader {
   async verify(actors: readonly BackupActor[], onBytes: (bytes: number) => void): Promise<void> {
     for (const { actor, bytes, file, sha256 } of actors) {
       const path = join(this.#folder, file);
-      if (!existsSync(path)) throw damaged(this.name, `${file} (${actor}) is missing`);
+      const there = statSync(path, { throwIfNoEntry: false });
+      if (there === undefined) throw damaged(this.name, `${file} (${actor}) is missing`);
+      if (!there.isFile()) throw damaged(this.name, `${file} (${actor}) is no file`);
       const found = await hashFile(this.#files, path, onBytes);
       if (found.bytes !== bytes) {
         throw damaged(this.name, `${file} (${actor}) has ${found.bytes} bytes, not ${bytes}`);
@@ -113,5 +115,15 @@ export class BackupReader {
     } catch (cause) {
       throw damaged(this.name, `${file} (${actor}): ${(cause as Error).message}`, cause);
     }
+  }
+}
+
+/** @throws {ServiceError} `BACKUP_DAMAGED` when it cannot be read */
+async function readManifest(files: FileSystem, path: string): Promise<string> {
+  try {
+    return (await readWholeFile(files, path)).toString('utf8');
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw damaged(basename(dirname(path)), `its ${MANIFEST_FILE} cannot be read (${why})`, cause);
   }
 }

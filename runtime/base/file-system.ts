@@ -1,5 +1,6 @@
 import * as fs from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import { NEVER_WAIT, requireRegular } from './regular-file.ts';
 
 /**
  * How a file is opened. `create` makes a new empty one, replacing an older file of that name; with `create-synced`
@@ -63,7 +64,8 @@ export interface OpenFile {
  * Files as the engine sees them. What is written is on the disk only after `datasync` or `sync` of the file,
  * and, where a name changed, `syncDirectory` of its folder. A simulation passes one that forgets the rest.
  *
- * Errors are those of Node with their `code` (`ENOSPC`, `EIO`, `ENOENT`, ...).
+ * Errors are those of Node with their `code` (`ENOSPC`, `EIO`, `ENOENT`, ...). What is no file is not opened (`EISDIR`,
+ * `EFTYPE`), and no open waits for somebody else.
  */
 export interface FileSystem {
   open(path: string, mode: OpenMode): Promise<OpenFile>;
@@ -87,7 +89,7 @@ export function isOutOfSpace(error: unknown): boolean {
   return code === 'ENOSPC' || code === 'EDQUOT';
 }
 
-const { O_CREAT, O_DSYNC, O_RDWR, O_TRUNC } = fs.constants;
+const { O_CREAT, O_DSYNC, O_RDONLY, O_RDWR, O_TRUNC } = fs.constants;
 
 /**
  * Whether the system flushes within the write all that a `datasync` would. Linux says so; where a flush proper is
@@ -95,11 +97,13 @@ const { O_CREAT, O_DSYNC, O_RDWR, O_TRUNC } = fs.constants;
  */
 const flushesInWrites = process.platform === 'linux';
 
-const flagsOf: Readonly<Record<OpenMode, string | number>> = {
-  read: 'r',
-  'read-write': 'r+',
-  create: 'w+',
-  'create-synced': flushesInWrites ? O_RDWR | O_CREAT | O_TRUNC | O_DSYNC : 'w+',
+const NEW_FILE = O_RDWR | O_CREAT | O_TRUNC;
+
+const flagsOf: Readonly<Record<OpenMode, number>> = {
+  read: O_RDONLY,
+  'read-write': O_RDWR,
+  create: NEW_FILE,
+  'create-synced': flushesInWrites ? NEW_FILE | O_DSYNC : NEW_FILE,
 };
 
 /** Rights of new files and folders: content is nobody else's to read. */
@@ -194,7 +198,14 @@ async function syncDirectory(path: string): Promise<void> {
 /** The files of the operating system. Nothing of it holds the event loop. */
 export const realFileSystem: FileSystem = {
   async open(path, mode) {
-    const descriptor = await called<number>((callback) => fs.open(path, flagsOf[mode], FILE_MODE, callback));
+    const flags = flagsOf[mode] | NEVER_WAIT;
+    const descriptor = await called<number>((callback) => fs.open(path, flags, FILE_MODE, callback));
+    try {
+      requireRegular(fs.fstatSync(descriptor), path);
+    } catch (error) {
+      fs.closeSync(descriptor);
+      throw error;
+    }
     return mode === 'create-synced' && !flushesInWrites
       ? new FlushedFile(descriptor)
       : new RealFile(descriptor);

@@ -5,7 +5,6 @@ import {
   linkSync,
   mkdirSync,
   openSync,
-  readFileSync,
   statSync,
   unlinkSync,
   writeSync,
@@ -15,6 +14,7 @@ import { join } from 'node:path';
 import { inspect } from 'node:util';
 
 import type { Random } from '#runtime/base/random.ts';
+import { readRegularSync } from '#runtime/base/regular-file.ts';
 import { OptionError } from './option.ts';
 import type { Options } from './options.ts';
 import { Secret } from './secret.ts';
@@ -193,7 +193,7 @@ function storedMasterKey({ path, text }: { readonly path: string; readonly text:
 function readStored(path: string): string | undefined {
   let text: string;
   try {
-    text = readFileSync(path, 'utf8');
+    text = readRegularSync(path);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw new OptionError([`${path} cannot be read (${(error as NodeJS.ErrnoException).code})`]);

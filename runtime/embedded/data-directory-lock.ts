@@ -1,9 +1,9 @@
 import {
   closeSync,
+  constants,
   existsSync,
   fstatSync,
   ftruncateSync,
-  openSync,
   readFileSync,
   statSync,
   writeSync,
@@ -11,7 +11,10 @@ import {
 import { join, resolve } from 'node:path';
 import { tryLock } from 'fs-native-extensions';
 import { realFileSystem } from '#runtime/base/file-system.ts';
+import { openRegularSync } from '#runtime/base/regular-file.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
+
+const { O_APPEND, O_CREAT, O_RDWR } = constants;
 
 /** The lock file in a data directory. It stays there: without it only the name of the directory keeps others out. */
 export const LOCK_FILE_NAME = 'lock';
@@ -73,7 +76,7 @@ export async function acquireDataDirectory(path: string, claim: ClaimName): Prom
   await realFileSystem.makeDirectory(directory);
   const lockPath = join(directory, LOCK_FILE_NAME);
   // A plain descriptor: an object of Node that holds it could be collected, and the lock would go with it.
-  const descriptor = openSync(lockPath, 'a+', 0o600);
+  const descriptor = openRegularSync(lockPath, O_RDWR | O_CREAT | O_APPEND, 0o600);
   let before: Buffer;
   let releaseName: () => void;
   try {
@@ -135,7 +138,7 @@ export async function acquireForReading(path: string, claim: ClaimName): Promise
   }
   const directory = resolve(path);
   const file = join(directory, LOCK_FILE_NAME);
-  const descriptor = existsSync(file) ? openSync(file, 'r') : undefined;
+  const descriptor = existsSync(file) ? openRegularSync(file) : undefined;
   const close = (): void => {
     if (descriptor !== undefined) closeSync(descriptor);
   };

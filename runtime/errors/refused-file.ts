@@ -7,6 +7,7 @@ const remedies: Readonly<Record<string, string>> = Object.freeze({
   EPERM: 'give the user of the server the right to read and write it (chown, chmod, chattr)',
   EROFS: 'mount its volume writable',
   EISDIR: 'it should be a file: move the folder away and put the file back from a copy',
+  EFTYPE: 'it should be a file: move what is there away and put the file back from a copy',
   ENOTDIR: 'it should be a folder: move the file away and put the folder back from a copy',
   EIO: 'look at the disk',
 });

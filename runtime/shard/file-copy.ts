@@ -1,6 +1,7 @@
 import { constants } from 'node:fs';
-import { copyFile, type FileHandle, open } from 'node:fs/promises';
+import { copyFile, type FileHandle, open, stat } from 'node:fs/promises';
 import { assert } from '#runtime/base/assert.ts';
+import { NEVER_WAIT, requireRegular } from '#runtime/base/regular-file.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 
 /**
@@ -44,8 +45,9 @@ interface Target {
  * @throws {Error} of Node, with its `code`
  */
 export async function copyFileDurably(source: string, target: string, signal?: AbortSignal): Promise<void> {
+  requireRegular(await stat(source), source);
   if (await cloned(source, target)) return;
-  const from = await open(source, 'r');
+  const from = await open(source, constants.O_RDONLY | NEVER_WAIT);
   try {
     const { size } = await from.stat();
     const to = await openNew(target, size % BLOCK_BYTES === 0);

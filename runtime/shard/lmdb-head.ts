@@ -1,4 +1,5 @@
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { closeSync, fstatSync, readSync } from 'node:fs';
+import { openRegularSync } from '#runtime/base/regular-file.ts';
 
 /** Where things are in a meta page; the numbers are of the layout that lmdb-js 3 writes on 64 bits. */
 const PAGE_FLAGS_OFFSET = 18;
@@ -59,7 +60,7 @@ export type HeadFinding =
  * @param path of a file that is not empty, and that nobody writes to
  */
 export function lookAtHead(path: string): HeadFinding {
-  const descriptor = openSync(path, 'r');
+  const descriptor = openRegularSync(path);
   try {
     const { size } = fstatSync(descriptor);
     const read = (offset: number): Buffer => {
@@ -84,7 +85,7 @@ export interface TrustedRoot {
 
 /** @returns undefined where there is none, because nothing was ever written */
 export function trustedRoot(path: string): TrustedRoot | undefined {
-  const descriptor = openSync(path, 'r');
+  const descriptor = openRegularSync(path);
   try {
     const read = (offset: number): Buffer => {
       const bytes = Buffer.alloc(META_BYTES);

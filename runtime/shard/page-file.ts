@@ -1,4 +1,5 @@
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { closeSync, fstatSync, readSync } from 'node:fs';
+import { openRegularSync } from '#runtime/base/regular-file.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { lookAtHead, trustedRoot } from './lmdb-head.ts';
 import {
@@ -89,7 +90,7 @@ export class PageFile implements TableReader {
       const reason = head.isSound ? 'it has no root' : head.reason;
       throw new ServiceError('DATA_CORRUPTED', `${path} is not the file of a shard: ${reason}`);
     }
-    this.#descriptor = openSync(path, 'r');
+    this.#descriptor = openRegularSync(path);
     this.#size = fstatSync(this.#descriptor).size;
     this.#pageBytes = found.pageBytes;
     this.#transaction = found.transaction;

@@ -1,5 +1,5 @@
 import { existsSync, writeFileSync } from 'node:fs';
-import { copyFile, open, rename } from 'node:fs/promises';
+import { copyFile, open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 
@@ -22,6 +22,7 @@ const UNSOUND = 'unsound';
 export async function goBackToFlushed(folder: string, file: string): Promise<void> {
   const fresh = join(folder, `${file}.new`);
   try {
+    await rm(fresh, { force: true });
     await copyFile(join(folder, file), fresh);
     await flush(fresh);
     await rename(fresh, join(folder, file));

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
   existsSync,
@@ -400,6 +401,27 @@ describe('a damaged backup', () => {
     }
     writeFileSync(path, own);
     expect(await member.backups.find('bad')).toMatchObject({ signedBy: 'own' });
+  });
+
+  it.each([
+    ['a pipe', (path: string) => void spawnSync('mkfifo', [path])],
+    ['a folder', (path: string) => void mkdirSync(path)],
+  ])('is refused at once with %s in place of a file', async (_, put) => {
+    const file = branchFile();
+    rmSync(join(member.folder, 'bad', file));
+    put(join(member.folder, 'bad', file));
+    expect(await restore()).toMatchObject({
+      state: 'failed',
+      error: { code: 'BACKUP_DAMAGED', message: expect.stringContaining(file) as string },
+    });
+    rmSync(join(member.folder, 'bad/manifest.json'));
+    put(join(member.folder, 'bad/manifest.json'));
+    await expect(
+      member.backups.restore({ backup: 'bad', repository: undefined, target: undefined }),
+    ).rejects.toMatchObject({ code: 'BACKUP_DAMAGED' });
+    expect(await member.backups.list()).toMatchObject([
+      { name: 'bad', state: 'failed', error: { code: 'BACKUP_DAMAGED' } },
+    ]);
   });
 
   it('is refused for a manifest that was changed, cut or made by a newer format [BAK-009]', async () => {

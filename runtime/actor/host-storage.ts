@@ -3,7 +3,7 @@ import type { Random } from '#runtime/base/random.ts';
 import type { ActorKind } from '#runtime/commit/behaviour.ts';
 import { replayLog } from '#runtime/commit/replay.ts';
 import type { ShardWriter } from '#runtime/commit/shard-writer.ts';
-import { isRefusedFile } from '#runtime/errors/refused-file.ts';
+import { isRefusedFile, requireStorageError } from '#runtime/errors/refused-file.ts';
 import { isDamage, ServiceError } from '#runtime/errors/service-error.ts';
 import { isUnder } from '#runtime/log/lifecycle-entry.ts';
 import type { Log } from '#runtime/log/ports.ts';
@@ -267,20 +267,21 @@ export class HostStorage {
   }
 
   /**
-   * Removes everything under an owner.
+   * Removes everything under an owner. The log has it, so it is gone, whatever the system refuses.
    *
    * @param sequence of the record that says so
-   * @returns why the catalogue does not have it on the disk yet: the log has to keep the record until {@link stored}
+   * @returns why something of it is not on the disk yet: the log has to keep the record. What the catalogue could not store
+   *   ({@link ServiceError}) is there after {@link stored}; folders that stayed are for the next start
    */
   async remove(
     owner: string,
     sequence: number,
     isOwned: (actor: ActorId) => boolean,
-  ): Promise<ServiceError | undefined> {
-    const failed = await this.store.remove(owner, sequence).then(() => undefined, requireServiceError);
-    await this.#refused.removed(owner);
+  ): Promise<Error | undefined> {
+    const failed = await this.store.remove(owner, sequence).then(() => undefined, requireStorageError);
+    const isNamed = await this.#refused.removed(owner);
     this.#damaged.forget(isOwned);
-    return failed;
+    return failed ?? isNamed;
   }
 
   /** Resolves when the catalogue has everything it was told by now on the disk, see {@link ActorCatalogue.stored}. */
@@ -290,8 +291,9 @@ export class HostStorage {
 
   /** Begins to remove what was removed before and is kept no longer; what cannot go is tried again with the next call. */
   purge(): void {
-    this.#purging ??= this.store
-      .purge()
+    this.#purging ??= this.#refused
+      .store()
+      .then(() => this.store.purge())
       .catch(() => undefined)
       .finally(() => {
         this.#purging = undefined;
@@ -308,6 +310,8 @@ export class HostStorage {
 
   /** While the log is brought to the shards. @returns whether the log keeps the record of a removal that failed */
   #putOff(owner: ActorId, sequence: number, cause: unknown): boolean {
+    // Without a catalogue an actor is there when its folder is, so the removal must not be left out: another member opens
+    // the partition, or this one does later.
     if (this.#catalogue === undefined || isDamage(cause)) return false;
     // Nothing under the owner is there any more for those who ask. Folders that stayed are for the next start.
     if (cause instanceof ServiceError)
@@ -370,10 +374,4 @@ function aheadOfLog(actor: ActorId, sequence: number, lastSequence: number): Ser
       'its newest files are missing; bring them back, or restore a backup',
     { details: { sequence, lastSequence } },
   );
-}
-
-/** @throws what is none */
-function requireServiceError(error: unknown): ServiceError {
-  if (error instanceof ServiceError) return error;
-  throw error;
 }

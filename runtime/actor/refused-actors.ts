@@ -1,3 +1,4 @@
+import { requireStorageError } from '#runtime/errors/refused-file.ts';
 import { isUnder } from '#runtime/log/lifecycle-entry.ts';
 import type { Log } from '#runtime/log/ports.ts';
 import { dependsOnLost, type JudgedActors, judgeActors, type StoredActors } from './damaged-log.ts';
@@ -14,6 +15,8 @@ const nobody: JudgedActors = { dependent: new Map(), past: new Map() };
 export class RefusedActors {
   readonly #log: Log;
   readonly #refused: Map<ActorId, string>;
+  /** Whether the log still names actors that are gone. */
+  #isOwed = false;
 
   private constructor(log: Log, refused: Map<ActorId, string>) {
     this.#log = log;
@@ -53,11 +56,29 @@ export class RefusedActors {
     if (why !== undefined) throw dependsOnLost(actor, why);
   }
 
-  /** Takes note that everything under an owner is gone. */
-  async removed(owner: ActorId): Promise<void> {
+  /**
+   * Takes note that everything under an owner is gone. Where that cannot be written, as on a full volume, they are gone all
+   * the same: {@link store} tries again.
+   *
+   * @returns why it could not be written
+   */
+  async removed(owner: ActorId): Promise<Error | undefined> {
     const gone = [...this.#refused.keys()].filter((actor) => isUnder(actor, owner));
     for (const actor of gone) this.#refused.delete(actor);
-    if (gone.length > 0) await this.#log.damage?.decide(this.#refused);
+    this.#isOwed ||= gone.length > 0;
+    return this.store();
+  }
+
+  /** Writes what {@link removed} could not. @returns why it cannot be written still */
+  async store(): Promise<Error | undefined> {
+    if (!this.#isOwed) return undefined;
+    try {
+      await this.#log.damage?.decide(this.#refused);
+      this.#isOwed = false;
+      return undefined;
+    } catch (error) {
+      return requireStorageError(error);
+    }
   }
 
   /** What is to be told of them. */

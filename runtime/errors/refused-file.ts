@@ -46,6 +46,19 @@ export function folderGone(path: string): ServiceError {
   );
 }
 
+/**
+ * Takes what storing something failed with: an error that is explained, or one of the system.
+ *
+ * @returns the error
+ * @throws the error when it is any other one
+ */
+export function requireStorageError(error: unknown): Error {
+  if (error instanceof ServiceError) return error;
+  if (error instanceof Error && /^E[A-Z0-9]+$/.test((error as NodeJS.ErrnoException).code ?? ''))
+    return error;
+  throw error;
+}
+
 /** Whether an error is a {@link refusedFile}. */
 export function isRefusedFile(error: unknown): error is ServiceError {
   return error instanceof ServiceError && error.details?.[DETAIL] !== undefined;

@@ -1,5 +1,14 @@
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -194,6 +203,38 @@ describe('a removal on a volume without any room', () => {
     expect(await again.host.query(actor, { type: 'ReadAll' }, caller)).toEqual({});
   });
 
+  it('is done also of an actor that is refused for a damaged journal, whose note needs room', async () => {
+    const limits = { idleCloseMs: 1000, apply: { applyBytes: 1 << 30, applyDelayMs: 3_600_000 } };
+    const running = await Engine.open(join(volume.path, 'running'), { ...setup(), limits });
+    await running.host.create(actor);
+    for (const text of ['one', 'two'])
+      await running.host.command(actor, { type: 'Write', key: 'k', text: `text ${text}` }, { caller });
+    cpSync(running.folder, join(volume.path, 'data'), { recursive: true });
+    await running.close();
+    rmSync(running.folder, { recursive: true });
+    const [segment = ''] = readdirSync(join(volume.path, 'data/journal'));
+    const path = join(volume.path, 'data/journal', segment);
+    const bytes = readFileSync(path);
+    bytes[bytes.indexOf('text one')] = 0;
+    writeFileSync(path, bytes);
+    const damaged = { ...setup(), clock, containsDamage: true };
+    full = await Engine.open(join(volume.path, 'data'), damaged);
+    expect(full.host.stoppedActors).toMatchObject([{ actor, reason: 'damage' }]);
+    // Begins the segment of the journal.
+    await full.host.create(actorId('acme', 'site~2', 'a', 'notes'));
+    volume.fill(100);
+    await full.host.destroyUnder('acme/site~1/a');
+    expect([full.host.stoppedActors, full.host.exists(actor)]).toEqual([[], false]);
+    volume.free();
+    await until(() => {
+      clock.advance(300);
+      return !readFileSync(join(volume.path, 'data/journal/damage.json'), 'utf8').includes(actor);
+    }, 'the note is written again');
+    await full.close();
+    full = await Engine.open(join(volume.path, 'data'), damaged);
+    expect([full.host.stoppedActors, full.host.exists(actor)]).toEqual([[], false]);
+  });
+
   it('keeps nothing where there is not even room for a folder', async () => {
     const made = await filled();
     volume.takeInodes();
@@ -208,8 +249,11 @@ describe('a removal on a volume without any room', () => {
     // A folder that is mounted cannot be renamed.
     expect(spawnSync('mount', ['--bind', place, place]).status).toBe(0);
     try {
-      await expect(made.host.destroyUnder('acme/site~1/a')).rejects.toMatchObject({ code: 'EBUSY' });
+      await made.host.destroyUnder('acme/site~1/a');
       expect(made.host.exists(actor)).toBe(false);
+      // It is told of, and the record stays in the log.
+      expect(made.applyFailures).toMatchObject([{ code: 'EBUSY' }]);
+      expect([...made.journal.pending().keys()]).toContain('acme/site~1/a');
       await made.close();
       const again = await openFull();
       expect([again.host.exists(actor), existsSync(place)]).toEqual([false, true]);

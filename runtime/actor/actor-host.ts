@@ -86,6 +86,13 @@ export interface HostEnvironment {
   readonly key?: DirectoryKey;
 }
 
+/** An actor that is being made. */
+interface Making {
+  readonly made: Promise<void>;
+  /** Whether the log has its removal, behind what makes it. */
+  isRemoved: boolean;
+}
+
 interface OpenActor {
   readonly id: ActorId;
   readonly behaviour: ActorBehaviour;
@@ -125,7 +132,7 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
   /** Owners that are being removed: nothing under them is answered any more. */
   readonly #destroying = new Map<string, Promise<void>>();
   /** Actors that are being made; in the log a fork and a creation of the same one would undo each other. */
-  readonly #making = new Map<ActorId, Promise<void>>();
+  readonly #making = new Map<ActorId, Making>();
   readonly #servingSinceMs: number;
   /** Who asks when one actor asks another: the engine itself. */
   readonly #engine: Caller = engineCaller('');
@@ -190,8 +197,8 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
 
   async create(actor: ActorId, premise?: Premise): Promise<void> {
     // One at a time, so that nothing but the call that makes an actor ever takes it back.
-    for (let made = this.#making.get(actor); made !== undefined; made = this.#making.get(actor))
-      await made.catch(() => {});
+    for (let making = this.#making.get(actor); making !== undefined; making = this.#making.get(actor))
+      await making.made.catch(() => {});
     await this.#make(actor, () => this.#create(actor, premise));
   }
 
@@ -215,7 +222,9 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
     } catch (error) {
       return await this.#takeBack(actor, error);
     }
-    const known = this.#isDestroying(actor) ? Promise.resolve() : this.#store.create(actor, sequence);
+    // What is removed by a later record is not made. One that is going to be is: its removal may fail.
+    const isRemoved = this.#making.get(actor)?.isRemoved === true;
+    const known = isRemoved ? Promise.resolve() : this.#store.create(actor, sequence);
     this.#releaseWhen(known, actor, sequence);
   }
 
@@ -228,12 +237,12 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
   }
 
   async #make(actor: ActorId, make: () => Promise<void>): Promise<void> {
-    const made = make();
-    this.#making.set(actor, made);
+    const making: Making = { made: make(), isRemoved: false };
+    this.#making.set(actor, making);
     try {
-      await made;
+      await making.made;
     } finally {
-      if (this.#making.get(actor) === made) this.#making.delete(actor);
+      if (this.#making.get(actor) === making) this.#making.delete(actor);
     }
   }
 
@@ -397,6 +406,7 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
     const { log } = this.#environment;
     // Before anything is let go of: when this fails the actors stay, with all they have in memory.
     const sequence = await log.append(lifecycleEntry(owner, { kind: 'destroy' }, this.#hybridClock.last));
+    for (const [actor, making] of this.#making) if (isOwned(actor)) making.isRemoved = true;
     await Promise.all(owned.map((open) => this.#abandon(open)));
     // A disk that takes nothing more needs the space.
     await log.flush().catch(() => undefined);

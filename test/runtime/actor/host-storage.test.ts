@@ -2,8 +2,13 @@ import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ActorHost } from '#runtime/actor/actor-host.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
-import { Engine, type EngineSetup, engineUser as caller } from '#test/support/engine.ts';
+import { systemRandom } from '#runtime/base/random.ts';
+import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import { Engine, engineLimits, type EngineSetup, engineUser as caller } from '#test/support/engine.ts';
+import { GatedLog } from '#test/support/gated-log.ts';
 import { noteActor } from '#test/support/note-actor.ts';
 import { TestClock } from '#test/support/test-clock.ts';
 import { until } from '#test/support/until.ts';
@@ -173,6 +178,73 @@ describe('an actor that is being made', () => {
     await engine.close();
     engine = await open(killed);
     expect([engine.host.exists(actor), engine.host.exists(late)]).toEqual([false, false]);
+  });
+});
+
+/** A log whose first flush ends when the test says so. */
+class FlushedLater extends GatedLog {
+  readonly gate = Promise.withResolvers<void>();
+  #flushes = 0;
+
+  override async flush(): Promise<number> {
+    this.#flushes += 1;
+    if (this.#flushes === 2) await this.gate.promise;
+    return super.flush();
+  }
+}
+
+describe('an actor that is made and removed at once', () => {
+  const late = actorId('acme', 'site~1', 'late', 'notes');
+  const turns = async (): Promise<void> => {
+    for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+  };
+
+  async function host(log: GatedLog): Promise<ActorHost> {
+    const made = new ActorHost({
+      folder: join(root, 'gated'),
+      log,
+      clock,
+      random: systemRandom,
+      kinds: [noteActor],
+      limits: engineLimits,
+      slices: new SliceScheduler(clock),
+      observer: { batchDurable: () => {}, events: () => {}, stopped: () => {}, applyFailed: () => {} },
+    });
+    log.isOpen = true;
+    await made.create(actor);
+    log.isOpen = false;
+    return made;
+  }
+
+  it('is there when its removal fails', async () => {
+    const log = new GatedLog();
+    const own = await host(log);
+    const made = own.create(late);
+    const removed = own.destroyUnder(owner);
+    await turns();
+    expect(log.waiting).toHaveLength(2);
+    log.acknowledge();
+    await made;
+    log.refuse(new ServiceError('STORAGE_FULL'));
+    await expect(removed).rejects.toMatchObject({ code: 'STORAGE_FULL' });
+    expect([own.exists(actor), own.exists(late)]).toEqual([true, true]);
+    await own.close();
+  });
+
+  it('is not there when its removal is done before it is', async () => {
+    const log = new FlushedLater();
+    const own = await host(log);
+    const made = own.create(late);
+    const removed = own.destroyUnder(owner);
+    await turns();
+    log.acknowledge();
+    await turns();
+    log.acknowledge();
+    await removed;
+    log.gate.resolve();
+    await made;
+    expect([own.exists(actor), own.exists(late)]).toEqual([false, false]);
+    await own.close();
   });
 });
 

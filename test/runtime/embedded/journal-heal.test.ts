@@ -92,6 +92,113 @@ describe('a journal that stopped', () => {
     expect((await entriesOf(reopened)).map(numberOf)).toEqual([1, 2]);
   });
 
+  describe('does not go on before what was under way has ended', () => {
+    /** Holds one operation until the test says so. */
+    class Holding extends FaultyFileSystem {
+      readonly gate = Promise.withResolvers<void>();
+      isHeld = false;
+      next: 'write' | 'datasync' | 'unlink' | undefined;
+
+      async #pass(operation: 'write' | 'datasync' | 'unlink'): Promise<void> {
+        if (this.next !== operation) return;
+        this.next = undefined;
+        this.isHeld = true;
+        await this.gate.promise;
+      }
+
+      override async open(path: string, mode: OpenMode): Promise<OpenFile> {
+        const file = await super.open(path, mode);
+        return {
+          ...file,
+          write: async (...bytes) => {
+            await this.#pass('write');
+            await file.write(...bytes);
+          },
+          datasync: async () => {
+            await this.#pass('datasync');
+            await file.datasync();
+          },
+        };
+      }
+
+      override async unlink(path: string): Promise<void> {
+        await this.#pass('unlink');
+        await super.unlink(path);
+      }
+    }
+
+    async function held(files: Holding): Promise<void> {
+      while (!files.isHeld) await turn();
+    }
+
+    /** As much time as a heal takes many times over. */
+    async function passing(clock: TestClock): Promise<void> {
+      for (let round = 0; round < 100; round += 1) {
+        clock.advance(200);
+        await turn();
+      }
+    }
+
+    it('a write: it would be answered, and is not in the file any more', async () => {
+      const clock = new TestClock();
+      const files = new Holding();
+      const { journal } = await openJournal(files, { clock, durability: 'relaxed' });
+      await journal.append(numberedEntry('a', 1));
+      files.next = 'write';
+      const second = codeOf(journal.append(numberedEntry('a', 2)));
+      await held(files);
+      files.fail('datasync', 'EIO');
+      await expect(journal.flush()).rejects.toMatchObject({ code: 'WRITES_STOPPED' });
+      await passing(clock);
+      expect(journal.trouble).toMatchObject({ code: 'WRITES_STOPPED' });
+      files.gate.resolve();
+      expect(await second).toBe('WRITES_STOPPED');
+      await healed(journal, clock);
+      await journal.append(numberedEntry('a', 3));
+      expect((await entriesOf(journal)).map(numberOf)).toEqual([1, 3]);
+    });
+
+    it('a flush: it would stop what goes on again', async () => {
+      const clock = new TestClock();
+      const files = new Holding();
+      const { journal, events } = await openJournal(files, { clock, durability: 'relaxed' });
+      await journal.append(numberedEntry('a', 1));
+      files.next = 'datasync';
+      const flushed = codeOf(journal.flush());
+      await held(files);
+      files.fail('write', 'EIO');
+      expect(await codeOf(journal.append(numberedEntry('a', 2)))).toBe('WRITES_STOPPED');
+      await passing(clock);
+      expect(journal.trouble).toMatchObject({ code: 'WRITES_STOPPED' });
+      files.fail('datasync', 'EIO');
+      files.gate.resolve();
+      expect(await flushed).toBe('WRITES_STOPPED');
+      await healed(journal, clock);
+      await passing(clock);
+      expect(notableKinds(events)).toEqual(['writes-stopped', 'writes-resumed']);
+    });
+
+    it('a removal: the next one must not overtake it', async () => {
+      const clock = new TestClock();
+      const files = new Holding();
+      const { journal, events } = await openJournal(files, { clock, segmentBytes: SEGMENT_BYTES });
+      for (const number of [1, 2, 3]) await journal.append(numberedEntry('a', number, 6_000));
+      files.next = 'unlink';
+      journal.released('a', 2);
+      await held(files);
+      files.fail('datasync', 'EIO');
+      expect(await codeOf(journal.append(numberedEntry('a', 4)))).toBe('WRITES_STOPPED');
+      await passing(clock);
+      expect(journal.trouble).toMatchObject({ code: 'WRITES_STOPPED' });
+      files.gate.resolve();
+      await healed(journal, clock);
+      await journal.append(numberedEntry('a', 5));
+      expect((await entriesOf(journal)).map(numberOf)).toEqual([3, 5]);
+      const removed = events.filter(({ kind }) => kind === 'segment-removed');
+      expect(removed).toMatchObject([{ lastSequence: 1 }, { lastSequence: 2 }]);
+    });
+  });
+
   it('does not go on when stored bytes do not verify', async () => {
     const clock = new TestClock();
     const files = new FaultyFileSystem();

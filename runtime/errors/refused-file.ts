@@ -26,7 +26,16 @@ export function refusedFile(path: string, cause: unknown): ServiceError | undefi
   const code = codeOf(cause);
   const remedy = code === undefined ? undefined : remedies[code];
   if (code === undefined || remedy === undefined) return undefined;
-  return new ServiceError('WRITES_STOPPED', `${path} cannot be used (${code}): ${remedy}, and start again.`, {
+  return unusableFile(path, code, `${remedy}, and start again`, cause);
+}
+
+/**
+ * As {@link refusedFile}, for what was found out before the system refuses it.
+ *
+ * @param what is wrong, @param remedy for people
+ */
+export function unusableFile(path: string, what: string, remedy: string, cause?: unknown): ServiceError {
+  return new ServiceError('WRITES_STOPPED', `${path} cannot be used (${what}): ${remedy}`, {
     cause,
     details: { [DETAIL]: path },
   });

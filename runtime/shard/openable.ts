@@ -1,6 +1,6 @@
 import { accessSync, closeSync, constants, openSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { ServiceError } from '#runtime/errors/service-error.ts';
+import { unusableFile } from '#runtime/errors/refused-file.ts';
 
 /** Files LMDB opens for one environment: the table of readers, the data, and the data again to flush it; one to spare. */
 const FILES_OPENED = 4;
@@ -43,9 +43,6 @@ function requireUsable(path: string, remedy: string): void {
     const { code = cause } = cause as NodeJS.ErrnoException;
     what = String(code);
   }
-  throw new ServiceError(
-    'WRITES_STOPPED',
-    `${path} cannot be used (${what}): the user of the server must be able to read and write it; else ${remedy}`,
-    { details: { path } },
-  );
+  const rights = 'the user of the server must be able to read and write it';
+  throw unusableFile(path, what, `${rights}; else ${remedy}`);
 }

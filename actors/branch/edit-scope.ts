@@ -1,6 +1,5 @@
 import { authorize, type Operation } from '#runtime/access/policy.ts';
 import { actorName } from '#runtime/access/principal.ts';
-import { atOnce } from '#runtime/base/at-once.ts';
 import type { Turn } from '#runtime/commit/behaviour.ts';
 import type { NodeHeader } from '#runtime/content/content-node.ts';
 import type { JsonObject } from '#runtime/content/json-value.ts';
@@ -21,7 +20,12 @@ import {
   withHeaderInSteps,
 } from '#runtime/tree/node-record.ts';
 import { type RenderFacts, renderNode, renderNodeInSteps } from '#runtime/tree/render-node.ts';
-import { type DefinitionChange, writeRevisionInSteps } from '#runtime/tree/revision-store.ts';
+import {
+  type DefinitionChange,
+  type RevisionFacts,
+  writeRevision,
+  writeRevisionInSteps,
+} from '#runtime/tree/revision-store.ts';
 import { TreeWriter } from '#runtime/tree/tree-writer.ts';
 import type { BranchState } from './branch-state.ts';
 import type { CommitInfo, NodePlace } from './messages.ts';
@@ -252,24 +256,26 @@ export class EditScope {
    * @returns the revision, or null when nothing changed
    */
   finish(commit: CommitInfo | undefined, message: string): string | null {
-    return atOnce(this.finishInSteps(commit, message));
+    const { changes } = this.writer;
+    if (changes.length === 0 && this.#definitions.length === 0) return null;
+    writeRevision(this.turn, this.#revisionFacts(commit, message), changes, this.#definitions);
+    return this.revision;
   }
 
   /** As {@link finish}, for edits that may have changed many nodes; yields where the work may rest. */
   *finishInSteps(commit: CommitInfo | undefined, message: string): Generator<undefined, string | null> {
     const { changes } = this.writer;
     if (changes.length === 0 && this.#definitions.length === 0) return null;
-    yield* writeRevisionInSteps(
-      this.turn,
-      {
-        actor: commit?.actor ?? this.who,
-        message: commit?.message ?? message,
-        isSystem: commit?.isSystem ?? false,
-      },
-      changes,
-      this.#definitions,
-    );
+    yield* writeRevisionInSteps(this.turn, this.#revisionFacts(commit, message), changes, this.#definitions);
     return this.revision;
+  }
+
+  #revisionFacts(commit: CommitInfo | undefined, message: string): RevisionFacts {
+    return {
+      actor: commit?.actor ?? this.who,
+      message: commit?.message ?? message,
+      isSystem: commit?.isSystem ?? false,
+    };
   }
 }
 

@@ -25,8 +25,10 @@ export function localizedProperties(
   record: NodeRecord,
   chain: readonly string[],
 ): JsonObject | 'hidden' | undefined {
+  // Without a locale nothing of the header has to be decoded.
+  if (chain.length === 0) return undefined;
   const { translations } = record.header;
-  if (translations === null || chain.length === 0) return undefined;
+  if (translations === null) return undefined;
   const shown = applyTranslations(record.properties, translations, chain);
   return shown === record.properties ? undefined : shown;
 }

@@ -28,6 +28,8 @@ export interface Scene {
 /** A node the caller gets to see. */
 export interface VisibleNode {
   readonly record: NodeRecord;
+  /** Its id where it was looked up by it: without that the header has to be decoded. */
+  readonly id?: string;
   /** What its locale shows instead of the stored properties. */
   readonly properties: JsonObject | undefined;
 }
@@ -78,17 +80,18 @@ export class VisibleNodes {
   find(id: string): VisibleNode | undefined {
     const record = this.tree.byId(this.workspace, id);
     assert(record !== undefined, `node ${id} is listed but not stored`);
-    return this.visible(record);
+    return this.visible(record, id);
   }
 
-  /** A stored node, or undefined when it cannot be seen. */
-  visible(record: NodeRecord): VisibleNode | undefined {
+  /** A stored node, or undefined when it cannot be seen. @param id if it is known */
+  visible(record: NodeRecord, id?: string): VisibleNode | undefined {
     if (!this.#policy.unrestricted) {
       const { path, nodeType } = record.header;
       if (!this.#policy.allows('read', { workspace: this.workspace, path, nodeType })) return undefined;
     }
     const properties = localizedProperties(record, this.#chain);
-    return properties === 'hidden' ? undefined : { record, properties };
+    if (properties === 'hidden') return undefined;
+    return id === undefined ? { record, properties } : { record, properties, id };
   }
 
   /** The type of a node; undefined when it has been deleted. */
@@ -120,12 +123,11 @@ export class VisibleNodes {
     return renderNode(node.record, this.#facts(node, children));
   }
 
-  #facts({ record, properties }: VisibleNode, children: string | undefined): RenderFacts {
-    const { id, nodeType } = record.header;
+  #facts({ id, properties, record }: VisibleNode, children: string | undefined): RenderFacts {
     return {
       workspace: this.workspace,
-      hasChildren: this.tree.hasChildren(this.workspace, id),
-      type: this.type(nodeType),
+      hasChildren: this.tree.hasChildren(this.workspace, id ?? record.header.id),
+      type: this.type(record.nodeType),
       ...(properties === undefined ? {} : { properties }),
       ...(children === undefined ? {} : { children }),
     };

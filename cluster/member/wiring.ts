@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import type { RegistryTimes } from '#cluster/directory/member-registry.ts';
 import type { ConnectionLimits } from '#protocols/http/connection-gate.ts';
 import { requireFreePort } from '#protocols/http/listen-error.ts';
+import type { ShareHolder } from '#protocols/http/in-flight-shares.ts';
 import { createHttpServer, type HttpServer } from '#protocols/http/uws-server.ts';
 import { createAuthenticate } from '#protocols/rest/authenticate.ts';
 import { OperatorAccess } from '#protocols/rest/operator-access.ts';
@@ -281,10 +282,7 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
       pathBytesMax: options.limits.pathBytesMax + ADDRESS_BYTES,
       inFlightMax: options.limits.inFlightRequestsMax,
     },
-    shareOf: (principal) => ({
-      principal: `${principal.tenant}\0${principalKey(principal)}`,
-      tenant: principal.tenant,
-    }),
+    shareOf: shareHolders(),
     connections: connectionLimits(options),
     onConnectionRefused: refusedConnections(environment, metrics),
     trustForwardedHeaders: serverOptions.trustForwardedHeaders,
@@ -490,4 +488,18 @@ function localUrl(host: string, port: number): string {
   const isEverywhere = host === '0.0.0.0' || host === '::';
   const name = isEverywhere ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host;
   return `http://${name}:${port}`;
+}
+
+/** Whom requests count for. Who has logged in is the same object with every request, so the texts are made once. */
+function shareHolders(): (principal: Principal) => ShareHolder {
+  const known = new WeakMap<Principal, ShareHolder>();
+  return (principal) => {
+    let holder = known.get(principal);
+    if (holder === undefined) {
+      const { tenant } = principal;
+      holder = { principal: `${tenant}\0${principalKey(principal)}`, tenant };
+      known.set(principal, holder);
+    }
+    return holder;
+  };
 }

@@ -5,8 +5,8 @@ import { parseJsonInSteps } from './sliced-json.ts';
 /** Characters of the shortest digits and point that a double may not keep. */
 const RUN_MIN = 16;
 
-/** A number that may be so small that a double makes nothing of it. */
-const nearlyNothing = /\d[eE]-\d{3}/;
+/** A number that may be so small that a double makes nothing of it. Searched from a place, and never over a rest. */
+const nearlyNothing = /\d[eE]-\d{3}/g;
 
 /** Characters of the longest number that is looked at: none that is kept needs more. */
 const LITERAL_MAX = 1_000;
@@ -31,37 +31,37 @@ function nextRun(text: string, from: number): number {
   return text.length;
 }
 
-/** Finds both kinds of places where a number may stand that a double does not keep, in order. */
+/** The next number that may be so small that a double makes nothing of it; behind everything when there is none. */
+function nextTiny(text: string, from: number): number {
+  nearlyNothing.lastIndex = from;
+  return nearlyNothing.exec(text)?.index ?? text.length;
+}
+
+/** Where numbers may stand that a double does not keep: long ones, and tiny ones. */
 class Candidates {
   readonly #text: string;
-  /** Absent where there are none of the kind. */
-  readonly #tiny: RegExp | undefined;
   #run: number;
-  #tinyAt = 0;
+  #tiny: number;
 
-  constructor(text: string) {
+  constructor(text: string, run: number, tiny: number) {
     this.#text = text;
-    this.#run = nextRun(text, 0);
-    this.#tiny = text.includes('e-') || text.includes('E-') ? new RegExp(nearlyNothing, 'g') : undefined;
-    this.#tinyAt = this.#nextTiny(0);
+    this.#run = run;
+    this.#tiny = tiny;
   }
 
-  /** Whether there is none at all. */
-  get isEmpty(): boolean {
-    return Math.min(this.#run, this.#tinyAt) === this.#text.length;
+  /** Those of a text; undefined when there are none, as in nearly all. */
+  static of(text: string): Candidates | undefined {
+    const run = nextRun(text, 0);
+    const mayBeTiny = text.includes('e-') || text.includes('E-');
+    const tiny = mayBeTiny ? nextTiny(text, 0) : text.length;
+    return Math.min(run, tiny) === text.length ? undefined : new Candidates(text, run, tiny);
   }
 
   /** The first one at or behind a place; the length of the text when there is none. */
   next(from: number): number {
     if (this.#run < from) this.#run = nextRun(this.#text, from);
-    if (this.#tinyAt < from) this.#tinyAt = this.#nextTiny(from);
-    return Math.min(this.#run, this.#tinyAt);
-  }
-
-  #nextTiny(from: number): number {
-    if (this.#tiny === undefined) return this.#text.length;
-    this.#tiny.lastIndex = from;
-    return this.#tiny.exec(this.#text)?.index ?? this.#text.length;
+    if (this.#tiny < from) this.#tiny = nextTiny(this.#text, from);
+    return Math.min(this.#run, this.#tiny);
   }
 }
 
@@ -105,7 +105,7 @@ interface BigintsLeft {
  * @throws {SyntaxError} @throws {InexactNumberError}
  */
 export function parseExactJson(text: string): unknown {
-  return parseWithin(text, { left: Number.POSITIVE_INFINITY });
+  return parseWithin(text, undefined);
 }
 
 /**
@@ -122,9 +122,10 @@ export function parseExactJsonInSteps(
   return parseJsonInSteps(text, (part) => parseWithin(part, bigints));
 }
 
-function parseWithin(text: string, bigints: BigintsLeft): unknown {
-  const candidates = new Candidates(text);
-  if (candidates.isEmpty) return JSON.parse(text);
+/** @param bigints undefined: any number of them */
+function parseWithin(text: string, bigints: BigintsLeft | undefined): unknown {
+  const candidates = Candidates.of(text);
+  if (candidates === undefined) return JSON.parse(text);
   const marked = markBigints(text, candidates, bigints);
   const parsed: unknown = JSON.parse(marked ?? text);
   if (marked !== undefined) restoreBigints(parsed);
@@ -132,7 +133,11 @@ function parseWithin(text: string, bigints: BigintsLeft): unknown {
 }
 
 /** @returns the text with each bigint as an array of one marked text, which no key can be; undefined without any */
-function markBigints(text: string, candidates: Candidates, bigints: BigintsLeft): string | undefined {
+function markBigints(
+  text: string,
+  candidates: Candidates,
+  bigints: BigintsLeft | undefined,
+): string | undefined {
   const pieces: string[] = [];
   let copied = 0;
   /** Behind the last text value that was looked at, and where the next one begins. */
@@ -153,8 +158,8 @@ function markBigints(text: string, candidates: Candidates, bigints: BigintsLeft)
     if (typeof value === 'bigint') {
       pieces.push(text.slice(copied, start), `["${MARK}${value}"]`);
       copied = end;
-      bigints.left -= 1;
-      if (bigints.left < 0) throw new TooManyBigintsError();
+      if (bigints !== undefined) bigints.left -= 1;
+      if (bigints !== undefined && bigints.left < 0) throw new TooManyBigintsError();
     }
     at = candidates.next(end);
   }

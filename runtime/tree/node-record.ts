@@ -49,6 +49,9 @@ const TABLE_ENTRY_BYTES = 8;
 /** How the key of a reference is stored. */
 const REFERENCE_KEY = '"svc:ref"';
 
+/** How the inner fields end where there are no translations. */
+const NO_TRANSLATIONS = ',null]';
+
 /** Bytes of the inner fields in which the revision is looked for: an id of the server, a revision, and more. */
 const INNER_START_BYTES = 128;
 
@@ -535,7 +538,9 @@ export class NodeRecord {
     const front = this.#slice(0, this.bytes.readUInt32BE(PROPERTIES_AT));
     const node = JSON.parse(`${front}},${this.#slice(frontEnd, backEnd)}}`) as WireNode;
     const text = this.bytes.utf8Slice(this.#textAt + backEnd, this.bytes.length);
-    const [parentId, revision, operation, changedLocale, translations] = parseExactJson(text) as InnerFields;
+    // Nothing but a translation holds numbers, and most nodes have none.
+    const inner: unknown = text.endsWith(NO_TRANSLATIONS) ? JSON.parse(text) : parseExactJson(text);
+    const [parentId, revision, operation, changedLocale, translations] = inner as InnerFields;
     return {
       id: node.id,
       name: node.name,

@@ -1,3 +1,4 @@
+import { atOnce } from '#runtime/base/at-once.ts';
 import { assert } from '#runtime/base/assert.ts';
 import type { ChangeOperation } from '#runtime/content/content-node.ts';
 import {
@@ -113,7 +114,8 @@ export function writeRevision(
   changes: readonly NodeChange[],
   definitions: readonly DefinitionChange[],
 ): void {
-  for (const _rest of writeRevisionInSteps(turn, facts, changes, definitions));
+  if (changes.length > INLINE_CHANGES_MAX) atOnce(writeRevisionInSteps(turn, facts, changes, definitions));
+  else writeRecord(turn, facts, changes, definitions);
 }
 
 /** As {@link writeRevision}, for revisions that may have many changes; yields where the work may rest. */
@@ -123,6 +125,24 @@ export function* writeRevisionInSteps(
   changes: readonly NodeChange[],
   definitions: readonly DefinitionChange[],
 ): Generator<undefined, void> {
+  if (changes.length > INLINE_CHANGES_MAX) {
+    for (let start = 0; start < changes.length; start += CHUNK_CHANGES) {
+      const key = revisionChangesKey(turn.revision, start / CHUNK_CHANGES);
+      const chunk = encodeJsonRow(changes.slice(start, start + CHUNK_CHANGES));
+      turn.put(BranchTable.revisionChanges, key, chunk);
+      yield;
+    }
+  }
+  writeRecord(turn, facts, changes, definitions);
+}
+
+/** Everything of a revision but changes that do not fit its record. */
+function writeRecord(
+  turn: Turn,
+  facts: RevisionFacts,
+  changes: readonly NodeChange[],
+  definitions: readonly DefinitionChange[],
+): void {
   const { head, revisions, systemRevisions, tip } = readBranchHead(turn);
   if (compareRevisions(head, tip) !== 0) {
     // The first write after the head was moved back: what lies between continues to be readable, as another line.
@@ -146,14 +166,6 @@ export function* writeRevisionInSteps(
     ...(inline ? { changes } : {}),
   };
   turn.put(BranchTable.revisions, revisionKey(turn.revision), encodeJsonRow(record));
-  if (!inline) {
-    for (let start = 0; start < changes.length; start += CHUNK_CHANGES) {
-      const key = revisionChangesKey(turn.revision, start / CHUNK_CHANGES);
-      const chunk = encodeJsonRow(changes.slice(start, start + CHUNK_CHANGES));
-      turn.put(BranchTable.revisionChanges, key, chunk);
-      yield;
-    }
-  }
   writeBranchHead(turn, {
     head: turn.revision,
     revisions: revisions + 1,

@@ -266,9 +266,9 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
         for (const hear of this.#forkWatchers) hear({ source, target, sequence: appended });
         const finish = async (): Promise<void> => {
           // Else a power cut could leave a fork of which the log knows nothing.
-          await log.flush();
+          const [floor] = await Promise.all([this.#store.claimCopy(target, appended), log.flush()]);
           requireSource();
-          known = this.#store.takeCopy(target, appended);
+          known = this.#store.takeCopy(target, appended, floor);
           // Told below.
           known.catch(() => undefined);
         };

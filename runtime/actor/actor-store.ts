@@ -9,7 +9,7 @@ import type { ReplicaStore } from '#runtime/commit/replica.ts';
 import { sizeOfFile } from '#runtime/errors/refused-file.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { LmdbShard } from '#runtime/shard/lmdb-shard.ts';
-import { requireIdentity, shardPath } from '#runtime/shard/shard-identity.ts';
+import { requireIdentity, type ShardIdentity, shardPath } from '#runtime/shard/shard-identity.ts';
 import { type StoredHead, storedHead } from '#runtime/shard/stored-head.ts';
 import type { Shard } from '#runtime/shard/shard.ts';
 import { ActorCatalogue, CATALOGUE, type CatalogueRow, FLOOR_NOT_EMPTY } from './actor-catalogue.ts';
@@ -99,8 +99,8 @@ export class ActorStore implements ReplicaStore {
     // LMDB would make a folder that is gone.
     if (row !== undefined) this.folders.requireRoot();
     this.requireFile(actor);
-    if (row === undefined) return this.#openAs(actor, this.folders.of(actor), 0, false);
-    const shard = this.#openAs(actor, this.folders.of(actor), row.created, false);
+    if (row === undefined) return this.#openAs(actor, this.folders.of(actor), 0);
+    const shard = this.#openAs(actor, this.folders.of(actor), row.created);
     const { sequence } = shard.position;
     if (sequence >= row.floor) return shard;
     if (isAdoptedUnwritten(sequence, row)) {
@@ -180,7 +180,7 @@ export class ActorStore implements ReplicaStore {
     const isNamed = this.folders.create(actor);
     if (this.#catalogue === undefined) {
       // A folder without a file is one that lost it.
-      void this.#openAs(actor, this.folders.of(actor), 0, false).close();
+      void this.#openAs(actor, this.folders.of(actor), 0).close();
       return isNamed;
     }
     // Both at once: whoever asks for the actor finds it noted.
@@ -190,7 +190,7 @@ export class ActorStore implements ReplicaStore {
 
   async adoptWhole(actor: ActorId, sequence: number): Promise<boolean> {
     if (this.#catalogue === undefined || this.isMissing(actor)) return false;
-    const shard = this.#openAs(actor, this.folders.of(actor), sequence, false);
+    const shard = this.#openAs(actor, this.folders.of(actor), sequence);
     const { position } = shard;
     await shard.close();
     await this.#noteMade(actor, { created: sequence, floor: position.sequence }, sequence);
@@ -201,22 +201,40 @@ export class ActorStore implements ReplicaStore {
     await copy(await this.folders.prepare(actor));
     // Without a shard: see isMissing.
     await this.folders.remove(actor);
-    await this.takeCopy(actor, sequence);
+    await this.takeCopy(actor, sequence, await this.claimCopy(actor, sequence));
   }
 
   /**
-   * Makes an actor of the copy that was put into {@link ActorFolders.prepare}.
+   * Gives the copy that was put into {@link ActorFolders.prepare} the identity of an actor, on the disk when it resolves.
+   *
+   * @param sequence of the record that makes it
+   * @returns sequence of the last record it has
+   */
+  async claimCopy(actor: ActorId, sequence: number): Promise<number> {
+    const shard = new LmdbShard(this.folders.unfinished(actor), this.tablesOf(actor));
+    try {
+      await shard.claim(this.#identity(actor, this.#createdBy(sequence)));
+      return shard.position.sequence;
+    } finally {
+      await shard.close();
+    }
+  }
+
+  /**
+   * Makes an actor of the copy that was claimed for it.
    *
    * @param sequence of the record that says so; it must stay in the log until this resolves
+   * @param floor what {@link claimCopy} answered
    * @returns resolves when it is known for good; it is there at once
    */
-  takeCopy(actor: ActorId, sequence: number): Promise<void> {
-    const created = this.#catalogue === undefined ? 0 : sequence;
-    const shard = this.#openAs(actor, this.folders.unfinished(actor), created, true);
-    const floor = shard.position.sequence;
-    void shard.close();
+  takeCopy(actor: ActorId, sequence: number, floor: number): Promise<void> {
     this.folders.adopt(actor);
-    return this.#noteMade(actor, { created, floor }, sequence);
+    return this.#noteMade(actor, { created: this.#createdBy(sequence), floor }, sequence);
+  }
+
+  /** Without a catalogue nobody remembers which record made an actor. */
+  #createdBy(sequence: number): number {
+    return this.#catalogue === undefined ? 0 : sequence;
   }
 
   /** Removes what interrupted work left. To be called while nothing else uses the store. */
@@ -264,10 +282,13 @@ export class ActorStore implements ReplicaStore {
     return shardPath(this.folders.of(actor));
   }
 
-  #openAs(actor: ActorId, folder: string, created: number, isClaimed: boolean): LmdbShard {
+  #openAs(actor: ActorId, folder: string, created: number): LmdbShard {
+    return new LmdbShard(folder, this.tablesOf(actor), this.#identity(actor, created));
+  }
+
+  #identity(actor: ActorId, created: number): ShardIdentity {
     // What follows a log that others have as well is the same wherever it is: snapshots of it are exchanged.
-    const directory = this.#catalogue?.directory ?? ANYWHERE;
-    return new LmdbShard(folder, this.tablesOf(actor), { directory, actor, created, isClaimed });
+    return { directory: this.#catalogue?.directory ?? ANYWHERE, actor, created };
   }
 
   /** Where that fails, the catalogue tries again. */

@@ -25,7 +25,7 @@ import {
   untypedOptions,
 } from './lmdb-tables.ts';
 import { requireOpenable } from './openable.ts';
-import { requireIdentity, type ShardIdentity } from './shard-identity.ts';
+import { encodeIdentity, requireIdentity, type ShardIdentity } from './shard-identity.ts';
 import type { Applied, Range, Row, Shard, ShardPosition, ShardSnapshot } from './shard.ts';
 import { goBackToFlushed, requireSound } from './unflushed-file.ts';
 
@@ -264,6 +264,31 @@ export class LmdbShard implements Shard {
     };
     this.#snapshots.add(snapshot);
     return snapshot;
+  }
+
+  /**
+   * Makes a copy of another shard this one, on the disk when it resolves. The thread of LMDB waits for the disk.
+   *
+   * @throws {ServiceError} `STORAGE_FULL`, `WRITES_STOPPED`; the copy is then of no use
+   */
+  async claim(identity: ShardIdentity): Promise<void> {
+    this.#requireOpen();
+    assert(this.#running === undefined, 'nothing else is done with a copy');
+    const claimed = Promise.resolve(
+      this.#env.batch(() => void this.#system.put(IDENTITY_KEY, encodeIdentity(identity))),
+    );
+    this.#running = claimed.then(
+      () => {},
+      () => {},
+    );
+    try {
+      await claimed;
+    } catch (error) {
+      this.#failed = storageError(this.#folder, await commitError(error));
+      throw this.#failed;
+    } finally {
+      this.#running = undefined;
+    }
   }
 
   async copyTo(folder: string, signal?: AbortSignal): Promise<void> {

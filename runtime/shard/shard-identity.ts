@@ -14,8 +14,6 @@ export interface ShardIdentity {
   readonly actor: string;
   /** Sequence of the log record that made the actor; 0 for one older than identities, whose file may have none. */
   readonly created: number;
-  /** The file is a copy of another shard, which becomes this one. */
-  readonly isClaimed?: boolean;
 }
 
 /**
@@ -29,18 +27,23 @@ export interface ShardIdentity {
  */
 export function requireIdentity(
   path: string,
-  { actor, created, directory, isClaimed = false }: ShardIdentity,
+  identity: ShardIdentity,
   stored: Uint8Array | undefined,
   isNew: boolean,
 ): Uint8Array | undefined {
-  const wanted = encodeJsonRow([directory, actor, created]);
-  if (isClaimed || (stored === undefined && (isNew || created === 0))) return wanted;
+  const { actor, created, directory } = identity;
+  if (stored === undefined && (isNew || created === 0)) return encodeIdentity(identity);
   if (stored === undefined) throw foreign(path, actor, 'does not say whose it is');
   const [storedDirectory, storedActor, storedCreated] = decodeJsonRow(stored) as [string, string, number];
   if (storedActor !== actor) throw foreign(path, actor, `is the file of ${storedActor}`);
   if (storedDirectory !== directory) throw foreign(path, actor, 'is of another data directory');
   if (storedCreated !== created) throw foreign(path, actor, 'is of an earlier one of that name');
   return undefined;
+}
+
+/** An identity as it is stored. */
+export function encodeIdentity({ actor, created, directory }: ShardIdentity): Uint8Array {
+  return encodeJsonRow([directory, actor, created]);
 }
 
 /** Path of the file of a shard. */

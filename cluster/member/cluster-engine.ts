@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { queueDefaults } from '#actors/jobs/actor-queue.ts';
 import { ActorHost } from '#runtime/actor/actor-host.ts';
+import { OpenRoom } from '#runtime/actor/open-room.ts';
 import { ActorStore } from '#runtime/actor/actor-store.ts';
 import type { ActorLifecycle, NearbyReads } from '#runtime/actor/ports.ts';
 import type { StoppedActor } from '#runtime/actor/stopped-actors.ts';
@@ -185,6 +186,8 @@ class ClusterEngine implements MemberEngine {
   readonly #link: LinkWatch;
   readonly #natsServers: NatsServersView;
   readonly #partitionMetrics: PartitionMetrics;
+  /** For the open actors of all partitions: files and memory maps are bounded for the process. */
+  readonly #room: OpenRoom;
   readonly #channel: AppendChannel;
   readonly #calls: RemoteCalls;
   readonly #nonce: string;
@@ -217,6 +220,7 @@ class ClusterEngine implements MemberEngine {
   ) {
     const { clock, random, options } = environment;
     this.#environment = environment;
+    this.#room = new OpenRoom(environment.options.limits.openActorsMax);
     const { connection } = sealed;
     this.#sealed = sealed;
     this.#logSeal = logSealOf(options);
@@ -608,6 +612,7 @@ class ClusterEngine implements MemberEngine {
         },
       },
       slices,
+      room: this.#room,
       space: space.at(partition),
       removedKeepMs: options.limits.removedKeepMs,
     });

@@ -88,10 +88,17 @@ export class EntryBatch {
    * @throws {InvariantError} for an entry that cannot be encoded; the batch stays as it was
    */
   add(entry: LogEntry, entryBytes: number): Promise<number> {
-    this.#reserve(this.#length + entryBytes);
-    const end = encodeEntry(entry, this.#buffer, this.#length);
-    assert(end === this.#length + entryBytes, 'entry size and encoding differ');
-    this.#length = end;
+    if (this.#length === 0 && entry.encoded !== undefined) {
+      // Large ones come encoded. The memory is only read, here and by whoever has the entry.
+      const { buffer, byteOffset, length } = entry.encoded;
+      this.#buffer = Buffer.from(buffer, byteOffset, length);
+      this.#length = entryBytes;
+    } else {
+      this.#reserve(this.#length + entryBytes);
+      const end = encodeEntry(entry, this.#buffer, this.#length);
+      assert(end === this.#length + entryBytes, 'entry size and encoding differ');
+      this.#length = end;
+    }
     this.#entries += 1;
     if (compareRevisions(entry.clock, this.#clock) > 0) this.#clock = entry.clock;
     this.actors.add(entry.actor);

@@ -27,6 +27,7 @@ import { BackupBehaviour } from './backup-behaviour.ts';
 import { shardChunks, type ShardCopy } from './copy-shard.ts';
 import { engineCaller } from './engine-caller.ts';
 import { type DirectoryKey, HostStorage } from './host-storage.ts';
+import { type Closable, OpenRoom, type RoomSharer } from './open-room.ts';
 import { requirePremise } from './premise.ts';
 import { QueryScope } from './query-scope.ts';
 import { READS_MS_MAX, readsEnded } from './reads-ended.ts';
@@ -37,7 +38,7 @@ import { type StoppedActor, stoppedActor } from './stopped-actors.ts';
 export interface HostLimits {
   readonly commit: CommitLimits;
   readonly apply: ApplyLimits;
-  /** Actors that may be open at once; above it the longest idle one is closed. */
+  /** Actors that may be open at once where no room is shared; above it the longest idle one is closed. */
   readonly openActorsMax: number;
   /** Time without use after which an actor is closed, in milliseconds. */
   readonly idleCloseMs: number;
@@ -73,6 +74,8 @@ export interface HostEnvironment {
   readonly random: Random;
   readonly kinds: readonly ActorKind[];
   readonly limits: HostLimits;
+  /** For open actors, with other hosts of the process; default: one of its own. */
+  readonly room?: OpenRoom;
   readonly observer: HostObserver;
   /** Gives long reads and commands their slices; one for the whole process. */
   readonly slices: SliceScheduler;
@@ -100,7 +103,7 @@ interface OpenActor {
   readonly writer: ShardWriter;
   readonly view: TableReader;
   readonly pin: () => ShardSnapshot;
-  /** Number of its last use, see {@link ActorHost.#uses}. */
+  /** Number of its last use, see {@link OpenRoom.uses}. */
   used: number;
   /** Reads under way that span several turns of the event loop. */
   reads: number;
@@ -122,12 +125,12 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
   readonly #hybridClock: HybridClock;
   readonly #storage: HostStorage;
   readonly #open = new Map<ActorId, OpenActor>();
-  /** Uses of all actors so far: their order says who was unused for longest, without asking for the time. */
-  #uses = 0;
+  readonly #room: OpenRoom;
+  readonly #sharer: RoomSharer;
   readonly #forkWatchers = new Set<(fork: ForkMade) => void>();
   /** Copies made for others so far: their names. */
   #copies = 0;
-  /** What {@link ActorHost.#uses} was at each of the last checks for idle actors, oldest first. */
+  /** What {@link OpenRoom.uses} was at each of the last checks for idle actors, oldest first. */
   readonly #usesAt: { readonly atMs: number; readonly uses: number }[] = [];
   /** Owners that are being removed: nothing under them is answered any more. */
   readonly #destroying = new Map<string, Promise<void>>();
@@ -141,6 +144,8 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
 
   constructor(environment: HostEnvironment) {
     this.#environment = environment;
+    this.#room = environment.room ?? new OpenRoom(environment.limits.openActorsMax);
+    this.#sharer = { staying: () => this.#staying(), oldestIdle: () => this.#oldestIdle() };
     const damaged = (actor: ActorId, cause: ServiceError): void =>
       environment.observer.damaged?.(actor, cause);
     this.#storage = new HostStorage({ ...environment, damaged });
@@ -371,6 +376,7 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
     await readsEnded(this.#environment.clock, () => this.#open.values(), readsMs, signal);
     this.#state = 'closed';
     await Promise.all([...this.#open.values()].map((open) => this.#settleAndClose(open)));
+    this.#room.leave(this.#sharer);
     await this.#storage.close();
   }
 
@@ -481,7 +487,7 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
   #actor(actor: ActorId): OpenActor {
     const open = this.#open.get(actor);
     if (open !== undefined) {
-      open.used = ++this.#uses;
+      open.used = this.#room.use();
       return open;
     }
     if (this.#state === 'closed') throw new ServiceError('SHUTTING_DOWN');
@@ -536,7 +542,7 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
       behaviour,
       writer,
     );
-    const used = ++this.#uses;
+    const used = this.#room.use();
     const open: OpenActor = {
       id: actor,
       behaviour,
@@ -548,7 +554,8 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
       reads: 0,
       isClosing: false,
     };
-    this.#makeRoom();
+    this.#room.join(this.#sharer);
+    this.#room.make();
     this.#open.set(actor, open);
     return open;
   }
@@ -569,28 +576,32 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
     };
   }
 
-  /** Starts closing the actors that were not used for longest, so that one more can be opened. */
-  #makeRoom(): void {
-    let staying = 1;
+  #staying(): number {
+    let staying = 0;
     for (const open of this.#open.values()) if (!open.isClosing) staying += 1;
-    if (staying <= this.#environment.limits.openActorsMax) return;
+    return staying;
+  }
+
+  #oldestIdle(): Closable | undefined {
     let oldest: OpenActor | undefined;
     for (const open of this.#open.values()) {
       if (isIdle(open) && !open.isClosing && open.used < (oldest?.used ?? Number.POSITIVE_INFINITY))
         oldest = open;
     }
-    if (oldest !== undefined) void this.#closeUnused(oldest);
+    if (oldest === undefined) return undefined;
+    const found = oldest;
+    return { used: found.used, close: () => void this.#closeUnused(found) };
   }
 
   #scheduleIdleCheck(): void {
     const { clock, limits } = this.#environment;
-    this.#usesAt.push({ atMs: clock.monotonicMs(), uses: this.#uses });
+    this.#usesAt.push({ atMs: clock.monotonicMs(), uses: this.#room.uses });
     clock.after(Math.max(limits.idleCloseMs / 4, 50), () => {
       if (this.#state !== 'running') return;
       const lastUnused = this.#usesBefore(clock.monotonicMs() - limits.idleCloseMs);
       for (const open of this.#open.values())
         if (open.used <= lastUnused && isIdle(open) && !open.isClosing) void this.#closeUnused(open);
-      this.#makeRoom();
+      this.#room.make();
       this.#storage.purge();
       this.#scheduleIdleCheck();
     });

@@ -393,7 +393,7 @@ const limits = {
     min: 8,
     max: 65_536,
     description:
-      'Most actors open at once; the longest idle one is closed first. Too low makes requests wait for reopening; too high runs into the limits of open files and memory maps of the system.',
+      'Most actors open at once, over all partitions a member owns; the longest idle one is closed first. Too low makes requests wait for reopening; too high runs into the limits of open files and memory maps of the system.',
   }),
   inFlightRequestsMax: integerOption({
     unit: 'requests',

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import type { OpenRoom } from '#runtime/actor/open-room.ts';
 import { ActorHost, type HostLimits, type HostObserver } from '#runtime/actor/actor-host.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
 import { type Clock, systemClock } from '#runtime/base/clock.ts';
@@ -47,6 +48,8 @@ export interface EngineSetup {
   readonly kinds: readonly ActorKind[];
   readonly limits?: Partial<HostLimits>;
   readonly removedKeepMs?: number;
+  /** For open actors, with other engines. */
+  readonly room?: OpenRoom;
   readonly space?: SpaceGuard;
   /** Told what happened in actors. */
   readonly events?: HostObserver['events'];
@@ -74,6 +77,7 @@ export class Engine {
       limits: { ...engineLimits, ...setup.limits },
       ...(setup.removedKeepMs === undefined ? {} : { removedKeepMs: setup.removedKeepMs }),
       ...(setup.space === undefined ? {} : { space: setup.space }),
+      ...(setup.room === undefined ? {} : { room: setup.room }),
       slices: new SliceScheduler(setup.clock ?? systemClock),
       observer: {
         batchDurable: () => {},

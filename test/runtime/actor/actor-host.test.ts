@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { HostLimits } from '#runtime/actor/actor-host.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
+import { OpenRoom } from '#runtime/actor/open-room.ts';
 import { InvariantError } from '#runtime/base/assert.ts';
 import { realFileSystem } from '#runtime/base/file-system.ts';
 import type { ActorKind } from '#runtime/commit/behaviour.ts';
@@ -252,6 +253,31 @@ describe('the bound on open actors', () => {
     await waitUntil(() => engine.host.openActors <= 4);
     expect(most).toBeLessThan(actors.length);
     for (const actor of actors) expect(await readAll(actor)).toEqual(expected.get(actor));
+  });
+
+  it('holds for all hosts of a process together, and each answers all the same', async () => {
+    await engine.close();
+    const room = new OpenRoom(6);
+    const others: Engine[] = [];
+    for (const name of ['one', 'two', 'three']) {
+      const setup = { clock, kinds: [countedKind], limits: { idleCloseMs }, room };
+      others.push(await Engine.open(join(folder, name), setup));
+    }
+    const openNow = (): number => others.reduce((sum, { host }) => sum + host.openActors, 0);
+    for (let number = 0; number < 8; number += 1) {
+      for (const { host } of others) {
+        await host.create(notes(`a${number}`));
+        await host.command(notes(`a${number}`), { type: 'Write', key: 'k', text: `${number}` }, { caller });
+      }
+    }
+    await waitUntil(() => openNow() <= 6);
+    for (let number = 0; number < 8; number += 1) {
+      for (const { host } of others) {
+        expect(host.query(notes(`a${number}`), { type: 'Read', key: 'k' }, caller)).toBe(`${number}`);
+      }
+    }
+    for (const each of others) await each.close();
+    engine = await open();
   });
 
   it('leaves room for one at least, the one that is asked and the one that asks', async () => {

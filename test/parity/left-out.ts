@@ -22,6 +22,10 @@ export const leftOut: readonly LeftOut[] = [
     reason: 'damages the data directory of an embedded server',
   },
   {
+    file: 'test/scenarios/damage-matrix.slow.test.ts',
+    reason: 'damages the data directory of an embedded server',
+  },
+  {
     file: 'test/scenarios/operator-programs.slow.test.ts',
     reason: 'reads, damages and salvages the data directory of an embedded server',
   },

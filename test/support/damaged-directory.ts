@@ -44,23 +44,26 @@ export async function makeDirectory(): Promise<string> {
   return folder;
 }
 
-/**
- * Stores three files that are named by their hash, and damages two.
- *
- * @returns paths: one that is whole, one with a flipped bit, one that is cut
- */
-export async function storeBlobs(folder: string): Promise<readonly [string, string, string]> {
+/** Stores a file that is named by its hash, larger than what is read at a time. @returns its path */
+export async function storeBlob(folder: string, text: string): Promise<string> {
   const blobs = await FileBlobs.open({
     folder: join(folder, 'blobs'),
     files: realFileSystem,
     clock: systemClock,
     random: systemRandom,
   });
+  const { hash } = await blobs.put([Buffer.alloc(600_000, text)], { bytesMax: 2 ** 20 });
+  return blobs.pathOf(hash);
+}
+
+/**
+ * Stores three files that are named by their hash, and damages two.
+ *
+ * @returns paths: one that is whole, one with a flipped bit, one that is cut
+ */
+export async function storeBlobs(folder: string): Promise<readonly [string, string, string]> {
   const paths: string[] = [];
-  for (const text of ['whole', 'flipped', 'cut']) {
-    const { hash } = await blobs.put([Buffer.alloc(600_000, text)], { bytesMax: 2 ** 20 });
-    paths.push(blobs.pathOf(hash));
-  }
+  for (const text of ['whole', 'flipped', 'cut']) paths.push(await storeBlob(folder, text));
   const [whole, flipped, cut] = paths as [string, string, string];
   change(flipped, (bytes) => Buffer.concat([bytes.subarray(0, -1), Buffer.from([0])]));
   change(cut, (bytes) => bytes.subarray(0, 1_000));

@@ -516,7 +516,11 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
       log,
       clock,
       limits.apply,
-      (cause) => observer.applyFailed(actor, cause),
+      (cause) => {
+        // Told of until the next start, which looks at the files again.
+        if (isDamage(cause)) this.#storage.failed(actor, cause);
+        observer.applyFailed(actor, cause);
+      },
     );
     this.#storage.requireNewest(actor, writer);
     this.#hybridClock.observe(writer.shard.position.clock);

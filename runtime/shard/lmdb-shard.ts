@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, statfsSync, statSync, truncateSync } from 'node:fs';
+import { existsSync, mkdirSync, type Stats, statfsSync, statSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { open, type RootDatabase } from 'lmdb';
 import { assert, InvariantError } from '#runtime/base/assert.ts';
@@ -109,6 +109,8 @@ export class LmdbShard implements Shard {
   /** Snapshots that are open: closing the environment under one of them would pull the memory away. */
   readonly #snapshots = new Set<ShardSnapshot>();
   #position: ShardPosition;
+  /** Which file LMDB has in memory, and how long it was at least: it never becomes shorter by itself. */
+  #file: Pick<Stats, 'ino' | 'size'>;
   /** The application under way; it never rejects. */
   #running: Promise<void> | undefined;
   #failed: ServiceError | undefined;
@@ -150,6 +152,7 @@ export class LmdbShard implements Shard {
         this.#openTables(tableNames, identity),
       ) as [Table, ...Table[]];
       this.#position = decodeMarkedPosition(this.#system.get(POSITION_KEY), this.#system.get(MARK_KEY));
+      this.#file = statSync(join(folder, DATA_FILE));
     } catch (error) {
       this.#closeNow();
       throw error instanceof ServiceError ? error : storageError(folder, error);
@@ -202,6 +205,7 @@ export class LmdbShard implements Shard {
   }
 
   apply(writes: readonly Write[], position: ShardPosition): Applied {
+    if (!this.#isClosed) this.#failed ??= this.#tampered();
     const refusal = this.#failed ?? (this.#isClosed ? closedError() : undefined);
     if (refusal !== undefined) {
       const rejected = Promise.reject(refusal);
@@ -221,6 +225,7 @@ export class LmdbShard implements Shard {
         this.#running = undefined;
         this.#env.resetReadTxn();
         this.#position = position;
+        this.#noteFile();
       },
       async (error: unknown) => {
         this.#failed = storageError(this.#folder, await commitError(error));
@@ -322,6 +327,27 @@ export class LmdbShard implements Shard {
     if (this.#running !== undefined) return this.#running.then(() => this.#closeNow());
     this.#closeNow();
     return Promise.resolve();
+  }
+
+  /**
+   * Whether somebody removed, replaced or cut the file. What is missing at its end gets its place back, as zeros, which are
+   * found to be damage: reading what is not there would end the process.
+   */
+  #tampered(): ServiceError | undefined {
+    const path = join(this.#folder, DATA_FILE);
+    const found = statSync(path, { throwIfNoEntry: false });
+    if (found === undefined) return damaged(this.#folder, 'it was removed under the running server');
+    if (found.ino !== this.#file.ino)
+      return damaged(this.#folder, 'it was replaced under the running server');
+    if (found.size >= this.#file.size) return undefined;
+    truncateSync(path, this.#file.size);
+    return damaged(this.#folder, `it was cut to ${found.size} bytes under the running server`);
+  }
+
+  #noteFile(): void {
+    const found = statSync(join(this.#folder, DATA_FILE), { throwIfNoEntry: false });
+    // The next application tells of anything else.
+    if (found?.ino === this.#file.ino && found.size > this.#file.size) this.#file = found;
   }
 
   /** What a read failed with. Behind the first damage LMDB only says that its transaction is over. */

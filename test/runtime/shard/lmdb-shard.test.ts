@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { open } from 'lmdb';
@@ -65,6 +65,40 @@ describe('an LMDB shard on its disk', () => {
     await setFormat(SHARD_FORMAT);
     await new LmdbShard(folder, ['a', 'b', 'c']).close();
   });
+
+  const hands: readonly [string, string, (path: string) => void][] = [
+    ['removed', 'removed', (path) => rmSync(path)],
+    [
+      'replaced',
+      'replaced',
+      (path) => {
+        writeFileSync(`${path}.other`, '');
+        renameSync(`${path}.other`, path);
+      },
+    ],
+    ['emptied', 'cut to 0 bytes', (path) => truncateSync(path, 0)],
+    ['cut', 'cut to 8192 bytes', (path) => truncateSync(path, 8_192)],
+  ];
+
+  it.each(hands)(
+    'takes nothing once its file was %s under it, and ends without the process',
+    async (_, what, harm) => {
+      const shard = new LmdbShard(folder, ['a']);
+      const row = (number: number) => [{ table: 0, key: `k${number}`, value: Buffer.alloc(3_000, 1) }];
+      const clock = shard.position.clock;
+      for (let number = 1; number <= 20; number += 1)
+        await shard.apply(row(number), { sequence: number, clock }).flushed;
+      harm(join(folder, 'data.mdb'));
+      for (let time = 0; time < 2; time += 1)
+        await expect(shard.apply(row(21), { sequence: 21, clock }).flushed).rejects.toMatchObject({
+          code: 'DATA_CORRUPTED',
+          message: expect.stringContaining(
+            `data.mdb is damaged (it was ${what} under the running server)`,
+          ) as string,
+        });
+      await shard.close();
+    },
+  );
 
   it('grows tables that an older build did not have', async () => {
     const old = new LmdbShard(folder, ['a']);

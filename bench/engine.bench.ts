@@ -4,68 +4,11 @@
  *
  * Run: node bench/engine.bench.ts [seconds]
  */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { branchActor } from '#actors/branch/branch-actor.ts';
-import { policyFor } from '#runtime/access/policy.ts';
-import type { Principal } from '#runtime/access/principal.ts';
-import { ActorHost } from '#runtime/actor/actor-host.ts';
-import { systemClock } from '#runtime/base/clock.ts';
-import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
-import { realFileSystem } from '#runtime/base/file-system.ts';
-import { systemRandom } from '#runtime/base/random.ts';
-import type { ActorKind, Caller } from '#runtime/commit/behaviour.ts';
-import { Journal } from '#runtime/embedded/journal.ts';
+import { BareEngine } from './support/bare-engine.ts';
 
 const seconds = Number(process.argv[2] ?? 5);
-const folder = mkdtempSync(join(tmpdir(), 'grove-engine-'));
-const journal = await Journal.open({
-  folder: join(folder, 'journal'),
-  durability: 'local',
-  files: realFileSystem,
-  clock: systemClock,
-  random: systemRandom,
-  report: () => {},
-});
-const workspace = {
-  name: 'content',
-  allowed_node_types: [],
-  allowed_root_node_types: [],
-  config: { default_branch: 'main', node_type_pins: {} },
-};
-const languages = { defaultLanguage: 'en', supportedLanguages: ['en'], fallbackChains: {} };
-const repository: ActorKind = {
-  kind: 'repository',
-  tables: [],
-  create: () => ({ execute: () => undefined, query: () => ({ workspace, languages }) }),
-};
-const host = new ActorHost({
-  folder: join(folder, 'actors'),
-  log: journal,
-  clock: systemClock,
-  random: systemRandom,
-  kinds: [branchActor({ commitNodesMax: 100_000 }), repository],
-  slices: new SliceScheduler(systemClock),
-  limits: {
-    commit: {
-      mailboxMax: 4096,
-      batchCommandsMax: 512,
-      batchBytesMax: 4 << 20,
-      applyPendingBytesMax: 64 << 20,
-      idempotency: { ttlMs: 86_400_000, entriesMax: 1_000_000 },
-    },
-    apply: { applyBytes: 1 << 20, applyDelayMs: 50 },
-    openActorsMax: 100,
-    idleCloseMs: 300_000,
-  },
-  observer: { batchDurable: () => {}, events: () => {}, stopped: console.error, applyFailed: console.error },
-});
-const principal: Principal = { kind: 'system', tenant: 'default' };
-const caller: Caller = { principal, policy: policyFor(principal, 'default') };
-const branch = 'default/bench~1/main~1/branch';
-await host.create('default/bench~1/repository');
-await host.create(branch);
+const engine = await BareEngine.open();
+const { branch, caller, host } = engine;
 const type = {
   name: 'bench:Article',
   properties: [
@@ -122,6 +65,4 @@ while (performance.now() < readUntil) {
   }
 }
 console.log(`reads/s ${Math.round(read / 2)}  bytes ${Math.round(bytes / read)}`);
-await host.close();
-await journal.close();
-rmSync(folder, { recursive: true });
+await engine.remove();

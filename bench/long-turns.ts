@@ -4,68 +4,12 @@
  *
  * Run: node bench/long-turns.ts [nodes] (with UV_THREADPOOL_SIZE=32)
  */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { branchActor } from '#actors/branch/branch-actor.ts';
-import { policyFor } from '#runtime/access/policy.ts';
-import type { Principal } from '#runtime/access/principal.ts';
-import { ActorHost } from '#runtime/actor/actor-host.ts';
-import { systemClock } from '#runtime/base/clock.ts';
-import { realFileSystem } from '#runtime/base/file-system.ts';
-import { systemRandom } from '#runtime/base/random.ts';
-import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
-import type { ActorKind, Caller } from '#runtime/commit/behaviour.ts';
-import { Journal } from '#runtime/embedded/journal.ts';
+import { BareEngine } from './support/bare-engine.ts';
+import { workedMs } from './support/worked.ts';
 
 const nodes = Number(process.argv[2] ?? 100_000);
-const folder = mkdtempSync(join(tmpdir(), 'grove-turns-'));
-const workspace = {
-  name: 'content',
-  allowed_node_types: [],
-  allowed_root_node_types: [],
-  config: { default_branch: 'main', node_type_pins: {} },
-};
-const languages = { defaultLanguage: 'en', supportedLanguages: ['en'], fallbackChains: {} };
-const repository: ActorKind = {
-  kind: 'repository',
-  tables: [],
-  create: () => ({ execute: () => undefined, query: () => ({ workspace, languages }) }),
-};
-const journal = await Journal.open({
-  folder: join(folder, 'journal'),
-  durability: 'local',
-  files: realFileSystem,
-  clock: systemClock,
-  random: systemRandom,
-  report: () => {},
-});
-const host = new ActorHost({
-  folder: join(folder, 'actors'),
-  log: journal,
-  clock: systemClock,
-  random: systemRandom,
-  kinds: [branchActor({ commitNodesMax: 100_000 }), repository],
-  slices: new SliceScheduler(systemClock),
-  limits: {
-    commit: {
-      mailboxMax: 4096,
-      batchCommandsMax: 512,
-      batchBytesMax: 4 << 20,
-      applyPendingBytesMax: 256 << 20,
-      idempotency: { ttlMs: 86_400_000, entriesMax: 1_000_000 },
-    },
-    apply: { applyBytes: 1 << 20, applyDelayMs: 50 },
-    openActorsMax: 100,
-    idleCloseMs: 300_000,
-  },
-  observer: { batchDurable: () => {}, events: () => {}, stopped: console.error, applyFailed: console.error },
-});
-const principal: Principal = { kind: 'system', tenant: 'default' };
-const caller: Caller = { principal, policy: policyFor(principal, 'default') };
-const branch = 'default/bench~1/main~1/branch';
-await host.create('default/bench~1/repository');
-await host.create(branch);
+const engine = await BareEngine.open({ applyPendingBytesMax: 256 << 20 });
+const { branch, caller, host } = engine;
 
 function typeWith(index: readonly string[]): object {
   return {
@@ -81,12 +25,7 @@ function typeWith(index: readonly string[]): object {
 const body = 'Lorem ipsum dolor sit amet, consectetur adipiscing elit. '.repeat(3);
 
 function command(message: object): Promise<unknown> {
-  return host.command(branch, message, { caller });
-}
-
-/** Processor time of the main thread so far: what others take of the machine does not count. */
-function workedMs(): number {
-  return Number(readFileSync('/proc/self/schedstat', 'utf8').split(' ', 1)[0]) / 1e6;
+  return engine.command(message);
 }
 
 /** Measures turns from now on until `work` is done, and then for as long as what follows it takes. */
@@ -155,6 +94,5 @@ await turns('the same, refused at its end', () => commit(failing));
 await turns('an index on them', () =>
   command({ type: 'PutDefinition', kind: 'node_type', definition: typeWith(['Property']) }),
 );
-await turns('settled', () => host.close());
-await journal.close();
-rmSync(folder, { recursive: true });
+await turns('settled', () => engine.close());
+await engine.remove();

@@ -2,7 +2,8 @@
  * Loaded into a member before anything else (`--import`): appends each long turn of its event loop to the file that
  * `GROVE_TURNS_FILE` names, one JSON object to a line.
  */
-import { appendFileSync, readFileSync } from 'node:fs';
+import { appendFileSync } from 'node:fs';
+import { workedMs } from './worked.ts';
 
 /** A turn as the probe tells it. */
 export interface LongTurn {
@@ -16,11 +17,6 @@ export interface LongTurn {
 
 /** Turns that are shorter are not told, in milliseconds. */
 const TOLD_MS = 8;
-
-/** Processor time of the main thread so far: what others take of the machine does not count. */
-function workedMs(): number {
-  return Number(readFileSync('/proc/self/schedstat', 'utf8').split(' ', 1)[0]) / 1e6;
-}
 
 const file = process.env.GROVE_TURNS_FILE;
 if (file !== undefined) {

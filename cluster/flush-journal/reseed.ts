@@ -1,10 +1,14 @@
+import { assert } from '#runtime/base/assert.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { isAhead } from '#cluster/replication/durability-gate.ts';
 import { logRegressed, logUnavailable } from '#cluster/replication/log-errors.ts';
 import type { LogReport } from '#cluster/replication/log-events.ts';
 import type { LogStream, StreamState } from '#cluster/replication/log-stream.ts';
+import { decodeRecord } from '#cluster/replication/record-format.ts';
 import type { FlushMark, FlushJournal } from './flush-journal.ts';
+import { isMajority } from './keepers.ts';
 import type { ReplicaSurvey } from './replica-survey.ts';
+import type { Standing } from './standing.ts';
 
 /** Messages at the end of the stream that are compared with the journal, byte by byte. */
 const COMPARED_MESSAGES_MAX = 1024;
@@ -35,7 +39,13 @@ export type ReseedOutcome =
 /**
  * Gives a stream that lost its end back what this member's journal has of it: the same bytes at the same sequences,
  * each appended behind the very message it followed. It changes nothing else, and does so only when the stream is the
- * same and a strict prefix of the journal, a majority of the keepers answered, and nobody is ahead of this member.
+ * same and a strict prefix of the journal, a majority of the keepers answered, nobody is ahead of this member, and no
+ * majority of the keepers may have other records in the place of its own.
+ *
+ * The last one is no matter of course. That somebody has a higher epoch does not prove that he has all that was
+ * acknowledged before: a keeper that told a candidate where it is goes on confirming records of the owner. When such a
+ * record is acknowledged, the servers lose it, and the opening of the candidate arrives only then, the candidate has an
+ * epoch that nobody else confirms, and the others have the record that was acknowledged.
  *
  * Several members may do it at once, and it may be interrupted anywhere: the messages are the same, and each place
  * takes one.
@@ -71,11 +81,47 @@ export async function reseed(options: ReseedOptions): Promise<ReseedOutcome> {
     return { kind: 'waiting', reason: `${ahead.member} has more (record ${ahead.sequence})` };
   if (options.waitsForAll && missing.length > 0)
     return { kind: 'waiting', reason: `not all replicas have answered yet: ${missing.join(', ')}` };
+  const others = await othersThan(options, state, mark, told);
+  if (others.length > 0 && keepers !== undefined && isMajority(keepers, new Set([...others, ...missing])))
+    return {
+      kind: 'waiting',
+      reason: `${others.join(' and ')} has other records than this member, which a majority may have`,
+    };
   await requirePrefix(options, state);
   const last = await appendMissing(options, state, mark);
   // Others do it at the same time, and may have been first everywhere.
   if (last > state.lastSequence) options.report({ kind: 'reseeded', first: state.lastSequence + 1, last });
   return last >= mark.sequence ? { kind: 'whole' } : { kind: 'waiting', reason: `it has reached ${last}` };
+}
+
+/** @returns who has other records than this member behind the end of the stream, as their chains say */
+async function othersThan(
+  { journal }: ReseedOptions,
+  { lastSequence }: StreamState,
+  mark: FlushMark,
+  told: readonly Standing[],
+): Promise<readonly string[]> {
+  const compared = told.filter(
+    ({ chain, identity, sequence }) =>
+      identity === mark.identity && chain !== '' && sequence > lastSequence && sequence <= mark.sequence,
+  );
+  if (compared.length === 0) return [];
+  const others = new Set<string>();
+  let newest: string | undefined;
+  for await (const { bytes, isValid, sequence } of journal.read(lastSequence + 1, mark.sequence)) {
+    if (isValid) newest = chainOf(bytes).toString('hex');
+    for (const each of compared)
+      if (each.sequence === sequence && newest !== undefined && each.chain !== newest)
+        others.add(each.member);
+  }
+  return [...others];
+}
+
+/** The chain of a record that is known to be valid. */
+function chainOf(bytes: Buffer): Buffer {
+  const record = decodeRecord(bytes);
+  assert(!('fault' in record), 'a record that counts can be read');
+  return record.chain;
 }
 
 async function requirePrefix(

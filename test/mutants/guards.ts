@@ -197,6 +197,13 @@ export const guardMutants: readonly GuardMutant[] = [
     tests: replicaTest,
   },
   {
+    guard: 'nothing is given back while a majority may have other records in its place',
+    file: 'cluster/flush-journal/reseed.ts',
+    from: 'if (others.length > 0 && keepers',
+    to: 'if (false && keepers',
+    tests: supersededTest,
+  },
+  {
     guard: 'what is given back goes behind what the journal has, too',
     file: 'cluster/flush-journal/reseed.ts',
     from: 'if (!stored.bytes.equals(bytes))',

@@ -168,3 +168,34 @@ it('has what it took behind the place where it was cut when it is opened again',
   expect(side.journal?.flushed?.sequence).toBe(stream.messages.length);
   await side.close();
 });
+
+it('gives a stream nothing back while a majority of the others has, or may have, other records in its place', async () => {
+  // This member has the later epoch, as a candidate whose opening arrived when the servers had lost what was acknowledged.
+  const candidate = new FaultyFileSystem();
+  const journal = await FlushJournal.open({
+    files: candidate,
+    folder: JOURNAL,
+    clock: systemClock,
+    random: systemRandom,
+  });
+  const decoder = new BatchDecoder(PARTITION);
+  for (const message of stream.messages) {
+    decoder.take(message);
+    journal.add('memory', message, decoder.fold.state);
+  }
+  await journal.close();
+  stream.messages.splice(0, stream.messages.length, ...own);
+  const acknowledged = standing('m2');
+  stream.messages.length = COMMON;
+  const mend = async (...told: Standing[]): Promise<string | undefined> => {
+    const side = await replica(told, candidate);
+    const trouble = await side.mend(undefined);
+    await side.close();
+    return trouble;
+  };
+  expect(await mend(acknowledged, { ...acknowledged, member: 'm3' })).toMatch(/m2 and m3 has other records/);
+  expect(stream.messages).toHaveLength(COMMON);
+  // One alone is none, nor is one that has what this member has.
+  expect(await mend(acknowledged, standing('m3', COMMON))).toBeUndefined();
+  expect(stream.messages.length).toBeGreaterThan(COMMON);
+});

@@ -5,7 +5,7 @@ import type { LogStream, StoredMessage } from '#cluster/replication/log-stream.t
 import { decodeRecord, RecordKind } from '#cluster/replication/record-format.ts';
 import { encodeMessage, encodeSegmentFacts, type FlushedMessage, segmentFileName } from './flush-format.ts';
 import type { FlushJournal, FlushMark } from './flush-journal.ts';
-import { isMajority } from './keepers.ts';
+import { isMajority, type Keepers, keepersIn } from './keepers.ts';
 import type { ReplicaSurvey } from './replica-survey.ts';
 import type { Standing } from './standing.ts';
 
@@ -49,10 +49,11 @@ export interface SupersededOptions {
 export async function supersededEnd(options: SupersededOptions): Promise<SupersededEnd | undefined> {
   const { journal, survey, stream } = options;
   const mark = journal.flushed;
-  const { keepers } = journal;
-  if (mark === undefined || keepers === undefined || keepers.new.length === 0) return undefined;
+  if (mark === undefined) return undefined;
   const fork = await forkOf(options, mark);
   if (fork === undefined) return undefined;
+  const keepers = await keepersAt(journal, fork.sequence, mark.sequence);
+  if (keepers === undefined || keepers.new.length === 0) return undefined;
   const { told } = await survey.once(mark);
   const { lastSequence } = await stream.state();
   const behind = told.filter(
@@ -91,6 +92,18 @@ async function forkOf(
     common = stateBehind(value) ?? common;
   }
   return undefined;
+}
+
+/**
+ * Those a majority of whom has what was acknowledged behind a place. When the journal names others there, they count only
+ * once a majority of those before has that, so these decide.
+ */
+async function keepersAt(journal: FlushJournal, first: number, last: number): Promise<Keepers | undefined> {
+  for await (const { bytes, isValid } of journal.read(first, last)) {
+    const named = isValid ? keepersIn(bytes) : undefined;
+    if (named !== undefined) return named.old.length === 0 ? named : { old: named.old, new: named.old };
+  }
+  return journal.keepers;
 }
 
 /** What the log comes to behind a record; undefined for one that does not count, or is a part of a batch. */

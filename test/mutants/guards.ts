@@ -218,6 +218,13 @@ export const guardMutants: readonly GuardMutant[] = [
     tests: supersededTest,
   },
   {
+    guard: 'those who kept the log before an end decide about it, not those it names',
+    file: 'cluster/flush-journal/superseded-end.ts',
+    from: 'return named.old.length === 0 ? named : { old: named.old, new: named.old };',
+    to: 'return named;',
+    tests: supersededTest,
+  },
+  {
     guard: 'a member confirms the stream by the chain it is at',
     file: 'cluster/flush-journal/superseded-end.ts',
     from: ' && each.chain === chain',

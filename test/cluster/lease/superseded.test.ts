@@ -85,12 +85,14 @@ async function judged(...told: Standing[]): Promise<SupersededEnd | undefined> {
   return end;
 }
 
-beforeEach(async () => {
+/** @param statement what the end of `m1` says */
+async function begin(statement: Uint8Array): Promise<void> {
   files = new FaultyFileSystem();
   stream = new MemoryStream();
   const log = await openLog('m1');
   await log.state(encodeKeepers({ old: NAMES, new: NAMES }));
-  for (let count = 0; count < OWN; count += 1) await log.barrier();
+  await log.barrier();
+  await log.state(statement);
   const folder = JOURNAL;
   const journal = await FlushJournal.open({ files, folder, clock: systemClock, random: systemRandom });
   const decoder = new BatchDecoder(PARTITION);
@@ -104,7 +106,9 @@ beforeEach(async () => {
   stream.messages.length = COMMON;
   const other = await openLog('m2');
   for (let count = 0; count < 5; count += 1) await other.barrier();
-});
+}
+
+beforeEach(() => begin(encodeKeepers({ old: NAMES, new: NAMES })));
 
 it('knows that its end was never acknowledged when a majority of the others has what the stream has', async () => {
   const first = COMMON + 1;
@@ -124,6 +128,15 @@ it('knows nothing of it as long as one of them does not say so', async () => {
   expect(await judged(standing('m2'), { ...all, identity: 'another' })).toBeUndefined();
   // Nobody whose word counts.
   expect(await judged(standing('m2'), { ...all, member: 'm4' })).toBeUndefined();
+});
+
+it('asks those who kept the log before its end named others', async () => {
+  // In the end of this member m1, m4 and m5 are to keep it; nobody of the others ever had that.
+  const named = encodeKeepers({ old: NAMES, new: ['m1', 'm4', 'm5'] });
+  await begin(named);
+  const first = COMMON + 1;
+  expect(await judged(standing('m2'), standing('m3'))).toMatchObject({ first });
+  expect(await judged(standing('m2'), standing('m4'), standing('m5'))).toBeUndefined();
 });
 
 it('believes no server that shows another message in one place', async () => {

@@ -333,7 +333,7 @@ export function catalogueDamaged(folder: string, what: string): ServiceError {
   return new ServiceError(
     'DATA_CORRUPTED',
     `${ActorCatalogue.pathIn(folder)} ${what}; nothing was changed; bring the file back as it was beside the other files, ` +
-      'or restore a backup',
+      'where there is no copy of it make it anew (npm run rebuild-catalogue -- --help), or restore a backup',
   );
 }
 

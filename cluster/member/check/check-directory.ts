@@ -80,7 +80,7 @@ export async function checkDirectory(environment: CheckEnvironment): Promise<Che
       bytes += sizeOf(path);
     }
     damage.push(...(await checkAgainstJournal({ ...survey, positions, signal })));
-    damage.push(...missingActors(survey, catalogue));
+    damage.push(...missingActors(survey, catalogue.actors));
     for (const { name, path, problem } of storedKeys(dataDir))
       if (problem !== undefined && (existsSync(path) || environment.givenKeys?.has(name) !== true))
         damage.push({ file: path, what: problem });
@@ -145,7 +145,10 @@ function sizeOf(path: string): number {
 }
 
 /** Actors that the registries name and that are not there. */
-function missingActors({ actors, made, store }: DirectorySurvey, catalogue: ReadCatalogue): DamageFound[] {
+export function missingActors(
+  { actors, made, store }: DirectorySurvey,
+  catalogue: ReadCatalogue['actors'],
+): DamageFound[] {
   const found: DamageFound[] = [];
   const known = new Set(actors);
   const need = (actor: ActorId, why: string): boolean => {
@@ -155,7 +158,7 @@ function missingActors({ actors, made, store }: DirectorySurvey, catalogue: Read
     if (!made.has(actor)) found.push({ file, actor, what: `it is missing, and ${why}` });
     return false;
   };
-  for (const [actor, { floor }] of catalogue.actors) if (floor > 0) need(actor, 'the catalogue names it');
+  for (const [actor, { floor }] of catalogue) if (floor > 0) need(actor, 'the catalogue names it');
   const system = actorId(SYSTEM_TENANT, 'tenant');
   if (!need(system, 'every data directory has it')) return found;
   const tenants = readShard(store, system, storedTenants) ?? [];

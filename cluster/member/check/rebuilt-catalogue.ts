@@ -1,0 +1,158 @@
+import { existsSync, renameSync } from 'node:fs';
+import { join } from 'node:path';
+import {
+  ActorCatalogue,
+  CATALOGUE,
+  type CatalogueRow,
+  FLOOR_NOT_EMPTY,
+} from '#runtime/actor/actor-catalogue.ts';
+import type { ActorId } from '#runtime/actor/ports.ts';
+import type { Clock } from '#runtime/base/clock.ts';
+import { realFileSystem } from '#runtime/base/file-system.ts';
+import type { Random } from '#runtime/base/random.ts';
+import { acquireDataDirectory } from '#runtime/embedded/data-directory-lock.ts';
+import { Journal } from '#runtime/embedded/journal.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import { decodeJsonRow } from '#runtime/shard/json-row.ts';
+import { storedHead } from '#runtime/shard/stored-head.ts';
+import { claimName } from '../claimed-name.ts';
+import { missingActors } from './check-directory.ts';
+import { shardPathOf } from './shard-path.ts';
+import { type DirectorySurvey, surveyDirectory } from './survey-directory.ts';
+
+/** What rebuilding works with. */
+export interface RebuildEnvironment {
+  readonly dataDir: string;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/** A catalogue that was made anew. */
+export interface RebuiltCatalogue {
+  /** Actors it lists. */
+  readonly actors: number;
+  /** What an operator has to look at, a line each. */
+  readonly remarks: readonly string[];
+  /** Where the one before it is; undefined where there was none. */
+  readonly keptAt: string | undefined;
+}
+
+interface Identity {
+  readonly directory: string;
+  readonly actor: string;
+  readonly created: number;
+}
+
+/**
+ * Makes the catalogue of a stopped data directory anew of what its other files say of themselves: each shard says of which
+ * directory and actor it is, which record made it and how far it reaches. What was there before is kept beside it.
+ *
+ * An actor of which nothing is left that names it cannot be missed afterwards: registries name repositories and branches,
+ * nothing names their locks and jobs.
+ *
+ * @throws {ServiceError} `CONFLICT` when a process has the directory, or no shard in it says whose it is; `DATA_CORRUPTED`
+ */
+export async function rebuildCatalogue(environment: RebuildEnvironment): Promise<RebuiltCatalogue> {
+  const { clock, dataDir } = environment;
+  const lock = await acquireDataDirectory(dataDir, claimName);
+  try {
+    const folder = join(dataDir, 'actors');
+    const signal = new AbortController().signal;
+    const survey = await surveyDirectory({ dataDir, clock, signal, onProgress: () => {} });
+    const journal = await lookAtJournal(environment);
+    const { directory, remarks, rows } = listed(survey, dataDir);
+    const keptAt = putAside(folder, clock);
+    const catalogue = new ActorCatalogue(folder, clock);
+    try {
+      const { beginning } = journal.retention;
+      await catalogue.begin(
+        directory,
+        beginning === undefined ? { actors: rows } : { actors: rows, journal: beginning },
+        journal.lastSequence,
+      );
+    } finally {
+      await catalogue.close();
+      await journal.close();
+    }
+    return { actors: rows.size, remarks, keptAt };
+  } finally {
+    lock.release();
+  }
+}
+
+/** Nothing of it is changed. */
+function lookAtJournal({ clock, dataDir, random }: RebuildEnvironment): Promise<Journal> {
+  return Journal.look({
+    folder: join(dataDir, 'journal'),
+    durability: 'local',
+    files: realFileSystem,
+    clock,
+    random,
+    report: () => {},
+    containsDamage: true,
+  });
+}
+
+function listed(
+  survey: DirectorySurvey,
+  dataDir: string,
+): { directory: string; rows: Map<ActorId, CatalogueRow>; remarks: string[] } {
+  const { actors, made, store } = survey;
+  const directory = mostFrequent(
+    actors.flatMap((actor) => identityOf(shardPathOf(store, actor))?.directory ?? []),
+  );
+  if (directory === undefined)
+    throw new ServiceError(
+      'CONFLICT',
+      `No file in ${dataDir} says of which data directory it is: a version without a catalogue made it, and a start lists what is there`,
+    );
+  const rows = new Map<ActorId, CatalogueRow>();
+  const remarks: string[] = [];
+  for (const actor of actors) {
+    const path = shardPathOf(store, actor);
+    const head = storedHead(path);
+    const identity = identityOf(path);
+    const created = made.get(actor)?.sequence ?? 0;
+    if (identity !== undefined && (identity.actor !== actor || identity.directory !== directory))
+      remarks.push(
+        `${path} is not listed: it is the file of ${identity.actor}, or of another data directory`,
+      );
+    else if (head !== undefined)
+      rows.set(actor, { created: identity?.created ?? created, floor: head.sequence });
+    else if (created > 0) rows.set(actor, { created, floor: 0 });
+    else {
+      rows.set(actor, { created: 0, floor: FLOOR_NOT_EMPTY });
+      remarks.push(
+        `${path} is missing or damaged, so ${actor} is not served: bring it back, and run this again`,
+      );
+    }
+  }
+  for (const { actor, file, what } of missingActors(survey, new Map())) {
+    if (actor === undefined) continue;
+    rows.set(actor as ActorId, { created: 0, floor: FLOOR_NOT_EMPTY });
+    remarks.push(`${file}: ${what}, so ${actor} is not served: bring it back, and run this again`);
+  }
+  return { directory, rows, remarks };
+}
+
+function identityOf(path: string): Identity | undefined {
+  const stored = storedHead(path)?.identity;
+  if (stored === undefined) return undefined;
+  const [directory, actor, created] = decodeJsonRow(stored) as [string, string, number];
+  return { directory, actor, created };
+}
+
+function mostFrequent(names: readonly string[]): string | undefined {
+  const counts = new Map<string, number>();
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
+  return [...counts].sort(([, a], [, b]) => b - a)[0]?.[0];
+}
+
+/** @returns where it is now */
+function putAside(folder: string, clock: Clock): string | undefined {
+  const path = join(folder, CATALOGUE);
+  if (!existsSync(path)) return undefined;
+  const kept = `${path}-replaced-${Math.floor(clock.wallMs())}`;
+  renameSync(path, kept);
+  return kept;
+}

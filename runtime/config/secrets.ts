@@ -156,8 +156,12 @@ export interface StoredKey {
   readonly problem: string | undefined;
 }
 
-/** Looks at the keys in a data folder, none where no member has been started on it. Nothing is made. */
-export function storedKeys(dataDir: string): readonly StoredKey[] {
+/**
+ * Looks at the keys in a data folder, none where no member has been started on it. Nothing is made.
+ *
+ * @param keyCheck tells the master key the folder was made with; undefined where that is not known
+ */
+export function storedKeys(dataDir: string, keyCheck: string | undefined): readonly StoredKey[] {
   const look = (
     name: string,
     use: (stored: { readonly path: string; readonly text: string }) => unknown,
@@ -172,7 +176,12 @@ export function storedKeys(dataDir: string): readonly StoredKey[] {
       return { name, path, problem: (error as Error).message };
     }
   };
-  const keys = [look('jwt-secret', storedJwtSecret), look('master-key', storedMasterKey)];
+  const useMasterKey = (stored: { readonly path: string; readonly text: string }): void => {
+    const key = new MasterKey(storedMasterKey(stored));
+    if (keyCheck !== undefined && key.checkValue !== keyCheck)
+      throw new OptionError(['it is another key than the one the data directory was made with']);
+  };
+  const keys = [look('jwt-secret', storedJwtSecret), look('master-key', useMasterKey)];
   return keys.some(({ path }) => existsSync(path)) ? keys : [];
 }
 

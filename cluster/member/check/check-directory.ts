@@ -81,7 +81,7 @@ export async function checkDirectory(environment: CheckEnvironment): Promise<Che
     }
     damage.push(...(await checkAgainstJournal({ ...survey, positions, signal })));
     damage.push(...missingActors(survey, catalogue.actors));
-    for (const { name, path, problem } of storedKeys(dataDir))
+    for (const { name, path, problem } of storedKeys(dataDir, catalogue.keyCheck))
       if (problem !== undefined && (existsSync(path) || environment.givenKeys?.has(name) !== true))
         damage.push({ file: path, what: problem });
     const blobs = await checkFiles(dataDir, environment, damage);

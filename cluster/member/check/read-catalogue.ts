@@ -1,4 +1,10 @@
-import { ActorCatalogue, catalogueTables, type CatalogueRow } from '#runtime/actor/actor-catalogue.ts';
+import {
+  ActorCatalogue,
+  catalogueTables,
+  type CatalogueRow,
+  DIRECTORY_KEY,
+  KEY_CHECK_KEY,
+} from '#runtime/actor/actor-catalogue.ts';
 import type { ActorId } from '#runtime/actor/ports.ts';
 import { decodeJsonRow } from '#runtime/shard/json-row.ts';
 import { PageFile } from '#runtime/shard/page-file.ts';
@@ -8,6 +14,8 @@ import type { DamageFound } from './check-report.ts';
 export interface ReadCatalogue {
   /** Undefined where there is none: the directory is of an older version. */
   readonly directory: string | undefined;
+  /** Tells the master key the directory was made with; undefined where none is noted. */
+  readonly keyCheck: string | undefined;
   readonly actors: ReadonlyMap<ActorId, CatalogueRow>;
   readonly damage: readonly DamageFound[];
 }
@@ -20,9 +28,10 @@ export function readCatalogue(folder: string, isExpected: boolean): ReadCatalogu
   const actors = new Map<ActorId, CatalogueRow>();
   if (!ActorCatalogue.isIn(folder)) {
     if (isExpected) say('it is missing or empty: it says which actors there should be');
-    return { directory: undefined, actors, damage };
+    return { directory: undefined, keyCheck: undefined, actors, damage };
   }
   let directory: string | undefined;
+  let keyCheck: string | undefined;
   let catalogue: PageFile | undefined;
   try {
     catalogue = new PageFile(file, catalogueTables, (table, what) => say(`${table}: ${what}`));
@@ -31,7 +40,8 @@ export function readCatalogue(folder: string, isExpected: boolean): ReadCatalogu
       actors.set(Buffer.from(key, 'latin1').toString('utf8'), decodeJsonRowOf(value));
     for (const { key, value } of catalogue.rows(1)) {
       const fact = decodeJsonRow(value);
-      if (key === 'directory') directory = fact as string;
+      if (key === DIRECTORY_KEY) directory = fact as string;
+      if (key === KEY_CHECK_KEY) keyCheck = fact as string;
     }
     for (const table of [0, 1]) {
       const found = [...catalogue.rows(table)].length;
@@ -42,7 +52,7 @@ export function readCatalogue(folder: string, isExpected: boolean): ReadCatalogu
   } finally {
     catalogue?.close();
   }
-  return { directory, actors, damage };
+  return { directory, keyCheck, actors, damage };
 }
 
 function decodeJsonRowOf(value: Uint8Array): CatalogueRow {

@@ -45,7 +45,7 @@ export async function salvageDirectory(environment: SalvageEnvironment): Promise
     const survey = await surveyDirectory(environment);
     mkdirSync(into, { recursive: true, mode: 0o700 });
     const missing = new MissingList();
-    await salvageFiles(environment, missing);
+    await salvageFiles({ ...environment, keyCheck: survey.keyCheck }, missing);
     await beginJournal(environment);
     const shards = new NewShards(new ActorStore(join(into, 'actors'), actorKinds(defaultLimits), clock));
     try {

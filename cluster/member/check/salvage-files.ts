@@ -15,6 +15,8 @@ export interface FileSalvage {
   readonly clock: Clock;
   readonly random: Random;
   readonly signal: AbortSignal;
+  /** Tells the master key the directory was made with; undefined where that is not known. */
+  readonly keyCheck: string | undefined;
   /** As {@link CheckEnvironment.givenKeys}. */
   readonly givenKeys?: ReadonlySet<string>;
 }
@@ -30,8 +32,8 @@ export async function salvageFiles(salvage: FileSalvage, missing: MissingList): 
 }
 
 /** Keys that are in the new directory already stay. */
-function salvageKeys({ dataDir, givenKeys, into }: FileSalvage, missing: MissingList): void {
-  for (const { name, path, problem } of storedKeys(dataDir)) {
+function salvageKeys({ dataDir, givenKeys, into, keyCheck }: FileSalvage, missing: MissingList): void {
+  for (const { name, path, problem } of storedKeys(dataDir, keyCheck)) {
     const target = join(into, 'secrets', name);
     if (existsSync(target) || (!existsSync(path) && givenKeys?.has(name) === true)) continue;
     if (problem !== undefined) {

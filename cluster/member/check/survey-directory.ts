@@ -57,6 +57,8 @@ export interface DirectorySurvey {
   readonly actors: readonly ActorId[];
   /** What the catalogue lists, as far as it can be read; an actor in it may have no folder. */
   readonly listed: ReadonlyMap<ActorId, CatalogueRow>;
+  /** Tells the master key the directory was made with; undefined where none is noted. */
+  readonly keyCheck: string | undefined;
   readonly journal: JournalSurvey;
   /** Actors that have lost acknowledged writes with the journal, with why. */
   readonly dependent: ReadonlyMap<ActorId, string>;
@@ -92,14 +94,14 @@ export async function surveyDirectory({ clock, dataDir }: CheckEnvironment): Pro
   const journal = await surveyJournal(realFileSystem, join(dataDir, 'journal'));
   const actors = await store.all();
   // What is wrong with the catalogue is told where that is checked.
-  const listed = readCatalogue(join(dataDir, 'actors'), false).actors;
+  const { actors: listed, keyCheck } = readCatalogue(join(dataDir, 'actors'), false);
   const stored = {
     all: () => Promise.resolve(actors),
     listed: () => listed,
     reached: (actor: ActorId) => reachedBy(store, actor),
   };
   const dependent = new Map([...journal.refused, ...(await dependentActors(journal, journal.lost, stored))]);
-  return { store, actors, listed, journal, dependent, ...(await madeIn(journal)) };
+  return { store, actors, listed, keyCheck, journal, dependent, ...(await madeIn(journal)) };
 }
 
 async function madeIn(journal: JournalSurvey): Promise<Pick<DirectorySurvey, 'made' | 'writes'>> {

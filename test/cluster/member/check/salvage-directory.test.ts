@@ -156,6 +156,19 @@ describe('salvaging a directory', () => {
     expect(await served(into, '/a')).toBe(200);
   });
 
+  it('takes no master key that is not the one the directory was made with', async () => {
+    const from = copyOf(whole);
+    folders.push(from);
+    const path = join(from, 'secrets/master-key');
+    writeFileSync(path, 'ab'.repeat(32));
+    const { damage } = await check(from);
+    expect(damage).toEqual([{ file: path, what: expect.stringContaining('another key') as string }]);
+    const { into, report } = await salvaged(from);
+    expect(report.missing).toEqual([{ file: path, what: expect.stringContaining('another key') as string }]);
+    expect(existsSync(join(into, 'secrets/master-key'))).toBe(false);
+    expect(await served(into, '/a')).toBe(200);
+  });
+
   it('changes nothing of the damaged directory, and takes a new one only', async () => {
     const from = copyOf(whole);
     folders.push(from);

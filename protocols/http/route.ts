@@ -141,6 +141,8 @@ export interface HttpRequest<Principal> {
   segment(name: string, options?: { readonly allowSlash?: boolean }): string;
   /** The first header of this name (write it in lower case); `undefined` when absent or empty. */
   header(name: string): string | undefined;
+  /** Whether it was sent at all, also without a value that can be read. */
+  hasHeader(name: string): boolean;
   /** The parsed body of a `json` route; `undefined` for an empty body of an `optional-json` route. */
   readonly body: unknown;
   /** The whole body of a `bytes` route. */

@@ -13,6 +13,8 @@
  * - trailers behind the last chunk of a body: taken for another request, see `HttpExchange.endsConnection`;
  * - a header without a name: it and the headers behind it are seen by nobody, the library itself included. What stands in
  *   front must not let one through, or it could find another end of the request; HAProxy and nginx answer 400;
+ * - bytes beyond ASCII at the end of a header value: they are cut off, so that nobody sees them. Elsewhere in a value they
+ *   are seen, and an `Idempotency-Key` with them is refused;
  * - a missing `Host`: 400 and close;
  * - a second request on a connection whose first is answered asynchronously (pipelining): close without an
  *   answer. Pipelined requests that are answered in the same turn are served in order;

@@ -5,7 +5,7 @@ import type { Delivery, Router } from '#runtime/actor/ports.ts';
 import type { Clock } from '#runtime/base/clock.ts';
 import { jsonPieces } from '#runtime/base/sliced-json.ts';
 import type { Caller, IdempotencyKey } from '#runtime/commit/behaviour.ts';
-import { invalid } from '#runtime/errors/service-error.ts';
+import { invalid, type ServiceError } from '#runtime/errors/service-error.ts';
 import type { HttpRequest, Route } from '#protocols/http/route.ts';
 import type { LocksProvisioning } from './ports.ts';
 import { consistencyOf } from './read-consistency.ts';
@@ -61,7 +61,10 @@ export function callerOf(request: RestRequest): Caller {
  */
 export function deliveryOf(request: RestRequest, caller: Caller = callerOf(request)): Delivery {
   const key = request.header('idempotency-key');
-  return key === undefined ? { caller } : { caller, idempotency: idempotencyOf(request, key) };
+  if (key !== undefined) return { caller, idempotency: idempotencyOf(request, key) };
+  // Who sends an empty one believes that a repetition is safe.
+  if (request.hasHeader('idempotency-key')) throw unusableKey();
+  return { caller };
 }
 
 /** Hashes of large bodies, made ahead of their handlers. */
@@ -82,10 +85,12 @@ function hashOfHead({ path, queryString, route }: RestRequest): Hash {
   return createHash('sha256').update(`${route.method} ${path}?${queryString}\0`);
 }
 
+function unusableKey(): ServiceError {
+  return invalid('Idempotency-Key has 1 to 255 printable ASCII characters', { field: 'Idempotency-Key' });
+}
+
 function idempotencyOf(request: RestRequest, key: string): IdempotencyKey {
-  if (!keyShape.test(key)) {
-    throw invalid('Idempotency-Key has 1 to 255 printable ASCII characters', { field: 'Idempotency-Key' });
-  }
+  if (!keyShape.test(key)) throw unusableKey();
   const known = hashes.get(request);
   if (known !== undefined) return { key, requestHash: known };
   const body = request.route.body === 'bytes' ? request.bytes : (JSON.stringify(request.body) ?? '');

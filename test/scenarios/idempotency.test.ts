@@ -44,6 +44,31 @@ function otherAdmin(): string {
 }
 
 describe('a write under an Idempotency-Key', () => {
+  const unusable: readonly [string, string][] = [
+    ['is empty', ''],
+    ['is blank', ' '],
+    ['has a character beyond ASCII', 'caf\u00e9s'],
+    ['is too long', 'k'.repeat(256)],
+  ];
+
+  it.each(unusable)('is refused for a key that %s, and does nothing [IDEM-007]', async (_, key) => {
+    const headers = { 'idempotency-key': key };
+    const token = server.adminToken;
+    const requests = [
+      server.request('POST', space.url('/'), { token, body: page('never'), headers }),
+      server.request('DELETE', space.url('/never'), { token, headers }),
+      server.request('PUT', space.url('/never'), { token, body: { properties: { title: 'x' } }, headers }),
+    ];
+    for (const { status, json } of await Promise.all(requests)) {
+      expect({ status, code: json.code, field: json.field }).toEqual({
+        status: 400,
+        code: 'VALIDATION_FAILED',
+        field: 'Idempotency-Key',
+      });
+    }
+    expect((await server.request('GET', space.url('/never'), { token })).status).toBe(404);
+  });
+
   it('takes effect once and answers the first outcome again [IDEM-001]', async () => {
     const first = await create('once', page('once'));
     const second = await create('once', page('once'));

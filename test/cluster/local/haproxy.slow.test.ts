@@ -42,6 +42,21 @@ function client(balancer: TestBalancer): HttpClient {
   return made;
 }
 
+/** Sends text over a connection of its own. @returns what came until the end of a head, or of the connection */
+function say(port: number, text: string): Promise<string> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1', () => socket.write(text));
+    closing.push({ close: () => socket.destroy() });
+    let heard = '';
+    socket.setEncoding('latin1').on('data', (part: string) => {
+      heard += part;
+      if (heard.includes('\r\n\r\n')) resolve(heard);
+    });
+    socket.on('close', () => resolve(heard));
+    socket.on('error', () => resolve(heard));
+  });
+}
+
 /** Who answers a few requests. */
 async function answering(balancer: TestBalancer): Promise<string> {
   const answers = await Promise.all(
@@ -128,27 +143,29 @@ describe('HAProxy as it is configured here', () => {
     expect([...new Set(answers)].sort()).toEqual([200, 502]);
   });
 
+  it('takes whole addresses, which members do not', async () => {
+    const members = [await startServer(), await startServer()] as const;
+    closing.push(...members);
+    const balancer = await balancerFor(`127.0.0.1:${members[0].port}`, `127.0.0.1:${members[1].port}`);
+    expect(
+      await say(members[0].port, 'GET http://a.example/health HTTP/1.1\r\nHost: a.example\r\n\r\n'),
+    ).toContain(' 505 ');
+    for (const address of ['http://a.example/health', 'HTTP://a.example/health?x=1', '/health'])
+      expect(await say(balancer.port, `GET ${address} HTTP/1.1\r\nHost: a.example\r\n\r\n`)).toContain(
+        ' 200 ',
+      );
+  });
+
   it('lets no request hide in the trailers of another one, and answers heads that are none', async () => {
     const members = [await startServer(), await startServer()] as const;
     closing.push(...members);
     const balancer = await balancerFor(`127.0.0.1:${members[0].port}`, `127.0.0.1:${members[1].port}`);
-    const say = (text: string): Promise<string> =>
-      new Promise((resolve) => {
-        const socket = connect(balancer.port, '127.0.0.1', () => socket.write(text));
-        closing.push({ close: () => socket.destroy() });
-        let heard = '';
-        socket.setEncoding('latin1').on('data', (part: string) => {
-          heard += part;
-          if (heard.includes('\r\n\r\n')) resolve(heard);
-        });
-        socket.on('close', () => resolve(heard));
-        socket.on('error', () => resolve(heard));
-      });
+    const sayThere = (text: string): Promise<string> => say(balancer.port, text);
     const trailers = 'X-Trailer: /hidden HTTP/1.1\r\nHost: x\r\n';
     const chunks = `Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n${trailers}\r\n`;
     for (let round = 0; round < 50; round += 1)
       for (const line of ['POST /api/repositories', 'GET /health', 'PUT /api/repositories/none'])
-        await say(`${line} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n${chunks}`);
+        await sayThere(`${line} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n${chunks}`);
     for (const { url } of members) {
       const numbers = await (await fetch(`${url}/metrics`)).text();
       expect(numbers).toContain('route="/ready"');
@@ -160,9 +177,9 @@ describe('HAProxy as it is configured here', () => {
       'POST / HTTP/1.1\r\nHost: x\r\n: nameless\r\nContent-Length: 2\r\n\r\n{}',
       'nonsense\r\n\r\n',
     ])
-      expect(await say(head)).toMatch(/^HTTP\/1\.[01] 400 /);
+      expect(await sayThere(head)).toMatch(/^HTTP\/1\.[01] 400 /);
     for (const head of ['Content-Length:\r\nContent-Length: 40', 'Content-Length: 1\r\nContent-Length: 2'])
-      expect(await say(`POST / HTTP/1.1\r\nHost: x\r\n${head}\r\n\r\n`)).toMatch(/^HTTP\/1\.[01] 400 /);
+      expect(await sayThere(`POST / HTTP/1.1\r\nHost: x\r\n${head}\r\n\r\n`)).toMatch(/^HTTP\/1\.[01] 400 /);
   });
 
   it('loses no request when a member of Grove drains under load', async () => {

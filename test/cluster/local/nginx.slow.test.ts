@@ -47,6 +47,14 @@ function say(balancer: TestBalancer, text: string): Promise<string> {
 }
 
 describe('nginx as it is configured here', () => {
+  it('takes whole addresses, which members do not', async () => {
+    const a = await backend('a');
+    const balancer = await inFrontOf(a.address);
+    const head = 'GET http://content.example/whole?x=1 HTTP/1.1\r\nHost: content.example\r\n\r\n';
+    expect(await say(balancer, head)).toContain(' 200 ');
+    expect(a.requests.at(-1)?.url).toBe('/whole?x=1');
+  });
+
   it('keeps connections, tells members who asks and believes no client, and hides the numbers', async () => {
     const a = await backend('a');
     const balancer = await inFrontOf(a.address);

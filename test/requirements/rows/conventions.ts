@@ -83,4 +83,5 @@ export const conventionsRows: readonly Requirement[] = [
   { id: 'IDEM-004', document: 'design', section: 'Idempotency', status: 'verified', theme: 'rest-content', behaviour: 'An `Idempotency-Key` whose first request still runs answers 409 `IDEMPOTENCY_IN_PROGRESS` or waits for its outcome; the write happens once' },
   { id: 'IDEM-005', document: 'design', section: 'Idempotency', status: 'verified', theme: 'rest-content', behaviour: 'An outcome stored under an `Idempotency-Key` survives a restart and is kept for 24 hours' },
   { id: 'IDEM-006', document: 'design', section: 'Idempotency', status: 'verified', theme: 'rest-content', behaviour: 'The same `Idempotency-Key` of two principals is two keys' },
+  { id: 'IDEM-007', document: 'design', section: 'Idempotency', status: 'verified', theme: 'rest-content', behaviour: 'An `Idempotency-Key` that is empty, longer than 255 characters or not printable ASCII answers 400 `VALIDATION_FAILED` and nothing is written' },
 ];

@@ -111,7 +111,7 @@ export class PartitionCandidate<Host extends PartitionHost> {
       },
       shards: {
         before: async (sequence, newest, actor) => flushed?.beforeShards(sequence, newest, actor),
-        reached: (actor, sequence) => shards.reached(actor, sequence),
+        applied: (actor, sequence, mark) => shards.applied(actor, sequence, mark),
       },
       ...(gate === undefined ? {} : { gate }),
       ...(flushed === undefined ? {} : { replicas: flushed.survey }),

@@ -1,5 +1,6 @@
 import { assert } from '#runtime/base/assert.ts';
 import type { ActorHost } from '#runtime/actor/actor-host.ts';
+import type { ActorId } from '#runtime/actor/ports.ts';
 import type { ReplicaReads } from '#runtime/actor/replica-reads.ts';
 import { sleep } from '#runtime/base/clock.ts';
 import { Replica, type StillShards } from '#runtime/commit/replica.ts';
@@ -90,7 +91,7 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
     this.#rest = new Rest(clock);
     this.#rebuilt = new Rest(clock);
     const onDiskFailure = (cause: unknown): void => void this.startOver(cause);
-    const shards = new ShardPositions(environment.store, clock);
+    const shards = new ShardPositions(environment.store, clock, environment.random);
     this.#shards = shards;
     const flushed = replicas && new FlushedReplica({ ...environment, ...replicas, shards, onDiskFailure });
     this.#flushed = flushed;
@@ -194,6 +195,11 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
       () => this.#following === following,
       work,
     );
+  }
+
+  /** Every actor there should be on this member's disk, whether it is or not. */
+  actors(): Promise<readonly ActorId[]> {
+    return this.#shards.actors();
   }
 
   /** What keeps the partition from being written to, for people; undefined while nothing does. */
@@ -343,11 +349,10 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
     if (flushed?.isKept === true) this.#positions.forgetReceived();
     await this.#environment.store.sweep();
     await this.#coldStart.tidy();
-    if (!(await this.#lookAtShards())) return;
+    if (!(await this.#openShards())) return;
     if ((isCut || this.#positions.current === undefined) && !(await this.#coldStart.run())) return;
     // Anew where they were replaced.
-    this.#shards.look();
-    if (!(await this.#openJournal())) return;
+    if (!(await this.#openShards()) || !(await this.#openJournal())) return;
     const following = new PartitionFollowing({
       ...this.#environment,
       position: this.#positions.current,
@@ -361,23 +366,33 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
     flushed?.startTelling();
     this.#positions.begin(() => this.#storeNow());
     this.#become('following');
+    void this.#lookForLost();
   }
 
-  /** Shards nobody can say of how far they reach are made anew. @returns false when the disk cannot be read */
-  async #lookAtShards(): Promise<boolean> {
+  /** Shards nobody can say of what they should be are made anew. @returns false when the disk cannot be read or written */
+  async #openShards(): Promise<boolean> {
+    const open = (): Promise<void> => this.#shards.open(this.#positions.current, this.#positions.catalogue);
     try {
-      this.#shards.look();
+      await open();
       return true;
     } catch (cause) {
       const isDamaged = isDamage(cause);
       this.#environment.report({ kind: 'shards-failed', isDamaged, cause });
-      if (isDamaged) await this.#throwAway();
-      else {
+      if (!isDamaged) {
         this.#rest.begin();
         this.#become('idle');
+        return false;
       }
-      return isDamaged;
+      await this.#throwAway();
+      await open();
+      return true;
     }
+  }
+
+  /** Misses files before somebody asks for them. */
+  async #lookForLost(): Promise<void> {
+    const cause = await this.#shards.lost();
+    if (cause !== undefined && !this.wasRebuilt) void this.startOver(cause);
   }
 
   async #throwAway(): Promise<void> {
@@ -413,9 +428,11 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
   /** @param newest behind everything it was given */
   #replica(newest: () => LogPosition | undefined): Replica {
     const { clock, store } = this.#environment;
-    const beforeDisk = async (sequence: number, actor?: string): Promise<void> =>
-      this.#flushed?.beforeShards(sequence, () => newest() as LogPosition, actor);
-    return new Replica(store, clock, (actor, sequence) => this.#shards.reached(actor, sequence), beforeDisk);
+    return new Replica(store, clock, () => {}, {
+      before: async (sequence, actor) =>
+        this.#flushed?.beforeShards(sequence, () => newest() as LogPosition, actor),
+      applied: (actor, sequence, mark) => this.#shards.applied(actor, sequence, mark),
+    });
   }
 
   #hear(news: LogNews): void {

@@ -10,6 +10,8 @@ interface StoredPosition {
   readonly sequence: number;
   readonly epoch: number;
   readonly chain: string;
+  /** Name of the catalogue of the actors. */
+  readonly catalogue?: string;
 }
 
 const FORMAT = 1;
@@ -24,6 +26,7 @@ export class PositionFile {
   readonly #files: FileSystem;
   readonly #folder: string;
   #stored: LogPosition | undefined;
+  #catalogue: string | undefined;
 
   /** @param folder of the partition; made when it is missing */
   constructor(files: FileSystem, folder: string) {
@@ -43,7 +46,9 @@ export class PositionFile {
     try {
       const bytes = Buffer.alloc(await file.size());
       await file.read(bytes, 0, bytes.length, 0);
-      this.#stored = parse(bytes.toString(), path, this.#folder);
+      const stored = parse(bytes.toString(), path, this.#folder);
+      this.#stored = positionOf(stored);
+      this.#catalogue = stored.catalogue;
       return this.#stored;
     } finally {
       await file.close();
@@ -53,14 +58,26 @@ export class PositionFile {
   /** Forgets the position: the member has nothing. On disk when it resolves. */
   async remove(): Promise<void> {
     this.#stored = undefined;
+    this.#catalogue = undefined;
     if (!(await this.#files.readdir(this.#folder)).includes(NAME)) return;
     await this.#files.unlink(`${this.#folder}/${NAME}`);
     await this.#files.syncDirectory(this.#folder);
   }
 
-  /** Stores a position; on disk when it resolves. One call at a time. */
-  async write(position: LogPosition): Promise<void> {
-    if (this.#stored?.sequence === position.sequence && this.#stored.identity === position.identity) return;
+  /** Name of the catalogue that was read or written with the position. */
+  get catalogue(): string | undefined {
+    return this.#catalogue;
+  }
+
+  /**
+   * Stores a position; on disk when it resolves. One call at a time.
+   *
+   * @param catalogue name of that of the actors, which has to be there from now on; undefined: there is none
+   */
+  async write(position: LogPosition, catalogue?: string): Promise<void> {
+    const isSame =
+      this.#stored?.sequence === position.sequence && this.#stored.identity === position.identity;
+    if (isSame && this.#catalogue === catalogue) return;
     const { identity, sequence, epoch, chain } = position;
     const stored: StoredPosition = {
       format: FORMAT,
@@ -68,18 +85,28 @@ export class PositionFile {
       sequence,
       epoch,
       chain: chain.toString('hex'),
+      ...(catalogue === undefined ? {} : { catalogue }),
     };
     const bytes = Buffer.from(JSON.stringify(stored));
     await replaceFile(this.#files, `${this.#folder}/${NAME}`, bytes);
     this.#stored = position;
+    this.#catalogue = catalogue;
   }
 }
 
-function parse(text: string, path: string, folder: string): LogPosition {
+function positionOf({ chain, epoch, identity, sequence }: StoredPosition): LogPosition {
+  return { identity, sequence, epoch, chain: Buffer.from(chain, 'hex') };
+}
+
+function parse(text: string, path: string, folder: string): StoredPosition {
   try {
-    const { format, identity, sequence, epoch, chain } = JSON.parse(text) as StoredPosition;
-    if (format === FORMAT && Number.isSafeInteger(sequence) && Number.isSafeInteger(epoch))
-      return { identity, sequence, epoch, chain: Buffer.from(chain, 'hex') };
+    const stored = JSON.parse(text) as StoredPosition;
+    const { format, sequence, epoch } = stored;
+    if (format === FORMAT && Number.isSafeInteger(sequence) && Number.isSafeInteger(epoch)) {
+      // Throws for what is none.
+      positionOf(stored);
+      return stored;
+    }
   } catch {
     // Told below.
   }

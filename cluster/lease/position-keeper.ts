@@ -47,6 +47,11 @@ export class PositionKeeper {
     return this.#current;
   }
 
+  /** Name of the catalogue of the actors that position is of, as it was read; undefined where none was stored with it. */
+  get catalogue(): string | undefined {
+    return this.#file.catalogue;
+  }
+
   /** The same, read from the disk where nothing is known. @throws {ServiceError} `DATA_CORRUPTED` */
   async look(): Promise<ReceivedPosition | undefined> {
     return this.#current ?? (await this.#file.read());
@@ -65,6 +70,7 @@ export class PositionKeeper {
   /** Stores a position everything before which is in the shards. One call at a time. */
   async store(position: ReceivedPosition): Promise<void> {
     await this.#flushed?.beforePosition(position);
+    await this.#shards.storing(position);
     await this.replace(position);
     this.#flushed?.journal?.release(position.sequence);
     this.#shards.stored(position);
@@ -72,7 +78,7 @@ export class PositionKeeper {
 
   /** Stores the position of what was put in the place of the shards. */
   async replace(position: LogPosition): Promise<void> {
-    await this.#file.write(position);
+    await this.#file.write(position, this.#shards.name);
     this.#current = position;
   }
 

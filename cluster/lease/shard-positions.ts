@@ -1,12 +1,18 @@
 import { assert } from '#runtime/base/assert.ts';
 import type { Clock } from '#runtime/base/clock.ts';
+import type { Random } from '#runtime/base/random.ts';
+import type { ActorId } from '#runtime/actor/ports.ts';
+import { isDamage, ServiceError } from '#runtime/errors/service-error.ts';
 import {
   ActorCatalogue,
+  type CatalogueChanges,
+  type CatalogueRow,
   CatalogueTable,
   catalogueTables,
+  FLOOR_NOT_EMPTY,
   keyOfActor,
 } from '#runtime/actor/actor-catalogue.ts';
-import type { Write } from '#runtime/log/log-entry.ts';
+import type { RecordMark, Write } from '#runtime/log/log-entry.ts';
 import { encodeJsonRow } from '#runtime/shard/json-row.ts';
 import type { Shard, ShardPosition } from '#runtime/shard/shard.ts';
 import type { LogPosition } from '#cluster/replication/log-position.ts';
@@ -20,6 +26,13 @@ const AHEAD = catalogueTables.length;
 /** Names of the tables of the catalogue of a partition, in the order of their numbers. */
 const partitionTables: readonly string[] = [...catalogueTables, 'ahead'];
 
+/** Actors looked at in one turn of the event loop. */
+const LOOKED_AT_ONCE = 64;
+
+/** Random bytes of the name of a catalogue. */
+const NAME_BYTES = 16;
+
+const NAME_KEY = 'name';
 const STREAM_KEY = 'stream';
 const CHANGE_KEY = 'change';
 
@@ -29,6 +42,12 @@ export interface ShardFiles {
   hasCatalogue(): boolean;
   /** Opens the catalogue; makes it where there is none. @param tables names of its tables, in the order of their numbers */
   openCatalogue(tables: readonly string[]): Shard;
+  /** Every actor that has a folder. */
+  all(): Promise<readonly string[]>;
+  /** Knows from now on which actors there should be; undefined: nobody uses them. */
+  useCatalogue(catalogue: ActorCatalogue | undefined, isShared: true): void;
+  /** @throws {ServiceError} `DATA_CORRUPTED` when the file of an actor that should have content is missing or empty */
+  requireFile(actor: string): void;
   /** What the file of an actor's shard says of itself, while nobody has it open; undefined where it says nothing. */
   headOf(actor: string): Pick<ShardPosition, 'sequence' | 'mark'> | undefined;
 }
@@ -50,6 +69,21 @@ interface StoredChange {
   readonly chain: string;
 }
 
+/** Tells besides which actors are removed. */
+class PartitionCatalogue extends ActorCatalogue {
+  readonly #removed: (actor: ActorId) => void;
+
+  constructor(clock: Clock, openShard: () => Shard, removed: (actor: ActorId) => void) {
+    super('', clock, openShard);
+    this.#removed = removed;
+  }
+
+  override note(changes: CatalogueChanges, sequence: number): Promise<void> {
+    for (const [actor, row] of changes.actors ?? []) if (row === null) this.#removed(actor);
+    return super.note(changes, sequence);
+  }
+}
+
 /**
  * How far the shards of a partition reach, by what they say themselves: each carries the sequence, the epoch and the chain
  * of the newest record it has. The stored position is the bound from below up to which they have everything, and some of
@@ -65,24 +99,99 @@ interface StoredChange {
 export class ShardPositions {
   readonly #files: ShardFiles;
   readonly #clock: Clock;
+  readonly #random: Random;
   readonly #ahead = new Map<string, Ahead>();
   #catalogue: ActorCatalogue | undefined;
   /** Of the stream, as the catalogue has it. */
   #stream: string | undefined;
   #changed = 0;
   #newest: LogPosition | undefined;
+  /** What shards have that the rows of the catalogue do not say yet. */
+  #applied = new Map<ActorId, CatalogueRow>();
+  #name: string | undefined;
   #isLooked = false;
+  /** Files that are gone were looked for. */
+  #isSearched = false;
   /** The shards are being replaced. */
   #isSuspended = false;
 
-  constructor(files: ShardFiles, clock: Clock) {
+  constructor(files: ShardFiles, clock: Clock, random: Random) {
     this.#files = files;
+    this.#random = random;
     this.#clock = clock;
   }
 
   /** The newest record shards may have something of; undefined: nothing says so. */
   get newest(): LogPosition | undefined {
     return this.#newest;
+  }
+
+  /** Name of the catalogue while the actors are known to be listed in it. */
+  get name(): string | undefined {
+    return this.#name;
+  }
+
+  /**
+   * Begins to use the catalogue. A folder that never had one is listed as it is.
+   *
+   * @param position as it is stored
+   * @param named the catalogue that was stored with it
+   * @throws {ServiceError} `DATA_CORRUPTED` when the catalogue is missing, of other files, or older than the position;
+   *   `STORAGE_FULL`, `WRITES_STOPPED`
+   */
+  async open(position: Pick<LogPosition, 'sequence'> | undefined, named: string | undefined): Promise<void> {
+    if (this.#name !== undefined) return;
+    if (named !== undefined && !this.#files.hasCatalogue()) throw lostCatalogue('is missing');
+    this.look();
+    const catalogue = this.#open();
+    const name = catalogue.fact<string>(NAME_KEY);
+    if (named !== undefined && named !== name) throw lostCatalogue('is of other files');
+    if (named !== undefined && catalogue.sequence < (position?.sequence ?? 0))
+      throw lostCatalogue(`ends at log record ${catalogue.sequence}`);
+    // A version that knows nothing of catalogues stores a position without a name: what it made is not listed.
+    const isListed = name !== undefined && (named !== undefined || position === undefined);
+    this.#name = isListed ? name : await this.#list(catalogue, position?.sequence ?? 0);
+    this.#files.useCatalogue(catalogue, true);
+  }
+
+  /** Every actor there should be. */
+  async actors(): Promise<readonly ActorId[]> {
+    if (this.#name === undefined) return this.#files.all();
+    return this.#open().under().sort();
+  }
+
+  /** To be called when actors may be used; looks once. @returns why an actor that should have content lacks its file; undefined when none does */
+  async lost(): Promise<unknown> {
+    if (this.#isSearched) return undefined;
+    this.#isSearched = true;
+    try {
+      let last: ActorId | undefined;
+      for (let catalogue = this.#catalogue; catalogue !== undefined; catalogue = this.#catalogue) {
+        const page = catalogue.page(last, LOOKED_AT_ONCE);
+        if (page.length === 0) return undefined;
+        last = page.at(-1);
+        for (const actor of page) if (catalogue.get(actor) !== undefined) this.#files.requireFile(actor);
+        await new Promise<void>((resolve) => this.#clock.soon(resolve));
+      }
+    } catch (cause) {
+      if (isDamage(cause)) return cause;
+      // It was closed meanwhile, or cannot be read at present: whoever needs a file is told.
+    }
+    return undefined;
+  }
+
+  /**
+   * To be called before a position is stored: what shards have of the records before it is nowhere else then.
+   *
+   * @throws {ServiceError} `STORAGE_FULL`, `WRITES_STOPPED`
+   */
+  async storing({ sequence }: Pick<LogPosition, 'sequence'>): Promise<void> {
+    if (this.#name === undefined) return;
+    const catalogue = this.#open();
+    const applied = this.#applied;
+    this.#applied = new Map();
+    const actors = new Map([...applied].filter(([actor]) => catalogue.get(actor) !== undefined));
+    if (actors.size > 0 || catalogue.sequence < sequence) await catalogue.note({ actors }, sequence);
   }
 
   /**
@@ -115,8 +224,9 @@ export class ShardPositions {
     this.#stream = newest.identity;
   }
 
-  /** The shard of an actor has flushed everything up to and including a sequence. */
-  reached(actor: string, sequence: number): void {
+  /** The shard of an actor has everything up to a record on the disk. */
+  applied(actor: string, sequence: number, mark: RecordMark | undefined): void {
+    this.#applied.set(actor, { created: 0, floor: sequence, mark });
     const ahead = this.#ahead.get(actor);
     if (ahead === undefined) return;
     ahead.sequence = Math.max(ahead.sequence, sequence);
@@ -150,6 +260,7 @@ export class ShardPositions {
     this.#isSuspended = false;
     this.#isLooked = false;
     this.#ahead.clear();
+    this.#applied.clear();
     this.#changed = 0;
     this.#stream = undefined;
     this.#newest = undefined;
@@ -159,12 +270,40 @@ export class ShardPositions {
   async close(): Promise<void> {
     const catalogue = this.#catalogue;
     this.#catalogue = undefined;
+    this.#name = undefined;
+    this.#isSearched = false;
+    this.#files.useCatalogue(undefined, true);
     await catalogue?.close();
   }
 
+  /** Lists what there is. @returns the name of the catalogue */
+  async #list(catalogue: ActorCatalogue, sequence: number): Promise<string> {
+    const actors = new Map<ActorId, CatalogueRow | null>(catalogue.under().map((actor) => [actor, null]));
+    for (const [index, actor] of (await this.#files.all()).entries()) {
+      const head = this.#files.headOf(actor);
+      // One without a file lost it: actors are made with it.
+      actors.set(actor, { created: 0, floor: head?.sequence ?? FLOOR_NOT_EMPTY, mark: head?.mark });
+      if (index % LOOKED_AT_ONCE === 0) await new Promise<void>((resolve) => this.#clock.soon(resolve));
+    }
+    const name = Buffer.from(this.#random.bytes(NAME_BYTES)).toString('hex');
+    await catalogue.note({ actors, rows: [fact(NAME_KEY, name)] }, sequence);
+    return name;
+  }
+
   #open(): ActorCatalogue {
-    this.#catalogue ??= new ActorCatalogue('', this.#clock, () => this.#files.openCatalogue(partitionTables));
+    this.#catalogue ??= new PartitionCatalogue(
+      this.#clock,
+      () => this.#files.openCatalogue(partitionTables),
+      (actor) => this.#removed(actor),
+    );
     return this.#catalogue;
+  }
+
+  /** What is known of it says nothing of one that is made under its name. */
+  #removed(actor: ActorId): void {
+    this.#applied.delete(actor);
+    const ahead = this.#ahead.get(actor);
+    if (ahead !== undefined) ahead.isPending = false;
   }
 
   #lookAtShards(catalogue: ActorCatalogue): void {
@@ -209,4 +348,11 @@ export class ShardPositions {
 
 function fact(name: string, value: unknown): Write {
   return { table: CatalogueTable.facts, key: name, value: encodeJsonRow(value) };
+}
+
+function lostCatalogue(what: string): ServiceError {
+  return new ServiceError(
+    'DATA_CORRUPTED',
+    `the catalogue of the actors of a partition ${what}: nobody can say whether all of them are there; they are made anew`,
+  );
 }

@@ -522,7 +522,7 @@ class ClusterEngine implements MemberEngine {
           files: this.#environment.files,
           clock,
           random,
-          openHost: (commitLog) => this.#openHost(partition, actors, commitLog, streamOf(partition)),
+          openHost: (commitLog) => this.#openHost(partition, actors, store, commitLog, streamOf(partition)),
           openReads: (replica) =>
             new ReplicaReads({
               replica,
@@ -585,6 +585,7 @@ class ClusterEngine implements MemberEngine {
   async #openHost(
     partition: number,
     folder: string,
+    store: ActorStore,
     log: PartitionLog,
     stream: JetStreamLogStream,
   ): Promise<ActorHost> {
@@ -594,6 +595,7 @@ class ClusterEngine implements MemberEngine {
     const stepDown = (cause: unknown): void => this.#started?.manager.stepDown(partition, cause);
     const host = new ActorHost({
       folder,
+      store,
       log,
       clock,
       random,

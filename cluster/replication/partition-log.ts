@@ -289,7 +289,10 @@ export class PartitionLog implements Log {
   released(actor: string, sequence: number): void {
     assert(sequence <= this.#lastSequence, `released ${sequence}, the log ends at ${this.#lastSequence}`);
     this.#pending.released(actor, sequence);
-    this.#options.shards?.reached(actor, sequence);
+  }
+
+  applied(actor: string, sequence: number, mark: RecordMark | undefined): void {
+    this.#options.shards?.applied(actor, sequence, mark);
   }
 
   markOf(actor: string, sequence: number): RecordMark | undefined {

@@ -1,3 +1,4 @@
+import type { RecordMark } from '#runtime/log/log-entry.ts';
 import { assert } from '#runtime/base/assert.ts';
 import { Retries } from '#runtime/base/backoff.ts';
 import { type Clock, sleep } from '#runtime/base/clock.ts';
@@ -59,8 +60,8 @@ export interface ShardsBehind {
    * @param actor whose shard gets it; undefined: an actor is made or removed
    */
   before(sequence: number, newest: () => LogPosition, actor?: string): Promise<void>;
-  /** The shard of an actor has flushed everything up to and including a sequence. */
-  reached(actor: string, sequence: number): void;
+  /** The shard of an actor has everything up to a record on the disk. */
+  applied(actor: string, sequence: number, mark: RecordMark | undefined): void;
 }
 
 /** A partition that was just opened. */

@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import { COPY_FILE } from '#runtime/actor/actor-copies.ts';
 import type { ActorHost, ForkMade } from '#runtime/actor/actor-host.ts';
-import type { ActorStore } from '#runtime/actor/actor-store.ts';
 import type { Clock } from '#runtime/base/clock.ts';
 import { crashPoint } from '#runtime/commit/crash-point.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
@@ -29,9 +28,11 @@ export interface PartitionCut {
   readonly actors: readonly CutActor[];
 }
 
+/** What of a member's side of a partition is cut through. */
+export type CutMember = Pick<PartitionMember, 'owned' | 'still' | 'actors'>;
+
 /** How a cut is made. */
 export interface CutOptions {
-  readonly store: ActorStore;
   /** Sequences at which an actor need not be copied. */
   readonly known: ReadonlyMap<string, number>;
   /** A cut before this record is of no use. */
@@ -47,26 +48,26 @@ export interface CutOptions {
  * the other while it serves.
  *
  * @returns undefined when it has none to speak of, or not enough
- * @throws {ServiceError} `REQUEST_CANCELLED` when it was given up, or the partition is wanted for something else;
+ * @throws {ServiceError} `DATA_CORRUPTED` when an actor that should be there is lost; `REQUEST_CANCELLED` when it was given up, or the partition is wanted for something else;
  *   `SHUTTING_DOWN` when it is handed over; what copying fails with
  */
 export async function cutPartition(
-  member: PartitionMember,
+  member: CutMember,
   options: CutOptions,
 ): Promise<PartitionCut | undefined> {
   const { owned } = member;
-  return owned === undefined ? cutFollower(member, options) : cutOwner(owned, options);
+  return owned === undefined ? cutFollower(member, options) : cutOwner(member, owned, options);
 }
 
 /** One moment for all actors: nothing is applied until the last one is copied. */
-function cutFollower(member: PartitionMember, options: CutOptions): Promise<PartitionCut | undefined> {
-  const { clock, folder, known, least, signal, store } = options;
+function cutFollower(member: CutMember, options: CutOptions): Promise<PartitionCut | undefined> {
+  const { clock, folder, known, least, signal } = options;
   return member.still(async (shards, position, unwanted) => {
     if (position.sequence < least) return undefined;
     const actors: CutActor[] = [];
     // Whoever wants the partition for something else waits for one piece of a file at most.
     const either = AbortSignal.any([signal, unwanted]);
-    for (const id of await store.all()) {
+    for (const id of await member.actors()) {
       if (either.aborted) throw new ServiceError('REQUEST_CANCELLED');
       const sequence = shards.sequenceOf(id);
       if (sequence === undefined) continue;
@@ -92,10 +93,11 @@ function cutFollower(member: PartitionMember, options: CutOptions): Promise<Part
  * tells. Actors that are removed meanwhile stay among the copies: forks of them may have to be made.
  */
 async function cutOwner(
+  member: CutMember,
   { host, log }: OwnedPartition,
   options: CutOptions,
 ): Promise<PartitionCut | undefined> {
-  const { folder, known, least, signal, store } = options;
+  const { folder, known, least, signal } = options;
   const forks: ForkMade[] = [];
   const stopWatching = host.watchForks((fork) => forks.push(fork));
   try {
@@ -105,7 +107,7 @@ async function cutOwner(
     const gone = new Set<string>();
     let copies = 0;
     for (let looks = 0; looks < LOOKS_MAX; looks += 1) {
-      const wanted = looks < 2 ? await store.all() : neededForks(forks, copied);
+      const wanted = looks < 2 ? await member.actors() : neededForks(forks, copied);
       const fresh = wanted.filter((id) => !copied.has(id) && !gone.has(id));
       if (fresh.length === 0 && looks >= 2) return { position, actors: [...copied.values()] };
       for (const id of fresh) {

@@ -3,7 +3,7 @@ import type { Clock, Timer } from '#runtime/base/clock.ts';
 import { revisionZero } from '#runtime/content/revision.ts';
 import { sizeOfFile } from '#runtime/errors/refused-file.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
-import type { Write } from '#runtime/log/log-entry.ts';
+import type { RecordMark, Write } from '#runtime/log/log-entry.ts';
 import { decodeJsonRow, encodeJsonRow } from '#runtime/shard/json-row.ts';
 import { LmdbShard } from '#runtime/shard/lmdb-shard.ts';
 import type { Shard } from '#runtime/shard/shard.ts';
@@ -53,6 +53,8 @@ export interface CatalogueRow {
    * far lost something. 0: the log has everything there ever was, so that a missing shard is made of it.
    */
   readonly floor: number;
+  /** Of the record at the floor, where the log has marks. */
+  readonly mark?: RecordMark | undefined;
 }
 
 /** A place in the journal that tells one journal from another. */
@@ -242,7 +244,7 @@ export class ActorCatalogue implements CatalogueFacts {
     this.#waiting.push(...rows);
     for (const [actor, row] of actors) {
       this.#noted.set(actor, row);
-      const value = row === null ? null : encodeJsonRow([row.created, row.floor]);
+      const value = row === null ? null : encodeRow(row);
       this.#waiting.push({ table: ACTORS, key: keyOfActor(actor), value });
     }
     if (journal !== undefined)
@@ -344,6 +346,12 @@ export function keyOfActor(actor: ActorId): string {
 
 /** The row of an actor, decoded. */
 export function rowOf(bytes: Uint8Array): CatalogueRow {
-  const [created, floor] = decodeJsonRow(bytes) as [number, number];
-  return { created, floor };
+  const [created, floor, epoch, chain] = decodeJsonRow(bytes) as [number, number, number?, string?];
+  if (epoch === undefined || chain === undefined) return { created, floor };
+  return { created, floor, mark: { epoch, chain: Buffer.from(chain, 'hex') } };
+}
+
+function encodeRow({ created, floor, mark }: CatalogueRow): Uint8Array {
+  if (mark === undefined) return encodeJsonRow([created, floor]);
+  return encodeJsonRow([created, floor, mark.epoch, Buffer.from(mark.chain).toString('hex')]);
 }

@@ -69,6 +69,8 @@ export interface ForkMade {
 export interface HostEnvironment {
   /** Folder that holds one folder per actor. */
   readonly folder: string;
+  /** The actors of that folder, where somebody else uses them before and after; default: made here. */
+  readonly store?: ActorStore;
   readonly log: Log;
   readonly clock: Clock;
   readonly random: Random;
@@ -271,9 +273,9 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
         for (const hear of this.#forkWatchers) hear({ source, target, sequence: appended });
         const finish = async (): Promise<void> => {
           // Else a power cut could leave a fork of which the log knows nothing.
-          const [floor] = await Promise.all([this.#store.claimCopy(target, appended), log.flush()]);
+          const [position] = await Promise.all([this.#store.claimCopy(target, appended), log.flush()]);
           requireSource();
-          known = this.#store.takeCopy(target, appended, floor);
+          known = this.#store.takeCopy(target, appended, position);
           // Told below.
           known.catch(() => undefined);
         };

@@ -8,10 +8,11 @@ import { crashPoint } from '#runtime/commit/crash-point.ts';
 import type { ReplicaStore } from '#runtime/commit/replica.ts';
 import { sizeOfFile } from '#runtime/errors/refused-file.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
+import { isSameRecord } from '#runtime/log/log-entry.ts';
 import { LmdbShard } from '#runtime/shard/lmdb-shard.ts';
 import { requireIdentity, type ShardIdentity, shardPath } from '#runtime/shard/shard-identity.ts';
 import { type StoredHead, storedHead } from '#runtime/shard/stored-head.ts';
-import type { Shard } from '#runtime/shard/shard.ts';
+import type { Shard, ShardPosition } from '#runtime/shard/shard.ts';
 import { ActorCatalogue, CATALOGUE, type CatalogueRow, FLOOR_NOT_EMPTY } from './actor-catalogue.ts';
 import { ActorFolders, keepNothing, type RemovalRules } from './actor-folders.ts';
 import { actorKindOf } from './actor-id.ts';
@@ -31,6 +32,7 @@ export class ActorStore implements ReplicaStore {
   readonly folders: ActorFolders;
   readonly #kinds: ReadonlyMap<string, ActorKind>;
   #catalogue: ActorCatalogue | undefined;
+  #isShared = false;
 
   /**
    * @param folder holds one folder per actor
@@ -60,11 +62,15 @@ export class ActorStore implements ReplicaStore {
   }
 
   /**
-   * Knows from now on which actors there should be. Without one every folder is an actor, and its file is made with it:
-   * so it is in a cluster, where damaged shards are made again of the log.
+   * Knows from now on which actors there should be. Without one every folder is an actor, and its file is made with it.
+   *
+   * @param catalogue undefined: what it was told before is closed
+   * @param isShared the catalogue is of a log that others have as well: files are the same wherever they are, so they do
+   *   not say which record made them here, and are made with their actors
    */
-  useCatalogue(catalogue: ActorCatalogue): void {
+  useCatalogue(catalogue: ActorCatalogue | undefined, isShared = false): void {
     this.#catalogue = catalogue;
+    this.#isShared = isShared;
   }
 
   exists(actor: ActorId): boolean {
@@ -101,14 +107,19 @@ export class ActorStore implements ReplicaStore {
     this.requireFile(actor);
     if (row === undefined) return this.#openAs(actor, this.folders.of(actor), 0);
     const shard = this.#openAs(actor, this.folders.of(actor), row.created);
-    const { sequence } = shard.position;
-    if (sequence >= row.floor) return shard;
+    const { mark, sequence } = shard.position;
+    const isSame = sequence !== row.floor || !mark || !row.mark || isSameRecord(mark, row.mark);
+    if (sequence >= row.floor && isSame) return shard;
     if (isAdoptedUnwritten(sequence, row)) {
       this.#lowerFloor(actor);
       return shard;
     }
     void shard.close();
-    throw lost(actor, `${this.#pathOf(actor)} ends at log record ${sequence}`, row.floor);
+    throw lost(
+      actor,
+      `${this.#pathOf(actor)} ends at ${isSame ? '' : 'another '}log record ${sequence}`,
+      row.floor,
+    );
   }
 
   /**
@@ -178,22 +189,21 @@ export class ActorStore implements ReplicaStore {
    */
   create(actor: ActorId, sequence: number): Promise<void> {
     const isNamed = this.folders.create(actor);
-    if (this.#catalogue === undefined) {
-      // A folder without a file is one that lost it.
+    // A folder without a file is one that lost it.
+    if (this.#catalogue === undefined || this.#isShared)
       void this.#openAs(actor, this.folders.of(actor), 0).close();
-      return isNamed;
-    }
     // Both at once: whoever asks for the actor finds it noted.
-    const isNoted = this.#noteMade(actor, { created: sequence, floor: 0 }, sequence);
+    const isNoted = this.#noteMade(actor, { created: this.#madeBy(sequence), floor: 0 }, sequence);
     return Promise.all([isNamed, isNoted]).then(() => {});
   }
 
   async adoptWhole(actor: ActorId, sequence: number): Promise<boolean> {
     if (this.#catalogue === undefined || this.isMissing(actor)) return false;
-    const shard = this.#openAs(actor, this.folders.of(actor), sequence);
-    const { position } = shard;
+    const created = this.#madeBy(sequence);
+    const shard = this.#openAs(actor, this.folders.of(actor), created);
+    const { mark, sequence: floor } = shard.position;
     await shard.close();
-    await this.#noteMade(actor, { created: sequence, floor: position.sequence }, sequence);
+    await this.#noteMade(actor, { created, floor, mark }, sequence);
     return true;
   }
 
@@ -208,13 +218,13 @@ export class ActorStore implements ReplicaStore {
    * Gives the copy that was put into {@link ActorFolders.prepare} the identity of an actor, on the disk when it resolves.
    *
    * @param sequence of the record that makes it
-   * @returns sequence of the last record it has
+   * @returns the last record it has
    */
-  async claimCopy(actor: ActorId, sequence: number): Promise<number> {
+  async claimCopy(actor: ActorId, sequence: number): Promise<ShardPosition> {
     const shard = new LmdbShard(this.folders.unfinished(actor), this.tablesOf(actor));
     try {
-      await shard.claim(this.#identity(actor, this.#createdBy(sequence)));
-      return shard.position.sequence;
+      await shard.claim(this.#identity(actor, this.#madeBy(sequence)));
+      return shard.position;
     } finally {
       await shard.close();
     }
@@ -224,17 +234,13 @@ export class ActorStore implements ReplicaStore {
    * Makes an actor of the copy that was claimed for it.
    *
    * @param sequence of the record that says so; it must stay in the log until this resolves
-   * @param floor what {@link claimCopy} answered
+   * @param position what {@link claimCopy} answered
    * @returns resolves when it is known for good; it is there at once
    */
-  takeCopy(actor: ActorId, sequence: number, floor: number): Promise<void> {
+  takeCopy(actor: ActorId, sequence: number, position: ShardPosition): Promise<void> {
     this.folders.adopt(actor);
-    return this.#noteMade(actor, { created: this.#createdBy(sequence), floor }, sequence);
-  }
-
-  /** Without a catalogue nobody remembers which record made an actor. */
-  #createdBy(sequence: number): number {
-    return this.#catalogue === undefined ? 0 : sequence;
+    const { mark, sequence: floor } = position;
+    return this.#noteMade(actor, { created: this.#madeBy(sequence), floor, mark }, sequence);
   }
 
   /** Removes what interrupted work left. To be called while nothing else uses the store. */
@@ -243,13 +249,15 @@ export class ActorStore implements ReplicaStore {
   }
 
   /**
-   * Puts every actor away, and the catalogue of a partition: they are made again of the log. What was put away first is kept for a while, because it is
-   * all there is where the log turns out not to have everything. To be called while nothing else uses the store.
+   * Puts every actor away, and the catalogue of a partition: they are made again of the log. What was put away first is
+   * kept for a while, because it is all there is where the log turns out not to have everything. To be called while
+   * nothing else uses the store.
    */
   async clear(): Promise<void> {
     for (const tenant of this.folders.namesUnder(''))
       await this.folders.remove(encodeURIComponent(tenant), 'once');
     // It says nothing of what is made anew.
+    this.#catalogue = undefined;
     await rm(join(this.folders.root, CATALOGUE), { recursive: true, force: true });
   }
 
@@ -297,10 +305,15 @@ export class ActorStore implements ReplicaStore {
   }
 
   /** The record that made an actor may be read once more, and never lowers what its shard is known to have had. */
-  #noteMade(actor: ActorId, { created, floor }: CatalogueRow, sequence: number): Promise<void> {
+  #noteMade(actor: ActorId, row: CatalogueRow, sequence: number): Promise<void> {
     const known = this.#catalogue?.get(actor);
-    const before = known?.created === created ? known.floor : 0;
-    return this.#note(actor, { created, floor: Math.max(floor, before) }, sequence);
+    const isHigher = known !== undefined && known.created === row.created && known.floor > row.floor;
+    return this.#note(actor, isHigher ? known : row, sequence);
+  }
+
+  /** The record that made an actor, as its file says. */
+  #madeBy(sequence: number): number {
+    return this.#catalogue === undefined || this.#isShared ? 0 : sequence;
   }
 
   async #note(actor: ActorId, row: CatalogueRow, sequence: number): Promise<void> {

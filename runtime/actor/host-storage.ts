@@ -52,6 +52,8 @@ export interface StorageEnvironment {
   readonly clock: Clock;
   readonly random: Random;
   readonly kinds: readonly ActorKind[];
+  /** The actors of that folder, where somebody else uses them before and after; default: made here. */
+  readonly store?: ActorStore;
   readonly space?: SpaceGuard;
   /** Default: what is removed goes at once. */
   readonly removedKeepMs?: number;
@@ -82,9 +84,9 @@ export class HostStorage {
 
   constructor(environment: StorageEnvironment) {
     this.#environment = environment;
-    const { clock, folder, kinds, log, removedKeepMs: keepMs = 0, space } = environment;
+    const { clock, folder, kinds, log, removedKeepMs: keepMs = 0, space, store } = environment;
     const isPressed = (): boolean => space?.refusal('grows') !== undefined;
-    this.store = new ActorStore(folder, kinds, clock, { keepMs, isPressed });
+    this.store = store ?? new ActorStore(folder, kinds, clock, { keepMs, isPressed });
     this.#refused = RefusedActors.none(log);
   }
 

@@ -72,12 +72,17 @@ interface Gathered {
 /** Where the shard of an actor stands. */
 type Reached = Pick<ShardPosition, 'sequence' | 'mark'>;
 
-/**
- * Waited for before something of a record is brought to the disk.
- *
- * @param actor whose shard gets it; undefined: an actor is made or removed
- */
-export type BeforeDisk = (sequence: number, actor?: string) => Promise<void>;
+/** Hears of what a replica brings to the disk. */
+export interface ReplicaDisk {
+  /**
+   * Waited for before something of a record is brought to the disk.
+   *
+   * @param actor whose shard gets it; undefined: an actor is made or removed
+   */
+  before(sequence: number, actor?: string): Promise<void>;
+  /** The shard of an actor has everything up to a record on the disk. */
+  applied(actor: string, sequence: number, mark: RecordMark | undefined): void;
+}
 
 const noLayers: readonly Layer[] = [];
 
@@ -112,7 +117,7 @@ export class Replica {
   readonly #store: ReplicaStore;
   readonly #clock: Clock;
   readonly #released: (actor: string, sequence: number) => void;
-  readonly #beforeDisk: BeforeDisk | undefined;
+  readonly #disk: ReplicaDisk | undefined;
   readonly #gathered = new Map<string, Gathered>();
   /** Least recently used first. */
   readonly #shards = new Map<string, Shard>();
@@ -129,18 +134,17 @@ export class Replica {
 
   /**
    * @param released told of every actor and the sequence its shard has on disk
-   * @param beforeDisk waited for before anything of a record is brought to the disk
    */
   constructor(
     store: ReplicaStore,
     clock: Clock,
     released: (actor: string, sequence: number) => void,
-    beforeDisk?: BeforeDisk,
+    disk?: ReplicaDisk,
   ) {
     this.#store = store;
     this.#clock = clock;
     this.#released = released;
-    this.#beforeDisk = beforeDisk;
+    this.#disk = disk;
   }
 
   /** Bytes of effects that are not in the shards yet. */
@@ -344,7 +348,7 @@ export class Replica {
     if (gathered === undefined) return;
     crashPoint('in-recovery');
     const { clock, layers, mark, sequence } = gathered;
-    await this.#beforeDisk?.(sequence, actor);
+    await this.#disk?.before(sequence, actor);
     // Nothing is taken meanwhile, so what readers see over the shard stays as it is.
     try {
       await this.#holding(actor, (shard) =>
@@ -358,6 +362,7 @@ export class Replica {
     }
     this.#drop(actor);
     this.#reached.set(actor, { sequence, mark });
+    this.#disk?.applied(actor, sequence, mark);
     this.#released(actor, sequence);
   }
 
@@ -373,7 +378,7 @@ export class Replica {
   }
 
   async #change(actor: string, lifecycle: Lifecycle, sequence: number): Promise<void> {
-    await this.#beforeDisk?.(sequence);
+    await this.#disk?.before(sequence);
     switch (lifecycle.kind) {
       case 'create':
         // One without a shard was being made when the process before this one died.

@@ -307,6 +307,7 @@ export class ShardWriter {
       this.#restack();
       this.#failures = 0;
       this.#flushed = position.sequence;
+      this.#log.applied?.(this.#actor, position.sequence, position.mark);
       this.#log.released(this.#actor, position.sequence);
     } catch (cause) {
       this.#recover(cause);

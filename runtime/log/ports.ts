@@ -129,6 +129,11 @@ export interface Log {
    */
   flush(actor?: string): Promise<number>;
   /**
+   * The shard of an actor has everything up to a record on the disk. {@link Log.released} follows, and is called for more
+   * than that. Left out by a log that need not know.
+   */
+  applied?(actor: string, sequence: number, mark: RecordMark | undefined): void;
+  /**
    * The mark of a record, as long as it is the newest one of the actor and not released. Left out by a log that has no
    * marks.
    */

@@ -122,6 +122,42 @@ describe('a member with damaged files', () => {
     expect(victim.linesOf(thrownAway).length).toBeGreaterThan(0);
   });
 
+  it('misses a branch whose folder is gone or whose file is an earlier copy, and has everything again', async () => {
+    await cluster.settled();
+    const repository = repositories[2] as string;
+    const victim = await cluster.ownerOf(repository);
+    const folder = cluster
+      .branchFolders(repository)
+      .find((each) => each.startsWith(cluster.dataDirOf(victim))) as string;
+    expect(await victim.drain()).toBe(0);
+    const earlier = readFileSync(join(folder, 'data.mdb'));
+    const noticed = victim.linesOf(thrownAway).length;
+    rmSync(folder, { recursive: true });
+    await victim.start();
+    // Nobody has asked for it.
+    await until(() => victim.linesOf(thrownAway).length > noticed, 'the loss is noticed', PATIENCE_MS);
+    await readOwnCopy(victim, repository);
+    const path = `${contentOf(repository)}/`;
+    const late = { name: 'late', node_type: 'svc:Folder', properties: { text: 'late' } };
+    expectStatus(await cluster.admin('POST', path, late), 201);
+    await cluster.settled();
+    expect(await victim.drain()).toBe(0);
+    writeFileSync(join(folder, 'data.mdb'), earlier);
+    await victim.start();
+    const headers = { 'X-Svc-Consistency': 'local' };
+    // Refused until it is made anew, and never 404.
+    const read = (): Promise<TestResponse> =>
+      cluster.adminAt(victim, 'GET', `${path}late`, undefined, headers);
+    const hasIt = async (): Promise<boolean> => {
+      const { status } = await read();
+      expect([200, 500, 503]).toContain(status);
+      return status === 200;
+    };
+    await until(hasIt, 'the earlier copy is made anew', PATIENCE_MS);
+    await readOwnCopy(victim, repository);
+    expect(victim.linesOf(thrownAway).length).toBe(noticed + 2);
+  });
+
   it('lives on when heads are overwritten and ends are cut off, and has everything again', async () => {
     await cluster.settled();
     const repository = repositories[2] as string;

@@ -142,6 +142,10 @@ export class WatchedLog implements Log {
     return this.#log.flush(actor);
   }
 
+  applied(actor: string, sequence: number, mark: RecordMark | undefined): void {
+    this.#log.applied?.(actor, sequence, mark);
+  }
+
   markOf(actor: string, sequence: number): RecordMark | undefined {
     return this.#log.markOf?.(actor, sequence);
   }

@@ -16,6 +16,9 @@ import { HybridClock } from '#runtime/commit/hybrid-clock.ts';
 import { replayLog } from '#runtime/commit/replay.ts';
 import { ShardWriter } from '#runtime/commit/shard-writer.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
+import type { ActorCatalogue } from '#runtime/actor/actor-catalogue.ts';
+import { assert } from '#runtime/base/assert.ts';
+import { isSameRecord } from '#runtime/log/log-entry.ts';
 import type { Log } from '#runtime/log/ports.ts';
 import { MemoryDisk, MemoryShard } from '#runtime/shard/memory-shard.ts';
 import type { ShardPosition } from '#runtime/shard/shard.ts';
@@ -75,6 +78,7 @@ export class SimDisks {
 export class SimStore implements PartitionStore {
   readonly #disks: SimDisks;
   readonly #process: SimProcess;
+  #catalogue: ActorCatalogue | undefined;
 
   constructor(disks: SimDisks, process: SimProcess) {
     this.#disks = disks;
@@ -86,7 +90,27 @@ export class SimStore implements PartitionStore {
   }
 
   open(actor: string): MemoryShard {
-    return new MemoryShard(this.#disks.of(actor), TABLES, this.#process);
+    const shard = new MemoryShard(this.#disks.of(actor), TABLES, this.#process);
+    const { floor = 0, mark } = this.#catalogue?.get(actor) ?? {};
+    const { position } = shard;
+    // Nothing is damaged in the simulation: who finds a shard behind what it is said to have is wrong.
+    assert(position.sequence >= floor, `${actor} has ${position.sequence}, and should have ${floor}`);
+    const isSame =
+      position.sequence !== floor || !mark || !position.mark || isSameRecord(mark, position.mark);
+    assert(isSame, `${actor} has another record ${floor}`);
+    return shard;
+  }
+
+  all(): Promise<readonly string[]> {
+    return Promise.resolve(ACTORS);
+  }
+
+  useCatalogue(catalogue: ActorCatalogue | undefined): void {
+    this.#catalogue = catalogue;
+  }
+
+  requireFile(): void {
+    // Nothing is lost.
   }
 
   hasCatalogue(): boolean {

@@ -1,6 +1,7 @@
 import type { ShardFiles } from '#cluster/lease/shard-positions.ts';
 import { systemClock } from '#runtime/base/clock.ts';
-import type { ServiceError } from '#runtime/errors/service-error.ts';
+import type { ActorCatalogue } from '#runtime/actor/actor-catalogue.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
 import { MemoryDisk, MemoryShard } from '#runtime/shard/memory-shard.ts';
 import type { ShardPosition } from '#runtime/shard/shard.ts';
 
@@ -10,6 +11,8 @@ export class MemoryShardFiles implements ShardFiles {
   readonly heads: Map<string, Pick<ShardPosition, 'sequence' | 'mark'>>;
   /** How the next step of the catalogue fails. */
   failure: ServiceError | undefined;
+  /** That is used. */
+  catalogue: ActorCatalogue | undefined;
   /** How often a head was looked at. */
   looks = 0;
   readonly #disk: MemoryDisk;
@@ -30,6 +33,19 @@ export class MemoryShardFiles implements ShardFiles {
 
   openCatalogue(tables: readonly string[]): MemoryShard {
     return new MemoryShard(this.#disk, tables.length, systemClock, () => this.failure);
+  }
+
+  all(): Promise<readonly string[]> {
+    return Promise.resolve([...this.heads.keys()]);
+  }
+
+  useCatalogue(catalogue: ActorCatalogue | undefined): void {
+    this.catalogue = catalogue;
+  }
+
+  requireFile(actor: string): void {
+    if ((this.heads.get(actor)?.sequence ?? 0) < (this.catalogue?.get(actor)?.floor ?? 0))
+      throw new ServiceError('DATA_CORRUPTED', actor);
   }
 
   headOf(actor: string): Pick<ShardPosition, 'sequence' | 'mark'> | undefined {

@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PartitionMember } from '#cluster/lease/partition-member.ts';
-import { cutPartition } from '#cluster/snapshot/partition-cut.ts';
+import { type CutMember, cutPartition } from '#cluster/snapshot/partition-cut.ts';
 import type { SnapshotEvent } from '#cluster/snapshot/snapshot-events.ts';
 import type { SnapshotIndex } from '#cluster/snapshot/snapshot-index.ts';
 import type { SnapshotRecord } from '#cluster/snapshot/snapshot-manifest.ts';
@@ -125,6 +125,7 @@ export class SnapshotSide {
       openHost: async (log) => {
         const host = new ActorHost({
           folder: actors,
+          store: this.store,
           log,
           clock: systemClock,
           random: systemRandom,
@@ -161,17 +162,26 @@ export class SnapshotSide {
     return this.host.command(actor, { type: 'Write', key, text }, { caller });
   }
 
-  /** Takes a snapshot of what this member has. */
-  async snapshot(isWhole = false, store = this.store): Promise<SnapshotRecord | undefined> {
+  /** Takes a snapshot of what this member has. @param look lists the actors, for what is to happen meanwhile */
+  async snapshot(
+    isWhole = false,
+    look = (list: () => Promise<readonly string[]>) => list(),
+  ): Promise<SnapshotRecord | undefined> {
+    const { member, store } = this;
     const { identity } = await this.link.state();
-    const source = {
+    const source = (): CutMember => ({
+      owned: member.owned,
+      still: (work) => member.still(work),
+      actors: () => look(() => member.actors()),
+    });
+    const taken = {
       partition: PARTITION,
       identity,
       store,
       folder: join(this.folder, 'snapshot'),
-      cut: (options: Parameters<typeof cutPartition>[1]) => cutPartition(this.member, options),
+      cut: (options: Parameters<typeof cutPartition>[1]) => cutPartition(source(), options),
     };
-    return this.#writer.take(source, isWhole, new AbortController().signal);
+    return this.#writer.take(taken, isWhole, new AbortController().signal);
   }
 
   /** Follows and waits until it has everything. */

@@ -116,7 +116,7 @@ async function mend(
     partition,
     member: 'm1',
     folder: FOLDER,
-    shards: new ShardPositions(new MemoryShardFiles(), clock),
+    shards: new ShardPositions(new MemoryShardFiles(), clock, systemRandom),
     stream: client.stream(partition),
     files,
     clock,

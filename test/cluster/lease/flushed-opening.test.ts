@@ -45,19 +45,27 @@ class Side {
   constructor(name: string, leaseMs = LEASE_MS) {
     this.name = name;
     const folder = join(root, name, 'actors');
+    const store = new ActorStore(folder, [noteActor], systemClock);
     this.member = new PartitionMember({
       partition: PARTITION,
       member: name,
       folder: join(root, name),
       stream: this.#stream(),
-      store: new ActorStore(folder, [noteActor], systemClock),
+      store,
       leaseMs,
       files: realFileSystem,
       clock: systemClock,
       random: systemRandom,
       openHost: async (log) => {
         const observer = { batchDurable() {}, events() {}, stopped() {}, applyFailed() {} };
-        const environment = { folder, log, clock: systemClock, random: systemRandom, kinds: [noteActor] };
+        const environment = {
+          folder,
+          store,
+          log,
+          clock: systemClock,
+          random: systemRandom,
+          kinds: [noteActor],
+        };
         const slices = new SliceScheduler(systemClock);
         const host = new ActorHost({ ...environment, limits: engineLimits, observer, slices });
         await host.recover();

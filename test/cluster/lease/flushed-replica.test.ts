@@ -45,7 +45,7 @@ function replica(others: readonly Standing[] = [], durability = 'quorum'): Flush
     partition: PARTITION,
     member: 'm1',
     folder: FOLDER,
-    shards: new ShardPositions(shards, systemClock),
+    shards: new ShardPositions(shards, systemClock, systemRandom),
     stream: stream.link(),
     files,
     clock,

@@ -38,19 +38,27 @@ function memberOf(
   report: (event: LogEvent) => void = () => {},
 ): PartitionMember {
   const folder = join(root, name, 'actors');
+  const store = new ActorStore(folder, [noteActor], systemClock);
   return new PartitionMember({
     partition: 0,
     member: name,
     folder: join(root, name),
     stream: stream.link(),
-    store: new ActorStore(folder, [noteActor], systemClock),
+    store,
     leaseMs,
     files: realFileSystem,
     clock: systemClock,
     random: systemRandom,
     openHost: async (log) => {
       const observer = { batchDurable() {}, events() {}, stopped() {}, applyFailed() {} };
-      const environment = { folder, log, clock: systemClock, random: systemRandom, kinds: [noteActor] };
+      const environment = {
+        folder,
+        store,
+        log,
+        clock: systemClock,
+        random: systemRandom,
+        kinds: [noteActor],
+      };
       const slices = new SliceScheduler(systemClock);
       const host = new ActorHost({ ...environment, limits: engineLimits, observer, slices });
       await host.recover();

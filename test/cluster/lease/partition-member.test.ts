@@ -59,6 +59,7 @@ class Side {
       openHost: async (log) => {
         const host = new ActorHost({
           folder,
+          store: this.store,
           log,
           clock: systemClock,
           random: systemRandom,

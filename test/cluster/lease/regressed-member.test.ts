@@ -32,19 +32,20 @@ beforeEach(async () => {
   stream = new MemoryStream();
   roles = [];
   const folder = join(root, 'actors');
+  const store = new ActorStore(folder, [noteActor], clock);
   const observer = { batchDurable() {}, events() {}, stopped() {}, applyFailed() {} };
   member = new PartitionMember({
     partition: 3,
     member: 'a',
     folder: root,
     stream: stream.link(),
-    store: new ActorStore(folder, [noteActor], clock),
+    store,
     leaseMs: 4000,
     files: realFileSystem,
     clock,
     random: systemRandom,
     openHost: async (log) => {
-      const environment = { folder, log, clock, random: systemRandom, kinds: [noteActor] };
+      const environment = { folder, store, log, clock, random: systemRandom, kinds: [noteActor] };
       const slices = new SliceScheduler(clock);
       const host = new ActorHost({ ...environment, limits: engineLimits, observer, slices });
       await host.recover();

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { ShardPositions } from '#cluster/lease/shard-positions.ts';
 import { systemClock } from '#runtime/base/clock.ts';
+import { systemRandom } from '#runtime/base/random.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { MemoryShardFiles } from '#test/support/memory-shard-files.ts';
 
@@ -15,7 +16,7 @@ function head(sequence: number) {
 }
 
 function looked(files: MemoryShardFiles): ShardPositions {
-  const positions = new ShardPositions(files, systemClock);
+  const positions = new ShardPositions(files, systemClock, systemRandom);
   positions.look();
   return positions;
 }
@@ -68,8 +69,8 @@ it('looks at no shard again that the stored position is ahead of, and that got n
   await positions.cover(2, at(2), 'idle');
   await positions.cover(2, at(2), 'under way');
   await positions.cover(5, at(5), 'ahead');
-  positions.reached('idle', 2);
-  positions.reached('ahead', 5);
+  positions.applied('idle', 2, undefined);
+  positions.applied('ahead', 5, undefined);
   for (let times = 0; times < 4; times += 1) positions.stored(at(4));
   await positions.close();
   const after = files.crash();

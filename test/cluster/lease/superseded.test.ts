@@ -59,7 +59,7 @@ async function replica(told: readonly Standing[], folder = files): Promise<Flush
     stream: stream.link(),
     files: folder,
     clock: new TestClock(),
-    shards: new ShardPositions(new MemoryShardFiles(), systemClock),
+    shards: new ShardPositions(new MemoryShardFiles(), systemClock, systemRandom),
     random: systemRandom,
     report: () => {},
     onDiskFailure: () => {},

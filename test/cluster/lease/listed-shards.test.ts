@@ -1,0 +1,173 @@
+import { cpSync, mkdtempSync, rmSync, truncateSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { cutPartition } from '#cluster/snapshot/partition-cut.ts';
+import { CATALOGUE } from '#runtime/actor/actor-catalogue.ts';
+import { actorId } from '#runtime/actor/actor-id.ts';
+import { systemClock } from '#runtime/base/clock.ts';
+import { MemoryStream } from '#test/support/memory-stream.ts';
+import { PartitionSide } from '#test/support/partition-side.ts';
+import { until } from '#test/support/until.ts';
+
+const first = actorId('acme', 'site~1', 'a', 'notes');
+const second = actorId('acme', 'site~1', 'b', 'notes');
+
+let root: string;
+let stream: MemoryStream;
+let sides: PartitionSide[];
+
+function side(name: string): PartitionSide {
+  const made = new PartitionSide(root, stream, name);
+  sides.push(made);
+  return made;
+}
+
+/** A member that has two actors with two notes each, and has stopped. */
+async function stopped(): Promise<PartitionSide> {
+  const a = side('a');
+  await a.member.own();
+  for (const actor of [first, second]) {
+    await a.host.create(actor);
+    await a.write(actor, 'early');
+  }
+  await a.member.leave();
+  cpSync(a.folder, join(root, 'early'), { recursive: true });
+  const again = side('a');
+  await again.member.own();
+  for (const actor of [first, second]) await again.write(actor, 'late');
+  await again.member.leave();
+  return again;
+}
+
+/** Whether it threw its shards away because of damage. */
+function hasRebuilt({ events }: PartitionSide): boolean {
+  return events.some((event) => event.kind === 'shards-failed' && event.isDamaged);
+}
+
+/** Everything is there again, in whatever it owns. */
+async function expectWhole(each: PartitionSide): Promise<void> {
+  expect(await each.member.own()).toBe(true);
+  for (const actor of [first, second]) expect(await each.keys(actor)).toEqual(['early', 'late']);
+}
+
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'listed-shards-'));
+  stream = new MemoryStream();
+  sides = [];
+});
+
+afterEach(async () => {
+  for (const { member } of sides) await member.leave();
+  rmSync(root, { recursive: true, force: true });
+});
+
+describe('an actor that a member should have', () => {
+  const damages: readonly [string, (a: PartitionSide) => void][] = [
+    ['whose folder is gone', (a) => rmSync(dirname(a.pathOf(second)), { recursive: true })],
+    ['whose file is gone', (a) => rmSync(a.pathOf(second))],
+    ['whose file is empty', (a) => truncateSync(a.pathOf(second), 0)],
+  ];
+
+  it.each(damages)('%s is missed before anybody asks for it, and made anew', async (_, damage) => {
+    damage(await stopped());
+    const again = side('a');
+    await again.member.follow();
+    await until(() => hasRebuilt(again), 'the loss is noticed');
+    await expectWhole(again);
+  });
+
+  it('whose file is an earlier copy is not served as it was then, and made anew', async () => {
+    const a = await stopped();
+    cpSync(a.pathOf(second).replace('/a/', '/early/'), a.pathOf(second));
+    const again = side('a');
+    expect(await again.member.own()).toBe(true);
+    await expect(again.keys(second)).rejects.toMatchObject({ code: 'DATA_CORRUPTED' });
+    await until(() => hasRebuilt(again) && again.member.owned === undefined, 'the loss is noticed');
+    await expectWhole(again);
+  });
+
+  it('whose file has the same record number of another log is made anew', async () => {
+    const a = await stopped();
+    const own = stream;
+    stream = new MemoryStream();
+    root = join(root, 'other');
+    const other = side('a');
+    await other.member.own();
+    for (const actor of [first, second]) await other.host.create(actor);
+    while ((other.head(second)?.sequence ?? 0) < (a.head(second)?.sequence ?? 0)) {
+      await other.write(second, 'of another log');
+      await other.applied();
+    }
+    expect(other.head(second)?.sequence).toBe(a.head(second)?.sequence);
+    cpSync(other.pathOf(second), a.pathOf(second));
+    await other.member.leave();
+    [root, stream] = [dirname(root), own];
+    const again = side('a');
+    expect(await again.member.own()).toBe(true);
+    await expect(again.keys(second)).rejects.toThrow(/another log record/);
+    await until(() => hasRebuilt(again) && again.member.owned === undefined, 'it is noticed');
+    await expectWhole(again);
+  });
+
+  it('is in no snapshot while it is lost', async () => {
+    await stopped();
+    const again = side('a');
+    await again.member.own();
+    rmSync(dirname(again.pathOf(second)), { recursive: true });
+    const cut = cutPartition(again.member, {
+      known: new Map(),
+      least: 0,
+      folder: join(root, 'cut'),
+      clock: systemClock,
+      signal: new AbortController().signal,
+    });
+    await expect(cut).rejects.toMatchObject({ code: 'DATA_CORRUPTED' });
+  });
+});
+
+describe('a catalogue of a partition', () => {
+  const folderOf = (name: string): string => join(root, name, 'actors', CATALOGUE);
+  const damages: readonly [string, () => void][] = [
+    ['is gone', () => rmSync(folderOf('a'), { recursive: true })],
+    ['is empty', () => truncateSync(join(folderOf('a'), 'data.mdb'), 0)],
+    ['is an earlier copy', () => cpSync(folderOf('early'), folderOf('a'), { recursive: true })],
+  ];
+
+  it.each(damages)('that %s has everything made anew', async (_, damage) => {
+    await stopped();
+    damage();
+    const again = side('a');
+    await again.member.follow();
+    expect(hasRebuilt(again)).toBe(true);
+    await expectWhole(again);
+  });
+
+  it('is made of what is there where there never was one', async () => {
+    const a = await stopped();
+    rmSync(folderOf('a'), { recursive: true });
+    a.copyPositionTo('a', false);
+    const again = side('a');
+    await expectWhole(again);
+    expect(hasRebuilt(again)).toBe(false);
+    await again.member.leave();
+    rmSync(dirname(a.pathOf(second)), { recursive: true });
+    const after = side('a');
+    await after.member.follow();
+    await until(() => hasRebuilt(after), 'the loss is noticed');
+  });
+
+  it('misses nobody who was removed, nor what was removed before one of that name was made', async () => {
+    const a = await stopped();
+    const again = side('a');
+    await again.member.own();
+    await again.host.destroyUnder(first);
+    await again.host.destroyUnder(second);
+    await again.host.create(second);
+    await again.member.leave();
+    const after = side('a');
+    expect(await after.member.own()).toBe(true);
+    expect([after.host.exists(first), await after.keys(second)]).toEqual([false, []]);
+    expect([hasRebuilt(again), hasRebuilt(after), a.head(second)?.sequence]).toEqual([false, false, 0]);
+  });
+});

@@ -26,12 +26,15 @@ type OwnCommand =
   | { readonly type: 'ExpireLeases' }
   /** Leases of an earlier process have to end by themselves. Result: where to go on, undefined at the end. */
   | { readonly type: 'AdoptLeases'; readonly after?: string }
-  /** A waiter's time is up. */
-  | { readonly type: 'EndWait'; readonly waiter: Waiter }
+  /** The time of these waiters is up. */
+  | { readonly type: 'EndWaits'; readonly waiters: readonly Waiter[] }
   /** A write that held releases up has its outcome. */
   | { readonly type: 'FinishReleases' };
 
 type Command = LocksCommand | OwnCommand;
+
+/** Waiters whose time is up that are told in one command. */
+const WAITS_ENDED_AT_ONCE = 256;
 
 /** Waiting time before something the mailbox refused is tried again, in milliseconds. */
 const RETRY_MS = 500;
@@ -49,6 +52,9 @@ class LocksBehaviour implements ActorBehaviour {
   #isHarmless = false;
   #timer: { readonly atMs: number; readonly timer: Timer } | undefined;
   #isExpiring = false;
+  /** Waiters whose time is up and who have not been told. */
+  readonly #ended: Waiter[] = [];
+  #isEnding = false;
   /** Whether stored leases have to be read in: `again` when that has to begin anew. */
   #adoption: 'needed' | 'running' | 'again' | 'done' = 'needed';
   #isClosed = false;
@@ -107,8 +113,9 @@ class LocksBehaviour implements ActorBehaviour {
         return this.#locks.expire(turn);
       case 'AdoptLeases':
         return this.#locks.adopt(turn, command.after);
-      case 'EndWait':
-        return this.#locks.endWait(command.waiter, turn);
+      case 'EndWaits':
+        for (const waiter of command.waiters) this.#locks.endWait(waiter, turn);
+        return undefined;
       case 'FinishReleases':
         return this.#locks.finishReleases(turn);
       default:
@@ -188,8 +195,21 @@ class LocksBehaviour implements ActorBehaviour {
     this.#arm();
   }
 
+  /** The time of many may be up at one moment: one by one they would fill the mailbox. */
   #endWait(waiter: Waiter): void {
-    this.#submit({ type: 'EndWait', waiter }).catch((error) => this.#locks.failWait(waiter, error));
+    this.#ended.push(waiter);
+    if (!this.#isEnding) void this.#endWaits();
+  }
+
+  async #endWaits(): Promise<void> {
+    this.#isEnding = true;
+    while (this.#ended.length > 0) {
+      const waiters = this.#ended.splice(0, WAITS_ENDED_AT_ONCE);
+      await this.#submit({ type: 'EndWaits', waiters }).catch((error) => {
+        for (const waiter of waiters) this.#locks.failWait(waiter, error);
+      });
+    }
+    this.#isEnding = false;
   }
 
   /** Nobody knows of the grant: it goes to the next one. Where that fails it ends like any other. */
@@ -283,7 +303,7 @@ export const locksActor: ActorKind = Object.freeze({
     'ReleaseUnits',
     'ExpireLeases',
     'AdoptLeases',
-    'EndWait',
+    'EndWaits',
     'FinishReleases',
   ]),
   // When a lease ends is a matter of the owner's clock.

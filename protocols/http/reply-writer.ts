@@ -36,8 +36,8 @@ export interface ReplyWriterOptions {
 /** An answer of more characters, about, is written and encoded in slices. */
 const longTextCharacters = 1024 * 1024;
 
-async function* eachOf<T>(pieces: Iterable<T>): AsyncGenerator<T> {
-  yield* pieces;
+async function* only(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
 }
 
 /** Tells a producer that nothing will be asked of it, so that it frees what it holds. */
@@ -140,9 +140,16 @@ export class ReplyWriter<Principal> {
     const write = async (): Promise<void> => {
       const work = sendingWork(exchange, this.#slices);
       const pieces: string[] = [];
-      for (const piece of jsonPieces(json)) {
-        pieces.push(piece);
-        await work.pause();
+      let held = 0;
+      try {
+        for (const piece of jsonPieces(json)) {
+          pieces.push(piece);
+          this.#room.add(piece.length);
+          held += piece.length;
+          await work.pause();
+        }
+      } finally {
+        this.#room.give(held);
       }
       this.#send(exchange, { ...rest, raw: pieces.join('') }, closesConnection);
     };
@@ -228,13 +235,15 @@ export class ReplyWriter<Principal> {
     if (!this.#room.take(body.length)) {
       throw new ServiceError('OVERLOADED', 'Too many answers wait for peers that read slowly; try again.');
     }
+    if (typeof body === 'string' && body.length > longTextCharacters) {
+      this.#sendLongText(exchange, reply, body);
+      return;
+    }
     this.#room.give(body.length);
-    if (typeof body !== 'string') this.#sendBytes(exchange, reply, [body]);
-    else if (body.length <= longTextCharacters) this.#sendBytes(exchange, reply, [Buffer.from(body)]);
-    else this.#sendLongText(exchange, reply, body);
+    this.#sendBytes(exchange, reply, typeof body === 'string' ? Buffer.from(body) : body);
   }
 
-  /** Encodes a text in slices and sends it. */
+  /** Encodes a text in slices and sends it. Its room has been taken, so that others do not count on it meanwhile. */
   #sendLongText(exchange: HttpExchange<Principal>, reply: HttpReply, text: string): void {
     exchange.detach();
     const write = async (): Promise<void> => {
@@ -244,17 +253,18 @@ export class ReplyWriter<Principal> {
         pieces.push(piece);
         await work.pause();
       }
-      if (exchange.isOpen) this.#sendBytes(exchange, reply, pieces);
+      if (exchange.isOpen) this.#sendBytes(exchange, reply, Buffer.concat(pieces));
     };
-    write().catch((error: unknown) => this.sendError(exchange, error));
+    write()
+      .finally(() => this.#room.give(text.length))
+      .catch((error: unknown) => this.sendError(exchange, error));
   }
 
-  #sendBytes(exchange: HttpExchange<Principal>, reply: HttpReply, pieces: readonly Uint8Array[]): void {
-    const contentLength = pieces.reduce((sum, piece) => sum + piece.length, 0);
+  #sendBytes(exchange: HttpExchange<Principal>, reply: HttpReply, bytes: Uint8Array): void {
     this.#sendStream(
       exchange,
-      { ...reply, contentType: reply.contentType ?? 'application/json', contentLength },
-      eachOf(pieces),
+      { ...reply, contentType: reply.contentType ?? 'application/json', contentLength: bytes.length },
+      only(bytes),
     );
   }
 

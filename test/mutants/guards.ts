@@ -274,6 +274,20 @@ export const guardMutants: readonly GuardMutant[] = [
     tests: replicaTest,
   },
   {
+    guard: 'the catalogue says how far shards reach before a position is stored',
+    file: 'cluster/lease/position-keeper.ts',
+    from: 'await this.#shards.storing(position);',
+    to: '',
+    tests: ['test/cluster/lease/listed-shards.test.ts'],
+  },
+  {
+    guard: 'a catalogue that is behind the stored position is not believed',
+    file: 'cluster/lease/shard-positions.ts',
+    from: 'if (named !== undefined && catalogue.sequence < (position?.sequence ?? 0))',
+    to: 'if (false)',
+    tests: ['test/cluster/lease/listed-shards.test.ts'],
+  },
+  {
     guard: 'a shard has the record of the log that stands where it stands',
     file: 'runtime/commit/replica.ts',
     from: 'if (mark === undefined || reached.mark === undefined || isSameRecord(mark, reached.mark)) return;',

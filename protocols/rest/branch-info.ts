@@ -1,4 +1,5 @@
 import type { BranchEntry, TagEntry } from '#actors/repository/messages.ts';
+import { type ListEntryError, listEntryErrorSchema } from './list-entry-error.ts';
 
 /** A branch on the wire. @see Content, Query, Functions and Versioning Interface: Branch, tag, revision, conflict */
 export interface BranchInfo {
@@ -10,6 +11,17 @@ export interface BranchInfo {
   readonly upstream_branch: string | null;
   readonly protected: boolean;
   readonly description: string | null;
+}
+
+/** A branch of a list whose own data is damaged: what its repository knows of it. */
+export interface DamagedBranchInfo extends Omit<BranchInfo, 'head'> {
+  readonly head: null;
+  readonly error: ListEntryError;
+}
+
+/** What a list says of a damaged branch. */
+export function damagedBranchInfo(entry: BranchEntry, error: ListEntryError): DamagedBranchInfo {
+  return { ...branchInfo(entry, ''), head: null, error };
 }
 
 /** What the answers of the branch routes are made of. @param head where the branch stands */
@@ -80,6 +92,16 @@ export const branchInfoSchema = Object.freeze({
     upstream_branch: { type: ['string', 'null'] },
     protected: { type: 'boolean' },
     description: { type: ['string', 'null'] },
+  },
+});
+
+/** JSON Schema of an entry of a list: {@link BranchInfo} or {@link DamagedBranchInfo}. */
+export const listedBranchSchema = Object.freeze({
+  ...branchInfoSchema,
+  properties: {
+    ...branchInfoSchema.properties,
+    head: { ...revisionSchema, type: ['string', 'null'] },
+    error: listEntryErrorSchema,
   },
 });
 

@@ -5,7 +5,17 @@ import { ServiceError } from '#runtime/errors/service-error.ts';
 import { type BodyFields, bodyFields } from '#protocols/http/body-fields.ts';
 import type { HttpReply, ResponseDocs } from '#protocols/http/route.ts';
 import { minRevisionParameter, readHead, sendCommand } from './branch-access.ts';
-import { type BranchInfo, branchInfo, branchInfoSchema, nameSchema, revisionSchema } from './branch-info.ts';
+import {
+  type BranchInfo,
+  branchInfo,
+  branchInfoSchema,
+  damagedBranchInfo,
+  type DamagedBranchInfo,
+  listedBranchSchema,
+  nameSchema,
+  revisionSchema,
+} from './branch-info.ts';
+import { listEntryError } from './list-entry-error.ts';
 import type { BranchProvisioning, NewBranch } from './ports.ts';
 import { consistencyOf } from './read-consistency.ts';
 import type { FoundRepository } from './repository-directory.ts';
@@ -113,8 +123,8 @@ function listRoute(context: BranchesContext): RestRoute {
       tag,
       responses: {
         200: {
-          description: 'Every branch, sorted by name.',
-          schema: { type: 'array', items: branchInfoSchema },
+          description: 'Every branch, sorted by name; a damaged one says so with `error`.',
+          schema: { type: 'array', items: listedBranchSchema },
         },
         404: { description: 'There is no such repository.' },
       },
@@ -123,9 +133,12 @@ function listRoute(context: BranchesContext): RestRoute {
   };
 }
 
-async function listBranches(context: BranchesContext, request: RestRequest): Promise<BranchInfo[]> {
+async function listBranches(
+  context: BranchesContext,
+  request: RestRequest,
+): Promise<(BranchInfo | DamagedBranchInfo)[]> {
   const repository = await managedRepository(context, request);
-  const found: BranchInfo[] = [];
+  const found: (BranchInfo | DamagedBranchInfo)[] = [];
   for (const entry of await entriesOf(context, request, repository)) {
     if (request.signal.aborted) throw new ServiceError('REQUEST_CANCELLED');
     try {
@@ -133,7 +146,9 @@ async function listBranches(context: BranchesContext, request: RestRequest): Pro
     } catch (error) {
       // Deleted since the list was read.
       const isGone = error instanceof ServiceError && error.entry.status === 404;
-      if (!isGone) throw error;
+      const contained = listEntryError(error);
+      if (contained !== undefined) found.push(damagedBranchInfo(entry, contained));
+      else if (!isGone) throw error;
     }
     // A head may have to be read from a branch that is not open.
     if (found.length % HEADS_PER_TURN === 0) {

@@ -9,9 +9,13 @@ import { translationConfigJson } from '#runtime/content/translation-config.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { bodyFields } from '#protocols/http/body-fields.ts';
 import { repositoryOf } from './branch-access.ts';
+import { listEntryError } from './list-entry-error.ts';
 import type { Provisioning } from './ports.ts';
 import { consistencyOf } from './read-consistency.ts';
 import {
+  damagedRepositoryInfo,
+  type DamagedRepositoryInfo,
+  listedRepositorySchema,
   readRepositoryState,
   repositoryInfo,
   type RepositoryInfo,
@@ -72,8 +76,8 @@ function listRoute(context: RepositoriesContext): RestRoute {
       tag,
       responses: {
         200: {
-          description: 'Every repository, sorted by name.',
-          schema: { type: 'array', items: repositoryInfoSchema },
+          description: 'Every repository, sorted by name; a damaged one says so with `error`.',
+          schema: { type: 'array', items: listedRepositorySchema },
         },
       },
     },
@@ -84,7 +88,7 @@ function listRoute(context: RepositoriesContext): RestRoute {
 async function listRepositories(
   context: RepositoriesContext,
   request: RestRequest,
-): Promise<RepositoryInfo[]> {
+): Promise<(RepositoryInfo | DamagedRepositoryInfo)[]> {
   const { tenant } = request.principal;
   const query: ListRepositories = { type: 'ListRepositories' };
   const caller = callerOf(request);
@@ -93,15 +97,18 @@ async function listRepositories(
     query,
     caller,
   )) as readonly RepositoryEntry[];
-  const found: RepositoryInfo[] = [];
-  for (const { repositoryId } of entries) {
+  const found: (RepositoryInfo | DamagedRepositoryInfo)[] = [];
+  for (const entry of entries) {
     if (request.signal.aborted) throw new ServiceError('REQUEST_CANCELLED');
     try {
-      found.push(repositoryInfo(tenant, await stateOf(context, request, repositoryId)));
+      found.push(repositoryInfo(tenant, await stateOf(context, request, entry.repositoryId)));
     } catch (error) {
       // Removed since the list was read.
       const isGone = error instanceof ServiceError && error.entry.status === 404;
-      if (!isGone) throw error;
+      if (isGone) continue;
+      const contained = listEntryError(error);
+      if (contained === undefined) throw error;
+      found.push(damagedRepositoryInfo(tenant, entry, contained));
     }
   }
   return found;

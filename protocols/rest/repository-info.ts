@@ -1,6 +1,8 @@
 import type { ReadRepository, RepositoryState } from '#actors/repository/messages.ts';
 import type { Caller } from '#runtime/commit/behaviour.ts';
 import { translationConfigJson } from '#runtime/content/translation-config.ts';
+import type { RepositoryEntry } from '#actors/tenant/messages.ts';
+import { type ListEntryError, listEntryErrorSchema } from './list-entry-error.ts';
 import type { FoundRepository } from './repository-directory.ts';
 import { readerOf, type RestContext, type RestRequest } from './rest-context.ts';
 
@@ -52,6 +54,29 @@ export function repositoryInfo(tenant: string, state: RepositoryState): Reposito
   };
 }
 
+/** A repository of a list whose own data is damaged: what the registry knows of it. */
+export interface DamagedRepositoryInfo extends Omit<RepositoryInfo, 'branches' | 'config'> {
+  readonly branches: null;
+  readonly config: null;
+  readonly error: ListEntryError;
+}
+
+/** What a list says of a damaged repository. */
+export function damagedRepositoryInfo(
+  tenant: string,
+  { createdAt, repositoryId }: RepositoryEntry,
+  error: ListEntryError,
+): DamagedRepositoryInfo {
+  return {
+    tenant_id: tenant,
+    repo_id: repositoryId,
+    created_at: createdAt,
+    branches: null,
+    config: null,
+    error,
+  };
+}
+
 /** JSON Schema of {@link RepositoryInfo}. */
 export const repositoryInfoSchema = Object.freeze({
   type: 'object',
@@ -71,5 +96,16 @@ export const repositoryInfoSchema = Object.freeze({
         locale_fallback_chains: { type: 'object' },
       },
     },
+  },
+});
+
+/** JSON Schema of an entry of a list: {@link RepositoryInfo} or {@link DamagedRepositoryInfo}. */
+export const listedRepositorySchema = Object.freeze({
+  ...repositoryInfoSchema,
+  properties: {
+    ...repositoryInfoSchema.properties,
+    branches: { ...repositoryInfoSchema.properties.branches, type: ['array', 'null'] },
+    config: { ...repositoryInfoSchema.properties.config, type: ['object', 'null'] },
+    error: listEntryErrorSchema,
   },
 });

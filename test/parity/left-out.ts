@@ -57,6 +57,10 @@ export const leftOut: readonly LeftOut[] = [
     file: 'test/cluster/member/check/rebuilt-catalogue.test.ts',
     reason: 'damages the data directory of an embedded server',
   },
+  {
+    file: 'test/scenarios/damaged-lists.test.ts',
+    reason: 'damages the data directory of an embedded server',
+  },
   { file: 'test/scenarios/checks.test.ts', reason: 'damages the data directory of an embedded server' },
   { file: 'test/scenarios/backup-crash.slow.test.ts', reason: 'kills the one process at crash points' },
   { file: 'test/scenarios/branch-crash.slow.test.ts', reason: 'kills the one process at crash points' },

@@ -10,6 +10,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { UnsettledFiles } from '#runtime/actor/unsettled-owners.ts';
 import { OptionError } from '#runtime/config/option.ts';
@@ -52,25 +53,37 @@ type Kind = string;
 interface Probe {
   readonly path: string;
   readonly needs: readonly Kind[];
+  /** Of a list: what is asked of each entry comes from these files as well. */
+  readonly entries?: Readonly<Record<string, readonly Kind[]>>;
 }
 
 const one = ['repository one', 'registry'];
 const two = ['repository two', 'registry'];
-/** Lists say something of each that is in them. */
-const branchesOfOne = ['branch main of one', 'branch draft of one'];
 const content = (branch: string, repository: string, path: string): string =>
   `/api/repository/${repository}/${branch}/head/space-1${path}`;
 
 const probes: readonly Probe[] = [
-  { path: '/api/repositories', needs: [...one, ...two] },
+  {
+    path: '/api/repositories',
+    needs: ['registry'],
+    entries: { one: ['repository one'], two: ['repository two'] },
+  },
   { path: '/api/management/registry/tenants', needs: ['registry'] },
   { path: content('main', 'one', '/?flatten=true'), needs: [...one, 'branch main of one'] },
   { path: content('main', 'one', '/a/b'), needs: [...one, 'branch main of one'] },
   { path: content('draft', 'one', '/?flatten=true'), needs: [...one, 'branch draft of one'] },
   { path: content('first', 'one', '/a'), needs: [...one, 'branch main of one'] },
   { path: content('main', 'two', '/?flatten=true'), needs: [...two, 'branch main of two'] },
-  { path: '/api/management/repositories/default/one/branches', needs: [...one, ...branchesOfOne] },
-  { path: '/api/management/repositories/default/two/branches', needs: [...two, 'branch main of two'] },
+  {
+    path: '/api/management/repositories/default/one/branches',
+    needs: one,
+    entries: { main: ['branch main of one'], draft: ['branch draft of one'] },
+  },
+  {
+    path: '/api/management/repositories/default/two/branches',
+    needs: two,
+    entries: { main: ['branch main of two'] },
+  },
 ];
 
 /** Files by their kind. */
@@ -260,6 +273,34 @@ async function foundByCheck(folder: string, paths: readonly string[]): Promise<r
   return paths.map((path) => told.some((text) => text.includes(path) || path.startsWith(`${text}/`)));
 }
 
+/** Whether something of these files is damaged. A record of the journal may be anybody's. */
+function comesFrom(needs: readonly Kind[], damaged: ReadonlySet<Kind>): boolean {
+  return needs.some((kind) => damaged.has(kind)) || damaged.has('journal segment');
+}
+
+interface ListEntry {
+  readonly name?: string;
+  readonly repo_id?: string;
+  readonly error?: { readonly code: string };
+}
+
+/** Judges a list: every entry is there, and is as before or says that it is damaged. */
+function judgeEntries(
+  found: readonly ListEntry[],
+  right: readonly ListEntry[],
+  entries: Readonly<Record<string, readonly Kind[]>>,
+  damaged: ReadonlySet<Kind>,
+): void {
+  const nameOf = ({ name, repo_id }: ListEntry): string => name ?? repo_id ?? '';
+  expect(found.map(nameOf)).toEqual(right.map(nameOf));
+  for (const [index, entry] of found.entries()) {
+    if (isDeepStrictEqual(entry, right[index])) continue;
+    expect(entry.error?.code).toBe('DATA_CORRUPTED');
+    const name = nameOf(entry);
+    expect(comesFrom(entries[name] ?? [], damaged), `${name} does not come from what is damaged`).toBe(true);
+  }
+}
+
 /** @returns why it does not start */
 async function served(folder: string, damaged: ReadonlySet<Kind>): Promise<string | undefined> {
   let server: TestServer;
@@ -273,14 +314,15 @@ async function served(folder: string, damaged: ReadonlySet<Kind>): Promise<strin
   }
   try {
     const found = await ask(server);
-    for (const { needs, path } of probes) {
+    for (const { entries, needs, path } of probes) {
       const answer = found.get(path);
-      const isRight = JSON.stringify(answer) === JSON.stringify(answers.get(path));
-      if (isRight) continue;
-      expect(answer, path).toEqual({ status: 500, code: 'DATA_CORRUPTED' });
-      // A record of the journal may be anybody's.
-      const isItsOwn = needs.some((kind) => damaged.has(kind)) || damaged.has('journal segment');
-      expect(isItsOwn, `${path} does not come from what is damaged`).toBe(true);
+      const right = answers.get(path);
+      if (entries !== undefined && Array.isArray(answer)) {
+        judgeEntries(answer as ListEntry[], right as ListEntry[], entries, damaged);
+      } else if (!isDeepStrictEqual(answer, right)) {
+        expect(answer, path).toEqual({ status: 500, code: 'DATA_CORRUPTED' });
+        expect(comesFrom(needs, damaged), `${path} does not come from what is damaged`).toBe(true);
+      }
     }
     return undefined;
   } finally {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Engine, type EngineSetup, engineUser } from '#test/support/engine.ts';
 import { noteActor } from '#test/support/note-actor.ts';
+import { until } from '#test/support/until.ts';
 
 /** Nothing is applied by itself, so that the journal alone has it. */
 const setup: EngineSetup = {
@@ -183,6 +184,8 @@ describe('a host over a journal with a flipped bit', () => {
     const fresh = 'acme/fresh/notes';
     const first = await Engine.open(folder, setup);
     await first.host.create(fresh);
+    // A create is answered when the journal has it; the journal keeps its record until the catalogue has the actor as well.
+    await until(() => !first.journal.pending().has(fresh), 'the catalogue has the actor');
     await first.host.command(fresh, { type: 'Write', key: 'k', text: 'fresh text' }, { caller: engineUser });
     const killed = join(root, 'lost-folder-killed');
     cpSync(folder, killed, { recursive: true });

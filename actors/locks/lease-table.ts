@@ -43,6 +43,11 @@ export class LeaseTable {
     if (this.#alarms.size > 2 * this.#leases.size + STALE_ALARMS_MAX) this.#rebuildAlarms();
   }
 
+  /** Adds all leases of another table; they replace those of the same keys. */
+  setAll(other: LeaseTable): void {
+    for (const [key, lease] of other.#leases) this.set(key, lease);
+  }
+
   delete(key: string): void {
     this.#leases.delete(key);
   }

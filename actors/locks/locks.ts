@@ -285,7 +285,9 @@ export class Locks {
 
   /** Writes were thrown away: everything is read in again, except who waits. */
   forget(): void {
-    this.#former = this.#leases;
+    // Of those that are not read in again yet, the ends are known of an earlier time only.
+    if (this.#former === undefined) this.#former = this.#leases;
+    else this.#former.setAll(this.#leases);
     this.#leases = new LeaseTable();
     this.#isAdoptionWhole = false;
     this.#knowsAll = false;

@@ -34,10 +34,13 @@ class TestLog {
   gate: Promise<void> = Promise.resolve();
   /** Appends under way. */
   pending = 0;
+  /** Appends that ever began. */
+  begun = 0;
 
   over(journal: Log): Log {
     const append = async (entry: LogEntry): Promise<number> => {
       this.pending += 1;
+      this.begun += 1;
       try {
         await this.gate;
         if (this.refusal !== undefined) throw this.refusal;
@@ -138,8 +141,12 @@ export class LocksFixture {
 
   /** Waits until everything that was set off has happened and is durable. Not while appends are held back. */
   async quiet(): Promise<void> {
-    do await settle();
-    while (this.#log.pending > 0);
+    for (;;) {
+      const { begun, pending } = this.#log;
+      await settle();
+      // One that ended meanwhile may still set something off.
+      if (pending === 0 && this.#log.begun === begun) return;
+    }
   }
 
   /** Has every append refused for as long as something goes on. */

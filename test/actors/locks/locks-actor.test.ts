@@ -147,6 +147,17 @@ describe('a lease', () => {
     await locks.pass(1000);
     expect((await locks.acquire('a')).acquired).toBe(true);
   });
+
+  it('ends at its time when writes are thrown away again before it is read in', async () => {
+    await locks.taken('a', 1000);
+    await locks.pass(400);
+    await locks.refusing(full(), async () => {
+      for (let count = 0; count < 5; count += 1) await expect(locks.claim('p', 1, 1)).rejects.toThrow();
+    });
+    await locks.quiet();
+    await locks.pass(600);
+    expect((await locks.acquire('a')).acquired).toBe(true);
+  });
 });
 
 describe('a pool', () => {

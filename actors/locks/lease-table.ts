@@ -61,7 +61,10 @@ export class LeaseTable {
     return undefined;
   }
 
-  /** The key of a lease that has ended, each once; undefined when there is no further one. */
+  /**
+   * The key of a lease that has ended, each once; undefined when there is no further one. Of those that end at one moment
+   * the one that was granted first comes first, so that the order of what follows does not depend on the queue.
+   */
   takeDue(nowMs: number): string | undefined {
     const deadline = this.nextDeadline();
     return deadline === undefined || deadline > nowMs ? undefined : this.#alarms.pop()?.key;
@@ -79,5 +82,7 @@ export class LeaseTable {
 }
 
 function newAlarms(): PriorityQueue<Alarm> {
-  return new PriorityQueue((a, b) => a.deadlineMs < b.deadlineMs);
+  return new PriorityQueue((a, b) =>
+    a.deadlineMs === b.deadlineMs ? a.token < b.token : a.deadlineMs < b.deadlineMs,
+  );
 }

@@ -15,6 +15,13 @@ it('hands out leases that have ended, earliest first, each once', () => {
   expect(table.nextDeadline()).toBe(30);
 });
 
+it('hands out leases that end at one moment in the order they were granted', () => {
+  const table = new LeaseTable();
+  for (const token of [4, 2, 7, 1, 6, 3, 5]) table.set(`key ${token}`, lease(token, 10));
+  const taken = Array.from({ length: 7 }, () => table.takeDue(10));
+  expect(taken).toEqual([1, 2, 3, 4, 5, 6, 7].map((token) => `key ${token}`));
+});
+
 it('goes by the newest end of a lease, and not by leases that are gone', () => {
   const table = new LeaseTable();
   table.set('a', lease(1, 10));

@@ -65,9 +65,8 @@ export class LocksModel {
           ended.push({ id: waiter.id, token: null });
         }
       }
-      for (const [key, { endsAtMs }] of [...this.leases]) {
-        if (endsAtMs <= this.nowMs) ended.push(...this.#passOn(key));
-      }
+      const due = [...this.leases].filter(([, { endsAtMs }]) => endsAtMs <= this.nowMs);
+      for (const [key] of due.sort(([, a], [, b]) => a.token - b.token)) ended.push(...this.#passOn(key));
     }
     return ended;
   }

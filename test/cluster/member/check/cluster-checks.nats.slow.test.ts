@@ -57,10 +57,12 @@ async function checkAt(member: ClusterMember): Promise<CheckJson> {
   return check;
 }
 
-/** Changes what nodes hold in the file a member has open, where it lies. */
-function damage(member: ClusterMember): string {
+/** Changes what nodes hold in the file a member has open, where it lies, when all of them are in it. */
+async function damage(member: ClusterMember): Promise<string> {
   const folder = cluster.branchFolders('shop').find((each) => each.startsWith(cluster.dataDirOf(member)));
   const path = join(folder as string, 'data.mdb');
+  const hasAll = (): boolean => readFileSync(path).includes(`marker-${NODES - 1}`);
+  await until(hasAll, 'all nodes are in the shard', PATIENCE_MS);
   const bytes = readFileSync(path);
   const file = openSync(path, 'r+');
   let flipped = 0;
@@ -80,7 +82,7 @@ describe('a check of a member of a cluster', () => {
     for (const member of [follower, owner]) {
       await until(async () => (await checkAt(member)).actors > 2, 'it has the actors', PATIENCE_MS);
       expect(await checkAt(member)).toMatchObject({ state: 'done', damage: [] });
-      const path = damage(member);
+      const path = await damage(member);
       const found = await runProgram(
         'cluster/member/check/check-data.ts',
         ['--data-dir', cluster.dataDirOf(member)],

@@ -14,7 +14,6 @@ const zeros = Buffer.alloc(AHEAD_BYTES_MAX);
 export class SpaceAhead {
   readonly #file: OpenFile;
   readonly #bytesMax: number;
-  /** Where the zeros end. */
   #end = 0;
   /** How many are taken next; 0: none any more. */
   #length: number;
@@ -27,6 +26,11 @@ export class SpaceAhead {
     this.#file = file;
     this.#bytesMax = bytesMax;
     this.#length = firstBytes;
+  }
+
+  /** Where the zeros end: the file is at least so long, also while it is cut behind what was written. */
+  get end(): number {
+    return this.#end;
   }
 
   /**
@@ -52,7 +56,8 @@ export class SpaceAhead {
 
   /** Cuts the file off behind what was written. */
   async cutBehind(end: number): Promise<void> {
-    await this.#file.truncate(end);
+    // Before the file is shorter: see `end`.
     this.#end = end;
+    await this.#file.truncate(end);
   }
 }

@@ -18,6 +18,8 @@ export class Segment {
   isDamaged = false;
   /** Whether it is of another journal: nothing of it is read. */
   isForeign = false;
+  /** Whether its file was cut while it was written, which its length may not tell any more. */
+  isCut = false;
   /** Whether its file is gone or cut, and nobody needs it: nothing of it is looked at. */
   isLost = false;
   /** Actors with entries in it that are not released. */

@@ -17,22 +17,36 @@ import {
 /** Bytes copied at once. */
 const COPY_BYTES = 1024 * 1024;
 
+/** A byte that is not zero, which it would be in a hole. */
+interface Mark {
+  readonly position: number;
+  readonly byte: number;
+}
+
 /**
  * Writes one segment. One call at a time, except that `datasync` may overlap an `append`. Where records are synced they
  * are flushed within their write: measured, a flush of its own is another way through the thread pool, which takes
  * longer than the flush on a good disk.
  * An error that is no `STORAGE_FULL` leaves the file in an unknown state: nothing more may be written.
+ *
+ * Somebody else may cut the file at any time. Over space taken ahead that shows: a write that is in flight then makes the
+ * file no longer than the write, which is shorter than the space. A write that makes the file longer hides the cut behind
+ * a hole. So after such a write the last bytes that are not zero of the two newest records are read back: when they
+ * are there, a cut took away nothing but zeros, which the hole has as well.
  */
 export class SegmentWriter {
   readonly #file: OpenFile;
   readonly #bytesMax: number;
   readonly #ahead: SpaceAhead;
   #end = SEGMENT_HEADER_BYTES;
+  #mark: Mark;
+  #isHoled = false;
 
-  private constructor(file: OpenFile, bytesMax: number) {
+  private constructor(file: OpenFile, bytesMax: number, header: Buffer) {
     this.#file = file;
     this.#bytesMax = bytesMax;
     this.#ahead = new SpaceAhead(file, bytesMax);
+    this.#mark = markOf(header, 0);
   }
 
   /**
@@ -50,10 +64,11 @@ export class SegmentWriter {
     isSynced: boolean,
   ): Promise<SegmentWriter> {
     const unfinished = path + UNFINISHED_SUFFIX;
+    const encoded = encodeSegmentHeader(header);
     let file: OpenFile | undefined;
     try {
       file = await files.open(unfinished, isSynced ? 'create-synced' : 'create');
-      await file.write(encodeSegmentHeader(header), 0, SEGMENT_HEADER_BYTES, 0);
+      await file.write(encoded, 0, SEGMENT_HEADER_BYTES, 0);
       await file.sync();
       await files.rename(unfinished, path);
     } catch (error) {
@@ -69,7 +84,7 @@ export class SegmentWriter {
       await file.close();
       throw error;
     }
-    return new SegmentWriter(file, bytesMax);
+    return new SegmentWriter(file, bytesMax, encoded);
   }
 
   /** Offset of the next record, in bytes. */
@@ -89,6 +104,7 @@ export class SegmentWriter {
    *   next record could be torn over the remains of this one, which does not look like an unfinished write.
    */
   async append(record: Buffer): Promise<void> {
+    const lengthens = this.#end + record.length > this.#ahead.end;
     try {
       await this.#file.write(record, 0, record.length, this.#end);
     } catch (error) {
@@ -97,8 +113,11 @@ export class SegmentWriter {
       await this.#file.sync();
       throw journalFull(error);
     }
+    const before = this.#mark;
+    this.#mark = markOf(record, this.#end);
     this.#end += record.length;
     await this.#ahead.takeBehind(this.#end);
+    if (lengthens) await this.#lookForHole(before, this.#mark);
   }
 
   /**
@@ -118,6 +137,11 @@ export class SegmentWriter {
   /** What there is to know of its file, at once. */
   look(): OpenFileFacts {
     return this.#file.look();
+  }
+
+  /** Whether somebody cut it, also when a write made it longer again. Looks at the file, at once. */
+  isCut(): boolean {
+    return this.#isHoled || this.#file.look().size < Math.max(this.#end, this.#ahead.end);
   }
 
   /** Copies what was written up to `end` into a new file, flushed. */
@@ -140,11 +164,17 @@ export class SegmentWriter {
     return this.#file.datasync();
   }
 
-  /** Cuts off the space taken ahead, flushes and closes: the segment is final. */
-  async finish(): Promise<void> {
+  /**
+   * Cuts off the space taken ahead, flushes and closes: the segment is final.
+   *
+   * @returns whether it has everything; not when somebody cut it before
+   */
+  async finish(): Promise<boolean> {
     try {
       await this.#ahead.cutBehind(this.#end);
+      await this.#lookForHole(this.#mark);
       await this.#file.sync();
+      return !this.isCut();
     } finally {
       await this.#file.close();
     }
@@ -154,4 +184,19 @@ export class SegmentWriter {
   abandon(): Promise<void> {
     return this.#file.close();
   }
+
+  async #lookForHole(...marks: readonly Mark[]): Promise<void> {
+    const found = Buffer.alloc(1);
+    for (const { position, byte } of marks) {
+      const count = await this.#file.read(found, 0, 1, position);
+      if (count === 0 || found[0] !== byte) this.#isHoled = true;
+    }
+  }
+}
+
+/** The last byte that is not zero; headers and records have one at their beginning. @param start where they are written */
+function markOf(bytes: Buffer, start: number): Mark {
+  let at = bytes.length - 1;
+  while (at > 0 && bytes[at] === 0) at -= 1;
+  return { position: start + at, byte: bytes[at] as number };
 }

@@ -11,7 +11,7 @@ import { type DamageNote, damageNotePath, readDamageNote } from './damage-note.t
 import { readDamaged } from './journal-containment.ts';
 import { JournalDamage } from './journal-damage.ts';
 import { journalCorrupted, journalIsDamaged, journalStopped, isStorageFull } from './journal-errors.ts';
-import { type Active, findLost, putBack, SegmentLostError } from './journal-files.ts';
+import { type Active, findLost, finish, putBack, requireWhole, SegmentLostError } from './journal-files.ts';
 import { CHAIN_BYTES, JOURNAL_FORMAT, segmentFileName, type SegmentHeader } from './journal-format.ts';
 import { EntryGroup } from './journal-group.ts';
 import { HEAL_MS_MAX, HEAL_MS_MIN, mayPass, rewriteSegment } from './journal-heal.ts';
@@ -312,9 +312,10 @@ export class Journal implements Log {
     if (this.#stopped !== undefined) throw this.#stopped;
     const checksum = await group.checksum(clock);
     this.#requireHeld();
-    const { segment, writer } = await this.#activeFor(group.bytes);
+    const active = await this.#activeFor(group.bytes);
+    const { segment, writer } = active;
     const start = writer.end;
-    this.#requireWhole(segment, writer);
+    requireWhole(active);
     const sequence = this.#lastSequence + 1;
     assert(sequence < Number.MAX_SAFE_INTEGER, 'log sequence above 2^53');
     const sealed = group.seal(
@@ -327,7 +328,7 @@ export class Journal implements Log {
       },
       checksum,
     );
-    await this.#writeOut(writer, sealed.record, start);
+    await this.#writeOut(active, sealed.record, start);
     // Not taken away again when it fails: the file may be another process's to read already.
     this.#requireHeld();
     if (durability === 'local') this.#flushedSequence = sequence;
@@ -340,15 +341,17 @@ export class Journal implements Log {
   }
 
   /** Makes a record as durable as the class asks. */
-  async #writeOut(writer: SegmentWriter, record: Buffer, start: number): Promise<void> {
+  async #writeOut(active: Active, record: Buffer, start: number): Promise<void> {
     try {
-      await writer.append(record);
+      await active.writer.append(record);
+      requireWhole(active);
       // A flush or a read may have stopped everything meanwhile; then nothing more is acknowledged.
       if (this.#stopped !== undefined) throw this.#stopped;
     } catch (error) {
       if (isStorageFull(error)) throw error;
       this.#stop(error);
-      await writer.retract(start);
+      // Made as long as it was, a file that was cut would look whole.
+      if (!active.segment.isCut) await active.writer.retract(start);
       throw error;
     }
   }
@@ -390,10 +393,10 @@ export class Journal implements Log {
     // A file of which a flush has failed is never flushed again.
     if (this.#stopped !== undefined) throw this.#stopped;
     if (this.#active === undefined) return;
-    const { segment, writer } = this.#active;
+    const finishing = this.#active;
     this.#active = undefined;
-    this.#suspect = segment;
-    await this.#flushWith(() => writer.finish());
+    this.#suspect = finishing.segment;
+    await this.#flushWith(() => finish(finishing));
     if (this.#stopped !== undefined) throw this.#stopped;
     this.#suspect = undefined;
   }
@@ -441,13 +444,6 @@ export class Journal implements Log {
     if (this.#stopped !== undefined) return;
     const [lost] = await findLost(this.#options.files, this.#retention, () => this.#active);
     if (lost !== undefined) this.#stop(lost.error);
-  }
-
-  /** @throws {SegmentLostError} when what is written next would follow nothing, or could never be found */
-  #requireWhole({ path }: Segment, writer: SegmentWriter): void {
-    const { names, size } = writer.look();
-    if (names > 0 && size >= writer.end) return;
-    throw new SegmentLostError(path, names === 0 ? 'removed' : `cut to ${size} bytes`);
   }
 
   #stop(cause: unknown): void {

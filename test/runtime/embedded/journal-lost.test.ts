@@ -107,6 +107,70 @@ describe.each(classes)('a journal in class %s whose newest file', (durability) =
   });
 });
 
+describe.each(classes)(
+  'a journal in class %s whose newest file is cut while a record is written',
+  (durability) => {
+    /** A journal whose newest file is cut at the beginning of the nth operation on files from when it is armed. */
+    async function openCutting(options: Partial<JournalOptions> = {}) {
+      let countdown = Number.POSITIVE_INFINITY;
+      const files: FaultyFileSystem = new FaultyFileSystem(async () => {
+        await turn();
+        countdown -= 1;
+        if (countdown === 0) files.cut(newest(files), 200);
+      });
+      const clock = new TestClock();
+      const opened = await openJournal(files, { clock, durability, ...options });
+      const arm = (operations: number): void => {
+        countdown = operations;
+      };
+      return { ...opened, arm, clock, files, hasCut: () => countdown <= 0 };
+    }
+
+    const journals: readonly [string, number | undefined][] = [
+      ['with space taken ahead', undefined],
+      ['that is final after each record', 1],
+      ['that is final after two records', 4_096],
+    ];
+
+    it.each(journals)(
+      '%s acknowledges nothing over the hole, and goes on behind it',
+      async (_, segmentBytes) => {
+        for (let operations = 1; ; operations += 1) {
+          const opened = await openCutting(segmentBytes === undefined ? {} : { segmentBytes });
+          const { arm, clock, files, hasCut, journal } = opened;
+          await journal.append(numberedEntry('a', 1, 1_500));
+          arm(operations);
+          let acknowledged = 1;
+          for (let number = 2; number <= 4 && journal.trouble === undefined; number += 1)
+            await journal.append(numberedEntry('a', number, 1_500)).then(
+              () => (acknowledged = number),
+              () => undefined,
+            );
+          await journal.inspect();
+          if (!hasCut()) {
+            expect(operations).toBeGreaterThan(3);
+            return;
+          }
+          if (journal.trouble === undefined) {
+            // Then nothing is missing: it was cut before it had anything, or behind what it has.
+            await journal.flush();
+            expect(await numbersIn(files)).toEqual([1, 2, 3, 4].slice(0, acknowledged));
+            continue;
+          }
+          expect(String(journal.trouble.cause), `cut at ${operations}`).toMatch(/ was cut /);
+          expect(journal.heals).toBe(true);
+          journal.released('a', journal.lastSequence);
+          await letHeal(journal, clock);
+          const sequence = await journal.append(numberedEntry('a', 9));
+          await journal.flush();
+          expect(sequence).toBeGreaterThan(acknowledged);
+          expect((await numbersIn(files)).at(-1)).toBe(9);
+        }
+      },
+    );
+  },
+);
+
 describe('a journal whose older files', () => {
   async function withSegments() {
     const opened = await open({ segmentBytes: 4_096 });

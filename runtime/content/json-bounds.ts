@@ -7,7 +7,8 @@ export const JSON_DEPTH_MAX = 128;
 export const JSON_KEY_LENGTH_MAX = 1024;
 
 const TOO_DEEP = -1;
-const KEY_TOO_LONG = -2;
+/** The answer of {@link measureJson} for a key over {@link JSON_KEY_LENGTH_MAX}. */
+export const KEY_TOO_LONG = -2;
 const NOT_FINITE = -3;
 
 const messages: Readonly<Record<number, string>> = {

@@ -1,7 +1,13 @@
-import { invalid } from '#runtime/errors/service-error.ts';
+import { invalid, type ServiceError } from '#runtime/errors/service-error.ts';
 
 /** The longest node name, in UTF-8 bytes. */
 export const NAME_BYTES_MAX = 255;
+/**
+ * The longest name a caller may give before it is sanitised, in UTF-16 units. Characters may be dropped and runs of
+ * spaces and dashes fold to one, so a valid name may be longer than {@link NAME_BYTES_MAX} as it is given. Sixteen
+ * times the length leaves room for every title a person writes, and bounds the work on one that nobody did.
+ */
+export const RAW_NAME_LENGTH_MAX = 16 * NAME_BYTES_MAX;
 /**
  * The longest path that can be stored, in UTF-8 bytes. Writes are held to `[limits] path_bytes_max`, which is at most
  * this. A tree of short names may be thousands of levels deep.
@@ -15,12 +21,13 @@ const controlCharacters = /[\u0000-\u001f\u007f-\u009f]/;
  * Makes the last segment of a path from the name a caller gave: trimmed, lower-case, spaces as `-`, everything
  * outside `a-z 0-9 - _ .` dropped. Letters outside ASCII are dropped, not transliterated.
  *
- * @throws {ServiceError} `VALIDATION_FAILED` for a name that is empty (before or after), `.`, `..`, too long, or
- *   has a `/` or a control character
+ * @throws {ServiceError} `VALIDATION_FAILED` for a name that is empty (before or after), `.`, `..`, too long
+ *   (after, or over {@link RAW_NAME_LENGTH_MAX} before), or has a `/` or a control character
  * @see Supplement 5.1, Name sanitisation
  */
 export function sanitizeName(raw: string): string {
   if (raw.length <= NAME_BYTES_MAX && alreadyClean.test(raw) && raw !== '.' && raw !== '..') return raw;
+  if (raw.length > RAW_NAME_LENGTH_MAX) throw tooLong();
   const trimmed = raw.trim();
   if (trimmed === '') throw invalid('Node name must not be empty', { field: 'name' });
   if (trimmed.includes('/')) throw invalid("Node name must not contain '/'", { field: 'name' });
@@ -35,10 +42,12 @@ export function sanitizeName(raw: string): string {
     .replace(/^-|-$/g, '');
   if (name === '') throw invalid('Node name has no letter or digit that may be kept', { field: 'name' });
   if (name === '.' || name === '..') throw invalid(`Node name must not be '${name}'`, { field: 'name' });
-  if (name.length > NAME_BYTES_MAX) {
-    throw invalid(`Node name is longer than ${NAME_BYTES_MAX} bytes`, { field: 'name' });
-  }
+  if (name.length > NAME_BYTES_MAX) throw tooLong();
   return name;
+}
+
+function tooLong(): ServiceError {
+  return invalid(`Node name is longer than ${NAME_BYTES_MAX} bytes`, { field: 'name' });
 }
 
 /** The path of the parent; the root is its own parent. */

@@ -1,5 +1,5 @@
 import { invalid } from '#runtime/errors/service-error.ts';
-import { JSON_DEPTH_MAX } from './json-bounds.ts';
+import { boundMessage, JSON_DEPTH_MAX, JSON_KEY_LENGTH_MAX, KEY_TOO_LONG } from './json-bounds.ts';
 import {
   isJsonArray,
   isJsonObject,
@@ -25,7 +25,18 @@ export const neverTranslatable: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Splits a JSON pointer into its keys.
+ * Refuses a pointer, or a key it is made of, that no overlay keeps: before it is split, which would cost as much as
+ * the request is long.
+ *
+ * @throws {ServiceError} `VALIDATION_FAILED` for more than {@link JSON_KEY_LENGTH_MAX} characters
+ */
+export function requireShortPointer(pointer: string): void {
+  if (pointer.length > JSON_KEY_LENGTH_MAX)
+    throw invalid(`The translation ${boundMessage(KEY_TOO_LONG)}`, { field: 'translations' });
+}
+
+/**
+ * Splits a JSON pointer into its keys. They are counted first.
  *
  * @throws {ServiceError} `VALIDATION_FAILED`
  */
@@ -33,14 +44,11 @@ export function parsePointer(pointer: string): readonly string[] {
   if (!pointer.startsWith('/') || pointer === '/' || /~(?![01])/.test(pointer)) {
     throw invalid(`'${pointer.slice(0, 80)}' is not a JSON pointer to a property`, { field: 'translations' });
   }
-  const keys = pointer
-    .slice(1)
-    .split('/')
-    .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'));
+  const keys = pointer.slice(1).split('/', JSON_DEPTH_MAX + 1);
   if (keys.length > JSON_DEPTH_MAX) {
     throw invalid(`A pointer has at most ${JSON_DEPTH_MAX} keys`, { field: 'translations' });
   }
-  return keys;
+  return keys.map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'));
 }
 
 /** The JSON pointer of keys. */

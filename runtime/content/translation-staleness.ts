@@ -94,8 +94,10 @@ export function acknowledgeStaleness(
   properties: JsonObject,
   now: string,
 ): PropertiesOverlay {
-  const source = valueAt(properties, parsePointer(pointer));
-  if (overlay?.type !== 'properties' || !Object.hasOwn(overlay.data, pointer) || source === undefined) {
+  const isTranslated = overlay?.type === 'properties' && Object.hasOwn(overlay.data, pointer);
+  // Split only when it is kept, and then it is short.
+  const source = isTranslated ? valueAt(properties, parsePointer(pointer)) : undefined;
+  if (!isTranslated || source === undefined) {
     throw invalid(`'${pointer.slice(0, 80)}' is not a translated value of this locale`, { field: 'pointer' });
   }
   const origin = { hash: sourceHash(source), translated_at: now };

@@ -9,6 +9,7 @@ import {
   parsePointer,
   replaceAt,
   requireReachable,
+  requireShortPointer,
   requireTranslatable,
   valueAt,
 } from './translation-pointer.ts';
@@ -128,7 +129,11 @@ export function makeOverlay(
   const entries = Object.entries(translations);
   if (entries.length === 0)
     throw invalid('A translation needs at least one pointer', { field: 'translations' });
-  for (const [pointer] of entries) requireReachable(properties, parsePointer(pointer));
+  requireFew(entries);
+  for (const [pointer] of entries) {
+    requireShortPointer(pointer);
+    requireReachable(properties, parsePointer(pointer));
+  }
   return overlayFrom(entries, properties, now, type, undefined);
 }
 
@@ -139,9 +144,6 @@ function overlayFrom(
   type: ResolvedNodeType | null,
   previous: Overlay | undefined,
 ): PropertiesOverlay {
-  if (entries.length > OVERLAY_POINTERS_MAX) {
-    throw invalid(`A translation has at most ${OVERLAY_POINTERS_MAX} pointers`, { field: 'translations' });
-  }
   const data: Record<string, JsonValue> = {};
   const origins: Record<string, TranslationOrigin> = {};
   for (const [pointer, value] of entries) {
@@ -157,6 +159,12 @@ function overlayFrom(
   if (size < 0) throw invalid(`The translation ${boundMessage(size)}`, { field: 'translations' });
   if (size > OVERLAY_SIZE_MAX) throw invalid('The translation is too large', { field: 'translations' });
   return Object.freeze({ type: 'properties', data, origins });
+}
+
+/** @throws {ServiceError} `VALIDATION_FAILED` */
+function requireFew(pointers: readonly unknown[]): void {
+  if (pointers.length > OVERLAY_POINTERS_MAX)
+    throw invalid(`A translation has at most ${OVERLAY_POINTERS_MAX} pointers`, { field: 'translations' });
 }
 
 function hashOrNull(value: JsonValue | undefined): string | null {
@@ -241,7 +249,10 @@ function isHidden(values: JsonObject): boolean {
 function overlayEntries(values: JsonObject): readonly (readonly [string, JsonValue])[] {
   const data = ownValue(values, 'data');
   const isOverlay = ownValue(values, 'type') === 'properties' && isJsonObject(data);
-  return Object.entries(isOverlay ? data : values).map(([key, value]) => {
+  const entries = Object.entries(isOverlay ? data : values);
+  requireFew(entries);
+  return entries.map(([key, value]) => {
+    requireShortPointer(key);
     return [key.startsWith('/') ? key : formatPointer([key]), value];
   });
 }

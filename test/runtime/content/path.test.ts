@@ -12,6 +12,7 @@ import {
   pathName,
   pathSegments,
   rebasePath,
+  RAW_NAME_LENGTH_MAX,
   sanitizeName,
 } from '#runtime/content/path.ts';
 
@@ -46,6 +47,13 @@ describe('sanitizeName', () => {
   it('refuses a name over 255 bytes', () => {
     expect(sanitizeName('x'.repeat(255))).toHaveLength(255);
     expect(() => sanitizeName('x'.repeat(256))).toThrowError(/longer than 255 bytes/);
+  });
+
+  it('takes a long title that is short when sanitised, and nothing that no person writes', () => {
+    expect(sanitizeName(`${'é  '.repeat(1_000)}x`)).toBe('x');
+    const longest = `${' '.repeat(RAW_NAME_LENGTH_MAX - 1)}x`;
+    expect(sanitizeName(longest)).toBe('x');
+    expect(() => sanitizeName(` ${longest}`)).toThrowError(/longer than 255 bytes/);
   });
 
   it('gives a name that stays as it is when sanitised again', () => {

@@ -123,6 +123,8 @@ describe('makeOverlay', () => {
       { '/seo/weight': 2 },
       { '/body/a/uuid': 'x' },
       { '/body/a/element_type': 'x' },
+      { [`/${'k'.repeat(1_024)}`]: 'x' },
+      { ['/a'.repeat(129)]: 'x' },
     ]) {
       expect(make(data), JSON.stringify(data)).toThrowError(badValue);
     }

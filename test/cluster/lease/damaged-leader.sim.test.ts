@@ -4,6 +4,7 @@ import {
   type SimulatedClass,
   simulatePower,
 } from '#test/sim/power-simulation.ts';
+import { SIMULATION_MS_MAX } from '#test/sim/simulation-time.ts';
 
 const SEEDS = 16;
 
@@ -17,7 +18,9 @@ function sumOf(results: readonly PowerSimulationResult[], name: 'cuts' | 'doubts
   return results.reduce((sum, result) => sum + result[name], 0);
 }
 
-describe('members whose log is led by a server that lost its end, simulated', () => {
+describe('members whose log is led by a server that lost its end, simulated', {
+  timeout: SIMULATION_MS_MAX,
+}, () => {
   it(`give it its end back in class replica-disk, and lose nothing acknowledged, under ${SEEDS} seeds [CLU-008]`, async () => {
     const results = await runs('replica-disk');
     expect(sumOf(results, 'cuts')).toBeGreaterThan(SEEDS * 2);

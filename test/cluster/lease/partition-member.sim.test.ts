@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type PartitionSimulationResult, simulatePartition } from '#test/sim/partition-simulation.ts';
+import { SIMULATION_MS_MAX } from '#test/sim/simulation-time.ts';
 
 const SEEDS = 40;
 
@@ -15,7 +16,7 @@ const none = {
   reads: 0,
 };
 
-describe('a partition with its locks on several members, simulated', () => {
+describe('a partition with its locks on several members, simulated', { timeout: SIMULATION_MS_MAX }, () => {
   it(`keeps every promise under ${SEEDS} seeds [CLU-004]`, async () => {
     const sum = { ...none };
     for (let seed = 1; seed <= SEEDS; seed += 1) {

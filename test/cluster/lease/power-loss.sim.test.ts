@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type PowerSimulationResult, simulatePower } from '#test/sim/power-simulation.ts';
+import { SIMULATION_MS_MAX } from '#test/sim/simulation-time.ts';
 
 const SEEDS = 12;
 
@@ -12,7 +13,9 @@ function sumOf(results: readonly PowerSimulationResult[]): Sums {
   return sum;
 }
 
-describe('members whose servers and machines lose their power, simulated', () => {
+describe('members whose servers and machines lose their power, simulated', {
+  timeout: SIMULATION_MS_MAX,
+}, () => {
   it(`lose nothing acknowledged in class replica-disk, under ${SEEDS} seeds [CLU-008]`, async () => {
     const results: PowerSimulationResult[] = [];
     for (let seed = 1; seed <= SEEDS; seed += 1) results.push(await simulatePower(seed, 'replica-disk'));

@@ -1,10 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { simulateStandstill } from '#test/sim/standstill-simulation.ts';
+import { SIMULATION_MS_MAX } from '#test/sim/simulation-time.ts';
 
 const FIRST_SEED = 7;
 const SEEDS = 6;
 
-describe('members of which one stands still and a second one for a while, simulated', () => {
+describe('members of which one stands still and a second one for a while, simulated', {
+  timeout: SIMULATION_MS_MAX,
+}, () => {
   it(`take writes again as soon as two are there, under ${SEEDS} seeds`, async () => {
     let done = 0;
     let epochs = 0;

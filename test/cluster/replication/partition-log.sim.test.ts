@@ -1,9 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { simulateLog } from '#test/sim/log-simulation.ts';
+import { SIMULATION_MS_MAX } from '#test/sim/simulation-time.ts';
 
 const SEEDS = 200;
 
-describe('a partition log that several members contend for, simulated', () => {
+describe('a partition log that several members contend for, simulated', {
+  timeout: SIMULATION_MS_MAX,
+}, () => {
   it(`keeps every promise under ${SEEDS} seeds [CLU-004]`, async () => {
     const sum = {
       done: 0,

@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { simulate } from '#test/sim/engine-simulation.ts';
+import { SIMULATION_MS_MAX } from '#test/sim/simulation-time.ts';
 
 const SEEDS = 200;
 const ACTIONS = 150;
 
-describe('the engine over days of crashes and faults', () => {
+describe('the engine over days of crashes and faults', { timeout: SIMULATION_MS_MAX }, () => {
   it(`keeps every promise under ${SEEDS} seeds [DUR-002] [DUR-012] [DUR-013] [DUR-015] [DUR-017]`, async () => {
     const sum = { done: 0, failed: 0, unknown: 0, crashes: 0, restarts: 0 };
     for (let seed = 1; seed <= SEEDS; seed += 1) {
@@ -17,7 +18,7 @@ describe('the engine over days of crashes and faults', () => {
     expect(sum.unknown).toBeGreaterThan(SEEDS * 3);
     expect(sum.crashes).toBeGreaterThan(SEEDS * 3);
     expect(sum.restarts).toBeGreaterThan(sum.crashes);
-  }, 120_000);
+  });
 
   it('goes the same way for the same seed, and another way for another', async () => {
     for (const seed of [3, 25, 77]) {

@@ -5,6 +5,7 @@ import {
   fstatSync,
   ftruncateSync,
   readFileSync,
+  type Stats,
   statSync,
   writeSync,
 } from 'node:fs';
@@ -49,6 +50,9 @@ export interface DataDirectoryLock {
   /** Lets others have the directory; the lock file is as it was found. Idempotent. */
   release(): void;
 }
+
+/** Rights of the group and of all others. */
+const OTHERS_MAY_WRITE = 0o022;
 
 /** Errors of opening the lock file for writing where the volume is read-only, or this user may only read it. */
 const readOnlyCodes: ReadonlySet<string> = new Set(['EROFS', 'EACCES', 'EPERM']);
@@ -158,16 +162,49 @@ export async function acquireForReading(path: string, claim: ClaimName): Promise
   }
 }
 
+/** What the lock file says of where its holder answers. */
+export interface HolderAddress {
+  /** As it is in the file: any characters. */
+  readonly text: string;
+  /**
+   * The same without a path, where passwords and tokens may be sent to it: it is on this machine, and nobody but this user
+   * and root can have written the file.
+   */
+  readonly trustedUrl: string | undefined;
+}
+
 /**
  * Where the process that holds a data directory answers.
  *
  * @param error what taking the directory failed with
  * @returns undefined when it failed with something else, or the holder has not said so
  */
-export function addressOfHolder(error: unknown): string | undefined {
+export function addressOfHolder(error: unknown): HolderAddress | undefined {
   if (!(error instanceof ServiceError) || error.code !== 'CONFLICT') return undefined;
-  const { url } = (error.details ?? {}) as { readonly url?: unknown };
-  return typeof url === 'string' ? url : undefined;
+  const { isOwn, url } = (error.details ?? {}) as { readonly isOwn?: unknown; readonly url?: unknown };
+  if (typeof url !== 'string') return undefined;
+  return { text: url, trustedUrl: isOwn === true ? loopbackOrigin(url) : undefined };
+}
+
+/**
+ * Whether nobody but a user, and root, can have written a file.
+ *
+ * @param user id of the user; undefined where the system has none: then nobody can tell
+ */
+export function isWrittenOnlyBy(
+  user: number | undefined,
+  { mode, uid }: Pick<Stats, 'mode' | 'uid'>,
+): boolean {
+  return user !== undefined && (uid === user || uid === 0) && (mode & OTHERS_MAY_WRITE) === 0;
+}
+
+/** @returns origin of an address on this machine; undefined: it is another, or none */
+function loopbackOrigin(text: string): string | undefined {
+  if (!URL.canParse(text)) return undefined;
+  const { hostname, origin, protocol } = new URL(text);
+  if (protocol !== 'http:' && protocol !== 'https:') return undefined;
+  const isLoopback = hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname);
+  return isLoopback ? origin : undefined;
 }
 
 /** The same for every path that leads to a directory, and for no other directory. */
@@ -198,11 +235,12 @@ function heldBy(directory: string, descriptor: number): ServiceError {
   const [first = '', url = ''] = readFileSync(descriptor, 'latin1').split('\n');
   const written = Number.parseInt(first, 10);
   const pid = Number.isNaN(written) ? null : written;
+  const isOwn = isWrittenOnlyBy(process.getuid?.(), fstatSync(descriptor));
   const holder = pid === null ? 'another process' : `process ${pid}`;
   return new ServiceError(
     'CONFLICT',
     `The data directory ${directory} is in use by ${holder}. Stop that one, or start this one with another SVC_DATA_DIR.`,
-    { details: { directory, pid, ...(url === '' ? {} : { url }) } },
+    { details: { directory, pid, ...(url === '' ? {} : { url, isOwn }) } },
   );
 }
 

@@ -1,8 +1,12 @@
-import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { chmodSync, cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { spawnSync } from 'node:child_process';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { claimName } from '#cluster/member/claimed-name.ts';
+import { acquireDataDirectory } from '#runtime/embedded/data-directory-lock.ts';
 import { branchFile, copyOf, discard, makeDirectory } from '#test/support/damaged-directory.ts';
 import { freePorts } from '#test/support/free-ports.ts';
 import { type ProgramOutcome, runProgram, startProgram } from '#test/support/run-program.ts';
@@ -96,6 +100,34 @@ describe('programs for operators', () => {
       expect([nobody.code, nobody.stderr]).toEqual([1, expect.stringContaining('does not answer')]);
     } finally {
       await server.close();
+      discard(folder);
+    }
+  });
+
+  it('check-data sends no password to an address that others may have written [CHK-007]', async () => {
+    const folder = copyOf(whole);
+    const lock = await acquireDataDirectory(folder, claimName);
+    let requests = 0;
+    const stranger = createServer((_, response) => {
+      requests += 1;
+      response.end();
+    });
+    await new Promise<void>((resolve) => void stranger.listen(0, '127.0.0.1', resolve));
+    const url = `http://127.0.0.1:${(stranger.address() as AddressInfo).port}`;
+    try {
+      lock.announce(url);
+      chmodSync(join(folder, 'lock'), 0o666);
+      const refused = await runProgram(CHECK, ['--data-dir', folder], password);
+      expect([refused.code, refused.stdout, requests]).toEqual([2, '', 0]);
+      expect(refused.stderr).toContain(url);
+      expect(refused.stderr).toContain('--online --url');
+      chmodSync(join(folder, 'lock'), 0o600);
+      await runProgram(CHECK, ['--data-dir', folder], password);
+      expect(requests).toBeGreaterThan(0);
+    } finally {
+      stranger.close();
+      stranger.closeAllConnections();
+      lock.release();
       discard(folder);
     }
   });

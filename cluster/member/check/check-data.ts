@@ -33,7 +33,8 @@ indexes against content, present tables against each other and against history, 
 hash, and that all repositories and branches that are registered are there.
 
 Where a server runs on the directory, or with --url or --online, the check goes through that server, which does it beside
-everything else: each shard is copied as of one moment, and the copy is verified. The journal is not looked at then. A member
+everything else. A server that was found so is asked only when it answers on the loopback interface, and when nobody but you
+and root may write the lock file that names it; --url names any other: each shard is copied as of one moment, and the copy is verified. The journal is not looked at then. A member
 of a cluster checks the partitions it owns and follows, and always so. Ctrl+C gives the check up.
 
   --data-dir <folder>   the data directory; default: SVC_DATA_DIR, else data
@@ -64,6 +65,9 @@ const options = {
   ...connectionOptions,
 } as const;
 
+/** Characters shown of an address that is not trusted. */
+const ADDRESS_LENGTH_MAX = 200;
+
 type Arguments = CommandValues<typeof options>;
 
 async function main(values: Arguments): Promise<number> {
@@ -80,9 +84,20 @@ async function main(values: Arguments): Promise<number> {
   } catch (error) {
     const address = addressOfHolder(error);
     if (address === undefined) throw error;
-    process.stderr.write(`${(error as Error).message.split('. ')[0]}: the check goes through ${address}\n`);
-    return await throughServer({ ...connectionOf(values), url: address }, values);
+    const [inUse = ''] = (error as Error).message.split('. ');
+    if (address.trustedUrl === undefined) throw strangeAddress(inUse, address.text);
+    process.stderr.write(`${inUse}: the check goes through ${address.trustedUrl}\n`);
+    return await throughServer({ ...connectionOf(values), url: address.trustedUrl }, values);
   }
+}
+
+/** @param text from a file that anybody may have written: shown so that it does nothing to the terminal */
+function strangeAddress(inUse: string, text: string): UsageError {
+  return new UsageError(
+    `${inUse}, which says that it answers at ${JSON.stringify(text.slice(0, ADDRESS_LENGTH_MAX))}. The password was not sent ` +
+      'there: the address is not one of this machine, or others than you and root may have written the lock file. ' +
+      'Where it is your server, name it: npm run check-data -- --online --url <address>\n',
+  );
 }
 
 async function alone(dataDir: string, values: Arguments): Promise<number> {

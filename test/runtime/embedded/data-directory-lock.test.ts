@@ -1,13 +1,18 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { renameSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { claimName } from '#cluster/member/claimed-name.ts';
-import { acquireDataDirectory } from '#runtime/embedded/data-directory-lock.ts';
+import {
+  acquireDataDirectory,
+  addressOfHolder,
+  type HolderAddress,
+  isWrittenOnlyBy,
+} from '#runtime/embedded/data-directory-lock.ts';
 
 const holder = fileURLToPath(new URL('../../support/data-directory-holder.ts', import.meta.url));
 
@@ -94,6 +99,49 @@ describe('acquireDataDirectory', () => {
     second.requireHeld();
     first.release();
     second.release();
+  });
+
+  async function addressOf(announced: string, mode = 0o600): Promise<HolderAddress | undefined> {
+    const held = await acquireDataDirectory(directory, claimName);
+    held.announce(announced);
+    chmodSync(join(directory, 'lock'), mode);
+    const error = await acquireDataDirectory(directory, claimName).catch((refused: unknown) => refused);
+    held.release();
+    return addressOfHolder(error);
+  }
+
+  it('tells an address to send a password to only where it is on this machine', async () => {
+    for (const origin of [
+      'http://127.0.0.1:8080',
+      'http://127.9.9.9:1',
+      'http://[::1]:8080',
+      'http://localhost:8080',
+    ])
+      expect(await addressOf(origin)).toEqual({ text: origin, trustedUrl: origin });
+    const foreign = [
+      'http://10.0.0.1:8080',
+      'http://127.0.0.1.example.com:80',
+      'http://127.0.0.1:80@example.com',
+      'http://[::2]:8080',
+      'ftp://127.0.0.1',
+      'not an address',
+    ];
+    for (const text of foreign) expect(await addressOf(text)).toEqual({ text, trustedUrl: undefined });
+    expect(await addressOf('')).toBeUndefined();
+    expect(addressOfHolder(new TypeError('another error'))).toBeUndefined();
+  });
+
+  it.each([0o620, 0o602, 0o666])('trusts no address in a lock file of mode %i', async (mode) => {
+    const text = 'http://127.0.0.1:8080';
+    expect(await addressOf(text, mode)).toEqual({ text, trustedUrl: undefined });
+  });
+
+  it('trusts what this user or root wrote, and nobody else', () => {
+    expect(isWrittenOnlyBy(1_000, { uid: 1_000, mode: 0o100644 })).toBe(true);
+    expect(isWrittenOnlyBy(1_000, { uid: 0, mode: 0o100644 })).toBe(true);
+    expect(isWrittenOnlyBy(1_000, { uid: 1_001, mode: 0o100600 })).toBe(false);
+    expect(isWrittenOnlyBy(0, { uid: 1_001, mode: 0o100600 })).toBe(false);
+    expect(isWrittenOnlyBy(undefined, { uid: 0, mode: 0o100600 })).toBe(false);
   });
 
   const hands: readonly [string, string, () => void][] = [

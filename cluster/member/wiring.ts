@@ -24,7 +24,7 @@ import type { Bus } from '#runtime/bus/ports.ts';
 import type { Options } from '#runtime/config/options.ts';
 import { findSecrets } from '#runtime/config/secrets.ts';
 import { claimName } from './claimed-name.ts';
-import { acquireDataDirectory, type DataDirectoryLock } from '#runtime/embedded/data-directory-lock.ts';
+import { acquireDataDirectory } from '#runtime/embedded/data-directory-lock.ts';
 import type { JobHandler } from '#runtime/jobs/job-handler.ts';
 import type { Queue } from '#runtime/jobs/ports.ts';
 import type { SpaceGuard } from '#runtime/space/space-gate.ts';
@@ -46,9 +46,9 @@ import type { EngineEnvironment, MemberEngine } from './engine.ts';
 import { firstAdmin } from './first-admin.ts';
 import { tellingEvents, watchBus } from './member-bus.ts';
 import { MemberJobs } from './member-jobs.ts';
+import { endWhenLost } from './end-when-lost.ts';
 import { hostObserver, requestObserver } from './observers.ts';
 import { MemberProvisioning } from './provisioning.ts';
-import { lookRepeatedly } from './repeated-look.ts';
 import { memberRoutes } from './routes.ts';
 import { openSpaceGate, SpaceWatch } from './space-watch.ts';
 import { StartWaits } from './start-waits.ts';
@@ -195,7 +195,7 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
     ...(environment.registryTimes === undefined ? {} : { registryTimes: environment.registryTimes }),
   });
   closers.add(() => engine.close());
-  if (engine.mode === 'cluster') closers.add(endWhenLost(environment, lock));
+  if (engine.mode === 'cluster') closers.add(endWhenLost({ clock, end: environment.end, lock, log }));
   secrets.store();
   const { router, lifecycle, unsettled } = engine;
   bus = engine.bus;
@@ -361,23 +361,6 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
       return draining;
     },
   };
-}
-
-/**
- * Ends a member of a cluster whose data directory another process may have: the others have everything, and go on. Alone
- * there is nobody else, so that reads are worth going on with; the journal stops writes there.
- */
-function endWhenLost({ clock, end, log }: MemberEnvironment, lock: DataDirectoryLock): () => void {
-  const stop = lookRepeatedly(clock, () => {
-    try {
-      lock.requireHeld();
-    } catch (error) {
-      stop();
-      log.error('the data directory may be in use by another process; this one ends at once', { error });
-      end?.(error);
-    }
-  });
-  return stop;
 }
 
 /** The options with no more connections and open actors than the open files the system allows. */

@@ -353,6 +353,8 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
     if ((isCut || this.#positions.current === undefined) && !(await this.#coldStart.run())) return;
     // Anew where they were replaced.
     if (!(await this.#openShards()) || !(await this.#openJournal())) return;
+    // Else a list that is made of what is there would be made again by the next start, of what is left by then.
+    await this.#positions.name();
     const following = new PartitionFollowing({
       ...this.#environment,
       position: this.#positions.current,
@@ -537,12 +539,13 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
   async #storeNow(): Promise<void> {
     this.#purge();
     try {
+      this.#shards.requireCatalogue();
       if (this.#following !== undefined) await this.#settle(this.#following);
       else if (this.#owned !== undefined) await this.#positions.store(this.#owned.log.releasedPosition);
     } catch (cause) {
       // A replica that failed once is of no use any more. Of an owner only the position is missing: a restart has
-      // more to do, and its shards have their own say.
-      if (this.#owned === undefined) void this.startOver(cause);
+      // more to do, and its shards have their own say. Without its catalogue it does not know its actors.
+      if (this.#owned === undefined || isDamage(cause)) void this.startOver(cause);
       else await sleep(this.#environment.clock, RETRY_MS);
     }
   }

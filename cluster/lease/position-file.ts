@@ -59,6 +59,8 @@ export class PositionFile {
   async remove(): Promise<void> {
     this.#stored = undefined;
     this.#catalogue = undefined;
+    // The whole folder may have been removed.
+    await this.#files.makeDirectory(this.#folder);
     if (!(await this.#files.readdir(this.#folder)).includes(NAME)) return;
     await this.#files.unlink(`${this.#folder}/${NAME}`);
     await this.#files.syncDirectory(this.#folder);

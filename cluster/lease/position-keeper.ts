@@ -82,6 +82,11 @@ export class PositionKeeper {
     this.#current = position;
   }
 
+  /** Stores the name of the catalogue with the position that is known. */
+  async name(): Promise<void> {
+    if (this.#current !== undefined) await this.#file.write(this.#current, this.#shards.name);
+  }
+
   /** The member has nothing any more. On disk when it resolves. */
   async remove(): Promise<void> {
     await this.#file.remove();

@@ -13,7 +13,7 @@ import {
   keyOfActor,
 } from '#runtime/actor/actor-catalogue.ts';
 import type { RecordMark, Write } from '#runtime/log/log-entry.ts';
-import { encodeJsonRow } from '#runtime/shard/json-row.ts';
+import { decodeJsonRow, encodeJsonRow } from '#runtime/shard/json-row.ts';
 import type { Shard, ShardPosition } from '#runtime/shard/shard.ts';
 import type { LogPosition } from '#cluster/replication/log-position.ts';
 
@@ -73,7 +73,7 @@ interface StoredChange {
 class PartitionCatalogue extends ActorCatalogue {
   readonly #removed: (actor: ActorId) => void;
 
-  constructor(clock: Clock, openShard: () => Shard, removed: (actor: ActorId) => void) {
+  constructor(clock: Clock, openShard: (isAgain: boolean) => Shard, removed: (actor: ActorId) => void) {
     super('', clock, openShard);
     this.#removed = removed;
   }
@@ -154,6 +154,12 @@ export class ShardPositions {
     this.#files.useCatalogue(catalogue, true);
   }
 
+  /** @throws {ServiceError} `DATA_CORRUPTED` when the file of the catalogue is gone while it is used */
+  requireCatalogue(): void {
+    if (this.#name !== undefined && !this.#files.hasCatalogue())
+      throw lostCatalogue('was removed under the running member');
+  }
+
   /** Every actor there should be. */
   async actors(): Promise<readonly ActorId[]> {
     if (this.#name === undefined) return this.#files.all();
@@ -187,6 +193,7 @@ export class ShardPositions {
    */
   async storing({ sequence }: Pick<LogPosition, 'sequence'>): Promise<void> {
     if (this.#name === undefined) return;
+    this.requireCatalogue();
     const catalogue = this.#open();
     const applied = this.#applied;
     this.#applied = new Map();
@@ -293,10 +300,20 @@ export class ShardPositions {
   #open(): ActorCatalogue {
     this.#catalogue ??= new PartitionCatalogue(
       this.#clock,
-      () => this.#files.openCatalogue(partitionTables),
+      (isAgain) => this.#openFile(isAgain),
       (actor) => this.#removed(actor),
     );
     return this.#catalogue;
+  }
+
+  /** One that is gone would be made, and no actor would be listed in it. */
+  #openFile(isAgain: boolean): Shard {
+    if (isAgain) this.requireCatalogue();
+    const shard = this.#files.openCatalogue(partitionTables);
+    const bytes = isAgain && this.#name !== undefined && shard.get(CatalogueTable.facts, NAME_KEY);
+    if (bytes === false || (bytes !== undefined && decodeJsonRow(bytes) === this.#name)) return shard;
+    void shard.close();
+    throw lostCatalogue('was replaced under the running member');
   }
 
   /** What is known of it says nothing of one that is made under its name. */

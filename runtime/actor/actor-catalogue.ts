@@ -101,7 +101,7 @@ export interface CatalogueChanges {
  * @see docs/decisions/0030-nothing-is-removed-by-inference.md
  */
 export class ActorCatalogue implements CatalogueFacts {
-  readonly #openShard: () => Shard;
+  readonly #openShard: (isAgain: boolean) => Shard;
   readonly #clock: Clock;
   /** Undefined: it failed and could not be opened again. */
   #shard: Shard | undefined;
@@ -127,17 +127,17 @@ export class ActorCatalogue implements CatalogueFacts {
   /**
    * @param folder of the actors; see {@link ActorCatalogue.isIn}
    * @param clock says when to try again what failed
-   * @param openShard opens its file, again after a failure
+   * @param openShard opens its file; `isAgain` after a failure, when it has to be the one it was
    * @throws {ServiceError} `DATA_CORRUPTED`
    */
   constructor(
     folder: string,
     clock: Clock,
-    openShard: () => Shard = () => new LmdbShard(join(folder, CATALOGUE), catalogueTables),
+    openShard: (isAgain: boolean) => Shard = (isAgain) => openFile(folder, isAgain),
   ) {
     this.#openShard = openShard;
     this.#clock = clock;
-    this.#shard = openShard();
+    this.#shard = openShard(false);
     this.#lastSequence = this.#shard.position.sequence;
   }
 
@@ -323,11 +323,18 @@ export class ActorCatalogue implements CatalogueFacts {
   /** Without success the reason is remembered; whoever is refused meets it. */
   #reopen(): void {
     try {
-      this.#shard = this.#openShard();
+      this.#shard = this.#openShard(true);
     } catch (error) {
       this.#failure = error;
     }
   }
+}
+
+/** LMDB would make a file that is gone, and nothing would be listed in it. */
+function openFile(folder: string, isAgain: boolean): Shard {
+  if (isAgain && !ActorCatalogue.isIn(folder))
+    throw catalogueDamaged(folder, 'was removed under the running server');
+  return new LmdbShard(join(folder, CATALOGUE), catalogueTables);
 }
 
 /** What is thrown of a catalogue that is not what it should be. */

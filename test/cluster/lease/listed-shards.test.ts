@@ -4,7 +4,9 @@ import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { cutPartition } from '#cluster/snapshot/partition-cut.ts';
 import { CATALOGUE } from '#runtime/actor/actor-catalogue.ts';
+import type { ActorHost } from '#runtime/actor/actor-host.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
+import type { ActorId } from '#runtime/actor/ports.ts';
 import { systemClock } from '#runtime/base/clock.ts';
 import { MemoryStream } from '#test/support/memory-stream.ts';
 import { PartitionSide } from '#test/support/partition-side.ts';
@@ -43,6 +45,16 @@ async function stopped(): Promise<PartitionSide> {
 /** Whether it threw its shards away because of damage. */
 function hasRebuilt({ events }: PartitionSide): boolean {
   return events.some((event) => event.kind === 'shards-failed' && event.isDamaged);
+}
+
+/** Whether a host has an actor, or says that it cannot tell. */
+function isListed(host: ActorHost, actor: ActorId): boolean {
+  try {
+    return host.exists(actor);
+  } catch (cause) {
+    expect(cause).toMatchObject({ code: 'DATA_CORRUPTED' });
+    return true;
+  }
 }
 
 /** Everything is there again, in whatever it owns. */
@@ -155,6 +167,56 @@ describe('a catalogue of a partition', () => {
     const after = side('a');
     await after.member.follow();
     await until(() => hasRebuilt(after), 'the loss is noticed');
+  });
+
+  it('is named with the position at once where it was made of what is there', async () => {
+    const a = await stopped();
+    rmSync(folderOf('a'), { recursive: true });
+    a.copyPositionTo('a', false);
+    const again = side('a');
+    await again.member.follow();
+    // What a killed process leaves, of which an actor is lost then.
+    again.copyTo('b');
+    again.copyPositionTo('b');
+    const after = side('b');
+    rmSync(dirname(after.pathOf(second)), { recursive: true });
+    await after.member.follow();
+    await until(() => hasRebuilt(after), 'the loss is noticed');
+    await expectWhole(after);
+  });
+
+  const losses: readonly [string, (a: PartitionSide) => string][] = [
+    ['is removed', () => folderOf('a')],
+    ['is removed with all actors', (a) => join(a.folder, 'actors')],
+    ['is removed with all of the partition', (a) => a.folder],
+  ];
+
+  it.each(losses)('that %s under an owner is missed, and no actor is taken for none', async (_, pathOf) => {
+    await stopped();
+    const again = side('a');
+    expect(await again.member.own()).toBe(true);
+    const { host } = again;
+    rmSync(pathOf(again), { recursive: true });
+    // What is stored of it must not begin another one.
+    void again.write(first, 'lost').catch(() => undefined);
+    await until(() => {
+      if (again.member.owned !== undefined) expect(isListed(host, second)).toBe(true);
+      return hasRebuilt(again) && again.member.owned === undefined;
+    }, 'the loss is noticed');
+    await until(() => again.member.role === 'following', 'everything is made anew');
+    expect(await again.member.own()).toBe(true);
+    expect(await again.keys(second)).toEqual(['early', 'late']);
+    expect((await again.keys(first)).slice(0, 2)).toEqual(['early', 'late']);
+  });
+
+  it.each(losses)('that %s under a follower is missed though nothing is written', async (_, pathOf) => {
+    await stopped();
+    const again = side('a');
+    await again.member.follow();
+    rmSync(pathOf(again), { recursive: true });
+    await until(() => hasRebuilt(again), 'the loss is noticed');
+    await until(() => again.member.role === 'following', 'everything is made anew');
+    await expectWhole(again);
   });
 
   it('misses nobody who was removed, nor what was removed before one of that name was made', async () => {

@@ -1,4 +1,4 @@
-import { rmSync, writeFileSync } from 'node:fs';
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ActorCatalogue, CATALOGUE } from '#runtime/actor/actor-catalogue.ts';
@@ -27,6 +27,19 @@ describe('a catalogue that could not be stored', () => {
   });
 
   afterEach(() => volume.close());
+
+  it('is not begun anew where it is gone: nothing it listed is taken for what never was', async () => {
+    const catalogue = new ActorCatalogue(volume.path, clock);
+    await catalogue.note({ actors: new Map([[early, { created: 1, floor: 0 }]]) }, 1);
+    rmSync(join(volume.path, CATALOGUE), { recursive: true });
+    const actors = new Map([[idOf(1), { created: 2, floor: 0 }]]);
+    await expect(catalogue.note({ actors }, 2)).rejects.toMatchObject({ code: 'DATA_CORRUPTED' });
+    // When it was opened again, or not.
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(() => catalogue.get(early)).toThrow(expect.objectContaining({ code: 'DATA_CORRUPTED' }));
+    expect(existsSync(join(volume.path, CATALOGUE))).toBe(false);
+    await catalogue.close();
+  });
 
   it('is stored by itself once that works, also where it could not be opened meanwhile', async () => {
     const unhandled: unknown[] = [];

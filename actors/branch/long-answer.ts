@@ -91,6 +91,54 @@ async function settleLater<T>(
 }
 
 /**
+ * As {@link settle}, for a read whose work holds so much that not all who ask may have begun at once: it begins when
+ * there is room.
+ *
+ * @param bytes what the work holds at most
+ * @param work reads what is large itself, so that nothing of it is held while it waits
+ */
+export function settleLarge<T>(
+  context: QueryContext,
+  bytes: number,
+  work: Steps<unknown, T>,
+): T | Promise<T> {
+  const wait = context.takeRoom(bytes);
+  // Pinned within the turn that saw the view, as above.
+  if (wait !== undefined) return settleWithRoom(context, bytes, work, context.pin(), wait);
+  let result: T | Promise<T> | undefined;
+  try {
+    result = settle(context, work);
+  } finally {
+    if (!(result instanceof Promise)) context.giveRoom(bytes);
+  }
+  return result instanceof Promise ? result.finally(() => context.giveRoom(bytes)) : result;
+}
+
+async function settleWithRoom<T>(
+  context: QueryContext,
+  bytes: number,
+  work: Steps<unknown, T>,
+  snapshot: ShardSnapshot,
+  room: Promise<void>,
+): Promise<T> {
+  try {
+    await room;
+    try {
+      const steps = work(snapshot);
+      for (let step = steps.next(); ; step = steps.next()) {
+        if (step.done === true) return step.value;
+        const wait = context.pause();
+        if (wait !== undefined) await wait;
+      }
+    } finally {
+      context.giveRoom(bytes);
+    }
+  } finally {
+    snapshot.close();
+  }
+}
+
+/**
  * Answers a JSON document that may be large. A small one is text at once. A large one is a stream over pinned
  * state; nothing is pinned before somebody reads the stream, so one that is thrown away costs nothing.
  *

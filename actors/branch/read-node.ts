@@ -13,9 +13,12 @@ import { PastNodeReader } from '#runtime/tree/past-node-reader.ts';
 import type { NodeRecord } from '#runtime/tree/node-record.ts';
 import { derivedProperty, derivedTypeText, renderNodeInSteps } from '#runtime/tree/render-node.ts';
 import type { BranchState } from './branch-state.ts';
-import { settle } from './long-answer.ts';
+import { settle, settleLarge } from './long-answer.ts';
 import { localeChain, localizedProperties } from './localize.ts';
 import type { NodePlace, ReadNode, ReadProperty } from './messages.ts';
+
+/** What a large node takes while it is rendered or decoded, in times of its record: that, its text, and what is made of it. */
+const COPIES = 3;
 
 /** The tree a query looks at: the head, or an earlier revision. */
 export function readerAt(view: TableReader, at: Revision | undefined): NodeReader {
@@ -76,18 +79,27 @@ export function readNode(
     const text = presentNode(state, context.view, workspace, query.place);
     if (text !== undefined) return new JsonText(text);
   }
-  const reader = readerAt(context.view, query.at);
-  const record = requireReadable(state, context, reader, workspace, query.place);
-  const type = schemaAt(state, context.view, workspace, query.at).nodeType(record.nodeType);
+  const record = requireRecord(state, context, context.view, query);
+  if (record.isLarge) return settleRecord(state, context, query, record.bytes.length, renderedNode);
+  return settle(context, (view) => renderedNode(state, view, query, record));
+}
+
+function* renderedNode(
+  state: BranchState,
+  view: TableReader,
+  query: ReadNode,
+  record: NodeRecord,
+): Generator<undefined, JsonText> {
+  const { workspace } = query;
+  const reader = readerAt(view, query.at);
+  const type = schemaAt(state, view, workspace, query.at).nodeType(record.nodeType);
   const hasChildren = reader.hasChildren(workspace, record.header.id);
   const chain = query.lang === undefined ? undefined : localeChain(state, query.lang);
-  return settle(context, function* rendered() {
-    if (chain !== undefined && record.isLarge) yield* record.decode();
-    const properties = chain === undefined ? undefined : localizedProperties(record, chain);
-    if (properties === 'hidden') throw nodeNotFound(query.place);
-    const shown = properties === undefined ? {} : { properties };
-    return new JsonText(yield* renderNodeInSteps(record, { workspace, hasChildren, type, ...shown }));
-  });
+  if (chain !== undefined && record.isLarge) yield* record.decode();
+  const properties = chain === undefined ? undefined : localizedProperties(record, chain);
+  if (properties === 'hidden') throw nodeNotFound(query.place);
+  const shown = properties === undefined ? {} : { properties };
+  return new JsonText(yield* renderNodeInSteps(record, { workspace, hasChildren, type, ...shown }));
 }
 
 /** @returns undefined when there is no such node, or a large one */
@@ -108,27 +120,67 @@ function presentNode(
   return record?.isLarge === false ? record.render({ workspace, hasChildren, typeText }) : undefined;
 }
 
+function requireRecord(
+  state: BranchState,
+  context: QueryContext,
+  view: TableReader,
+  { at, place, workspace }: ReadNode | ReadProperty,
+): NodeRecord {
+  return requireReadable(state, context, readerAt(view, at), workspace, place);
+}
+
+/** What is made of one record, in steps. */
+type RecordSteps<Query, T> = (
+  state: BranchState,
+  view: TableReader,
+  query: Query,
+  record: NodeRecord,
+) => Generator<undefined, T>;
+
+/**
+ * Makes something of a large record when there is room. The record is read again then: whoever waits must hold nothing
+ * of it, and this function sees its length alone.
+ */
+function settleRecord<Query extends ReadNode | ReadProperty, T>(
+  state: BranchState,
+  context: QueryContext,
+  query: Query,
+  bytes: number,
+  steps: RecordSteps<Query, T>,
+): T | Promise<T> {
+  return settleLarge(context, bytes * COPIES, (view) =>
+    steps(state, view, query, requireRecord(state, context, view, query)),
+  );
+}
+
 /** One property value. @see messages.ts, ReadProperty */
 export function readProperty(
   state: BranchState,
   context: QueryContext,
   query: ReadProperty,
 ): { value: JsonValue } | Promise<{ value: JsonValue }> {
-  const reader = readerAt(context.view, query.at);
-  const record = requireReadable(state, context, reader, query.workspace, query.place);
+  const record = requireRecord(state, context, context.view, query);
+  if (record.isLarge) return settleRecord(state, context, query, record.bytes.length, foundValue);
+  return settle(context, (view) => foundValue(state, view, query, record));
+}
+
+function* foundValue(
+  state: BranchState,
+  view: TableReader,
+  query: ReadProperty,
+  record: NodeRecord,
+): Generator<undefined, { value: JsonValue }> {
   const chain = query.lang === undefined ? undefined : localeChain(state, query.lang);
-  const type = schemaAt(state, context.view, query.workspace, query.at).nodeType(record.header.nodeType);
-  return settle(context, function* found() {
-    const stored = yield* record.decode();
-    const localized = chain === undefined ? undefined : localizedProperties(record, chain);
-    if (localized === 'hidden') throw nodeNotFound(query.place);
-    const value = valueAt(localized ?? stored, type, query.property);
-    if (value !== undefined) return { value };
-    throw new ServiceError(
-      'NOT_FOUND',
-      `Node '${record.header.path}' has no property '${query.property.join('.')}'`,
-    );
-  });
+  const type = schemaAt(state, view, query.workspace, query.at).nodeType(record.header.nodeType);
+  const stored = yield* record.decode();
+  const localized = chain === undefined ? undefined : localizedProperties(record, chain);
+  if (localized === 'hidden') throw nodeNotFound(query.place);
+  const value = valueAt(localized ?? stored, type, query.property);
+  if (value !== undefined) return { value };
+  throw new ServiceError(
+    'NOT_FOUND',
+    `Node '${record.header.path}' has no property '${query.property.join('.')}'`,
+  );
 }
 
 function valueAt(

@@ -167,7 +167,7 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
   const watchSpace = new SpaceWatch({ gate: space, files, clock, dataDir, backupDir });
   closers.add(() => watchSpace.stop());
   await watchSpace.start();
-  const slices = new SliceScheduler(clock);
+  const slices = new SliceScheduler(clock, options.limits.replyBytesTotalMax);
   const engine = await openEngine({
     options,
     clock,

@@ -45,6 +45,11 @@ async function closeUnstarted(stream: AsyncIterable<unknown>): Promise<void> {
   await stream[Symbol.asyncIterator]().return?.();
 }
 
+/** What is answered instead of an answer that is made already and finds no room. */
+function tooManyWait(): ServiceError {
+  return new ServiceError('OVERLOADED', 'Too many answers wait for peers that read slowly; try again.');
+}
+
 /** Writes replies and errors; the one place that knows what an answer looks like on the wire. */
 export class ReplyWriter<Principal> {
   /** While set, every answer ends its connection. */
@@ -143,8 +148,8 @@ export class ReplyWriter<Principal> {
       let held = 0;
       try {
         for (const piece of jsonPieces(json)) {
+          if (!this.#room.take(piece.length)) throw tooManyWait();
           pieces.push(piece);
-          this.#room.add(piece.length);
           held += piece.length;
           await work.pause();
         }
@@ -233,7 +238,7 @@ export class ReplyWriter<Principal> {
     }
     // It is made already, so it cannot wait for room.
     if (!this.#room.take(body.length)) {
-      throw new ServiceError('OVERLOADED', 'Too many answers wait for peers that read slowly; try again.');
+      throw tooManyWait();
     }
     if (typeof body === 'string' && body.length > longTextCharacters) {
       this.#sendLongText(exchange, reply, body);
@@ -261,11 +266,15 @@ export class ReplyWriter<Principal> {
   }
 
   #sendBytes(exchange: HttpExchange<Principal>, reply: HttpReply, bytes: Uint8Array): void {
-    this.#sendStream(
-      exchange,
-      { ...reply, contentType: reply.contentType ?? 'application/json', contentLength: bytes.length },
-      only(bytes),
-    );
+    const { status, headers, contentType = 'application/json' } = reply;
+    // Without what the bytes were made of: an answer that waits for its peer would hold that as well.
+    const head: HttpReply = {
+      status,
+      ...(headers === undefined ? {} : { headers }),
+      contentType,
+      contentLength: bytes.length,
+    };
+    this.#sendStream(exchange, head, only(bytes));
   }
 
   /** @param length `undefined` when a HEAD answer cannot say it */

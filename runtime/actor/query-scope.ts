@@ -74,6 +74,14 @@ export class QueryScope implements QueryContext, SliceOwner {
     return this.#sliced().isOver();
   }
 
+  takeRoom(bytes: number): Promise<void> | undefined {
+    return this.#slices.room.take(bytes, this);
+  }
+
+  giveRoom(bytes: number): void {
+    this.#slices.room.give(bytes);
+  }
+
   get sliceKey(): string {
     return sliceKeyOf(this.caller);
   }

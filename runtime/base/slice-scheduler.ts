@@ -1,3 +1,5 @@
+import { getHeapStatistics } from 'node:v8';
+import { ByteRoom } from './byte-room.ts';
 import type { Clock } from './clock.ts';
 
 /** Sliced work of the whole process in one turn of the event loop at most, in milliseconds. */
@@ -11,6 +13,12 @@ const WRITES_RECENT_MS = 50;
 
 /** The shortest slice: below it, changing from one work to the next would cost more than the work. */
 const SLICE_MS_MIN = 0.1;
+
+/** Most that works hold together while they make large answers, in bytes, unless told otherwise. */
+const ROOM_BYTES = 256 * 1024 * 1024;
+
+/** Part of the heap that this may be at most. */
+const ROOM_SHARE = 8;
 
 /** Share of a turn that sliced work takes beside writers, of what everything else took. */
 const SHARE_BESIDE_WRITERS = 0.25;
@@ -52,6 +60,8 @@ export interface SliceOwner {
  * @see docs/decisions/0037-one-scheduler-of-slices.md
  */
 export class SliceScheduler {
+  /** For works that make something large: what all of them may hold together. */
+  readonly room: ByteRoom;
   readonly #clock: Clock;
   readonly #classes: Readonly<Record<SliceClass, SliceQueue>> = {
     command: new SliceQueue(weights.command),
@@ -74,8 +84,12 @@ export class SliceScheduler {
   /** What everything else took of the last turn, in milliseconds. */
   #restMs = 0;
 
-  constructor(clock: Clock) {
+  /** @param roomBytes most that works hold together while they make large answers, at most an eighth of the heap */
+  constructor(clock: Clock, roomBytes: number = ROOM_BYTES) {
     this.#clock = clock;
+    this.room = new ByteRoom(
+      Math.min(roomBytes, Math.floor(getHeapStatistics().heap_size_limit / ROOM_SHARE)),
+    );
   }
 
   /** Works that wait for a slice. */

@@ -149,6 +149,14 @@ export interface QueryContext {
   pause(): Promise<void> | undefined;
   /** Whether {@link pause} would wait: for what rather stops than waits. Throws as that does. */
   mustPause(): boolean;
+  /**
+   * Takes room for what this read is going to hold while it makes something large. Give it back, see {@link giveRoom}.
+   *
+   * @returns undefined when it has been taken; otherwise await it and hold nothing large meanwhile
+   */
+  takeRoom(bytes: number): Promise<void> | undefined;
+  /** Gives back what {@link takeRoom} took. */
+  giveRoom(bytes: number): void;
 }
 
 /**

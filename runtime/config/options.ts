@@ -281,7 +281,7 @@ const limits = {
     min: mebibyte,
     max: 65_536 * mebibyte,
     description:
-      'Memory of all answers together that wait for clients which read slowly, at most an eighth of the heap. When it is used up, large answers wait for room, or are answered 503, and a client that takes nothing for two seconds is cut off. Too low makes large answers wait for each other; too high lets slow clients fill the memory. One connection holds at most one node more than what the system buffers.',
+      'Memory of all answers together that wait for clients which read slowly, at most an eighth of the heap. When it is used up, large answers wait for room, or are answered 503, and a client that takes nothing for two seconds is cut off. Too low makes large answers wait for each other; too high lets slow clients fill the memory. One connection holds at most one node more than what the system buffers. As much again, and at most another eighth of the heap, is for large nodes that are being read; further reads of large nodes wait for room.',
   }),
   replyStallMs: integerOption({
     unit: 'milliseconds',

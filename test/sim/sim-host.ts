@@ -219,6 +219,8 @@ export class SimHost implements PartitionHost {
       pin: unused,
       pause: unused,
       mustPause: unused,
+      takeRoom: unused,
+      giveRoom: unused,
     };
     return this.#behaviours.get(actor)?.query(query as never, context);
   }

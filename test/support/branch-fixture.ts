@@ -86,6 +86,8 @@ export interface BranchSetup {
   readonly workspaces?: Readonly<Record<string, JsonObject>>;
   /** Nodes one commit may change. Default 100,000. */
   readonly commitNodesMax?: number;
+  /** What reads of large nodes may hold together, in bytes. Default: that of the product. */
+  readonly roomBytes?: number;
 }
 
 const tenant = 'acme';
@@ -127,10 +129,13 @@ export class BranchFixture {
   readonly events: ActorEvent[] = [];
   readonly #folder: string;
   readonly #commitNodesMax: number;
+  /** What its long reads take turns with. */
+  readonly slices: SliceScheduler;
   #journal: Journal | undefined;
   #host: ActorHost | undefined;
 
-  constructor(folder: string, commitNodesMax: number) {
+  constructor(folder: string, commitNodesMax: number, roomBytes?: number) {
+    this.slices = new SliceScheduler(systemClock, roomBytes);
     this.#folder = folder;
     this.#commitNodesMax = commitNodesMax;
   }
@@ -240,7 +245,7 @@ export class BranchFixture {
       clock: systemClock,
       random: systemRandom,
       kinds: [repositoryActor, branchActor({ commitNodesMax: this.#commitNodesMax })],
-      slices: new SliceScheduler(systemClock),
+      slices: this.slices,
       limits: {
         commit: {
           mailboxMax: 100_000,
@@ -307,7 +312,7 @@ export class BranchFixture {
 /** Opens a new branch with the built-in types and the workspace {@link WORKSPACE}. */
 export async function openBranch(setup: BranchSetup = {}): Promise<BranchFixture> {
   const folder = mkdtempSync(join(tmpdir(), 'branch-'));
-  const fixture = new BranchFixture(folder, setup.commitNodesMax ?? 100_000);
+  const fixture = new BranchFixture(folder, setup.commitNodesMax ?? 100_000, setup.roomBytes);
   await fixture.open();
   await fixture.fill(setup);
   return fixture;

@@ -71,3 +71,52 @@ describe('long answers of a branch', () => {
     expect(((await branch.query(listing)) as NodeObject[]).length).toBe(400);
   });
 });
+
+describe('reads of large nodes at the same time', () => {
+  const nodeBytes = 1_000_000;
+  const place = { path: '/large' };
+  const large = { type: 'ReadNode', workspace, place } as const;
+  const property = { type: 'ReadProperty', workspace, place, property: ['description'] } as const;
+  let branch: BranchFixture;
+
+  beforeEach(async () => {
+    // Of one of them, as it is counted, and not of two.
+    branch = await openBranch({ roomBytes: 5 * nodeBytes });
+    await branch.create('/large', { description: 'x'.repeat(nodeBytes) });
+    await branch.create('/small', { description: 'y' });
+  });
+  afterEach(() => branch.close());
+
+  it('are made one after the other where there is room for one, and each shows what it was asked for', async () => {
+    const { room } = branch.slices;
+    const asked = Array.from({ length: 30 }, (_, index) => branch.query(index % 2 === 0 ? large : property));
+    expect(room.used).toBeGreaterThan(nodeBytes);
+    // One that is small waits for none of them.
+    const small = branch.ask({ ...large, place: { path: '/small' } });
+    expect(small).toBeInstanceOf(JsonText);
+    await branch.command({ type: 'DeleteNode', workspace, place });
+    let most = 0;
+    const answers = await Promise.all(
+      asked.map(async (one) => {
+        const answer = await one;
+        most = Math.max(most, room.used);
+        return answer;
+      }),
+    );
+    const lengths = answers.map((answer) => {
+      const { properties, value } = answer as { properties?: { description: string }; value?: string };
+      return (properties?.description ?? value)?.length;
+    });
+    expect(lengths).toEqual(Array(30).fill(nodeBytes));
+    expect(most).toBeLessThanOrEqual(5 * nodeBytes);
+    expect(room.used).toBe(0);
+    expect(() => branch.ask(large)).toThrow(expect.objectContaining({ code: 'NODE_NOT_FOUND' }));
+  });
+
+  it('give the room back when they are refused', async () => {
+    const missing = { ...property, property: ['missing'] };
+    const asked = await Promise.allSettled(Array.from({ length: 5 }, () => branch.query(missing)));
+    expect(asked.map(({ status }) => status)).toEqual(Array(5).fill('rejected'));
+    expect(branch.slices.room.used).toBe(0);
+  });
+});

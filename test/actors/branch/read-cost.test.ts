@@ -103,6 +103,8 @@ function countedContext(
       rests += 1;
       return false;
     },
+    takeRoom: (bytes) => context.takeRoom(bytes),
+    giveRoom: (bytes) => context.giveRoom(bytes),
   };
 }
 

@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 import { ReplyRoom } from '#protocols/http/reply-room.ts';
 import type { MakeRoom } from '#protocols/http/route.ts';
@@ -181,6 +183,87 @@ describe('the memory of answers that wait', () => {
     const refused = await ask(port, '/node');
     expect([refused.status, refused.text]).toEqual([503, expect.stringContaining('read slowly')]);
     expect((await ask(port, '/health')).status).toBe(200);
+  });
+});
+
+/** Collects garbage. */
+const collect = (): void => {
+  setFlagsFromString('--expose-gc');
+  (runInNewContext('gc') as () => void)();
+};
+
+describe('what answers are made of', () => {
+  it('is let go of before the peer has read them', async () => {
+    const made: WeakRef<object>[] = [];
+    const { port, server } = await start([
+      route('GET', '/large', () => {
+        // Six bytes each: a short text is written at once, and yet more than the system takes.
+        const json = { text: '\u0001'.repeat(mebibyte - 100_000) };
+        made.push(new WeakRef(json));
+        return { status: 200, json };
+      }),
+    ]);
+    const client = await RawClient.connect(port);
+    client.socket.pause();
+    client.write(get('/large'));
+    await eventually(() => server.waitingBytes > 0, 'the answer waits');
+    await settled(() => server.waitingBytes);
+    // A weak reference that was just made or read holds its target until the turn is over.
+    await eventually(() => {
+      collect();
+      return made[0]?.deref() === undefined;
+    }, 'nothing holds what the answer was made of');
+    expect(server.waitingBytes).toBeGreaterThan(5 * mebibyte);
+  });
+
+  it('is made no text of when there is no room for it', async () => {
+    const large = new LargeStreams(10 * mebibyte);
+    const held: number[] = [];
+    const { port, server } = await start(
+      [
+        route('GET', '/large', () => ({ status: 200, stream: large.stream() })),
+        route('GET', '/json', () => {
+          const text = 'x'.repeat(15 * mebibyte);
+          const noteHeld = (): number => held.push(server.waitingBytes);
+          // Asked once the text before it has been written.
+          return { status: 200, json: { text, last: { toJSON: noteHeld } } };
+        }),
+      ],
+      { limits: { replyBytesTotalMax: 20 * mebibyte, sweepMs: 10 }, clock: new SteppedClock() },
+    );
+    expect((await ask(port, '/json')).status).toBe(200);
+    expect(held).toHaveLength(1);
+    const client = await RawClient.connect(port);
+    client.socket.pause();
+    client.write(get('/large'));
+    await eventually(() => large.made === 1, 'a large answer waits');
+    const answers = await Promise.all(Array.from({ length: 5 }, () => ask(port, '/json')));
+    expect(answers.map(({ status }) => status)).toEqual(Array(5).fill(503));
+    expect(held).toHaveLength(1);
+  });
+});
+
+describe('answers without a body', () => {
+  it.each([
+    ['/nothing', { status: 204 }],
+    ['/same', { status: 304 }],
+  ] as const)('that nobody reads end the connection: %s', async (path, reply) => {
+    let answered = 0;
+    const { port, server } = await start([
+      route('GET', path, () => {
+        answered += 1;
+        return reply;
+      }),
+    ]);
+    const client = await RawClient.connect(port);
+    client.socket.pause();
+    const many = get(path).repeat(1_000);
+    // More than the system keeps of answers; without a bound all million would be answered.
+    for (let round = 0; round < 1_000 && server.connectionCount > 0 && !client.isClosed; round += 1) {
+      await new Promise((resolve) => client.socket.write(many, resolve));
+    }
+    await eventually(() => server.connectionCount === 0, 'the connection is ended');
+    expect(answered).toBeLessThan(200_000);
   });
 });
 

@@ -15,7 +15,10 @@ export interface FoundOfRegistry {
   readonly tenants: readonly string[];
   /** Fence token everything in a new repository is above: which names were removed with which is not known. */
   readonly tokenFloor: number;
-  /** An account where none is left; undefined: one is. */
+  /**
+   * An account where none is left that somebody could log in with; undefined: one is. It takes the place of one that has its
+   * name and is not active.
+   */
   readonly admin: { readonly account: FirstAdmin; readonly userId: string } | undefined;
   /** Now. */
   readonly wallMs: number;
@@ -23,7 +26,7 @@ export interface FoundOfRegistry {
 
 /** Whether a registry has an account that somebody could log in with. */
 export function hasAccounts(registry: TableReader): boolean {
-  return listRecords(registry, TenantTable.admins).length > 0;
+  return listRecords<AdminAccount>(registry, TenantTable.admins).some(({ is_active: isActive }) => isActive);
 }
 
 /** The rows that a registry lacks. @param registry what is left of it */
@@ -32,14 +35,16 @@ export function missingRegistryRows(registry: TableReader, found: FoundOfRegistr
   const rows: StoredRow[] = [nameFloorRow(tokenFloor)];
   const add = (table: number, name: string, record: unknown): void =>
     void rows.push({ table, key: recordKey(name), value: encodeJsonRow(record) });
-  const accounts = [...listRecords<AdminAccount>(registry, TenantTable.admins)];
+  let accounts = listRecords<AdminAccount>(registry, TenantTable.admins);
   if (admin !== undefined) {
-    const account = newAccount(admin.account, admin.userId, wallMs);
-    accounts.push(account);
+    const namesake = accounts.find(({ username }) => username === admin.account.username);
+    const account = newAccount(admin.account, namesake?.user_id ?? admin.userId, wallMs);
+    accounts = [...accounts.filter((each) => each !== namesake), account];
     add(TenantTable.admins, account.user_id, account);
   }
+  // A name may be left of an account that is not.
   for (const { user_id: userId, username } of accounts)
-    if (readRecord(registry, TenantTable.adminNames, username) === undefined)
+    if (readRecord<{ userId: string }>(registry, TenantTable.adminNames, username)?.userId !== userId)
       add(TenantTable.adminNames, username, { userId });
   for (const entry of repositories)
     if (readRecord(registry, TenantTable.repositories, entry.repositoryId) === undefined)

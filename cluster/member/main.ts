@@ -34,9 +34,12 @@ function fail(message: string, code: number): never {
   process.exit(code);
 }
 
-function readOptions(): Options {
+/** @param warnings is given what the operator should know of the file */
+function readOptions(warnings: string[]): Options {
   try {
-    return loadOptions(process.env, (path) => (existsSync(path) ? readFileSync(path, 'utf8') : undefined));
+    const read = (path: string): string | undefined =>
+      existsSync(path) ? readFileSync(path, 'utf8') : undefined;
+    return loadOptions(process.env, read, (sentence) => void warnings.push(sentence));
   } catch (error) {
     if (!(error instanceof OptionError)) throw error;
     return fail(
@@ -108,9 +111,10 @@ async function main(): Promise<void> {
   armCrashPointFromText(process.env.SVC_CRASH_POINT);
   const problem = tooFewFiles(openFilesMax());
   if (problem !== undefined) fail(`Grove cannot start: ${problem}`, CONFIGURATION_EXIT_CODE);
-  const options = readOptions();
+  const warnings: string[] = [];
+  const options = readOptions(warnings);
   const log = createLog({ level: options.server.logLevel, clock: systemClock, sink: output });
-  for (const warning of optionWarnings(options, process.env)) log.warn(warning);
+  for (const warning of [...warnings, ...optionWarnings(options, process.env)]) log.warn(warning);
   let member: Member;
   try {
     member = await startMember({

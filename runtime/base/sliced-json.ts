@@ -319,11 +319,17 @@ const mayNeedEscape = /["\\\u0000-\u001f\ud800-\udfff]/;
  * two of them; nothing of the value may change.
  */
 export function* jsonPieces(value: unknown, step: number = STEP): Generator<string, void> {
+  if (!hasText(value)) return;
   if (typeof value === 'string' && value.length > step) yield* textPieces(value, step);
   else if (typeof value !== 'object' || value === null || !isLargeJson(value, step)) {
     yield JSON.stringify(value);
   } else if (Array.isArray(value)) yield* arrayPieces(value, step);
   else yield* objectPieces(value as Readonly<Record<string, unknown>>, step);
+}
+
+/** Whether JSON has a text for a value: without one it is left out of an object, and null in a list. */
+function hasText(value: unknown): boolean {
+  return value !== undefined && typeof value !== 'function' && typeof value !== 'symbol';
 }
 
 function* textPieces(text: string, step: number): Generator<string, void> {
@@ -355,7 +361,7 @@ function* arrayPieces(list: readonly unknown[], step: number): Generator<string,
     size += own;
     if (own <= step) continue;
     yield opening;
-    yield* jsonPieces(list[index], step);
+    yield* jsonPieces(hasText(list[index]) ? list[index] : null, step);
     opening = ',';
     from = index + 1;
     size = 0;
@@ -367,9 +373,10 @@ function* objectPieces(object: Readonly<Record<string, unknown>>, step: number):
   let text = '{';
   let isFirst = true;
   for (const key of Object.keys(object)) {
+    const value = object[key];
+    if (!hasText(value)) continue;
     text += `${isFirst ? '' : ','}${JSON.stringify(key)}:`;
     isFirst = false;
-    const value = object[key];
     if (isLargeJson(value, step)) {
       yield text;
       yield* jsonPieces(value, step);

@@ -24,10 +24,15 @@ const otherVariables: ReadonlySet<string> = new Set([configFileVariable, 'SVC_CR
  *
  * @param env environment variables
  * @param readFile answers the text of a file, or `undefined` when there is none; other failures are thrown
+ * @param warn takes a sentence for each value that an older version took and that counts as another one now
  * @throws {OptionError} with every problem at once: unknown sections and keys, values out of bounds, options
  *   that do not fit each other
  */
-export function loadOptions(env: Environment, readFile: (path: string) => string | undefined): Options {
+export function loadOptions(
+  env: Environment,
+  readFile: (path: string) => string | undefined,
+  warn: (sentence: string) => void = () => {},
+): Options {
   const problems: string[] = [];
   const file = readConfigFile(env, readFile, problems);
   checkKeys(file, problems);
@@ -35,7 +40,7 @@ export function loadOptions(env: Environment, readFile: (path: string) => string
   for (const section of Object.keys(optionTable)) options[section] = {};
   for (const entry of optionEntries) {
     const target = options[entry.section] as Record<string, unknown>;
-    target[entry.name] = readOption(entry, env, file, problems);
+    target[entry.name] = lowered(entry, readOption(entry, env, file, problems), warn);
   }
   for (const members of Object.values(options)) Object.freeze(members);
   const loaded = Object.freeze(options) as Options;
@@ -141,6 +146,19 @@ function unknownKey(path: string, section: string, key: string, known: readonly 
 function suggest(name: string, candidates: Iterable<string>): string {
   const near = nearestName(name, candidates);
   return near === undefined ? '' : ` (did you mean ${near}?)`;
+}
+
+function lowered(
+  { fileKey, fileSection, option }: OptionEntry,
+  value: unknown,
+  warn: (sentence: string) => void,
+): unknown {
+  const most = option.loweredTo;
+  if (most === undefined || typeof value !== 'number' || value <= most) return value;
+  warn(
+    `[${fileSection}] ${fileKey} is ${value} and counts as ${most}: more than that is not possible any more`,
+  );
+  return most;
 }
 
 function readOption(entry: OptionEntry, env: Environment, file: ConfigFile, problems: string[]): unknown {

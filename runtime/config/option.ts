@@ -33,6 +33,8 @@ export interface Option<Value> {
   readonly defaultValue: Value;
   /** The default as shown to people. */
   readonly defaultText: string;
+  /** Larger numbers, which an older version took, count as this one; `undefined`: there are none. */
+  readonly loweredTo: number | undefined;
   /** What it does, what too low and too high do. */
   readonly description: string;
   /** Reads an environment variable. @throws {OptionError} what a value has to look like */
@@ -64,12 +66,14 @@ export function integerOption(
     readonly default: number;
     readonly min: number;
     readonly max: number;
+    /** Larger numbers up to here are taken as `max`, with a warning at the start: an older version took them. */
+    readonly acceptedMax?: number;
   },
 ): Option<number> {
-  const { min, max, unit } = settings;
+  const { acceptedMax, min, max, unit } = settings;
   const expected = `a whole number from ${min} to ${max} (${unit})`;
   const check = (value: unknown): number =>
-    typeof value === 'number' && Number.isSafeInteger(value) && value >= min && value <= max
+    typeof value === 'number' && Number.isSafeInteger(value) && value >= min && value <= (acceptedMax ?? max)
       ? value
       : refuse(expected, value);
   return Object.freeze({
@@ -77,6 +81,7 @@ export function integerOption(
     unit,
     environment: settings.environment,
     isEnvironmentOnly: false,
+    loweredTo: acceptedMax === undefined ? undefined : max,
     defaultValue: settings.default,
     defaultText: String(settings.default),
     description: settings.description,
@@ -93,6 +98,7 @@ export function booleanOption(settings: Described & { readonly default: boolean 
     unit: undefined,
     environment: settings.environment,
     isEnvironmentOnly: false,
+    loweredTo: undefined,
     defaultValue: settings.default,
     defaultText: String(settings.default),
     description: settings.description,
@@ -118,6 +124,7 @@ export function choiceOption<const Choice extends string>(
     unit: undefined,
     environment: settings.environment,
     isEnvironmentOnly: false,
+    loweredTo: undefined,
     defaultValue: settings.default,
     defaultText: settings.default,
     description: settings.description,
@@ -160,6 +167,7 @@ function textWith<Value extends string | undefined>(
     unit: undefined,
     environment: settings.environment,
     isEnvironmentOnly: false,
+    loweredTo: undefined,
     defaultValue,
     defaultText,
     description: settings.description,
@@ -189,6 +197,7 @@ export function textListOption(
     unit: undefined,
     environment: settings.environment,
     isEnvironmentOnly: false,
+    loweredTo: undefined,
     defaultValue: Object.freeze([]),
     defaultText: 'none',
     description: settings.description,
@@ -221,6 +230,7 @@ export function secretOption(
     unit: undefined,
     environment: settings.environment,
     isEnvironmentOnly: true,
+    loweredTo: undefined,
     defaultValue: undefined,
     defaultText: settings.defaultText,
     description: settings.description,

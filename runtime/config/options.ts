@@ -320,6 +320,8 @@ const limits = {
     default: 4 * kibibyte,
     min: 256,
     max: 8 * kibibyte,
+    // What was configured before the path of a node had to be addressable still starts.
+    acceptedMax: 12 * kibibyte,
     description:
       'Longest path a write may give a node, also by a move, a copy or a merge of a tree that ends deeper. Too low refuses deep trees; too high takes from the 16 KiB that a request line and its headers may have together.',
   }),

@@ -72,6 +72,24 @@ test('a value is written as JSON.stringify writes it, whatever the size of a ste
   }
 });
 
+test('what JSON has no text for is left out, and null in a list', () => {
+  const long = 'x'.repeat(60);
+  const nothing = [undefined, () => 1, Symbol('s')];
+  for (const none of nothing) {
+    const values = [
+      { none, long },
+      { long, none },
+      { a: 1, none, long, b: none, c: 2 },
+      [none, long, none],
+      [{ none }, long],
+      { none, list: [none, { none, long }] },
+    ];
+    for (const value of values)
+      for (const step of STEPS) expect([...jsonPieces(value, step)].join('')).toBe(JSON.stringify(value));
+    expect([...jsonPieces(none, 10)]).toEqual([]);
+  }
+});
+
 test('a text is parsed as JSON.parse does it, whatever the size of a step', () => {
   const next = numbers(11);
   for (let round = 0; round < 3_000; round += 1) {

@@ -326,6 +326,21 @@ describe('warnings at the start', () => {
     ).toEqual([]);
   });
 
+  it('tell of a value that an older version took, which counts as the most there is now', () => {
+    const said: string[] = [];
+    const read = (bytes: number) =>
+      loadOptions(
+        {},
+        withFile(`[limits]\npath_bytes_max = ${bytes}`),
+        (sentence) => void said.push(sentence),
+      );
+    expect(read(8_192).limits.pathBytesMax).toBe(8_192);
+    expect(said).toEqual([]);
+    expect(read(12_288).limits.pathBytesMax).toBe(8_192);
+    expect(said).toEqual([expect.stringMatching(/^\[limits\] path_bytes_max is 12288 and counts as 8192: /)]);
+    expect(() => read(12_289)).toThrow('a whole number from 256 to 8192 (bytes)');
+  });
+
   it('name variables of ours that nothing reads, with what was probably meant', () => {
     expect(warningsOf({ SVC_HOSST: 'a', SVC_UNHEARD_OF: 'b' })).toEqual([
       'environment variable SVC_HOSST is not used (did you mean SVC_HOST?)',

@@ -113,7 +113,7 @@ function parseOrder(json: JsonValue | undefined): readonly OrderTerm[] {
   const entries = Object.entries(json);
   if (entries.length > ORDER_FIELDS_MAX) throw refuse(`'order_by' takes at most ${ORDER_FIELDS_MAX} fields`);
   return entries.map(([name, direction]) => {
-    const wanted = typeof direction === 'string' ? direction.toLowerCase() : '';
+    const wanted = typeof direction === 'string' && direction.length <= 4 ? direction.toLowerCase() : '';
     if (wanted !== 'asc' && wanted !== 'desc')
       throw refuse(`'order_by' of '${shown(name)}' must be 'asc' or 'desc'`);
     return { field: parseField(name), descending: wanted === 'desc' };

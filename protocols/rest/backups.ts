@@ -38,10 +38,13 @@ export function backupRoutes(context: BackupsContext): readonly RestRoute[] {
   ];
 }
 
+/** Longer than any tenant's and repository's names with a slash between. */
+const NAMED_LENGTH_MAX = 256;
+
 /** `{tenant}/{name}`. @throws {ServiceError} `VALIDATION_FAILED` */
 function repositoryNamed(text: string | null | undefined, field: string): NamedRepository | undefined {
   if (text === undefined || text === null) return undefined;
-  const [tenant, name, ...more] = text.split('/');
+  const [tenant, name, ...more] = text.length > NAMED_LENGTH_MAX ? [] : text.split('/');
   if (tenant !== undefined && tenant !== '' && name !== undefined && name !== '' && more.length === 0) {
     return { tenant, name };
   }

@@ -43,9 +43,17 @@ const types: Readonly<Record<string, ResolutionType>> = {
   manual: 'manual',
 };
 
+/** Longer than any word that is read in more than one spelling. */
+const WORD_LENGTH_MAX = 64;
+
+/** A word without its case, hyphens and underscores. One that is too long is none, and stays as it is. */
+export function foldedWord(text: string): string {
+  return text.length > WORD_LENGTH_MAX ? text : text.replace(/[-_]/g, '').toLowerCase();
+}
+
 /** Any case, with or without a hyphen or underscore. */
 function parseType(text: string, field: string): ResolutionType {
-  const plain = text.replace(/[-_]/g, '').toLowerCase();
+  const plain = foldedWord(text);
   const type = Object.hasOwn(types, plain) ? types[plain] : undefined;
   if (type !== undefined) return type;
   throw invalid(`Unknown resolution '${text.slice(0, 40)}'; there are keep-ours, keep-theirs and manual`, {

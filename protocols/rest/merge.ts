@@ -6,7 +6,7 @@ import { revisionHeaders, sendCommand } from './branch-access.ts';
 import { managedRepository, requireEntry } from './branches.ts';
 import { commandCommit } from './commit-info.ts';
 import { contentSchema } from './content-schemas.ts';
-import { parseResolutions, resolutionSchema } from './merge-resolutions.ts';
+import { foldedWord, parseResolutions, resolutionSchema } from './merge-resolutions.ts';
 import type { FoundBranch } from './repository-directory.ts';
 import type { RestContext, RestRequest, RestRoute } from './rest-context.ts';
 
@@ -187,7 +187,7 @@ function expectedHead(fields: BodyFields, name: string): string | undefined {
 
 /** Any case, with or without a hyphen or underscore. @throws {ServiceError} `VALIDATION_FAILED` */
 function parseStrategy(text: string | undefined): MergeBranch['strategy'] {
-  const plain = text?.replace(/[-_]/g, '').toLowerCase() ?? 'threeway';
+  const plain = text === undefined ? 'threeway' : foldedWord(text);
   if (plain === 'threeway') return 'ThreeWay';
   if (plain === 'fastforward') return 'FastForward';
   throw invalid(`Unknown merge strategy '${text}'; there are ThreeWay and FastForward`, {

@@ -101,12 +101,20 @@ function parsePropertySchema(reader: DefinitionReader, name: string, depth: numb
   });
 }
 
+/** Longer than the name of any type or index kind. */
+const SPELLING_LENGTH_MAX = 64;
+
+/** What a name stands for in any capitalisation. Its length is looked at first. */
+function bySpelling<T>(known: ReadonlyMap<string, T>, spelling: string): T | undefined {
+  return spelling.length > SPELLING_LENGTH_MAX ? undefined : known.get(spelling.toLowerCase());
+}
+
 /** Reads `type`, or its alias `property_type`; any capitalisation. */
 function parsePropertyType(reader: DefinitionReader): PropertyType {
   const key =
     reader.raw('type') === undefined && reader.raw('property_type') !== undefined ? 'property_type' : 'type';
   const spelling = reader.string(key);
-  const type = typeBySpelling.get(spelling.toLowerCase());
+  const type = bySpelling(typeBySpelling, spelling);
   if (type === undefined) {
     throw reader.badValue(key, `unknown property type '${spelling}'; known are ${propertyTypes.join(', ')}`);
   }
@@ -122,7 +130,7 @@ function parsePropertyType(reader: DefinitionReader): PropertyType {
 export function parseIndexKinds(reader: DefinitionReader, key: string): readonly IndexKind[] | undefined {
   if (reader.raw(key) === undefined) return undefined;
   const kinds = reader.strings(key).map((spelling) => {
-    const kind = indexBySpelling.get(spelling.toLowerCase());
+    const kind = bySpelling(indexBySpelling, spelling);
     if (kind === undefined) {
       throw reader.badValue(key, `unknown index '${spelling}'; known are ${indexKinds.join(', ')}`);
     }

@@ -10,6 +10,13 @@ export interface ErrorFacts {
   readonly cause?: unknown;
 }
 
+/** Longest message, in UTF-16 units: it may quote what was sent, which may be as long as a body. */
+const MESSAGE_LENGTH_MAX = 4_096;
+
+function shortened(message: string): string {
+  return message.length > MESSAGE_LENGTH_MAX ? `${message.slice(0, MESSAGE_LENGTH_MAX - 1)}…` : message;
+}
+
 /**
  * An error a caller is meant to see: a code of the registry, a message for a person, facts as fields.
  * Anything else that is thrown becomes `INTERNAL_SERVER_ERROR` at the edge, with its cause in the log only.
@@ -21,7 +28,10 @@ export class ServiceError extends Error {
   readonly details: Readonly<Record<string, unknown>> | undefined;
 
   constructor(code: ErrorCode, message?: string, facts: ErrorFacts = {}) {
-    super(message ?? errorRegistry[code].title, 'cause' in facts ? { cause: facts.cause } : undefined);
+    super(
+      shortened(message ?? errorRegistry[code].title),
+      'cause' in facts ? { cause: facts.cause } : undefined,
+    );
     this.code = code;
     this.field = facts.field;
     this.details = facts.details;

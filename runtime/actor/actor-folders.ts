@@ -8,13 +8,14 @@ import {
   readdirSync,
   renameSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs';
 import { open, readdir, rm, rmdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Clock } from '#runtime/base/clock.ts';
 import { crashPoint } from '#runtime/commit/crash-point.ts';
-import { folderGone } from '#runtime/errors/refused-file.ts';
+import { folderGone, unusableFile } from '#runtime/errors/refused-file.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { removePaced } from './paced-removal.ts';
 import type { ActorId } from './ports.ts';
@@ -152,6 +153,7 @@ export class ActorFolders {
     if (!existsSync(folder)) return;
     const isThere = keeping === 'never' || (keeping === 'once' && this.#isKept(owner));
     const isKept = this.#rules.keepMs > 0 && !isThere;
+    this.#requireFolder();
     const place = this.#freePlace(owner);
     const isPutAway = tryWithRoom(() => {
       mkdirSync(place, { recursive: true, mode: 0o700 });
@@ -182,12 +184,21 @@ export class ActorFolders {
   /** Removes what an earlier process left half made, and what is kept no longer. At once, for nobody writes yet. */
   async sweep(): Promise<void> {
     const folder = join(this.root, REMOVED);
+    this.#requireFolder();
     const names = await readdir(folder).catch(noneWhenGone);
     for (const name of names)
       if (!keptName.test(name)) await rm(join(folder, name), { recursive: true, force: true });
     await this.purge();
     // One with something in it stays.
     await rmdir(folder).catch(() => undefined);
+  }
+
+  /** @throws {ServiceError} `WRITES_STOPPED` when the folder of what is removed is none: nothing may be made there */
+  #requireFolder(): void {
+    const folder = join(this.root, REMOVED);
+    if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() ?? true) return;
+    const remedy = 'it should be a folder: move what is there away, and start again, which makes a new one';
+    throw unusableFile(folder, 'ENOTDIR', remedy);
   }
 
   /** Two may be removed within a millisecond. */

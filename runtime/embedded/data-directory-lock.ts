@@ -13,6 +13,7 @@ import { join, resolve } from 'node:path';
 import { tryLock } from 'fs-native-extensions';
 import { realFileSystem } from '#runtime/base/file-system.ts';
 import { openRegularSync } from '#runtime/base/regular-file.ts';
+import { unusableFile } from '#runtime/errors/refused-file.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 
 const { O_APPEND, O_CREAT, O_RDWR } = constants;
@@ -80,7 +81,7 @@ export async function acquireDataDirectory(path: string, claim: ClaimName): Prom
   await realFileSystem.makeDirectory(directory);
   const lockPath = join(directory, LOCK_FILE_NAME);
   // A plain descriptor: an object of Node that holds it could be collected, and the lock would go with it.
-  const descriptor = openRegularSync(lockPath, O_RDWR | O_CREAT | O_APPEND, 0o600);
+  const descriptor = openLockFile(lockPath);
   let before: Buffer;
   let releaseName: () => void;
   try {
@@ -116,6 +117,18 @@ export async function acquireDataDirectory(path: string, claim: ClaimName): Prom
       releaseName();
     },
   };
+}
+
+/** @throws {ServiceError} `WRITES_STOPPED` when something that is no file has its name @throws {Error} of Node */
+function openLockFile(path: string): number {
+  try {
+    return openRegularSync(path, O_RDWR | O_CREAT | O_APPEND, 0o600);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== 'EISDIR' && code !== 'EFTYPE' && code !== 'ENXIO') throw error;
+    const remedy = 'it should be a file: move what is there away, and start again, which makes a new one';
+    throw unusableFile(path, code, remedy, error);
+  }
 }
 
 /** A data directory that is read while nobody writes to it. */

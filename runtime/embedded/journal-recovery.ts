@@ -137,12 +137,26 @@ async function segmentsIn(files: FileSystem, folder: string): Promise<FolderCont
   return { firstSequences: firstSequences.sort((a, b) => a - b), unfinished };
 }
 
+/**
+ * Longest file that is read, in bytes: what one read can take, and many times what any file is made to. One that was
+ * stretched is not read into memory to find that out.
+ */
+const SEGMENT_FILE_BYTES_MAX = 2 ** 31 - 1;
+
 /** Opening a folder or a pipe of that name would fail late and without its name, or never return. */
 async function requireFile(files: FileSystem, path: string, sequence: number): Promise<void> {
-  const { isFile } = await files
+  const { isFile, size } = await files
     .stat(path)
     .catch((error: unknown) => refuseUnreadable(error, path, sequence));
-  if (isFile) return;
+  if (isFile && !Number.isSafeInteger(sequence)) {
+    const what = 'no file of a journal has so large a number';
+    throw journalCorrupted({ segment: path, offset: 0, sequence, what, remedy: NOT_A_SEGMENT_REMEDY });
+  }
+  if (isFile && size <= SEGMENT_FILE_BYTES_MAX) return;
+  if (isFile) {
+    const what = `it has ${size} bytes, and a journal file has at most ${SEGMENT_FILE_BYTES_MAX}`;
+    throw journalCorrupted({ segment: path, offset: 0, sequence, what });
+  }
   throw journalCorrupted({
     segment: path,
     offset: 0,

@@ -40,13 +40,15 @@ export async function surveyJournal(files: FileSystem, folder: string): Promise<
   const note = names.length === 0 ? undefined : await readDamageNote(files, folder);
   const firsts = names
     .map(parseSegmentFileName)
-    .filter((first) => first !== null)
+    .filter((first): first is number => first !== null && Number.isSafeInteger(first))
     .sort((a, b) => a - b);
   const places = firsts.map((firstSequence, index): ContainedPlace => {
     const path = join(folder, segmentFileName(firstSequence));
     return { path, firstSequence, nextSequence: continuation(firsts, index, note?.through ?? 0) };
   });
-  const findings: JournalFinding[] = [];
+  const findings = names.filter(isBeyondSequences).map((name): JournalFinding => {
+    return { file: join(folder, name), what: 'no file of a journal has so large a number' };
+  });
   const lost: LostRecords[] = [];
   let records = 0;
   let lastSequence = note?.through ?? 0;
@@ -79,6 +81,12 @@ export async function surveyJournal(files: FileSystem, folder: string): Promise<
       for (const place of places) yield* readContained(files, place);
     },
   };
+}
+
+/** Whether a name has the shape of a segment's, with a number that cannot be counted to. */
+function isBeyondSequences(name: string): boolean {
+  const first = parseSegmentFileName(name);
+  return first !== null && !Number.isSafeInteger(first);
 }
 
 /** First sequence of the segment behind one, unless there is a hole between the two by right. */

@@ -12,6 +12,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ActorFolders } from '#runtime/actor/actor-folders.ts';
 import { ActorStore } from '#runtime/actor/actor-store.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
@@ -55,6 +56,19 @@ afterEach(async () => {
 });
 
 describe('what was removed', () => {
+  it('has a folder: something else of its name is named, and nothing is removed', async () => {
+    const place = join(folder, 'actors/.removed');
+    writeFileSync(place, 'kept by somebody');
+    const told = { code: 'WRITES_STOPPED', message: expect.stringContaining(`${place} cannot be used`) };
+    const folders = new ActorFolders(join(folder, 'actors'), clock);
+    await expect(folders.sweep()).rejects.toMatchObject(told);
+    await expect(folders.remove('acme/site~1')).rejects.toMatchObject(told);
+    expect(folders.exists(actor)).toBe(true);
+    expect(readFileSync(place, 'utf8')).toBe('kept by somebody');
+    rmSync(place);
+    await folders.sweep();
+  });
+
   it('is kept with the name of its owner, over a restart, until its time is over [DUR-024]', async () => {
     await engine.host.destroyUnder('acme/site~1');
     const [name = '', ...others] = kept();

@@ -90,6 +90,16 @@ describe('acquireDataDirectory', () => {
     });
   });
 
+  it('names what has the name of the lock file and is no file', async () => {
+    await mkdir(join(directory, 'lock'), { recursive: true });
+    await expect(acquireDataDirectory(directory, claimName)).rejects.toMatchObject({
+      code: 'WRITES_STOPPED',
+      message: expect.stringMatching(/\/lock cannot be used \(EISDIR\): it should be a file: move/),
+    });
+    await rm(join(directory, 'lock'), { recursive: true });
+    (await acquireDataDirectory(directory, claimName)).release();
+  });
+
   it('is another lock for another directory in the same place', async () => {
     const first = await acquireDataDirectory(directory, claimName);
     renameSync(directory, join(parent, 'moved'));

@@ -56,6 +56,11 @@ export class ActorStore implements ReplicaStore {
     return this.folders.all((name) => this.#kinds.has(name));
   }
 
+  /** Every actor there should be, whether it is or not, sorted; without a catalogue those that have a folder. */
+  async listed(): Promise<readonly ActorId[]> {
+    return this.#catalogue === undefined ? await this.all() : this.#catalogue.under().sort();
+  }
+
   /** Names of the tables of an actor's shard, in the order of their numbers. */
   tablesOf(actor: ActorId): readonly string[] {
     return [...commonTableNames, ...this.kindOf(actor).tables];

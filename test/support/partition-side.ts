@@ -25,6 +25,7 @@ export class PartitionSide {
   /** Of the partition. */
   readonly folder: string;
   readonly #root: string;
+  readonly store: ActorStore;
   readonly member: PartitionMember;
   readonly events: LogEvent[] = [];
 
@@ -33,6 +34,7 @@ export class PartitionSide {
     this.folder = join(root, name);
     const actors = join(this.folder, 'actors');
     const store = new ActorStore(actors, [noteActor], systemClock);
+    this.store = store;
     this.member = new PartitionMember({
       partition: SIDE_PARTITION,
       member: name,

@@ -3,7 +3,7 @@ import type { ActorStore } from '#runtime/actor/actor-store.ts';
 import type { ActorId } from '#runtime/actor/ports.ts';
 import { shardPathOf } from './shard-path.ts';
 
-/** A shard that is on this member's disk. */
+/** A shard that is on this member's disk, or should be. */
 export interface OwnShard {
   readonly actor: ActorId;
   /** Its file. */
@@ -23,7 +23,7 @@ export interface OwnShard {
 
 /** The shards of this member, for checks. */
 export interface OwnShards {
-  /** Those that are there now. */
+  /** Those there should be now: one that is lost is found by its copy. */
   all(): Promise<readonly OwnShard[]>;
 }
 
@@ -31,12 +31,16 @@ export interface OwnShards {
 export function loneShards(store: ActorStore, copies: ActorCopies): OwnShards {
   return {
     async all() {
-      const actors = await store.all();
+      const actors = await store.listed();
       return actors.map((actor) => ({
         actor,
         file: shardPathOf(store, actor),
         tableNames: store.tablesOf(actor),
-        copy: async (folder) => void (await copies.copy(actor, folder)),
+        copy: async (folder) => {
+          // One that is open is whole without its file, until it is closed.
+          if (store.exists(actor)) store.requireFile(actor);
+          await copies.copy(actor, folder);
+        },
         damaged: () => {},
       }));
     },

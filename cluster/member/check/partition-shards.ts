@@ -41,12 +41,16 @@ export class PartitionShards implements OwnShards {
       const store = this.#environment.storeOf(partition);
       if (store === undefined || (role !== 'owning' && role !== 'following')) continue;
       const side = new PartitionSide(partition, this.#environment);
-      for (const actor of await store.all())
+      for (const actor of await store.listed())
         shards.push({
           actor,
           file: shardPathOf(store, actor),
           tableNames: store.tablesOf(actor),
-          copy: (folder, signal) => side.copy(actor, folder, signal),
+          copy: async (folder, signal) => {
+            // One that is open is whole without its file, until it is closed.
+            if (store.exists(actor)) store.requireFile(actor);
+            return side.copy(actor, folder, signal);
+          },
           damaged: () => side.damaged(actor),
         });
     }

@@ -5,6 +5,8 @@ import type { ShardFiles } from './shard-positions.ts';
 export interface PartitionStore extends ReplicaStore, ShardFiles {
   /** Removes what interrupted work left. To be called while nothing else uses the store. */
   sweep(): Promise<void>;
+  /** Verifies the shards an earlier process had in hand when it ended. Before anything is opened; once. */
+  beginNoting?(): Promise<void>;
   /** Puts every actor away, and the catalogue, to be made again of the log. To be called while nothing else uses the store. */
   clear(): Promise<void>;
   /** Removes what was put away or removed before and is kept no longer. */

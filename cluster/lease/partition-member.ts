@@ -348,6 +348,7 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
     // What servers lost while it was not followed nobody can tell: in the class that makes up for it time counts anew.
     if (flushed?.isKept === true) this.#positions.forgetReceived();
     await this.#environment.store.sweep();
+    await this.#environment.store.beginNoting?.();
     await this.#coldStart.tidy();
     if (!(await this.#openShards())) return;
     if ((isCut || this.#positions.current === undefined) && !(await this.#coldStart.run())) return;

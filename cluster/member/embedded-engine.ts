@@ -73,7 +73,7 @@ export async function openEmbeddedEngine(environment: EngineEnvironment): Promis
     await host.recover();
     await journal.claimFormat();
     for (const { actor, message } of host.stoppedActors)
-      log.error('an actor is not served: the journal has lost writes it depends on', { actor, message });
+      log.error('an actor is not served', { actor, message });
   } catch (error) {
     await close();
     throw error;

@@ -40,10 +40,7 @@ export function watchBus(metrics: Metrics, bus: CountedBus): void {
  */
 export function tellingEvents(observer: HostObserver, bus: () => Bus | undefined): HostObserver {
   return {
-    batchDurable: (kind, commands, bytes, elapsedMs) =>
-      observer.batchDurable(kind, commands, bytes, elapsedMs),
-    stopped: (actor, cause) => observer.stopped(actor, cause),
-    applyFailed: (actor, cause) => observer.applyFailed(actor, cause),
+    ...observer,
     events(actor, happened) {
       observer.events(actor, happened);
       const events = happened.filter(isBranchEvent);

@@ -52,6 +52,15 @@ export function hostObserver(
           waiting.map(({ id }) => id),
         );
     },
+    verifying: (actor, done, of) =>
+      log.warn(
+        'the process before this one ended while it had a shard in hand; all of it is read before it is opened',
+        {
+          actor,
+          done,
+          of,
+        },
+      ),
     stopped: (actor, error) => log.error('writes of an actor stopped', { actor, error }),
     applyFailed(actor, error) {
       failures.add();

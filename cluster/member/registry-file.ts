@@ -75,6 +75,7 @@ function damageOf(path: string, kinds: readonly ActorKind[]): readonly string[] 
     if (table !== '') damage.push(`${table}: ${what}`);
   });
   try {
+    for (const _ of file.verify());
     for (const _ of checkActor(REGISTRY, file, tableNames, (table, what) =>
       damage.push(`${table}: ${what}`),
     ));

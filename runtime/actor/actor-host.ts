@@ -55,6 +55,8 @@ export interface HostObserver {
   applyFailed(actor: ActorId, cause: unknown): void;
   /** Stored bytes of an actor do not verify; whoever asked got `DATA_CORRUPTED`. */
   damaged?(actor: ActorId, cause: ServiceError): void;
+  /** The process before this one may have ended over the file of an actor: it is read before it is opened. */
+  verifying?(actor: ActorId, done: number, of: number): void;
 }
 
 /** A fork that stands in the log. */
@@ -150,7 +152,9 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
     this.#sharer = { staying: () => this.#staying(), oldestIdle: () => this.#oldestIdle() };
     const damaged = (actor: ActorId, cause: ServiceError): void =>
       environment.observer.damaged?.(actor, cause);
-    this.#storage = new HostStorage({ ...environment, damaged });
+    const verifying = (actor: ActorId, done: number, of: number): void =>
+      environment.observer.verifying?.(actor, done, of);
+    this.#storage = new HostStorage({ ...environment, damaged, verifying });
     this.#store = this.#storage.store;
     this.#hybridClock = new HybridClock(environment.clock, environment.log.lastClock);
     this.#servingSinceMs = environment.clock.monotonicMs();

@@ -9,14 +9,17 @@ import type { ReplicaStore } from '#runtime/commit/replica.ts';
 import { sizeOfFile } from '#runtime/errors/refused-file.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { isSameRecord } from '#runtime/log/log-entry.ts';
+import { isUnder } from '#runtime/log/lifecycle-entry.ts';
 import { LmdbShard } from '#runtime/shard/lmdb-shard.ts';
 import { requireIdentity, type ShardIdentity, shardPath } from '#runtime/shard/shard-identity.ts';
 import { type StoredHead, storedHead } from '#runtime/shard/stored-head.ts';
+import { verifyShard } from '#runtime/shard/verify-shard.ts';
 import type { Shard, ShardPosition } from '#runtime/shard/shard.ts';
 import { ActorCatalogue, CATALOGUE, type CatalogueRow, FLOOR_NOT_EMPTY } from './actor-catalogue.ts';
 import { ActorFolders, keepNothing, type RemovalRules } from './actor-folders.ts';
 import { actorKindOf } from './actor-id.ts';
 import type { ActorId } from './ports.ts';
+import { ShardsInHand, type ShardVerifier } from './shards-in-hand.ts';
 
 /** Name of the data directory in shards of actors that every member of a cluster has alike. */
 const ANYWHERE = '*';
@@ -31,6 +34,7 @@ export interface ListedActor {
 export class ActorStore implements ReplicaStore {
   readonly folders: ActorFolders;
   readonly #kinds: ReadonlyMap<string, ActorKind>;
+  readonly #inHand: ShardsInHand;
   #catalogue: ActorCatalogue | undefined;
   #isShared = false;
 
@@ -41,6 +45,7 @@ export class ActorStore implements ReplicaStore {
    */
   constructor(folder: string, kinds: readonly ActorKind[], clock: Clock, rules: RemovalRules = keepNothing) {
     this.folders = new ActorFolders(folder, clock, rules);
+    this.#inHand = new ShardsInHand(folder, clock);
     this.#kinds = new Map(kinds.map((kind) => [kind.kind, kind]));
   }
 
@@ -95,6 +100,25 @@ export class ActorStore implements ReplicaStore {
   /** Whether the shard of an actor was made and nothing was ever written to it. */
   hasNothing(actor: ActorId): boolean {
     return storedHead(this.#pathOf(actor))?.sequence === 0;
+  }
+
+  /**
+   * Verifies the shards that an earlier process had in hand when it ended, and notes from now on which ones this process
+   * has. Those that are damaged are not opened. Once; a further call does nothing. To be called before anything is opened.
+   */
+  beginNoting(onVerifying?: ShardVerifier['onVerifying']): Promise<void> {
+    return this.#inHand.begin({
+      isActor: (actor) =>
+        actor.split('/').every((part) => part !== '' && !part.startsWith('.')) &&
+        existsSync(this.#pathOf(actor)),
+      verify: (actor) => verifyShard(this.#pathOf(actor)),
+      ...(onVerifying === undefined ? {} : { onVerifying }),
+    });
+  }
+
+  /** Notes that a shard is brought up to the log. @returns to be called when that is over */
+  inHand(actor: ActorId): () => void {
+    return this.#inHand.take(actor);
   }
 
   /**
@@ -158,8 +182,12 @@ export class ActorStore implements ReplicaStore {
     throw lost(actor, `${path} ends at log record ${sequence}`, row.floor);
   }
 
-  /** @throws {ServiceError} `DATA_CORRUPTED` naming the file when the shard of an actor that should be there is not */
+  /**
+   * @throws {ServiceError} `DATA_CORRUPTED` naming the file when the shard of an actor that should be there is not, or was
+   *   found to have a damaged page
+   */
   requireFile(actor: ActorId): void {
+    this.requireSound(actor);
     if (!this.isMissing(actor)) return;
     this.folders.requireRoot();
     this.#requireFile(actor, this.#catalogue?.get(actor));
@@ -172,6 +200,17 @@ export class ActorStore implements ReplicaStore {
     // Without a catalogue an actor is made with its file.
     if (row === undefined) throw new ServiceError('DATA_CORRUPTED', `${what}, and ${actor} should be there`);
     if (row.floor > 0) throw lost(actor, what, row.floor);
+  }
+
+  /** @throws {ServiceError} `DATA_CORRUPTED` naming the file when {@link beginNoting} found a damaged page */
+  requireSound(actor: ActorId): void {
+    const what = this.#inHand.damageOf(actor);
+    if (what === undefined) return;
+    throw new ServiceError(
+      'DATA_CORRUPTED',
+      `${this.#pathOf(actor)} is damaged (${what}), and may have ended the process before this one; ` +
+        'stop the server, bring the file back, or restore a backup, and start again',
+    );
   }
 
   hasCatalogue(): boolean {
@@ -204,6 +243,7 @@ export class ActorStore implements ReplicaStore {
 
   async adoptWhole(actor: ActorId, sequence: number): Promise<boolean> {
     if (this.#catalogue === undefined || this.isMissing(actor)) return false;
+    this.requireSound(actor);
     const created = this.#madeBy(sequence);
     const shard = this.#openAs(actor, this.folders.of(actor), created);
     const { mark, sequence: floor } = shard.position;
@@ -216,6 +256,7 @@ export class ActorStore implements ReplicaStore {
     await copy(await this.folders.prepare(actor));
     // Without a shard: see isMissing.
     await this.folders.remove(actor);
+    this.#inHand.forget((each) => each === actor);
     await this.takeCopy(actor, sequence, await this.claimCopy(actor, sequence));
   }
 
@@ -261,6 +302,7 @@ export class ActorStore implements ReplicaStore {
   async clear(): Promise<void> {
     for (const tenant of this.folders.namesUnder(''))
       await this.folders.remove(encodeURIComponent(tenant), 'once');
+    this.#inHand.forget(() => true);
     // It says nothing of what is made anew.
     this.#catalogue = undefined;
     await rm(join(this.folders.root, CATALOGUE), { recursive: true, force: true });
@@ -288,6 +330,7 @@ export class ActorStore implements ReplicaStore {
     const isThereAgain =
       owned !== undefined && owned.length > 0 && owned.every((id) => remade?.has(id) === true);
     await this.folders.remove(owner, isThereAgain ? 'never' : 'always');
+    this.#inHand.forget((actor) => isUnder(actor, owner));
     await noted;
   }
 
@@ -296,7 +339,18 @@ export class ActorStore implements ReplicaStore {
   }
 
   #openAs(actor: ActorId, folder: string, created: number): LmdbShard {
-    return new LmdbShard(folder, this.tablesOf(actor), this.#identity(actor, created));
+    const opening = this.#inHand.take(actor);
+    try {
+      const closed = this.#inHand.opened(actor);
+      try {
+        return new LmdbShard(folder, this.tablesOf(actor), this.#identity(actor, created), closed);
+      } catch (error) {
+        closed();
+        throw error;
+      }
+    } finally {
+      opening();
+    }
   }
 
   #identity(actor: ActorId, created: number): ShardIdentity {

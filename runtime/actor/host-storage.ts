@@ -62,6 +62,8 @@ export interface StorageEnvironment {
   readonly key?: DirectoryKey;
   /** Stored bytes of an actor do not verify, or are missing. */
   readonly damaged: (actor: ActorId, cause: ServiceError) => void;
+  /** The file of an actor is read whole before it is opened; so many of so many were. */
+  readonly verifying?: (actor: ActorId, done: number, of: number) => void;
 }
 
 /**
@@ -108,6 +110,8 @@ export class HostStorage {
       store.useCatalogue(this.#catalogue);
     }
     await store.sweep();
+    await store.beginNoting((actor, done, of) => this.#environment.verifying?.(actor, done, of));
+    for (const actor of this.#environment.required ?? []) store.requireSound(actor);
     await this.#raiseFloors(judged.past);
     this.#refused = await RefusedActors.decide(log, judged);
     await this.#replay();
@@ -203,6 +207,7 @@ export class HostStorage {
           return store.adopt(actor, sequence, copy);
         },
         adoptWhole: (actor, sequence) => store.adoptWhole(actor, sequence),
+        handling: (actor) => store.inHand(actor),
         async remove(owner, sequence) {
           removed.push(owner);
           await store.remove(owner, sequence, remade);

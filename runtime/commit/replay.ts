@@ -38,6 +38,7 @@ export async function replayLog(
         if (store.putOff?.(owner, sequence, cause) !== true) throw cause;
         givenUp.add(owner);
       }),
+    ...(store.handling === undefined ? {} : { handling: (actor) => store.handling?.(actor) ?? (() => {}) }),
     giveUp(actor, cause) {
       if (store.giveUp?.(actor, cause) !== true) return false;
       givenUp.add(actor);

@@ -55,6 +55,8 @@ export interface ReplicaStore {
    * @returns whether to go on, with that record kept in the log; left out: no
    */
   putOff?(owner: string, sequence: number, cause: unknown): boolean;
+  /** Told that a shard is going to be written or copied. @returns called when that is over */
+  handling?(actor: string): () => void;
 }
 
 /** Changes of one actor that are not applied yet. */
@@ -349,6 +351,7 @@ export class Replica {
     crashPoint('in-recovery');
     const { clock, layers, mark, sequence } = gathered;
     await this.#disk?.before(sequence, actor);
+    const handled = this.#store.handling?.(actor);
     // Nothing is taken meanwhile, so what readers see over the shard stays as it is.
     try {
       await this.#holding(actor, (shard) =>
@@ -359,6 +362,8 @@ export class Replica {
       await this.#forget(actor);
       this.#reached.set(actor, undefined);
       return;
+    } finally {
+      handled?.();
     }
     this.#drop(actor);
     this.#reached.set(actor, { sequence, mark });
@@ -410,9 +415,15 @@ export class Replica {
     if (reached === undefined || reached.sequence > sequence) return;
     await this.#apply(source);
     if (this.#reachedBy(source) === undefined) return;
-    await this.#store.adopt(target, sequence, async (folder) => {
-      await this.#holding(source, (shard) => shard.copyTo?.(folder));
-    });
+    // What is damaged of it is so in the copy, which is opened.
+    const handled = this.#store.handling?.(source);
+    try {
+      await this.#store.adopt(target, sequence, async (folder) => {
+        await this.#holding(source, (shard) => shard.copyTo?.(folder));
+      });
+    } finally {
+      handled?.();
+    }
     this.#reached.delete(target);
   }
 

@@ -7,6 +7,8 @@ const MAGIC_OFFSET = 24;
 const VERSION_OFFSET = 28;
 const PAGE_SIZE_OFFSET = 48;
 const FLAGS_OFFSET = 52;
+const FREE_DEPTH_OFFSET = 54;
+const FREE_ENTRIES_OFFSET = 80;
 const FREE_ROOT_OFFSET = 88;
 const MAIN_DEPTH_OFFSET = 102;
 const MAIN_ENTRIES_OFFSET = 128;
@@ -74,13 +76,21 @@ export function lookAtHead(path: string): HeadFinding {
   }
 }
 
-/** The tree of tables that LMDB would trust, of a file whose head is sound. */
-export interface TrustedRoot {
-  readonly pageBytes: number;
-  readonly transaction: bigint;
+/** A tree of a file of LMDB. */
+export interface StoredTree {
   readonly root: bigint;
   readonly depth: number;
   readonly entries: bigint;
+}
+
+/** The tree of tables that LMDB would trust, of a file whose head is sound. */
+export interface TrustedRoot extends StoredTree {
+  readonly pageBytes: number;
+  readonly transaction: bigint;
+  /** Number of the last page that was ever used. */
+  readonly lastPage: bigint;
+  /** Of the pages that are free, by the transaction that let go of them. */
+  readonly free: StoredTree;
 }
 
 /** @returns undefined where there is none, because nothing was ever written */
@@ -105,6 +115,12 @@ export function trustedRoot(path: string): TrustedRoot | undefined {
       root: trusted.mainRoot,
       depth: bytes.readUInt16LE(MAIN_DEPTH_OFFSET),
       entries: bytes.readBigUInt64LE(MAIN_ENTRIES_OFFSET),
+      lastPage: trusted.lastPage,
+      free: {
+        root: trusted.freeRoot,
+        depth: bytes.readUInt16LE(FREE_DEPTH_OFFSET),
+        entries: bytes.readBigUInt64LE(FREE_ENTRIES_OFFSET),
+      },
     };
   } finally {
     closeSync(descriptor);

@@ -116,6 +116,7 @@ export class LmdbShard implements Shard {
   #failed: ServiceError | undefined;
   #isClosed = false;
   readonly #explain = (cause: unknown): unknown => this.#readError(cause);
+  readonly #onClosed: (() => void) | undefined;
 
   /**
    * Opens or creates the environment in a folder.
@@ -123,11 +124,18 @@ export class LmdbShard implements Shard {
    * @param folder made when missing
    * @param tableNames the names of the tables, in the order of their numbers; a hole stays unused
    * @param identity whose it is; a new file gets it, any other must have it
+   * @param onClosed told when LMDB has let go of it, once it was opened
    * @throws {ServiceError} `DATA_CORRUPTED` when the shard was written by a newer format or is another one than it
    *   should be, which is left as it is, or when a flush failed for good; `STORAGE_FULL`, `WRITES_STOPPED` when it cannot be made or opened
    */
-  constructor(folder: string, tableNames: readonly string[], identity?: ShardIdentity) {
+  constructor(
+    folder: string,
+    tableNames: readonly string[],
+    identity?: ShardIdentity,
+    onClosed?: () => void,
+  ) {
     this.#folder = folder;
+    this.#onClosed = onClosed;
     requireSound(folder);
     try {
       mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -390,6 +398,7 @@ export class LmdbShard implements Shard {
     for (const snapshot of [...this.#snapshots]) snapshot.close();
     Object.assign(this.#env, { _endWrites: () => undefined });
     void this.#env.close();
+    this.#onClosed?.();
   }
 
   #requireOpen(): void {

@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, readSync } from 'node:fs';
 import { openRegularSync } from '#runtime/base/regular-file.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
-import { lookAtHead, trustedRoot } from './lmdb-head.ts';
+import { lookAtHead, type StoredTree, trustedRoot } from './lmdb-head.ts';
 import {
   decodeMarkedPosition,
   FORMAT_KEY,
@@ -36,12 +36,17 @@ const PAGES_KEPT = 2_048;
 /** Levels no tree has. */
 const DEPTH_MAX = 32;
 
-/** A tree of the file. */
-interface Tree {
-  readonly root: bigint;
-  readonly depth: number;
-  readonly entries: bigint;
-}
+/** Stands for the tree of free pages, which has no name. */
+const FREE = 'free pages';
+
+/** Pages at the beginning of a file that are in no tree. */
+const META_PAGES = 2;
+
+/** Behind all keys. */
+const BEHIND_ALL = '\u00ff'.repeat(2_000);
+
+/** Rows that are verified without a pause. */
+const ROWS_AT_ONCE = 256;
 
 /** One level on the way to a row. */
 interface Node {
@@ -69,12 +74,17 @@ export class PageFile implements TableReader {
   readonly #pageBytes: number;
   readonly #transaction: bigint;
   readonly #onDamage: OnPageDamage;
-  readonly #trees = new Map<string, Tree>();
+  readonly #main: StoredTree;
+  readonly #free: StoredTree;
+  readonly #lastPage: number;
+  readonly #trees = new Map<string, StoredTree>();
   readonly #tableNames: readonly string[];
   readonly #pages = new Map<bigint, Buffer>();
   /** The nodes of pages that are kept. */
   readonly #nodes = new WeakMap<Buffer, readonly Node[]>();
   readonly #told = new Set<string>();
+  /** While everything is verified: which pages have their use. */
+  #used: Uint8Array | undefined;
 
   /**
    * @param path of a file that nobody writes to
@@ -95,7 +105,10 @@ export class PageFile implements TableReader {
     this.#pageBytes = found.pageBytes;
     this.#transaction = found.transaction;
     if (head.missingBytes > 0) onDamage('', `the file lacks ${head.missingBytes} bytes at its end`);
-    this.#readTrees({ root: found.root, depth: found.depth, entries: found.entries });
+    this.#lastPage = Number(found.lastPage);
+    this.#free = found.free;
+    this.#main = found;
+    this.#readTrees(found);
     this.names = [...this.#trees.keys()];
     const position = this.#get(SYSTEM, POSITION_KEY);
     const isWhole = position === undefined || position.length === 18;
@@ -118,7 +131,7 @@ export class PageFile implements TableReader {
     const known = new Set([FORMAT_KEY, IDENTITY_KEY, MARK_KEY, POSITION_KEY]);
     const tree = this.#trees.get(SYSTEM);
     if (tree === undefined) return [];
-    const rows = this.#walk(SYSTEM, tree, '', '\u00ff'.repeat(2_000), false);
+    const rows = this.#walk(SYSTEM, tree, '', BEHIND_ALL, false);
     return [...rows].map(({ key }) => key).filter((key) => !known.has(key));
   }
 
@@ -139,7 +152,7 @@ export class PageFile implements TableReader {
 
   /** Every row of a table, in order. */
   rows(table: number): Iterable<Row> {
-    return this.range(table, { start: '', end: '\u00ff'.repeat(2_000) });
+    return this.range(table, { start: '', end: BEHIND_ALL });
   }
 
   /** Rows the table says that it has. */
@@ -151,11 +164,69 @@ export class PageFile implements TableReader {
     closeSync(this.#descriptor);
   }
 
+  /**
+   * Reads every page that has a use: of all tables, and of the list of free pages, which LMDB believes when it writes. No
+   * page may have two uses. Damage is told.
+   *
+   * @returns pauses now and then
+   */
+  *verify(): Generator<undefined, void> {
+    this.#used = new Uint8Array(this.#lastPage + 1);
+    const trees = new Map([['', this.#main], ...this.#trees]);
+    for (const [name, tree] of trees) {
+      let rows = 0n;
+      for (const { at, page } of this.#walk(name, tree, '', BEHIND_ALL, false)) {
+        if (name !== '') this.#value(name, page, at);
+        rows += 1n;
+        if (rows % BigInt(ROWS_AT_ONCE) === 0n) yield;
+      }
+      if (rows !== tree.entries)
+        this.#tell(name, `it says that it has ${tree.entries} rows, ${rows} can be read`);
+    }
+    for (const { at, page } of this.#walk(FREE, this.#free, '', BEHIND_ALL, false)) {
+      this.#verifyFree(this.#value(FREE, page, at));
+      yield;
+    }
+    this.#used = undefined;
+  }
+
+  /** A count, and as many numbers: of a page; or below 0, of how many begin with the page that follows; or 0, nothing. */
+  #verifyFree(value: Uint8Array | undefined): void {
+    if (value === undefined) return;
+    const list = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+    const count = list.length < 8 ? -1n : list.readBigInt64LE(0);
+    if (count < 0n || (count + 1n) * 8n > BigInt(list.length))
+      return void this.#tell(FREE, 'a list has no sound length');
+    for (let index = 1; index <= Number(count); index += 1) {
+      let first = list.readBigInt64LE(index * 8);
+      if (first === 0n) continue;
+      let pages = 1n;
+      if (first < 0n) {
+        pages = -first;
+        index += 1;
+        first = index <= Number(count) ? list.readBigInt64LE(index * 8) : 0n;
+      }
+      this.#use(FREE, first, pages);
+    }
+  }
+
+  /** Notes the use of pages while everything is verified. */
+  #use(name: string, first: bigint, pages: bigint): void {
+    const used = this.#used;
+    if (used === undefined) return;
+    if (first < META_PAGES || pages < 1n || first + pages > BigInt(used.length))
+      return void this.#tell(name, `pages ${first} to ${first + pages - 1n} are none that can be used`);
+    const from = Number(first);
+    const to = from + Number(pages);
+    const again = used.subarray(from, to).indexOf(1);
+    if (again >= 0) this.#tell(name, `page ${from + again} has two uses`);
+    used.fill(1, from, to);
+  }
+
   /** The main tree has a row for each table. */
-  #readTrees(main: Tree): void {
-    const found = new Map<string, Tree>();
-    const all = '\u00ff'.repeat(2_000);
-    for (const { at, key, page } of this.#walk('', main, '', all, false)) {
+  #readTrees(main: StoredTree): void {
+    const found = new Map<string, StoredTree>();
+    for (const { at, key, page } of this.#walk('', main, '', BEHIND_ALL, false)) {
       const flags = page.readUInt16LE(at + 4);
       const dataAt = at + NODE_BYTES + page.readUInt16LE(at + 6);
       if ((flags & SUB_DATA) === 0 || dataAt + TREE_BYTES > page.length) {
@@ -180,7 +251,13 @@ export class PageFile implements TableReader {
     return undefined;
   }
 
-  *#walk(name: string, tree: Tree, start: string, end: string, reverse: boolean): Generator<Node, undefined> {
+  *#walk(
+    name: string,
+    tree: StoredTree,
+    start: string,
+    end: string,
+    reverse: boolean,
+  ): Generator<Node, undefined> {
     if (tree.root === NO_PAGE) return;
     if (tree.depth > DEPTH_MAX) return this.#tell(name, `its tree has ${tree.depth} levels`);
     yield* this.#walkPage(name, tree.root, tree.depth, { from: '', to: undefined }, { start, end, reverse });
@@ -196,6 +273,7 @@ export class PageFile implements TableReader {
   ): Generator<Node, undefined> {
     const page = this.#treePage(name, number, levels <= 1 ? LEAF : BRANCH);
     if (page === undefined) return;
+    this.#use(name, number, 1n);
     let nodes = this.#nodes.get(page);
     if (nodes === undefined) {
       nodes = this.#nodesOf(name, number, page, levels > 1);
@@ -248,7 +326,8 @@ export class PageFile implements TableReader {
         continue;
       }
       const key = isBranch && place === 0 ? '' : page.latin1Slice(at + NODE_BYTES, keyEnd);
-      nodes.push({ key, page, at });
+      // Numbers of transactions, the last byte of which counts most.
+      nodes.push({ key: name === FREE ? [...key].reverse().join('') : key, page, at });
     }
     return nodes;
   }
@@ -289,6 +368,11 @@ export class PageFile implements TableReader {
       (head.readUInt16LE(18) & PAGE_KIND) === OVERFLOW &&
       start + HEADER_BYTES + size <= this.#size;
     if (!isSound) return this.#tell(name, `page ${first} does not hold the large value that should be there`);
+    const pages = Math.ceil((HEADER_BYTES + size) / this.#pageBytes);
+    // LMDB lets go of as many as the first one says.
+    if (this.#used !== undefined && head.readUInt32LE(20) !== pages)
+      this.#tell(name, `page ${first} says that its value has ${head.readUInt32LE(20)} pages`);
+    this.#use(name, first, BigInt(pages));
     const value = Buffer.allocUnsafeSlow(size);
     readSync(this.#descriptor, value, 0, size, start + HEADER_BYTES);
     return value;

@@ -16,7 +16,7 @@ import { UnsettledFiles } from '#runtime/actor/unsettled-owners.ts';
 import { OptionError } from '#runtime/config/option.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { ContentClient, expectStatus } from '#test/support/content-client.ts';
-import { check, storeBlob } from '#test/support/damaged-directory.ts';
+import { actorOf, check, storeBlob } from '#test/support/damaged-directory.ts';
 import { ADMIN_PASSWORD, startServer, type TestServer } from '#test/support/server.ts';
 
 /** Small segments, so that the journal has let go of how the directory began. */
@@ -44,6 +44,7 @@ const kinds: Readonly<Record<string, RegExp>> = {
   'manifest of a backup': /^backups\/nightly\/manifest\.json$/,
   'shard in a backup': /^backups\/nightly\/shards\/\d+\/data\.mdb$/,
   'file by its hash': /^blobs\/[0-9a-f]{2}\/[0-9a-f]{64}$/,
+  'note of shards in hand': /^actors\/\.in-hand$/,
   'note of what is unsettled': /^unsettled\/[0-9a-f]{32}$/,
 };
 
@@ -152,6 +153,9 @@ async function fill(folder: string): Promise<void> {
   );
   await server.close();
   await storeBlob(folder, 'bytes');
+  // As of a process that was killed while it opened a shard.
+  const opened = walk(folder).files.get('branch main of one')?.[0] as string;
+  writeFileSync(join(folder, 'actors', '.in-hand'), `opening ${actorOf(folder, join(folder, opened))}\n`);
   await new UnsettledFiles(join(folder, 'unsettled')).begin('default/nothing~0000000000');
 }
 

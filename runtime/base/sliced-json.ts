@@ -93,6 +93,8 @@ class SlicedParser {
       case OPEN_BRACE:
         return yield* this.#longObject();
       default:
+        // Its beginning tells what is wrong with it: a number is refused for its length, all else is no JSON.
+        this.#parse(this.#text.slice(start, start + this.#step));
         throw new SyntaxError('no number or word is so long');
     }
   }

@@ -160,3 +160,15 @@ test('what is large is told without looking at all of it', () => {
   expect(isLargeJson({ a: ['x'.repeat(30_000), { b: 'x'.repeat(40_000) }] })).toBe(true);
   expect(isLargeJson({ a: 'x'.repeat(60_000) })).toBe(false);
 });
+
+test('a number that is longer than a step is refused for its beginning, without a look at the whole text', () => {
+  const lengths: number[] = [];
+  const parse = (part: string): unknown => {
+    lengths.push(part.length);
+    if (/^\d{50}/.test(part)) throw new RangeError('a number of too many digits');
+    return JSON.parse(part);
+  };
+  const steps = parseJsonInSteps(`{"a":${'1'.repeat(5_000)}}`, parse, 100);
+  expect(() => [...steps]).toThrow(RangeError);
+  expect(Math.max(...lengths)).toBeLessThanOrEqual(100);
+});

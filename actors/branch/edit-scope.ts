@@ -114,14 +114,15 @@ export class EditScope {
 
   /**
    * Refuses a place for a node whose path is longer than `[limits] path_bytes_max`. Every path that a write gives a
-   * node passes here, those of descendants as well: a longer one could not be addressed. A node that stays where it
-   * is may be there from a time with a higher limit.
+   * node passes here, those of descendants as well: a longer one could not be addressed. A node may be where it is
+   * from a time with a higher limit: it may stay, and go where its path is not longer than it is.
    *
+   * @param present path of the node as it is, or as it was in the revision it is taken from
    * @returns the path
    * @throws {ServiceError} `VALIDATION_FAILED`
    */
-  newPath(path: string): string {
-    return requireShortPath(path, 'path', this.state.limits.pathBytesMax);
+  newPath(path: string, present?: string): string {
+    return requireShortPath(path, 'path', this.state.limits.pathBytesMax, present);
   }
 
   /**

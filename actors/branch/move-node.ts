@@ -45,12 +45,12 @@ export function* renameSubtree(
   const name = sanitizeName(newName);
   const { path: from, parentId, nodeType } = node.header;
   if (name === node.header.name) return;
-  const path = edit.newPath(joinPath(parentPath(from), name));
+  const path = edit.newPath(joinPath(parentPath(from), name), from);
   requireFreePath(edit, workspace, parentId, path);
   const records = yield* subtree(edit, workspace, node);
   for (const record of records) {
     requireUnpublished(record, 'rename', from);
-    edit.newPath(rebasePath(record.header.path, from, path));
+    edit.newPath(rebasePath(record.header.path, from, path), record.header.path);
   }
   edit.authorize(workspace, 'update', { path, nodeType });
   yield* rebase(edit, workspace, records, { name, path }, 'Rename');
@@ -77,7 +77,7 @@ export function* moveSubtree(
   }
   const name = sanitizeName(pathName(targetPath));
   const parent = requireParent(edit, workspace, parentPath(targetPath));
-  const path = edit.newPath(joinPath(parent.path, name));
+  const path = edit.newPath(joinPath(parent.path, name), from);
   requirePlace(edit, workspace, parent, nodeType, path);
   const records = yield* subtree(edit, workspace, node);
   for (const record of records) {
@@ -87,7 +87,7 @@ export function* moveSubtree(
     edit.authorize(workspace, 'delete', header);
     edit.authorize(workspace, 'create', {
       ...header,
-      path: edit.newPath(rebasePath(header.path, from, path)),
+      path: edit.newPath(rebasePath(header.path, from, path), header.path),
     });
   }
   const isNewParent = parent.id !== parentId;

@@ -132,10 +132,23 @@ export function parsePath(text: string, field = 'path'): string {
   return path;
 }
 
-/** Refuses a path over a number of UTF-8 bytes. @throws {ServiceError} `VALIDATION_FAILED` */
-export function requireShortPath(path: string, field = 'path', bytesMax = PATH_BYTES_MAX): string {
+/**
+ * Refuses a path over a number of UTF-8 bytes.
+ *
+ * @param present a path that may be longer, and what is not longer than that as well
+ * @throws {ServiceError} `VALIDATION_FAILED`
+ */
+export function requireShortPath(
+  path: string,
+  field = 'path',
+  bytesMax = PATH_BYTES_MAX,
+  present = '',
+): string {
   // A UTF-16 unit is at most three UTF-8 bytes, so short strings need no count.
-  if (path.length * 3 > bytesMax && Buffer.byteLength(path) > bytesMax) {
+  if (
+    path.length * 3 > bytesMax &&
+    Buffer.byteLength(path) > Math.max(bytesMax, Buffer.byteLength(present))
+  ) {
     throw invalid(`The path is longer than ${bytesMax} bytes`, { field });
   }
   return path;

@@ -164,7 +164,7 @@ export const guardMutants: readonly GuardMutant[] = [
   {
     guard: 'nothing is said to be without an outcome before a further epoch counts',
     file: 'cluster/replication/outcome-resolution.ts',
-    from: 'if (writer.oldest() === undefined) return false;',
+    from: 'if (writer.oldest() === undefined) return false;\n      if (writer.fold.state.sequence > sequence) continue;',
     to: 'return false;',
     tests: logSimulation,
   },

@@ -1,5 +1,8 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ContentClient, expectStatus, type Space } from '#test/support/content-client.ts';
+import { ContentClient, expectStatus, Space } from '#test/support/content-client.ts';
 import { startServer, type TestServer } from '#test/support/server.ts';
 
 /** The least that can be configured, so that few levels reach it. */
@@ -90,6 +93,37 @@ describe('a path that would be longer than `path_bytes_max`', () => {
     expectStatus(await space.command('/top', 'rename', { newName: 'toq' }), 200, 204);
     expectStatus(await space.get(deepest.replace('/top', '/toq')), 200);
     expectStatus(await space.command('/toq', 'rename', { newName: 'top' }), 200, 204);
+  });
+
+  it('may stay as long as it is from a time with a higher limit, and become shorter [HTTP-055]', async () => {
+    const dataDir = mkdtempSync(join(tmpdir(), 'grove-long-paths-'));
+    const earlier = await startServer({ dataDir, config: '[limits]\npath_bytes_max = 1024' });
+    const before = await ContentClient.on(earlier);
+    const made = await before.workspace();
+    await made.add('/', 'top');
+    let long = '/top';
+    for (let depth = 0; long.length <= PATH_BYTES_MAX + NAME_BYTES; depth++) {
+      await made.add(long, level(depth));
+      long += `/${level(depth)}`;
+    }
+    await earlier.close();
+    const now = await startServer({ dataDir, config: `[limits]\npath_bytes_max = ${PATH_BYTES_MAX}` });
+    try {
+      const later = new ContentClient(now, before.repository);
+      const tree = new Space(later, made.name);
+      expect(await tree.command('/top', 'rename', { newName: 'topmost' })).toMatchObject(refusal);
+      expectStatus(await tree.command('/top', 'rename', { newName: 'tops' }), 400);
+      expectStatus(await tree.command('/top', 'rename', { newName: 'to' }), 200, 204);
+      expectStatus(await tree.command('/to', 'move', { targetPath: '/t' }), 200, 204);
+      expectStatus(await tree.delete('/t'), 200, 204);
+      const removal = await later.headRevision();
+      const reverted = await later.managed('POST', '/branches/main/revert', { revisions: [removal] });
+      expectStatus(reverted, 200, 201);
+      expectStatus(await tree.get('/t'), 200);
+    } finally {
+      await now.close();
+      rmSync(dataDir, { recursive: true });
+    }
   });
 
   it('refuses a merge that gives nodes of the source a longer place [HTTP-055]', async () => {

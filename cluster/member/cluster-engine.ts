@@ -6,7 +6,7 @@ import { queueDefaults } from '#actors/jobs/actor-queue.ts';
 import { ActorHost } from '#runtime/actor/actor-host.ts';
 import { OpenRoom } from '#runtime/actor/open-room.ts';
 import { ActorStore } from '#runtime/actor/actor-store.ts';
-import type { ActorLifecycle, NearbyReads } from '#runtime/actor/ports.ts';
+import type { ActorId, ActorLifecycle, NearbyReads } from '#runtime/actor/ports.ts';
 import type { StoppedActor } from '#runtime/actor/stopped-actors.ts';
 import { ReplicaReads } from '#runtime/actor/replica-reads.ts';
 import { noUnsettledOwners } from '#runtime/actor/unsettled-owners.ts';
@@ -29,11 +29,13 @@ import { NatsStandings } from '#cluster/flush-journal/nats-standings.ts';
 import type { ReplicasEnvironment } from '#cluster/lease/flushed-replica.ts';
 import { NatsTickets } from '#cluster/jobs/nats-tickets.ts';
 import { LinkWatch } from '#cluster/nats/link-watch.ts';
+import { NotThereYetError } from '#cluster/nats/not-there-yet.ts';
 import { ensureCommitStream, lostCommitStreams } from '#cluster/nats/streams.ts';
 import { Subjects } from '#cluster/nats/subjects.ts';
 import { AppendChannel } from '#cluster/replication/append-channel.ts';
 import { JetStreamLogStream } from '#cluster/replication/jetstream-log-stream.ts';
 import type { LogEvent } from '#cluster/replication/log-events.ts';
+import { wasNeverMade } from '#cluster/replication/never-made.ts';
 import type { PartitionLog } from '#cluster/replication/partition-log.ts';
 import { RECORD_FORMAT } from '#cluster/replication/record-format.ts';
 import type { LogSeal } from '#cluster/seal/log-seal.ts';
@@ -325,6 +327,18 @@ class ClusterEngine implements MemberEngine {
       }),
       nats: () => this.#natsServers.read(),
     });
+  }
+
+  async requireNew(actor: ActorId): Promise<void> {
+    const { clock } = this.#environment;
+    const known = this.#started?.known;
+    if (known === undefined) throw new ServiceError('SHUTTING_DOWN');
+    const partition = known.directory.partitionOf(actor);
+    if (await wasNeverMade(known.streamOf(partition), partition, actor, clock)) return;
+    throw new NotThereYetError(
+      `${actor} is not served by partition ${partition}, although its log had it or no longer has its beginning. Nothing ` +
+        'is made in its place: see the log of the member that owns the partition, and bring its data back or restore a backup',
+    );
   }
 
   #findings(): readonly MemberFinding[] {

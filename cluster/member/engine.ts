@@ -59,6 +59,11 @@ export interface MemberEngine {
   readonly durability: string;
   readonly router: Router;
   readonly lifecycle: ActorLifecycle;
+  /**
+   * Rejects unless it is certain that an actor that is not there never was; left out where the start compares what should
+   * be there with what is.
+   */
+  requireNew?(actor: ActorId): Promise<void>;
   /** Notes of what is being made and removed; a member that does not have all actors keeps none. */
   readonly unsettled: UnsettledOwners;
   /** What this member has of actors of others; undefined where there are no others. */

@@ -45,14 +45,21 @@ export class MemberProvisioning implements Provisioning {
   readonly #lifecycle: ActorLifecycle;
   readonly #random: Random;
   readonly #unsettled: UnsettledOwners;
+  readonly #requireNew: (actor: ActorId) => Promise<void>;
 
-  /** @param unsettled where it is noted what is being made and removed; default: nowhere, and nothing is swept */
+  /**
+   * @param unsettled where it is noted what is being made and removed; default: nowhere, and nothing is swept
+   * @param requireNew rejects unless it is certain that an actor that is not there never was; default: it is, where a
+   *   start compares what should be there with what is
+   */
   constructor(
     router: Router,
     lifecycle: ActorLifecycle,
     random: Random,
     unsettled: UnsettledOwners = noUnsettledOwners,
+    requireNew: (actor: ActorId) => Promise<void> = () => Promise.resolve(),
   ) {
+    this.#requireNew = requireNew;
     this.#router = router;
     this.#lifecycle = lifecycle;
     this.#random = random;
@@ -123,17 +130,25 @@ export class MemberProvisioning implements Provisioning {
     return (made as TenantMade).created;
   }
 
-  /** Whether the system tenant has been made. Its actor is there after that. */
+  /**
+   * Whether the system tenant has been made. Its actor is there after that: it is made where it never was, and where it is
+   * only missing, nothing is made in its place.
+   *
+   * @throws what it is refused with that it is missing
+   */
   async isBootstrapped(): Promise<boolean> {
     const actor = tenantActor(SYSTEM_TENANT);
-    await this.#lifecycle.create(actor);
     const query: ListTenants = { type: 'ListTenants', tenantId: SYSTEM_TENANT };
-    const known = (await this.#router.query(
-      actor,
-      query,
-      engineCaller(SYSTEM_TENANT),
-    )) as readonly TenantEntry[];
-    return known.length > 0;
+    try {
+      const caller = engineCaller(SYSTEM_TENANT);
+      const known = (await this.#router.query(actor, query, caller)) as readonly TenantEntry[];
+      return known.length > 0;
+    } catch (error) {
+      if (!(error instanceof ServiceError) || error.code !== 'NOT_FOUND') throw error;
+    }
+    await this.#requireNew(actor);
+    await this.#lifecycle.create(actor);
+    return false;
   }
 
   /** Makes the tenants whose making was interrupted. @returns their names */

@@ -226,7 +226,13 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
   });
   closers.add(() => checks.close());
   const hasher = new PasswordHasher();
-  const provisioning = new MemberProvisioning(router, lifecycle, random, unsettled);
+  const provisioning = new MemberProvisioning(
+    router,
+    lifecycle,
+    random,
+    unsettled,
+    (actor) => engine.requireNew?.(actor) ?? Promise.resolve(),
+  );
   const status = (): MemberStatus => ({
     state,
     version: environment.version,

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { FirstAdmin, RepositoryEntry } from '#actors/tenant/messages.ts';
 import { MemberProvisioning } from '#cluster/member/provisioning.ts';
 import { UnsettledFiles, type UnsettledOwners } from '#runtime/actor/unsettled-owners.ts';
+import { actorId } from '#runtime/actor/actor-id.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import type { IdempotencyKey } from '#runtime/commit/behaviour.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
@@ -49,6 +50,25 @@ describe('MemberProvisioning', () => {
   it('makes the system tenant once, asking for its administrator only then', async () => {
     const never = () => Promise.reject(new ServiceError('INTERNAL_SERVER_ERROR'));
     expect(await provisioning.bootstrap(never)).toBe(false);
+  });
+
+  it('makes no registry in the place of one that is only missing', async () => {
+    const empty = await HostFixture.open();
+    try {
+      const lost = new ServiceError('LOG_UNAVAILABLE');
+      const refused = new MemberProvisioning(empty.host, empty.host, systemRandom, undefined, () =>
+        Promise.reject(lost),
+      );
+      await expect(refused.bootstrap(() => Promise.resolve(admin))).rejects.toBe(lost);
+      expect(empty.host.exists(actorId('default', 'tenant'))).toBe(false);
+      // It is not asked of one that is there.
+      const known = new MemberProvisioning(fixture.host, fixture.host, systemRandom, undefined, () =>
+        Promise.reject(lost),
+      );
+      expect(await known.isBootstrapped()).toBe(true);
+    } finally {
+      await empty.close();
+    }
   });
 
   it('makes a repository whose branch may have a slash in its name', async () => {

@@ -1,0 +1,36 @@
+import type { Clock } from '#runtime/base/clock.ts';
+import { BatchDecoder } from './batch-decoder.ts';
+import { isTruncated } from './log-errors.ts';
+import { foldStart } from './log-fold.ts';
+import type { LogStream } from './log-stream.ts';
+import { messagesUpTo } from './stream-checks.ts';
+
+/**
+ * Whether it is certain that an actor was never made: the log has everything there ever was, and no entry of the actor.
+ * Reads up to its first entry, so all of a log that has none.
+ *
+ * @param partition of the actor
+ * @throws {ServiceError} `LOG_UNAVAILABLE`; `DATA_CORRUPTED` when the log cannot be trusted
+ */
+export async function wasNeverMade(
+  stream: LogStream,
+  partition: number,
+  actor: string,
+  clock: Clock,
+): Promise<boolean> {
+  const known = await stream.state();
+  if (known.firstSequence > 1) return false;
+  const { identity, lastSequence: sequence } = known;
+  const decoder = new BatchDecoder(partition, foldStart);
+  try {
+    for await (const message of messagesUpTo(stream, partition, 1, { identity, sequence }, clock)) {
+      const step = decoder.take(message);
+      if (step.kind === 'batch' && step.batch.entries.some((entry) => entry.actor === actor)) return false;
+    }
+  } catch (error) {
+    // Cut meanwhile.
+    if (isTruncated(error)) return false;
+    throw error;
+  }
+  return true;
+}

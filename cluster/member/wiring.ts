@@ -241,6 +241,7 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
     missing: engine.missing(),
     stopped_actors: engine.stoppedActors().length,
     revisions_ahead_seconds: engine.revisionClock.aheadSeconds,
+    space: space.level,
   });
   const locks = new MemberLocks(router, lifecycle, options.locks.enabled);
   const tokens = new AdminTokens(secrets.jwtSecret.reveal(), clock, random);

@@ -1,4 +1,5 @@
 import { type OperatorAccess, operatorPatterns } from './operator-access.ts';
+import { type SpaceLevel, spaceLevels } from '#runtime/space/space-level.ts';
 import type { MissingPart } from './ports.ts';
 import type { RestRoute } from './rest-context.ts';
 
@@ -26,6 +27,11 @@ export interface MemberStatus {
   readonly stopped_actors: number;
   /** How far the newest revision is ahead of the wall clock, when that is more than some minutes; else 0. */
   readonly revisions_ahead_seconds: number;
+  /**
+   * How much room the fullest place has that it writes to. The member is ready all the same: it serves reads, and what
+   * makes room.
+   */
+  readonly space: SpaceLevel;
 }
 
 /** What the system routes work with. */
@@ -60,6 +66,12 @@ const statusSchema = {
     stopped_actors: {
       type: 'integer',
       description: 'How many actors take no writes until the member is restarted; the status names them.',
+    },
+    space: {
+      type: 'string',
+      enum: spaceLevels,
+      description:
+        'How much room the fullest place has. From `refusing` on writes that add something get 507, with `read-only` all of them; reads go on, so the member stays ready.',
     },
     revisions_ahead_seconds: {
       type: 'integer',

@@ -151,6 +151,8 @@ describe('a volume that fills up', () => {
       expected[name] = [507, 'STORAGE_FULL'];
     }
     expect(answers).toEqual(expected);
+    const ready = await server.request('GET', '/ready');
+    expect([ready.status, ready.json]).toEqual([200, expect.objectContaining({ space: 'refusing' })]);
     expect((await space.post('/', { name: 'n', node_type: 'svc:Folder' })).json.message).toMatch(
       /is 9\d % full: from 90 % on only what deletes or releases something is written/,
     );

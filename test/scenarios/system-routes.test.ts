@@ -31,6 +31,7 @@ describe('liveness and readiness', () => {
         missing: [],
         stopped_actors: 0,
         revisions_ahead_seconds: 0,
+        space: 'enough',
       },
     ]);
   });

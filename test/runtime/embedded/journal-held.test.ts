@@ -58,6 +58,18 @@ describe('a journal whose folder another process may have', () => {
     expect(notableKinds(events)).toEqual(['writes-stopped']);
   });
 
+  it('removes no segment once another may have the folder', async () => {
+    const { files, folder, journal } = await openHeld({ segmentBytes: 4_096 });
+    for (let number = 1; number <= 3; number += 1) await journal.append(numberedEntry('a', number, 3_000));
+    const before = files.paths();
+    folder.isTaken = true;
+    // Nobody has looked since.
+    journal.released('a', 3);
+    for (let turns = 0; turns < 50; turns += 1) await new Promise((resolve) => setImmediate(resolve));
+    expect(files.paths()).toEqual(before);
+    expect(journal.trouble).toMatchObject({ code: 'WRITES_STOPPED', cause: { code: 'CONFLICT' } });
+  });
+
   it('finds out when it is closed, before it cuts its newest file', async () => {
     const { files, folder, journal } = await openHeld();
     await journal.append(numberedEntry('a', 1));

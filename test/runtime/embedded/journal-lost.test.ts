@@ -179,6 +179,14 @@ describe('a journal whose older files', () => {
     return opened;
   }
 
+  /** Three segments, each with a record of another actor. */
+  async function openWithOwners() {
+    const opened = await open({ segmentBytes: 4_096 });
+    for (const [index, actor] of ['a', 'b', 'c'].entries())
+      await opened.journal.append(numberedEntry(actor, index + 1, 3_000));
+    return opened;
+  }
+
   it.each([
     ['removed', (files: FaultyFileSystem) => files.remove(files.paths()[0] as string)],
     ['cut', (files: FaultyFileSystem) => files.cut(files.paths()[1] as string, 100)],
@@ -201,6 +209,33 @@ describe('a journal whose older files', () => {
     await journal.inspect();
     await letHeal(journal, clock);
     await journal.append(numberedEntry('a', 4));
+    expect(await numbersIn(files)).toEqual([3, 4]);
+  });
+
+  it('are wanted by a reader are not given up while it reads', async () => {
+    const { clock, files, journal } = await withSegments();
+    const reading = journal.read(0);
+    await reading.next();
+    files.cut(files.paths()[1] as string, 100);
+    await journal.inspect();
+    journal.released('a', 2);
+    await letHeal(journal, clock);
+    expect(journal.trouble).toMatchObject({ code: 'WRITES_STOPPED' });
+    await reading.return();
+    await letHeal(journal, clock);
+    expect(journal.trouble).toBeUndefined();
+  });
+
+  it('are needed keep a newer one that is not, for they leave in order', async () => {
+    const { clock, files, journal } = await openWithOwners();
+    files.cut(files.paths()[1] as string, 100);
+    await journal.inspect();
+    journal.released('b', 2);
+    await letHeal(journal, clock);
+    expect(journal.trouble).toMatchObject({ code: 'WRITES_STOPPED' });
+    journal.released('a', 1);
+    await letHeal(journal, clock);
+    expect(await journal.append(numberedEntry('c', 4))).toBe(4);
     expect(await numbersIn(files)).toEqual([3, 4]);
   });
 

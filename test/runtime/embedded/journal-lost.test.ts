@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { Journal } from '#runtime/embedded/journal.ts';
+import { systemRandom } from '#runtime/base/random.ts';
+import { Journal } from '#runtime/embedded/journal.ts';
 import type { JournalDurability, JournalOptions } from '#runtime/embedded/journal-options.ts';
 import { FaultyFileSystem } from '#test/support/faulty-file-system.ts';
 import { entriesOf, numberedEntry, numberOf } from '#test/support/log-entries.ts';
@@ -170,6 +171,36 @@ describe.each(classes)(
     );
   },
 );
+
+it('a journal whose newest file was cut and then removed does not give what is left its name back', async () => {
+  const { clock, files, journal } = await open();
+  await journal.append(numberedEntry('a', 1));
+  const path = newest(files);
+  files.cut(path, 200);
+  files.remove(path);
+  await journal.inspect();
+  await letHeal(journal, clock);
+  expect(journal.trouble).toMatchObject({ code: 'WRITES_STOPPED' });
+  expect(files.paths()).toEqual([]);
+});
+
+it('a journal that has not begun takes nothing, and does not look after its files', async () => {
+  const { files, journal } = await open();
+  await journal.append(numberedEntry('a', 1));
+  await journal.close();
+  const looked = await Journal.look({
+    folder: FOLDER,
+    durability: 'local',
+    files,
+    clock: new TestClock(),
+    random: systemRandom,
+    report: () => {},
+  });
+  await expect(looked.append(numberedEntry('a', 2))).rejects.toMatchObject({ name: 'InvariantError' });
+  files.remove(newest(files));
+  await looked.inspect();
+  expect(looked.trouble).toBeUndefined();
+});
 
 describe('a journal whose older files', () => {
   async function withSegments() {

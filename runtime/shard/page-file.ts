@@ -368,10 +368,10 @@ export class PageFile implements TableReader {
       (head.readUInt16LE(18) & PAGE_KIND) === OVERFLOW &&
       start + HEADER_BYTES + size <= this.#size;
     if (!isSound) return this.#tell(name, `page ${first} does not hold the large value that should be there`);
-    const pages = Math.ceil((HEADER_BYTES + size) / this.#pageBytes);
-    // LMDB lets go of as many as the first one says.
-    if (this.#used !== undefined && head.readUInt32LE(20) !== pages)
-      this.#tell(name, `page ${first} says that its value has ${head.readUInt32LE(20)} pages`);
+    // LMDB lets go of as many as the first one says: at least those it needs, for a longer value may have been there.
+    const pages = head.readUInt32LE(20);
+    if (this.#used !== undefined && pages < Math.ceil((HEADER_BYTES + size) / this.#pageBytes))
+      this.#tell(name, `page ${first} says that its value has ${pages} pages`);
     this.#use(name, first, BigInt(pages));
     const value = Buffer.allocUnsafeSlow(size);
     readSync(this.#descriptor, value, 0, size, start + HEADER_BYTES);

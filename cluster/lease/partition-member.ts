@@ -31,6 +31,9 @@ import { SupersededWatch } from './superseded-watch.ts';
  */
 const READS_MS_MAX = 10_000;
 
+/** Time it is told that shards were damaged or lost, in milliseconds. */
+const REBUILT_MS = 3_600_000;
+
 /** Between two looks for what is kept no longer, in milliseconds. */
 const PURGE_MS = 600_000;
 
@@ -71,6 +74,8 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
   readonly #rest: Rest;
   /** Keeps shards from being thrown away again soon. */
   readonly #rebuilt: Rest;
+  /** Why they were thrown away last, and when, on the monotonic clock. */
+  #damage: { readonly what: string; readonly atMs: number } | undefined;
   /** The log of a partition that is being given up. */
   #closing: PartitionLog | undefined;
   /** Why it is in quarantine, or could not be opened. */
@@ -154,6 +159,12 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
    */
   get wasRebuilt(): boolean {
     return this.#rebuilt.isOn;
+  }
+
+  /** What was damaged or lost here in the last hour, so that everything is or was made anew, for people. */
+  get damage(): string | undefined {
+    const isRecent = this.#environment.clock.monotonicMs() - (this.#damage?.atMs ?? 0) < REBUILT_MS;
+    return isRecent ? this.#damage?.what : undefined;
   }
 
   /** The newest epoch this member knows of. */
@@ -317,7 +328,7 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
     await this.#stopFollowing();
     if (!isDamaged) return;
     try {
-      await this.#throwAway();
+      await this.#throwAway(cause);
       await this.#startFollowing();
     } catch (failure) {
       // Nobody waits for this: a disk that does not even let go of what is damaged is left alone for a while.
@@ -386,7 +397,7 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
         this.#become('idle');
         return false;
       }
-      await this.#throwAway();
+      await this.#throwAway(cause);
       await open();
       return true;
     }
@@ -398,7 +409,8 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
     if (cause !== undefined && !this.wasRebuilt) void this.startOver(cause);
   }
 
-  async #throwAway(): Promise<void> {
+  async #throwAway({ message: what }: Error): Promise<void> {
+    this.#damage = { what, atMs: this.#environment.clock.monotonicMs() };
     this.#rebuilt.begin();
     await this.#clearShards();
   }

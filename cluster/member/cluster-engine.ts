@@ -348,9 +348,21 @@ class ClusterEngine implements MemberEngine {
           ? []
           : [{ code: 'partition-stalled', message: `partition ${partition}: ${trouble}` }],
     );
+    const rebuilt = [...(this.#started?.manager.members ?? [])].flatMap(
+      ([partition, { damage }]): MemberFinding[] =>
+        damage === undefined
+          ? []
+          : [
+              {
+                code: 'shards-rebuilt',
+                message: `what it had of partition ${partition} is made anew: ${damage}`,
+              },
+            ],
+    );
     return [
       ...spaceFindings(this.#environment.space),
       ...this.#logWatch.findings,
+      ...rebuilt,
       ...linkFindings(this.#sealed, this.#environment.options.server.natsUrl),
       ...stalled,
       ...surplusFindings(this.#started?.registry.surplus),

@@ -17,6 +17,7 @@ export const clusterWarningSeverities = Object.freeze({
   'partition-without-owner': 'alarm',
   'partition-quarantined': 'alarm',
   'partition-stalled': 'alarm',
+  'shards-rebuilt': 'alarm',
   'actor-stopped': 'alarm',
   'writes-stopped': 'alarm',
   'partition-unprotected': 'alarm',

@@ -223,6 +223,8 @@ export type MemberFindingCode =
   | 'clock-skew'
   | 'revisions-ahead'
   | 'partition-stalled'
+  /** What a member had of a partition was damaged or lost. */
+  | 'shards-rebuilt'
   | 'messages-refused'
   | 'unsigned-accepted'
   | 'too-many-members'

@@ -1,5 +1,6 @@
 import {
   copyFileSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -10,7 +11,11 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { actorKinds } from '#cluster/member/actor-kinds.ts';
+import { type JournalReach, requireRegistry } from '#cluster/member/registry-file.ts';
+import { defaultLimits } from '#runtime/config/options.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
+import { trustedRoot } from '#runtime/shard/lmdb-head.ts';
 import { ContentClient, expectStatus } from '#test/support/content-client.ts';
 import { startServer } from '#test/support/server.ts';
 import { until } from '#test/support/until.ts';
@@ -144,5 +149,32 @@ describe('a data directory without its registry', () => {
         message: expect.stringContaining('data.mdb is missing'),
       });
     expect(actorFiles()).toEqual(before);
+  });
+});
+
+describe('the registry of a data directory', () => {
+  const kinds = actorKinds(defaultLimits);
+  const later = { firstSequence: 5, lastSequence: 9 };
+  const empty = { firstSequence: 1, lastSequence: 0 };
+  const require = (journal: JournalReach) => () => requireRegistry(dataDir, journal, kinds);
+  const damage = expect.objectContaining({ code: 'DATA_CORRUPTED' });
+
+  it('may be missing with an empty journal, and beside nothing else', () => {
+    expect(require(empty)).not.toThrow();
+    expect(require(later)).toThrow(damage);
+    mkdirSync(join(dataDir, 'actors/acme/tenant'), { recursive: true });
+    expect(require(empty)).toThrow(damage);
+    expect(require({ ...later, firstSequence: 1 })).not.toThrow();
+  });
+
+  it('is refused with a damaged page before LMDB reads it', async () => {
+    await fill(0);
+    expect(require(later)).not.toThrow();
+    const file = join(dataDir, 'actors/default/tenant/data.mdb');
+    const root = Number(trustedRoot(file)?.root);
+    const bytes = readFileSync(file);
+    bytes.fill(0xa7, root * 4096 + 3000, (root + 1) * 4096);
+    writeFileSync(file, bytes);
+    expect(require(later)).toThrow(`${file} is damaged (`);
   });
 });

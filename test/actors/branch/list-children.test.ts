@@ -226,10 +226,11 @@ describe('listing children', () => {
       if (running) setImmediate(count);
     };
     setImmediate(count);
-    // Nothing but the listing itself can let the counter in: a consumer that awaits chunks stays in one turn.
+    // Nothing but the listing itself can let the counter in: a consumer that awaits chunks stays in one turn. How often
+    // depends on the machine; a listing that never gave the loop back would have ended before the first time.
     expect((await list('/large')).length).toBe(2500);
     running = false;
-    expect(turns).toBeGreaterThan(1);
+    expect(turns).toBeGreaterThan(0);
   });
 
   it('can be left in the middle, and ends with the deadline or the abort of its caller', async () => {

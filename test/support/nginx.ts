@@ -1,10 +1,9 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { projectRoot } from '#test/tidy/source-file.ts';
+import { startBalancerProcess, type TestBalancer } from './balancer-process.ts';
 import { freePorts } from './free-ports.ts';
-import type { TestBalancer } from './haproxy.ts';
 import { requiredProgram } from './required-program.ts';
 
 /** Folders nginx makes at its start, which the packages put where only root may write. */
@@ -32,28 +31,12 @@ export async function startNginx(members: readonly string[]): Promise<TestBalanc
   ];
   const path = join(folder, 'nginx.conf');
   writeFileSync(path, own.join('\n'));
-  const child: ChildProcess = spawn(
-    process.env.NGINX_BIN ?? requiredProgram('nginx'),
-    ['-e', 'stderr', '-p', folder, '-c', path],
-    { stdio: ['ignore', 'pipe', 'pipe'] },
-  );
-  let log = '';
-  for (const stream of [child.stdout, child.stderr])
-    stream?.setEncoding('utf8').on('data', (text: string) => {
-      log += text;
-    });
-  const ended = new Promise<void>((resolve) => child.once('close', () => resolve()));
-  return {
+  return startBalancerProcess({
+    program: process.env.NGINX_BIN ?? requiredProgram('nginx'),
+    args: ['-e', 'stderr', '-p', folder, '-c', path],
     port,
-    url: `http://127.0.0.1:${port}`,
-    get log() {
-      return log;
-    },
-    async close() {
-      // A killed master leaves its workers behind; they keep the port.
-      child.kill('SIGTERM');
-      await ended;
-      rmSync(folder, { recursive: true });
-    },
-  };
+    // A killed master leaves its workers behind; they keep the port.
+    signal: 'SIGTERM',
+    ended: () => rmSync(folder, { recursive: true }),
+  });
 }

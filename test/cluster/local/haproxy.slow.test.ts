@@ -2,7 +2,8 @@ import { connect } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { Backend } from '#test/support/balanced-backend.ts';
 import { freePorts } from '#test/support/free-ports.ts';
-import { startBalancer, type TestBalancer } from '#test/support/haproxy.ts';
+import type { TestBalancer } from '#test/support/balancer-process.ts';
+import { startBalancer } from '#test/support/haproxy.ts';
 import { HttpClient } from '#test/support/http-client.ts';
 import { startServer } from '#test/support/server.ts';
 

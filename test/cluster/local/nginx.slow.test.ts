@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { Backend } from '#test/support/balanced-backend.ts';
-import type { TestBalancer } from '#test/support/haproxy.ts';
+import type { TestBalancer } from '#test/support/balancer-process.ts';
 import { HttpClient } from '#test/support/http-client.ts';
 import { startNginx } from '#test/support/nginx.ts';
 import { startServer } from '#test/support/server.ts';

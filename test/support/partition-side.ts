@@ -3,18 +3,18 @@ import { join } from 'node:path';
 import { PartitionMember } from '#cluster/lease/partition-member.ts';
 import type { LogEvent } from '#cluster/replication/log-events.ts';
 import { CATALOGUE } from '#runtime/actor/actor-catalogue.ts';
-import { ActorHost } from '#runtime/actor/actor-host.ts';
+import type { ActorHost } from '#runtime/actor/actor-host.ts';
 import { ActorStore } from '#runtime/actor/actor-store.ts';
 import type { ActorId } from '#runtime/actor/ports.ts';
 import { systemClock } from '#runtime/base/clock.ts';
 import { realFileSystem } from '#runtime/base/file-system.ts';
 import { systemRandom } from '#runtime/base/random.ts';
-import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
 import { shardPath } from '#runtime/shard/shard-identity.ts';
 import { type StoredHead, storedHead } from '#runtime/shard/stored-head.ts';
-import { engineLimits, engineUser as caller } from './engine.ts';
+import { engineUser as caller } from './engine.ts';
 import type { MemoryStream } from './memory-stream.ts';
 import { noteActor } from './note-actor.ts';
+import { openNoteHost } from './note-host.ts';
 import { until } from './until.ts';
 
 /** The partition of the sides. */
@@ -53,18 +53,7 @@ export class PartitionSide {
           applyFailed() {},
           damaged: (_: string, cause: unknown) => void this.member.startOver(cause),
         };
-        const environment = {
-          folder: actors,
-          store,
-          log,
-          clock: systemClock,
-          random: systemRandom,
-          kinds: [noteActor],
-        };
-        const slices = new SliceScheduler(systemClock);
-        const host = new ActorHost({ ...environment, limits: engineLimits, observer, slices });
-        await host.recover();
-        return host;
+        return await openNoteHost({ folder: actors, store, log, observer });
       },
       replicas: { standings: { ask: async () => {} }, others: () => 0, flush: undefined },
       report: (event) => this.events.push(event),

@@ -7,15 +7,13 @@ import type { StandingChannel } from '#cluster/flush-journal/standing.ts';
 import { PartitionMember } from '#cluster/lease/partition-member.ts';
 import { BatchDecoder } from '#cluster/replication/batch-decoder.ts';
 import type { AppendOutcome, LogStream } from '#cluster/replication/log-stream.ts';
-import { ActorHost } from '#runtime/actor/actor-host.ts';
 import { ActorStore } from '#runtime/actor/actor-store.ts';
 import { systemClock } from '#runtime/base/clock.ts';
-import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
 import { realFileSystem } from '#runtime/base/file-system.ts';
 import { systemRandom } from '#runtime/base/random.ts';
-import { engineLimits } from '#test/support/engine.ts';
 import { MemoryStream } from '#test/support/memory-stream.ts';
 import { noteActor } from '#test/support/note-actor.ts';
+import { openNoteHost } from '#test/support/note-host.ts';
 import { until } from '#test/support/until.ts';
 
 const PARTITION = 3;
@@ -58,18 +56,7 @@ class Side {
       random: systemRandom,
       openHost: async (log) => {
         const observer = { batchDurable() {}, events() {}, stopped() {}, applyFailed() {} };
-        const environment = {
-          folder,
-          store,
-          log,
-          clock: systemClock,
-          random: systemRandom,
-          kinds: [noteActor],
-        };
-        const slices = new SliceScheduler(systemClock);
-        const host = new ActorHost({ ...environment, limits: engineLimits, observer, slices });
-        await host.recover();
-        return host;
+        return await openNoteHost({ folder, store, log, observer });
       },
       replicas: {
         standings: this.#standings(),

@@ -6,17 +6,15 @@ import { PartitionManager } from '#cluster/lease/partition-manager.ts';
 import type { PartitionRole } from '#cluster/lease/partition-environment.ts';
 import { PartitionMember } from '#cluster/lease/partition-member.ts';
 import type { LogEvent } from '#cluster/replication/log-events.ts';
-import { ActorHost } from '#runtime/actor/actor-host.ts';
 import { ActorStore } from '#runtime/actor/actor-store.ts';
 import { systemClock } from '#runtime/base/clock.ts';
-import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
 import { realFileSystem } from '#runtime/base/file-system.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
-import { engineLimits } from '#test/support/engine.ts';
 import { HeardMembers } from '#test/support/heard-members.ts';
 import { MemoryStream } from '#test/support/memory-stream.ts';
 import { noteActor } from '#test/support/note-actor.ts';
+import { openNoteHost } from '#test/support/note-host.ts';
 
 /** The lease a slow candidate waits for: longer than the test looks. */
 const LONG_LEASE_MS = 20_000;
@@ -51,18 +49,7 @@ function memberOf(
     random: systemRandom,
     openHost: async (log) => {
       const observer = { batchDurable() {}, events() {}, stopped() {}, applyFailed() {} };
-      const environment = {
-        folder,
-        store,
-        log,
-        clock: systemClock,
-        random: systemRandom,
-        kinds: [noteActor],
-      };
-      const slices = new SliceScheduler(systemClock);
-      const host = new ActorHost({ ...environment, limits: engineLimits, observer, slices });
-      await host.recover();
-      return host;
+      return await openNoteHost({ folder, store, log, observer });
     },
     report,
     onRole,

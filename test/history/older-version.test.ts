@@ -3,6 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { JOURNAL_FORMAT } from '#runtime/embedded/journal-format.ts';
+import { FOLDER, openJournal } from '#test/runtime/embedded/journal-harness.ts';
+import { FaultyFileSystem } from '#test/support/faulty-file-system.ts';
+import { entriesOf, numberedEntry, numberOf } from '#test/support/log-entries.ts';
 import { startServer } from '#test/support/server.ts';
 import { readRecording, recordingNames, unpackFolder } from './recording.ts';
 
@@ -57,5 +60,20 @@ describe('a data directory of an older version', () => {
     const before = readdirSync(join(folder, 'journal'));
     await expect(startServer({ dataDir: folder })).rejects.toThrow();
     expect([readdirSync(join(folder, 'journal')), newestFormat()]).toEqual([before, 1]);
+  });
+
+  it('takes what is written while its journal goes over to this format', async () => {
+    unpackOldest();
+    const files = new FaultyFileSystem();
+    for (const name of readdirSync(join(folder, 'journal')))
+      files.put(join(FOLDER, name), readFileSync(join(folder, 'journal', name)));
+    const { journal } = await openJournal(files);
+    const claimed = journal.claimFormat();
+    const sequence = await journal.append(numberedEntry('a', 7));
+    await claimed;
+    await journal.close();
+    const { journal: again } = await openJournal(files.crash('drop-unsynced'));
+    expect(again.lastSequence).toBe(sequence);
+    expect((await entriesOf(again)).map(numberOf).at(-1)).toBe(7);
   });
 });

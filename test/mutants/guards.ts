@@ -267,6 +267,27 @@ export const guardMutants: readonly GuardMutant[] = [
     tests: replicaTest,
   },
   {
+    guard: 'a member says how far its shards reach, also where its stored position does not',
+    file: 'cluster/lease/flushed-replica.ts',
+    from: '[this.#options.shards.newest, position]) if',
+    to: '[position]) if',
+    tests: replicaTest,
+  },
+  {
+    guard: 'a stream that ends before what shards have is not gone on with',
+    file: 'cluster/lease/flushed-replica.ts',
+    from: '[position, this.#options.shards.newest, this.#kept?.flushed]',
+    to: '[position, this.#kept?.flushed]',
+    tests: replicaTest,
+  },
+  {
+    guard: 'nothing is looked at in shards that are being replaced',
+    file: 'cluster/lease/shard-positions.ts',
+    from: ' || this.#isSuspended',
+    to: '',
+    tests: ['test/cluster/lease/shard-positions.test.ts'],
+  },
+  {
     guard: 'shards are given nothing before they are named as ahead of the stored position',
     file: 'cluster/lease/flushed-replica.ts',
     from: 'if (!this.isKept) await this.#options.shards.cover(sequence, newest(), actor);',
@@ -293,6 +314,13 @@ export const guardMutants: readonly GuardMutant[] = [
     from: 'if (mark === undefined || reached.mark === undefined || isSameRecord(mark, reached.mark)) return;',
     to: 'return;',
     tests: ['test/cluster/lease/marked-shards.test.ts'],
+  },
+  {
+    guard: 'a fork is there only when the record that makes it is named as ahead of the stored position',
+    file: 'runtime/actor/actor-host.ts',
+    from: 'this.#store.claimCopy(target, appended), log.flush()]',
+    to: 'this.#store.claimCopy(target, appended)]',
+    tests: ['test/runtime/actor/host-storage.test.ts'],
   },
   {
     guard: 'shards are given only what the journal has on the disk',

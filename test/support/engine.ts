@@ -2,6 +2,8 @@ import { join } from 'node:path';
 import type { OpenRoom } from '#runtime/actor/open-room.ts';
 import { ActorHost, type HostLimits, type HostObserver } from '#runtime/actor/actor-host.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
+import type { DirectoryKey } from '#runtime/actor/host-storage.ts';
+import type { ActorId } from '#runtime/actor/ports.ts';
 import { type Clock, systemClock } from '#runtime/base/clock.ts';
 import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
 import { type FileSystem, realFileSystem } from '#runtime/base/file-system.ts';
@@ -53,6 +55,9 @@ export interface EngineSetup {
   readonly space?: SpaceGuard;
   /** Told what happened in actors. */
   readonly events?: HostObserver['events'];
+  /** Actors without which nothing is opened. */
+  readonly required?: readonly ActorId[];
+  readonly key?: DirectoryKey;
 }
 
 /** A journal and an actor host over a folder, as a member assembles them. */
@@ -78,6 +83,8 @@ export class Engine {
       ...(setup.removedKeepMs === undefined ? {} : { removedKeepMs: setup.removedKeepMs }),
       ...(setup.space === undefined ? {} : { space: setup.space }),
       ...(setup.room === undefined ? {} : { room: setup.room }),
+      ...(setup.required === undefined ? {} : { required: setup.required }),
+      ...(setup.key === undefined ? {} : { key: setup.key }),
       slices: new SliceScheduler(setup.clock ?? systemClock),
       observer: {
         batchDurable: () => {},

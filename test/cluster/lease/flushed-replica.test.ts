@@ -253,6 +253,27 @@ it('believes no stream that has another record than one of its shards has', asyn
   await side.close();
 });
 
+it('says in a class without journals how far its shards reach, and goes on with no stream that ends before', async () => {
+  const first = replica();
+  await first.open(undefined);
+  await first.beforeShards(end().sequence, end, 'actor');
+  await first.close();
+  const { chain, epoch, sequence } = end();
+  shards = shards.crash();
+  shards.heads.set('actor', { sequence, mark: { epoch, chain } });
+  const lost = stream.messages.pop() as StoredMessage;
+  // What is stored says less than the shards have.
+  const stored = end();
+  const side = replica([behind]);
+  expect(await side.standing(stored)).toMatchObject({ sequence, epoch, chain: chain.toString('hex') });
+  expect(await side.mend(stored)).toMatch(/only the servers can bring back/);
+  stream.leads.push(() => stream.messages.push(lost));
+  await side.doubtLeader(stored);
+  expect(stream.messages.length).toBe(sequence);
+  expect(await side.mend(stored)).toBeUndefined();
+  await side.close();
+});
+
 it('lets shards have only what its journal has on the disk', async () => {
   const held = Promise.withResolvers<void>();
   let disk = Promise.resolve();

@@ -98,3 +98,32 @@ it('begins anew with another stream, and when the shards were replaced', async (
   positions.resume();
   expect(positions.newest).toBeUndefined();
 });
+
+it('names a shard once that is given something again and again, also when the position is stored in between', async () => {
+  const files = new MemoryShardFiles();
+  const positions = looked(files);
+  await positions.cover(1, at(1), 'a');
+  // Each name would cost a flush.
+  for (let sequence = 2; sequence < 6; sequence += 1) {
+    positions.applied('a', sequence - 1, undefined);
+    positions.stored(at(sequence - 1));
+    files.failure = new ServiceError('STORAGE_FULL');
+    await positions.cover(sequence, at(sequence), 'a');
+    files.failure = undefined;
+  }
+});
+
+it('does not look at what is about to be replaced, and looks at what replaced it', async () => {
+  const files = new MemoryShardFiles();
+  await looked(files).cover(5, at(5), 'a');
+  files.heads.set('a', head(5));
+  const after = files.crash();
+  const positions = new ShardPositions(after, systemClock, systemRandom);
+  await positions.suspend();
+  positions.look();
+  expect([after.looks, positions.newest]).toEqual([0, undefined]);
+  after.heads.set('a', head(4));
+  positions.resume();
+  positions.look();
+  expect(positions.newest).toEqual(at(4));
+});

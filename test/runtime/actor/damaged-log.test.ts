@@ -1,7 +1,8 @@
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { asNobody } from '#test/support/as-nobody.ts';
 import { Engine, type EngineSetup, engineUser } from '#test/support/engine.ts';
 import { noteActor } from '#test/support/note-actor.ts';
 import { until } from '#test/support/until.ts';
@@ -228,6 +229,30 @@ describe('a host over a journal with a flipped bit', () => {
     const engine = await Engine.open(folder, setup);
     expect(await judge(engine, 'applied')).toEqual([]);
     await engine.close();
+  });
+
+  it('decides nothing of an actor whose file the system refuses', async () => {
+    const folder = join(root, 'closed');
+    const past = 'acme/past/notes';
+    const first = await Engine.open(folder, setup);
+    await first.host.create(past);
+    for (const text of ['past one', 'past two'])
+      await first.host.command(past, { type: 'Write', key: text, text }, { caller: engineUser });
+    await first.close();
+    const path = journalOf(folder);
+    flip(path, readFileSync(path).indexOf('past one'));
+    const file = join(folder, 'actors', past, 'data.mdb');
+    await asNobody(root, async () => {
+      chmodSync(file, 0o000);
+      await expect(Engine.open(folder, setup)).rejects.toMatchObject({
+        code: 'WRITES_STOPPED',
+        message: expect.stringContaining(file),
+      });
+      chmodSync(file, 0o600);
+      const engine = await Engine.open(folder, setup);
+      expect(await shown(engine, past)).toEqual({ 'past one': 'past one', 'past two': 'past two' });
+      await engine.close();
+    });
   });
 
   it('refuses an actor that was past the damage when its folder is lost later [DUR-021]', async () => {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ActorHost } from '#runtime/actor/actor-host.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
+import type { DirectoryKey } from '#runtime/actor/host-storage.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
@@ -48,6 +49,16 @@ function take(from: string, part: string, to: string): void {
   cpSync(join(from, part), join(to, part), { recursive: true });
 }
 
+/** A key, and how often it was brought to the disk. */
+function keyOf(check: string): { readonly key: DirectoryKey; readonly stores: () => number } {
+  let stores = 0;
+  const store = (): void => {
+    stores += 1;
+  };
+  const refusal = (): Error => new Error(`made with another key than ${check}`);
+  return { key: { check, store, refusal }, stores: () => stores };
+}
+
 /** A copy of the directory as it is now. */
 function copied(name: string, from = folder): string {
   const copy = join(root, name);
@@ -85,6 +96,20 @@ describe('files that are not of one time [DUR-023]', () => {
     await engine.close();
     take(folder, file, before);
     await expect(open(before)).rejects.toThrow(/its newest files are missing/);
+  });
+
+  it('refuses such a shard before anything is changed when nothing is served without it', async () => {
+    await engine.host.create(actor);
+    await write('k', '1');
+    await engine.close();
+    const before = copied('before');
+    engine = await open(folder);
+    await write('k', '2');
+    await engine.close();
+    take(folder, file, before);
+    const { key, stores } = keyOf('new');
+    await expect(open(before, { key, required: [actor] })).rejects.toThrow(/its newest files are missing/);
+    expect(stores()).toBe(0);
   });
 
   it('refuses a shard that went back while the process was running', async () => {
@@ -137,6 +162,18 @@ describe('files that are not of one time [DUR-023]', () => {
   });
 });
 
+describe('a data directory that was made without a key', () => {
+  it('knows the first one it is opened with from then on', async () => {
+    await engine.close();
+    engine = await open(folder, { key: keyOf('first').key });
+    await engine.close();
+    const { key, stores } = keyOf('second');
+    await expect(open(folder, { key })).rejects.toThrow('made with another key than second');
+    expect(stores()).toBe(0);
+    engine = await open(folder, { key: keyOf('first').key });
+  });
+});
+
 describe('an actor that is being made', () => {
   it('stays in the log until the catalogue has it', async () => {
     await engine.host.create(actor);
@@ -181,44 +218,68 @@ describe('an actor that is being made', () => {
   });
 });
 
-/** A log whose first flush ends when the test says so. */
+/** A log that is asked to have on the disk what made an actor, which takes as long as the test says. */
 class FlushedLater extends GatedLog {
+  readonly asked = Promise.withResolvers<void>();
   readonly gate = Promise.withResolvers<void>();
-  #flushes = 0;
+  isHeld = false;
 
-  override async flush(): Promise<number> {
-    this.#flushes += 1;
-    if (this.#flushes === 2) await this.gate.promise;
+  override async flush(actor?: string): Promise<number> {
+    if (this.isHeld && actor === undefined) {
+      this.isHeld = false;
+      this.asked.resolve();
+      await this.gate.promise;
+    }
     return super.flush();
   }
 }
 
-describe('an actor that is made and removed at once', () => {
-  const late = actorId('acme', 'site~1', 'late', 'notes');
-  const turns = async (): Promise<void> => {
-    for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
-  };
+const late = actorId('acme', 'site~1', 'late', 'notes');
 
-  async function host(log: GatedLog): Promise<ActorHost> {
-    const made = new ActorHost({
-      folder: join(root, 'gated'),
-      log,
-      clock,
-      random: systemRandom,
-      kinds: [noteActor],
-      limits: engineLimits,
-      slices: new SliceScheduler(clock),
-      observer: { batchDurable: () => {}, events: () => {}, stopped: () => {}, applyFailed: () => {} },
-    });
+async function turns(): Promise<void> {
+  for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+}
+
+/** A host with one actor, and then a log that waits. */
+async function gatedHost(log: GatedLog): Promise<ActorHost> {
+  const made = new ActorHost({
+    folder: join(root, 'gated'),
+    log,
+    clock,
+    random: systemRandom,
+    kinds: [noteActor],
+    limits: engineLimits,
+    slices: new SliceScheduler(clock),
+    observer: { batchDurable: () => {}, events: () => {}, stopped: () => {}, applyFailed: () => {} },
+  });
+  log.isOpen = true;
+  await made.create(actor);
+  log.isOpen = false;
+  return made;
+}
+
+describe('a fork that is being made', () => {
+  it('is not there before the log has the record that makes it on the disk', async () => {
+    const log = new FlushedLater();
+    const own = await gatedHost(log);
     log.isOpen = true;
-    await made.create(actor);
-    log.isOpen = false;
-    return made;
-  }
+    log.isHeld = true;
+    const forked = own.fork(actor, late);
+    await Promise.race([forked, log.asked.promise]);
+    // Time to put the copy in its place.
+    await turns();
+    expect(own.exists(late)).toBe(false);
+    log.gate.resolve();
+    await forked;
+    expect(own.exists(late)).toBe(true);
+    await own.close();
+  });
+});
 
+describe('an actor that is made and removed at once', () => {
   it('is there when its removal fails', async () => {
     const log = new GatedLog();
-    const own = await host(log);
+    const own = await gatedHost(log);
     const made = own.create(late);
     const removed = own.destroyUnder(owner);
     await turns();
@@ -233,7 +294,8 @@ describe('an actor that is made and removed at once', () => {
 
   it('is not there when its removal is done before it is', async () => {
     const log = new FlushedLater();
-    const own = await host(log);
+    const own = await gatedHost(log);
+    log.isHeld = true;
     const made = own.create(late);
     const removed = own.destroyUnder(owner);
     await turns();

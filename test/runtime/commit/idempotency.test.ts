@@ -201,13 +201,13 @@ describe('what is kept of idempotency keys', () => {
 
   it('does not lose a key that was used anew when its old entry is swept', async () => {
     const fixture = opened({ idempotency: { ttlMs, entriesMax: 100 } });
-    for (const name of ['a', 'b', 'c']) await fixture.submit(once, key(name));
+    await fixture.submit(once, key('a'));
+    await fixture.submit(once, key('b'));
     fixture.clock.advance(ttlMs + 1);
-    // A command sweeps two entries: the old one of this key is swept after it was used anew.
-    const again = await fixture.submit(once, key('c'));
+    const again = await fixture.submit(once, key('b'));
+    await fixture.submit(once, key('c'));
     await fixture.submit(once, key('d'));
-    await fixture.submit(once, key('e'));
-    expect(await fixture.submit(once, key('c'))).toEqual(again);
+    expect(await fixture.submit(once, key('b'))).toEqual(again);
     expect(rows(fixture, CommonTable.idempotency)).toBe(3);
   });
 

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,10 +9,13 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { claimName } from '#cluster/member/claimed-name.ts';
 import {
   acquireDataDirectory,
+  acquireForReading,
   addressOfHolder,
+  claimNothing,
   type HolderAddress,
   isWrittenOnlyBy,
 } from '#runtime/embedded/data-directory-lock.ts';
+import { asNobody } from '#test/support/as-nobody.ts';
 
 const holder = fileURLToPath(new URL('../../support/data-directory-holder.ts', import.meta.url));
 
@@ -179,5 +182,60 @@ describe('acquireDataDirectory', () => {
     // Whatever is there later: nobody knows who had the directory meanwhile.
     expect(() => lock.requireHeld()).toThrow(told);
     lock.release();
+  });
+});
+
+describe('acquireForReading', () => {
+  let directory: string;
+  let file: string;
+
+  beforeEach(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'grove-lock-'));
+    file = join(directory, 'lock');
+    writeFileSync(file, '');
+  });
+
+  afterEach(() => rm(directory, { recursive: true }));
+
+  /** Does something as a user who may only read the directory. */
+  function reading<Result>(work: () => Promise<Result>): Promise<Result> {
+    return asNobody(directory, async () => {
+      if (existsSync(file)) chmodSync(file, 0o444);
+      chmodSync(directory, 0o555);
+      try {
+        return await work();
+      } finally {
+        chmodSync(directory, 0o755);
+        if (existsSync(file)) chmodSync(file, 0o644);
+      }
+    });
+  }
+
+  it('keeps a writer away with a lock that others who read share, where nothing may be written', async () => {
+    const readers = await reading(async () => [
+      await acquireForReading(directory, claimNothing),
+      await acquireForReading(directory, claimNothing),
+    ]);
+    for (const reader of readers) {
+      expect(reader.hasFile).toBe(true);
+      await expect(acquireDataDirectory(directory, claimNothing)).rejects.toMatchObject({ code: 'CONFLICT' });
+      reader.release();
+    }
+    const writer = await acquireDataDirectory(directory, claimNothing);
+    const refused = reading(() => acquireForReading(directory, claimNothing));
+    await expect(refused).rejects.toThrow(`in use by process ${process.pid}`);
+    writer.release();
+  });
+
+  it('reads nothing under a writer whose lock file was removed, where nothing may be written', async () => {
+    const writer = await acquireDataDirectory(directory, claimName);
+    rmSync(file);
+    const refused = reading(() => acquireForReading(directory, claimName));
+    await expect(refused).rejects.toThrow('in use by a process whose lock file in it was removed');
+    writer.release();
+    const reader = await reading(() => acquireForReading(directory, claimName));
+    expect(reader.hasFile).toBe(false);
+    await expect(acquireDataDirectory(directory, claimName)).rejects.toMatchObject({ code: 'CONFLICT' });
+    reader.release();
   });
 });

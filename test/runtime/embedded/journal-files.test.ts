@@ -4,7 +4,9 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { realFileSystem } from '#runtime/base/file-system.ts';
 import { surveyJournal } from '#runtime/embedded/journal-survey.ts';
-import { entriesOf, numberedEntry } from '#test/support/log-entries.ts';
+import { entriesOf, numberedEntry, numberOf } from '#test/support/log-entries.ts';
+import { TestClock } from '#test/support/test-clock.ts';
+import { until } from '#test/support/until.ts';
 import { openJournal } from './journal-harness.ts';
 
 let folder: string;
@@ -48,4 +50,23 @@ it('names a file of a number that no record has, as it is written', async () => 
   const { journal } = await openJournal(realFileSystem, { folder });
   expect(await entriesOf(journal)).toHaveLength(1);
   await journal.close();
+});
+
+it('is there again with all its records when its folder was removed under it', async () => {
+  const clock = new TestClock();
+  const { journal } = await openJournal(realFileSystem, { clock, folder });
+  await journal.append(numberedEntry('a', 2));
+  journal.released('a', 1);
+  rmSync(folder, { recursive: true });
+  await journal.inspect();
+  expect(journal.trouble).toMatchObject({ code: 'WRITES_STOPPED' });
+  await until(() => {
+    clock.advance(100);
+    return journal.trouble === undefined;
+  }, 'it goes on');
+  await journal.append(numberedEntry('a', 3));
+  await journal.close();
+  const { journal: again } = await openJournal(realFileSystem, { folder });
+  expect((await entriesOf(again)).map(numberOf)).toEqual([2, 3]);
+  await again.close();
 });

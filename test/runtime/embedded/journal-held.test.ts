@@ -58,6 +58,26 @@ describe('a journal whose folder another process may have', () => {
     expect(notableKinds(events)).toEqual(['writes-stopped']);
   });
 
+  it('lets no shard go on with a flush during which another may have taken the folder', async () => {
+    let disk = Promise.resolve();
+    const files = new FaultyFileSystem(() => disk);
+    const folder = new TakenFolder();
+    const options = {
+      clock: new TestClock(),
+      durability: 'relaxed',
+      requireHeld: folder.requireHeld,
+    } as const;
+    const { journal } = await openJournal(files, options);
+    await journal.append(numberedEntry('a', 1));
+    const flush = Promise.withResolvers<void>();
+    disk = flush.promise;
+    const flushed = journal.flush();
+    folder.isTaken = true;
+    await journal.inspect();
+    flush.resolve();
+    await expect(flushed).rejects.toMatchObject({ code: 'WRITES_STOPPED' });
+  });
+
   it('removes no segment once another may have the folder', async () => {
     const { files, folder, journal } = await openHeld({ segmentBytes: 4_096 });
     for (let number = 1; number <= 3; number += 1) await journal.append(numberedEntry('a', number, 3_000));

@@ -1,10 +1,12 @@
 import { describe, expect, it } from 'vitest';
+import type { FileFacts } from '#runtime/base/file-system.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { Journal } from '#runtime/embedded/journal.ts';
 import type { JournalDurability, JournalOptions } from '#runtime/embedded/journal-options.ts';
 import { FaultyFileSystem } from '#test/support/faulty-file-system.ts';
 import { entriesOf, numberedEntry, numberOf } from '#test/support/log-entries.ts';
 import { TestClock } from '#test/support/test-clock.ts';
+import { until } from '#test/support/until.ts';
 import { FOLDER, notableKinds, openJournal } from './journal-harness.ts';
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -26,6 +28,16 @@ async function letHeal(journal: Journal, clock: TestClock): Promise<void> {
 async function numbersIn(files: FaultyFileSystem): Promise<readonly number[]> {
   const { journal } = await openJournal(files.crash('drop-unsynced'));
   return (await entriesOf(journal)).map(numberOf);
+}
+
+/** Its looks at names take as long as the test says. */
+class SlowLooks extends FaultyFileSystem {
+  looking = Promise.resolve();
+
+  override async stat(path: string): Promise<FileFacts> {
+    await this.looking;
+    return super.stat(path);
+  }
 }
 
 const newest = (files: FaultyFileSystem): string => files.paths().at(-1) as string;
@@ -279,5 +291,19 @@ describe('a journal whose older files', () => {
     }
     expect(files.paths()).toHaveLength(1);
     expect(notableKinds(events)).toEqual(['segment-removed', 'segment-removed']);
+  });
+
+  it('left by right while they were looked at are not missed', async () => {
+    const files = new SlowLooks();
+    const { journal } = await openJournal(files, { clock: new TestClock(), segmentBytes: 4_096 });
+    for (const number of [1, 2, 3]) await journal.append(numberedEntry('a', number, 3_000));
+    const look = Promise.withResolvers<void>();
+    files.looking = look.promise;
+    const inspected = journal.inspect();
+    journal.released('a', 2);
+    await until(() => files.paths().length === 1, 'they have left');
+    look.resolve();
+    await inspected;
+    expect(journal.trouble).toBeUndefined();
   });
 });

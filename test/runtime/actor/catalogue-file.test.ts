@@ -1,0 +1,79 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { ActorCatalogue } from '#runtime/actor/actor-catalogue.ts';
+import { actorId } from '#runtime/actor/actor-id.ts';
+import { CatalogueFile } from '#runtime/actor/catalogue-file.ts';
+import { systemClock } from '#runtime/base/clock.ts';
+
+const ACTORS = 2_000;
+const PAGE_BYTES = 4_096;
+/** Where a page says what it is; 2: a leaf. */
+const FLAGS_OFFSET = 18;
+const LEAF = 2;
+
+const row = { created: 1, floor: 1 };
+const KEY = 'check value of a key';
+
+let folder: string;
+
+function idOf(number: number): string {
+  return actorId('acme', 'site~1', `n${10_000 + number}`, 'notes');
+}
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'catalogue-file-'));
+  const catalogue = new ActorCatalogue(folder, systemClock);
+  const actors = new Map(Array.from({ length: ACTORS }, (_, number) => [idOf(number), row]));
+  await catalogue.begin('name', { actors, keyCheck: KEY }, 1);
+  await catalogue.close();
+});
+
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Damages every leaf that has a text. */
+function damage(text: string): void {
+  const path = ActorCatalogue.pathIn(folder);
+  const bytes = readFileSync(path);
+  let damaged = 0;
+  for (let at = 2 * PAGE_BYTES; at < bytes.length; at += PAGE_BYTES) {
+    const page = bytes.subarray(at, at + PAGE_BYTES);
+    if (page.readUInt16LE(FLAGS_OFFSET) !== LEAF || !page.includes(text)) continue;
+    page.writeUInt32LE(0xffff_ffff, 0);
+    damaged += 1;
+  }
+  expect(damaged).toBeGreaterThan(0);
+  writeFileSync(path, bytes);
+}
+
+const refusal = expect.objectContaining({
+  code: 'DATA_CORRUPTED',
+  message: expect.stringContaining('is damaged'),
+});
+
+it('tells what the file of a catalogue has', () => {
+  const file = CatalogueFile.in(folder) as CatalogueFile;
+  expect([file.directory, file.keyCheck, file.sequence]).toEqual(['name', KEY, 1]);
+  expect([file.get(idOf(7)), file.get('acme/unknown'), file.rows().size]).toEqual([row, undefined, ACTORS]);
+  file.close();
+});
+
+it('takes no actor on a damaged page for one that is not listed', () => {
+  damage(idOf(7));
+  const file = CatalogueFile.in(folder) as CatalogueFile;
+  expect(() => file.get(idOf(7))).toThrow(refusal);
+  file.close();
+});
+
+it('lists nothing when some of it is on a damaged page', () => {
+  damage(idOf(7));
+  const file = CatalogueFile.in(folder) as CatalogueFile;
+  expect(() => file.rows()).toThrow(refusal);
+  file.close();
+});
+
+it('takes no fact on a damaged page for one that was never noted', () => {
+  damage(KEY);
+  expect(() => CatalogueFile.in(folder)).toThrow(refusal);
+});

@@ -348,16 +348,11 @@ class ClusterEngine implements MemberEngine {
           ? []
           : [{ code: 'partition-stalled', message: `partition ${partition}: ${trouble}` }],
     );
-    const rebuilt = [...(this.#started?.manager.members ?? [])].flatMap(
-      ([partition, { damage }]): MemberFinding[] =>
-        damage === undefined
-          ? []
-          : [
-              {
-                code: 'shards-rebuilt',
-                message: `what it had of partition ${partition} is made anew: ${damage}`,
-              },
-            ],
+    const rebuilt = [...this.rebuiltPartitions()].map(
+      ([partition, damage]): MemberFinding => ({
+        code: 'shards-rebuilt',
+        message: `what it had of partition ${partition} is made anew: ${damage}`,
+      }),
     );
     return [
       ...spaceFindings(this.#environment.space),
@@ -373,6 +368,13 @@ class ClusterEngine implements MemberEngine {
 
   stoppedActors(): readonly StoppedActor[] {
     return [...this.#hosts()].flatMap(({ stoppedActors }) => stoppedActors);
+  }
+
+  rebuiltPartitions(): ReadonlyMap<number, string> {
+    const found = new Map<number, string>();
+    for (const [partition, { damage }] of this.#started?.manager.members ?? [])
+      if (damage !== undefined) found.set(partition, damage);
+    return found;
   }
 
   load() {

@@ -92,6 +92,8 @@ export async function openEmbeddedEngine(environment: EngineEnvironment): Promis
     missing: () => journalMissing(journal),
     resumed: () => journal.resumed(),
     stoppedActors: () => host.stoppedActors,
+    // There is nothing to make them anew from.
+    rebuiltPartitions: () => new Map(),
     revisionClock,
     status: loneClusterStatus({
       clock,

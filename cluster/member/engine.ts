@@ -84,6 +84,8 @@ export interface MemberEngine {
   resumed?(): Promise<void> | undefined;
   /** Actors of this member that take no commands any more. */
   stoppedActors(): readonly StoppedActor[];
+  /** Partitions whose data it found damaged or gone in the last hour and makes anew, with what it found of each. */
+  rebuiltPartitions(): ReadonlyMap<number, string>;
   /** How far revisions are ahead of the wall clock. */
   readonly revisionClock: { readonly aheadSeconds: number };
   readonly status: ClusterStatus;

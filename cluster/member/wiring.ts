@@ -240,6 +240,7 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
     durability: engine.durability,
     missing: engine.missing(),
     stopped_actors: engine.stoppedActors().length,
+    rebuilt_partitions: engine.rebuiltPartitions().size,
     revisions_ahead_seconds: engine.revisionClock.aheadSeconds,
     space: space.level,
   });

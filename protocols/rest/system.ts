@@ -25,6 +25,11 @@ export interface MemberStatus {
    * stopped one repository must not take the others away. Which ones they are is for administrators to know.
    */
   readonly stopped_actors: number;
+  /**
+   * Partitions of which it found something damaged or gone in the last hour and makes everything anew. It is ready all
+   * the same when it has caught up: somebody has to look at its disk, and requests do not depend on that.
+   */
+  readonly rebuilt_partitions: number;
   /** How far the newest revision is ahead of the wall clock, when that is more than some minutes; else 0. */
   readonly revisions_ahead_seconds: number;
   /**
@@ -66,6 +71,11 @@ const statusSchema = {
     stopped_actors: {
       type: 'integer',
       description: 'How many actors take no writes until the member is restarted; the status names them.',
+    },
+    rebuilt_partitions: {
+      type: 'integer',
+      description:
+        'Of how many partitions the member found something damaged or gone on its disk in the last hour, so that it made or makes all of it anew; the status says what. 0 where there is no cluster.',
     },
     space: {
       type: 'string',

@@ -30,6 +30,7 @@ describe('liveness and readiness', () => {
         durability: 'local',
         missing: [],
         stopped_actors: 0,
+        rebuilt_partitions: 0,
         revisions_ahead_seconds: 0,
         space: 'enough',
       },

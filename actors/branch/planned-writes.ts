@@ -219,7 +219,7 @@ export class PlannedWrites {
     const { name, parentId } = record.header;
     const presentPath = (write === undefined ? record : write.present)?.header.path;
     const path = joinPath(this.pathOf(workspace, parentId), name);
-    if (path !== presentPath) this.#edit.newPath(path, presentPath ?? record.header.path);
+    this.#edit.newPath(path, presentPath ?? record.header.path);
     this.#paths.set(key, path);
     return path;
   }

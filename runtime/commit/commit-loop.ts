@@ -258,7 +258,6 @@ export class CommitLoop {
 
   #refusal(envelope: Envelope): ServiceError | undefined {
     if (this.#stopped !== undefined) return this.#stopped;
-    if (this.#isOverfull && this.#writer.lagging) return new ServiceError('STORAGE_FULL');
     if (envelope.idempotency !== undefined && this.#runningKeys.has(runningKey(envelope))) {
       return new ServiceError('IDEMPOTENCY_IN_PROGRESS');
     }

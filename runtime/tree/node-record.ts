@@ -214,8 +214,8 @@ function encode(header: NodeHeader, properties: PropertyBytes): Buffer {
   return bytes;
 }
 
-/** Bytes checksummed or decoded between two rests. */
-const STEP_BYTES = 256 * 1024;
+/** Bytes checksummed, searched or decoded between two rests. */
+export const STEP_BYTES = 256 * 1024;
 
 function* encodeInSteps(header: NodeHeader, properties: PropertyPieces): Generator<undefined, Buffer> {
   const length = properties.pieces.reduce((sum, piece) => sum + piece.length, 0);

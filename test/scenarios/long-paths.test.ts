@@ -55,6 +55,9 @@ describe('a path that would be longer than `path_bytes_max`', () => {
     },
   };
 
+  const parentOfDeepest = (): string => deepest.slice(0, deepest.lastIndexOf('/'));
+  const tooLong = (): string => 'z'.repeat(PATH_BYTES_MAX - parentOfDeepest().length);
+
   it('is reached by its address while it is not longer [HTTP-055]', async () => {
     expect(deepest).toHaveLength(PATH_BYTES_MAX);
     expect(expectStatus(await space.get(deepest), 200).json.path).toBe(deepest);
@@ -69,6 +72,15 @@ describe('a path that would be longer than `path_bytes_max`', () => {
     ['a rename', () => space.command('/top', 'rename', { newName: 'topmost' })],
     ['a move', () => space.command('/top', 'move', { targetPath: '/other/top' })],
     ['a copy', () => space.command('/top', 'copy_tree', { targetPath: '/other/top' })],
+    ['a rename of a node without children', () => space.command(deepest, 'rename', { newName: tooLong() })],
+    [
+      'a move of one',
+      () => space.command('/other', 'move', { targetPath: `${parentOfDeepest()}/${tooLong()}` }),
+    ],
+    [
+      'a copy of one',
+      () => space.command('/other', 'copy', { targetPath: parentOfDeepest(), newName: tooLong() }),
+    ],
   ])('refuses %s, and nothing has changed [HTTP-055]', async (_what, ask) => {
     const before = await client.headRevision();
     expect(await ask()).toMatchObject(refusal);

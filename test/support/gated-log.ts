@@ -15,6 +15,8 @@ export class GatedLog implements Log {
   lastClock: Revision = revisionZero;
   /** Whether appends are acknowledged by themselves. */
   isOpen = false;
+  /** Whether it says that it goes on by itself after it has stopped. */
+  heals = false;
   /** What `confirm` answers. */
   confirmation: Promise<void> | undefined;
   #waiting: Waiting[] = [];

@@ -356,17 +356,35 @@ describe('a write under a lock', () => {
     expect(await locks.taken('a')).toBe(token + 1);
   });
 
-  it('is refused while nobody knows whether the lease was thrown away', async () => {
-    const token = await locks.taken('a', 60_000);
-    const go = locks.hold();
-    const key = { key: 'k', requestHash: 'h' };
-    const claim = { type: 'ClaimUnits', pool: 'p', n: 1, capacity: 1 } as const;
-    const first = locks.send(claim, callers.admin, key);
-    await settle();
-    go();
-    await first;
+  it('takes nothing from the next holder when the lease ended while its release was held up', async () => {
+    const token = await locks.taken('a', 1000);
     expect(guard('a', token)).toBe(true);
+    const released = locks.release('a', token);
+    const [next, last] = [locks.acquire('a', 60_000, 10_000), locks.acquire('a', 60_000, 10_000)];
+    await locks.pass(1000);
     settled();
+    expect(await released).toBe(false);
+    expect(await next).toMatchObject({ acquired: true, token: token + 1 });
+    await locks.pass(1);
+    expect(guard('a', token + 1)).toBe(true);
+    settled();
+    await locks.pass(10_000);
+    expect(await last).toMatchObject({ acquired: false });
+  });
+
+  it('lets nobody renew a lease that has ended or is being released', async () => {
+    const ended = await locks.taken('a', 1000);
+    const releasing = await locks.taken('b', 60_000);
+    expect([guard('a', ended), guard('b', releasing)]).toEqual([true, true]);
+    await locks.pass(1000);
+    expect(await locks.renew('a', ended)).toBe(false);
+    const released = locks.release('b', releasing);
+    await settle();
+    expect(await locks.renew('b', releasing)).toBe(false);
+    settled();
+    expect(await released).toBe(true);
+    await locks.pass(1);
+    expect([await locks.taken('a'), await locks.taken('b')]).toEqual([releasing + 1, releasing + 2]);
   });
 });
 
@@ -420,6 +438,16 @@ describe('the token', () => {
     await expect(locks.acquire('a')).rejects.toMatchObject({ code: 'BRANCH_NOT_FOUND' });
     locks.ask({ type: 'ReopenTokens', seal: 'two' } as never);
     expect((await locks.acquire('a')).acquired).toBe(true);
+  });
+
+  it('is told to who seals it as high as the grants that are on their way to the disk', async () => {
+    await locks.taken('a');
+    const go = locks.hold();
+    const granted = locks.acquire('b');
+    await settle();
+    expect(locks.ask({ type: 'RetireTokens', seal: 's' } as never)).toBe(2);
+    go();
+    expect(await granted).toMatchObject({ token: 2 });
   });
 
   it('rises over restarts, released or not', async () => {

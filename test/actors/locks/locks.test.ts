@@ -14,7 +14,7 @@ import { TestClock } from '#test/support/test-clock.ts';
 /** More than one command reads in. */
 const STORED = 700;
 
-const nameOf = (number: number): string => `k${String(number).padStart(4, '0')}`;
+const nameOf = (number: number): string => `k${String(number).padStart(6, '0')}`;
 
 /** Locks over a store of leases that an earlier process granted. */
 class Restarted {
@@ -23,15 +23,15 @@ class Restarted {
   /** Point reads of the store. */
   reads = 0;
   readonly #layer = new Layer();
-  readonly #reader: TableReader;
+  readonly reader: TableReader;
 
-  constructor() {
+  constructor(stored = STORED) {
     const shard = new MemoryShard(new MemoryDisk(), 8, this.clock);
     const layered = new LayeredReader(
       () => [this.#layer],
       () => shard,
     );
-    this.#reader = {
+    this.reader = {
       get: (table, key) => {
         this.reads += 1;
         return layered.get(table, key);
@@ -39,21 +39,21 @@ class Restarted {
       range: (table, range) => layered.range(table, range),
     };
     const turn = this.turn();
-    for (let number = 0; number < STORED; number += 1) {
+    for (let number = 0; number < stored; number += 1) {
       const lease = { token: number + 1, ttlMs: 1000, acquiredAtMs: 0, expiresAtMs: 1000, owner: null };
       insertLease(turn, nameOf(number), lease);
     }
     this.locks = new Locks({
       clock: this.clock,
       servingSinceMs: this.clock.monotonicMs(),
-      tokenFloor: () => STORED,
+      tokenFloor: () => stored,
       waits: { timeUp: () => {}, grantUnheard: () => {} },
     });
   }
 
   turn(): TurnScope {
     const clock = new HybridClock(this.clock);
-    return new TurnScope(callers.admin, 0, this.#reader, this.#layer, clock, systemRandom);
+    return new TurnScope(callers.admin, 0, this.reader, this.#layer, clock, systemRandom);
   }
 
   isFree(key: string): boolean {
@@ -62,6 +62,18 @@ class Restarted {
     return 'acquired' in answer && answer.acquired;
   }
 }
+
+it('grants no more locks than memory has room for, and again when one is free', () => {
+  const most = 100_000;
+  const restarted = new Restarted(most);
+  let after: string | undefined;
+  do after = restarted.locks.adopt(restarted.turn(), after);
+  while (after !== undefined);
+  expect(() => restarted.isFree('one more')).toThrow(expect.objectContaining({ code: 'RATE_LIMITED' }));
+  const first = { type: 'ReleaseLock', key: nameOf(0), token: 1 } as const;
+  expect(restarted.locks.release(first, restarted.turn())).toEqual({ released: true });
+  expect(restarted.isFree('one more')).toBe(true);
+});
 
 describe('leases of an earlier process', () => {
   it('are not looked for in the store any more when all of them have been read in', () => {
@@ -90,5 +102,16 @@ describe('leases of an earlier process', () => {
     while (after !== undefined);
     restarted.locks.forget();
     expect(restarted.isFree(nameOf(0))).toBe(false);
+  });
+
+  it('hold no write while the running batch may take them away and memory has forgotten it', () => {
+    const { locks, reader } = new Restarted();
+    const lease = { key: nameOf(0), token: 1 };
+    expect(locks.guard(lease, reader)).toBe(true);
+    locks.settleGuards();
+    locks.forget();
+    expect(locks.guard(lease, reader)).toBe(false);
+    locks.batchEnded();
+    expect(locks.guard(lease, reader)).toBe(true);
   });
 });

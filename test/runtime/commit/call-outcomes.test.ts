@@ -151,6 +151,22 @@ describe('what calls cost', () => {
     expect(await alive(24)).toBe('b=1');
   });
 
+  it('is kept for its whole time also where an earlier call used the same slot', async () => {
+    const fixture = opened();
+    const others = async (number: number): Promise<void> => {
+      await send(fixture, put('a', '1'), callOf(number, 0, 'aaaaaaaaaaaaaaaa'));
+      fixture.clock.advance(1000);
+    };
+    await send(fixture, put('a', '1'), callOf(1));
+    fixture.clock.advance(1000);
+    await others(1);
+    fixture.clock.advance(OUTCOME_KEPT_MS - 10_000);
+    await send(fixture, once, callOf(2));
+    for (let number = 2; number < 40; number += 1) await others(number);
+    expect(await send(fixture, once, callOf(2))).toMatchObject({ count: 1 });
+    expect(fixture.read('count')).toBe('1');
+  });
+
   it('is kept whatever the wall clock says, of this owner or of the one before', async () => {
     const fixture = opened();
     await send(fixture, once, callOf(1));

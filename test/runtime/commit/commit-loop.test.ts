@@ -292,7 +292,7 @@ describe('5. readers see what is durable, at every moment [DUR-015]', () => {
 });
 
 describe('6. a batch the log refuses is thrown away', () => {
-  it.each(['STORAGE_FULL', 'OVERLOADED', 'COMMIT_TOO_LARGE'] as const)(
+  it.each(['STORAGE_FULL', 'OVERLOADED', 'COMMIT_TOO_LARGE', 'LOG_UNAVAILABLE'] as const)(
     'answers %s to all of it, changes nothing and goes on',
     async (code) => {
       const fixture = new LoopFixture();
@@ -334,6 +334,46 @@ describe('6. a batch the log refuses is thrown away', () => {
     expect(fixture.log.waiting).toEqual([]);
     expect([fixture.read('a'), fixture.loop.idle]).toEqual([undefined, true]);
     await fixture.loop.drained();
+  });
+
+  it.each<[string, unknown, boolean, boolean]>([
+    ['goes on after a log that stopped and heals', new ServiceError('WRITES_STOPPED'), true, false],
+    ['stops with a log that stopped for good', new ServiceError('WRITES_STOPPED'), false, true],
+    ['stops at a mistake of the log, also of one that heals', new Error('not encoded'), true, true],
+    ['stops at damage, also of a log that heals', new ServiceError('DATA_CORRUPTED'), true, true],
+  ])('%s', async (_, cause, heals, isStopped) => {
+    const fixture = new LoopFixture();
+    fixture.log.heals = heals;
+    const answers = new Answers();
+    answers.listen('one', fixture.submit(put('a', '1')));
+    await settle();
+    fixture.log.refuse(cause);
+    await settle();
+    expect([answers.heard.length, fixture.loop.isStopped]).toEqual([1, isStopped]);
+    expect(fixture.read('a')).toBeUndefined();
+  });
+
+  it('finds rows again whose removal was thrown away', async () => {
+    const fixture = new LoopFixture();
+    // Removed rows are passed by each walk from the front, so the loop remembers a stretch of them.
+    const keys = Array.from({ length: 40 }, (_, number) => `row ${String(number).padStart(2, '0')}`);
+    const found = (turn: Turn): string[] =>
+      [...turn.range(OWN_TABLE, { start: '', end: '~' })].map(({ key }) => key);
+    fixture.log.isOpen = true;
+    await fixture.submit((turn) => {
+      for (const key of keys) put(key, 'here')(turn);
+    });
+    fixture.log.isOpen = false;
+    const removal = fixture.submit((turn) => {
+      for (const key of keys.slice(0, 30)) turn.remove(OWN_TABLE, key);
+      return found(turn);
+    });
+    const refused = expect(removal).rejects.toMatchObject({ code: 'STORAGE_FULL' });
+    await settle();
+    fixture.log.refuse(new ServiceError('STORAGE_FULL'));
+    await refused;
+    fixture.log.isOpen = true;
+    expect(await fixture.submit(found)).toEqual(keys);
   });
 
   it('uses no revision twice, although one was thrown away', async () => {

@@ -39,6 +39,21 @@ describe('a batch with many changes', () => {
     expect(found.map(({ key }) => key)).toEqual(found.map(({ key }) => key).sort());
   });
 
+  it('is encoded in slices also when a few of them have many bytes', async () => {
+    const fixture = opened();
+    const values = [1, 2, 3].map((number) => Buffer.alloc(3 * 1024 * 1024, number));
+    const command = (turn: Turn): string => {
+      for (const [number, value] of values.entries()) turn.put(OWN_TABLE, `key ${number}`, value);
+      return 'done';
+    };
+    expect(await fixture.submit(command)).toBe('done');
+    // A look for each half MiB.
+    expect(fixture.slices.turn).toBeGreaterThan(1);
+    for (const [number, value] of values.entries())
+      expect(value.equals(fixture.loop.view.get(OWN_TABLE, `key ${number}`) as Uint8Array)).toBe(true);
+    expect(fixture.log.records[0]?.entries[0]?.writes).toHaveLength(values.length);
+  });
+
   it('is taken back in slices when its command fails', async () => {
     const fixture = opened();
     await fixture.submit(put('key 5', 'before'));

@@ -431,6 +431,51 @@ describe('closing a writer', () => {
   });
 });
 
+describe('a copy', () => {
+  /** A bench whose shards tell when they are copied. */
+  function copied(): { readonly bench: Bench; readonly copies: unknown[] } {
+    const copies: unknown[] = [];
+    const bench: Bench = new Bench(undefined, (shard) => {
+      shard.copyTo = async () => void copies.push(bench.rows(shard));
+      return shard;
+    });
+    return { bench, copies };
+  }
+
+  it('has everything that was accepted, and nothing that came later', async () => {
+    const { bench, copies } = copied();
+    bench.accept({ a: '1' });
+    const copy = bench.writer.copyTo('anywhere', () => {});
+    bench.accept({ b: '2' });
+    expect(await copy).toMatchObject({ sequence: 1 });
+    expect(copies).toEqual([{ a: '1' }]);
+  });
+
+  it('is not made when what was accepted cannot be applied', async () => {
+    const { bench, copies } = copied();
+    let isFinished = false;
+    bench.accept({ a: '1' });
+    bench.fail = () => full;
+    const copy = bench.writer.copyTo('anywhere', () => {
+      isFinished = true;
+    });
+    await expect(copy).rejects.toMatchObject({ code: 'STORAGE_FULL' });
+    expect([copies, isFinished]).toEqual([[], false]);
+  });
+
+  it('is not begun any more when the writer was closed while it waited', async () => {
+    const { bench, copies } = copied();
+    bench.accept({ a: '1' });
+    const settled = bench.writer.settle();
+    const copy = bench.writer.copyTo('anywhere', () => {});
+    const closed = bench.writer.close();
+    await expect(copy).rejects.toMatchObject({ code: 'SHUTTING_DOWN' });
+    await Promise.all([settled, closed]);
+    expect([copies, bench.flushed().sequence]).toEqual([[], 1]);
+    await expect(bench.writer.copyTo('anywhere', () => {})).rejects.toMatchObject({ code: 'SHUTTING_DOWN' });
+  });
+});
+
 /** What happens between two looks. */
 const steps = fc.array(
   fc.oneof(

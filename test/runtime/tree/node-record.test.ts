@@ -5,6 +5,7 @@ import {
   makeNodeRecord,
   makeNodeRecordInSteps,
   NodeRecord,
+  STEP_BYTES,
   withHeader,
   withHeaderInSteps,
 } from '#runtime/tree/node-record.ts';
@@ -142,6 +143,32 @@ describe('a stored node', () => {
       const other = new NodeRecord(makeNodeRecord(headerOf({}), referring).bytes);
       expect(stepped(other.prepareIndexed()).rests).toBeGreaterThan(20);
       expect(other.indexedProperties(['title'])).toStrictEqual(referring);
+      // Nobody has prepared it.
+      expect(new NodeRecord(other.bytes).indexedProperties(['title'])).toStrictEqual(referring);
+    });
+
+    it('finds a reference wherever in its text it is', () => {
+      const recordOf = (lead: string): NodeRecord =>
+        new NodeRecord(makeNodeRecord(headerOf({}), { lead, to: { 'svc:ref': 'n2' }, tail }).bytes);
+      const tail = 'x'.repeat(STEP_BYTES);
+      const key = '"svc:ref"';
+      const shortest = recordOf('');
+      const textAt = shortest.bytes.indexOf(shortest.render(derived).slice(0, 6));
+      const keyAt = shortest.bytes.indexOf(key) - textAt;
+      for (let before = 1; before < key.length; before += 1) {
+        const record = recordOf('x'.repeat(STEP_BYTES - before - keyAt));
+        expect(record.bytes.indexOf(key) - textAt).toBe(STEP_BYTES - before);
+        stepped(record.prepareIndexed());
+        expect(Object.keys(record.indexedProperties(['lead']))).toEqual(['lead', 'to', 'tail']);
+      }
+    });
+
+    it('knows of a record with another header what was found in its properties', () => {
+      const record = new NodeRecord(makeNodeRecord(headerOf({}), properties).bytes);
+      stepped(record.prepareIndexed());
+      const { value: moved } = stepped(withHeaderInSteps(record, headerOf({ path: '/two', name: 'two' })));
+      expect(stepped(moved.prepareIndexed()).rests).toBe(0);
+      expect(moved.indexedProperties(['title'])).toStrictEqual({ title: 'One' });
     });
   });
 });

@@ -45,7 +45,7 @@ export function* renameSubtree(
   const name = sanitizeName(newName);
   const { path: from, parentId, nodeType } = node.header;
   if (name === node.header.name) return;
-  const path = edit.newPath(joinPath(parentPath(from), name), from);
+  const path = joinPath(parentPath(from), name);
   requireFreePath(edit, workspace, parentId, path);
   const records = yield* subtree(edit, workspace, node);
   for (const record of records) {

@@ -6,7 +6,9 @@ import {
 } from '#runtime/base/exact-json.ts';
 import { INTEGER_DIGITS_MAX } from '#runtime/base/exact-number.ts';
 import { isAscii } from 'node:buffer';
+import { atOnce } from '#runtime/base/at-once.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
+import { findJsonError } from './json-error.ts';
 import { checkJsonWork, type JsonBounds, NEW_SHAPE_VALUES } from './json-work.ts';
 
 /** The longest body that is read in one go, in bytes. */
@@ -17,163 +19,15 @@ const DECODED_BYTES = 1024 * 1024;
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
-const quote = 0x22;
-const backslash = 0x5c;
-const newline = 0x0a;
-
-function isSpace(code: number): boolean {
-  return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
-}
-
-function isDigit(code: number): boolean {
-  return code >= 0x30 && code <= 0x39;
-}
-
-function isHexDigit(code: number): boolean {
-  const lower = code | 0x20;
-  return isDigit(code) || (lower >= 0x61 && lower <= 0x66);
-}
-
-/** Characters that may follow a backslash. */
-const escapable: ReadonlySet<number> = new Set([...'"\\/bfnrtu'].map((letter) => letter.charCodeAt(0)));
-
-/** Finds the first offset at which a text stops being JSON; only asked once `JSON.parse` has refused it. */
-class JsonErrorFinder {
-  readonly #text: string;
-  #at = 0;
-
-  constructor(text: string) {
-    this.#text = text;
-  }
-
-  /** @returns the offset of the first character that cannot be there; the text's length if it ends too soon */
-  find(): number {
-    if (this.#value()) this.#space();
-    return this.#at;
-  }
-
-  #space(): void {
-    while (isSpace(this.#text.charCodeAt(this.#at))) this.#at += 1;
-  }
-
-  /** Each step below stops at the offending character and answers false, or passes what it reads. */
-  #literal(word: string): boolean {
-    for (let index = 0; index < word.length; index += 1) {
-      if (this.#text.charCodeAt(this.#at) !== word.charCodeAt(index)) return false;
-      this.#at += 1;
-    }
-    return true;
-  }
-
-  #takes(code: number): boolean {
-    if (this.#text.charCodeAt(this.#at) !== code) return false;
-    this.#at += 1;
-    return true;
-  }
-
-  #digits(): boolean {
-    const from = this.#at;
-    while (isDigit(this.#text.charCodeAt(this.#at))) this.#at += 1;
-    return this.#at > from;
-  }
-
-  #number(): boolean {
-    this.#takes(0x2d);
-    if (!this.#takes(0x30) && !this.#digits()) return false;
-    if (this.#takes(0x2e) && !this.#digits()) return false;
-    if (this.#takes(0x65) || this.#takes(0x45)) {
-      if (!this.#takes(0x2b)) this.#takes(0x2d);
-      if (!this.#digits()) return false;
-    }
-    return true;
-  }
-
-  #string(): boolean {
-    if (!this.#takes(quote)) return false;
-    for (;;) {
-      const code = this.#text.charCodeAt(this.#at);
-      if (!(code >= 0x20)) return false;
-      this.#at += 1;
-      if (code === quote) return true;
-      if (code === backslash && !this.#escape()) return false;
-    }
-  }
-
-  #escape(): boolean {
-    const code = this.#text.charCodeAt(this.#at);
-    if (!escapable.has(code)) return false;
-    this.#at += 1;
-    if (code !== 0x75) return true;
-    for (let digit = 0; digit < 4; digit += 1) {
-      if (!isHexDigit(this.#text.charCodeAt(this.#at))) return false;
-      this.#at += 1;
-    }
-    return true;
-  }
-
-  /** The inside of an object or array after its opening bracket; recursion is bounded by the depth check. */
-  #members(close: string, member: () => boolean): boolean {
-    this.#at += 1;
-    this.#space();
-    if (this.#text[this.#at] === close) {
-      this.#at += 1;
-      return true;
-    }
-    for (;;) {
-      if (!member()) return false;
-      this.#space();
-      const next = this.#text[this.#at];
-      if (next !== ',' && next !== close) return false;
-      this.#at += 1;
-      if (next === close) return true;
-    }
-  }
-
-  #pair(): boolean {
-    this.#space();
-    if (!this.#string()) return false;
-    this.#space();
-    if (this.#text[this.#at] !== ':') return false;
-    this.#at += 1;
-    return this.#value();
-  }
-
-  #value(): boolean {
-    this.#space();
-    const first = this.#text[this.#at];
-    if (first === '{') return this.#members('}', () => this.#pair());
-    if (first === '[') return this.#members(']', () => this.#value());
-    if (first === '"') return this.#string();
-    if (first === 't') return this.#literal('true');
-    if (first === 'f') return this.#literal('false');
-    if (first === 'n') return this.#literal('null');
-    return this.#number();
-  }
-}
-
-/** The first offset at which `text`, which `JSON.parse` refuses and which nests boundedly, stops being JSON. */
-export function jsonErrorOffset(text: string): number {
-  return new JsonErrorFinder(text).find();
-}
-
-function lineOf(text: string, position: number): number {
-  let line = 1;
-  for (let index = 0; index < position; index += 1) if (text.charCodeAt(index) === newline) line += 1;
-  return line;
-}
-
-function malformed(text: string): ServiceError {
-  if (text.trim() === '') {
-    return new ServiceError('INVALID_JSON', 'The body is empty where JSON is expected.');
-  }
-  const position = jsonErrorOffset(text);
-  const line = lineOf(text, position);
-  const column = position - (position === 0 ? -1 : text.lastIndexOf('\n', position - 1));
+function* malformed(text: string): Generator<undefined, ServiceError> {
+  const { isEmpty, ...place } = yield* findJsonError(text);
+  if (isEmpty) return new ServiceError('INVALID_JSON', 'The body is empty where JSON is expected.');
+  const { position, line, column } = place;
   const what = position >= text.length ? 'ends too soon' : 'is not valid JSON';
   return new ServiceError(
     'INVALID_JSON',
     `The body ${what} at position ${position} (line ${line}, column ${column}).`,
-    { details: { position, line, column } },
+    { details: place },
   );
 }
 
@@ -214,8 +68,8 @@ function* decodeInSlices(bytes: Buffer): Generator<undefined, string> {
   }
 }
 
-function requireBounds(text: string, bounds: JsonBounds): void {
-  const work = checkJsonWork(text, bounds);
+function* requireBounds(text: string, bounds: JsonBounds): Generator<undefined, void> {
+  const work = yield* checkJsonWork(text, bounds);
   if (work.kind === 'too-deep') {
     throw invalid(`The body nests deeper than ${bounds.depthMax} levels at position ${work.at}.`);
   }
@@ -231,7 +85,7 @@ function parsed(text: string): unknown {
   try {
     return parseExactJson(text);
   } catch (error) {
-    throw refusalOf(error, text);
+    throw atOnce(refusalOf(error, text));
   }
 }
 
@@ -239,9 +93,9 @@ function parsed(text: string): unknown {
 const BIGINTS_MAX = 50_000;
 
 /** @param error of parsing */
-function refusalOf(error: unknown, text: string): ServiceError {
+function* refusalOf(error: unknown, text: string): Generator<undefined, ServiceError> {
   if (error instanceof InexactNumberError) return inexact(error);
-  if (!(error instanceof TooManyBigintsError)) return malformed(text);
+  if (!(error instanceof TooManyBigintsError)) return yield* malformed(text);
   const message = `The body holds more than ${BIGINTS_MAX} whole numbers of more than 15 digits. Send it in several requests, or the numbers as strings.`;
   return new ServiceError('PAYLOAD_TOO_LARGE', message);
 }
@@ -263,7 +117,7 @@ function inexact({ literal }: InexactNumberError): ServiceError {
  */
 export function parseJsonBody(bytes: Buffer, bounds: JsonBounds): unknown {
   const text = decodeUtf8(bytes);
-  if (text.length > bounds.depthMax) requireBounds(text, bounds);
+  if (text.length > bounds.depthMax) atOnce(requireBounds(text, bounds));
   return parsed(text);
 }
 
@@ -275,13 +129,12 @@ export function parseJsonBody(bytes: Buffer, bounds: JsonBounds): unknown {
 export function* parseJsonInSlices(bytes: Buffer, bounds: JsonBounds): Generator<undefined, unknown> {
   const text = yield* decodeInSlices(bytes);
   yield undefined;
-  requireBounds(text, bounds);
+  yield* requireBounds(text, bounds);
   yield undefined;
   try {
     return yield* parseExactJsonInSteps(text, BIGINTS_MAX);
   } catch (error) {
-    yield undefined;
-    throw refusalOf(error, text);
+    throw yield* refusalOf(error, text);
   }
 }
 

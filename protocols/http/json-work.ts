@@ -31,23 +31,47 @@ export type JsonWork =
 const fits: JsonWork = Object.freeze({ kind: 'fits' });
 const tooMuch: JsonWork = Object.freeze({ kind: 'too-much' });
 
+/** Characters that are looked at between two rests, about. */
+const STEP = 1 << 16;
+
+/** What {@link plainEnd} answers for a string with escapes. */
+const HAS_ESCAPES = -2;
+
 /**
- * The offset of the quote that ends a string.
+ * The offset of the quote that ends a string without an escaped quote.
+ *
+ * @param from offset of the quote that begins it
+ * @returns -1 when the text ends first, {@link HAS_ESCAPES} when its first quote may be escaped
+ */
+function plainEnd(text: string, from: number): number {
+  const end = text.indexOf('"', from + 1);
+  if (end < 0 || text.charCodeAt(end - 1) !== backslash || end === from + 1) return end;
+  return HAS_ESCAPES;
+}
+
+/** As {@link plainEnd}; in a text full of escapes a search for each quote would cost more than reading on. */
+function* escapedEnd(text: string, from: number): Generator<undefined, number> {
+  let restAt = from + STEP;
+  for (let index = from + 1; index < text.length; ) {
+    const code = text.charCodeAt(index);
+    if (code === quote) return index;
+    index += code === backslash ? 2 : 1;
+    if (index < restAt) continue;
+    restAt = index + STEP;
+    yield undefined;
+  }
+  return -1;
+}
+
+/**
+ * The offset of the quote that ends a string; yields where the work may rest.
  *
  * @param from offset of the quote that begins it
  * @returns -1 when the text ends first
  */
-export function stringEnd(text: string, from: number): number {
-  const end = text.indexOf('"', from + 1);
-  if (end < 0 || text.charCodeAt(end - 1) !== backslash || end === from + 1) return end;
-  // Escapes are rare; in a text full of them a search for each quote would cost more than reading on.
-  let index = from + 1;
-  while (index < text.length) {
-    const code = text.charCodeAt(index);
-    if (code === quote) return index;
-    index += code === backslash ? 2 : 1;
-  }
-  return -1;
+export function* stringEnd(text: string, from: number): Generator<undefined, number> {
+  const end = plainEnd(text, from);
+  return end === HAS_ESCAPES ? yield* escapedEnd(text, from) : end;
 }
 
 /**
@@ -56,16 +80,23 @@ export function stringEnd(text: string, from: number): number {
  * of bytes: 16 MiB of one text take 20 ms, 16 MiB of `{"<n>":1}` several seconds. The text need not be valid JSON.
  *
  * Costs about a nanosecond a character, less inside strings, and stops at the first bound that is broken.
+ * Yields where the work may rest.
  */
-export function checkJsonWork(text: string, bounds: JsonBounds): JsonWork {
+export function* checkJsonWork(text: string, bounds: JsonBounds): Generator<undefined, JsonWork> {
   const { depthMax, valuesMax } = bounds;
   let depth = 0;
   let values = 1;
   let keys = 0;
+  let restAt = STEP;
   for (let index = 0; index < text.length; index += 1) {
+    if (index >= restAt) {
+      restAt = index + STEP;
+      yield undefined;
+    }
     const code = text.charCodeAt(index);
     if (code === quote) {
-      index = stringEnd(text, index);
+      const end = plainEnd(text, index);
+      index = end === HAS_ESCAPES ? yield* escapedEnd(text, index) : end;
       if (index < 0) break;
     } else if (code === comma) {
       values += 1;
@@ -85,7 +116,7 @@ export function checkJsonWork(text: string, bounds: JsonBounds): JsonWork {
   const work = values + keys;
   if (work + keys * (NEW_SHAPE_VALUES - 1) <= valuesMax) return fits;
   const newKeysMax = Math.floor((valuesMax - work) / (NEW_SHAPE_VALUES - 1));
-  return hasMoreNewShapes(text, newKeysMax) ? tooMuch : fits;
+  return (yield* hasMoreNewShapes(text, newKeysMax)) ? tooMuch : fits;
 }
 
 /** An object of the text that is still open. */
@@ -95,17 +126,23 @@ interface OpenObject {
 }
 
 /** Whether the keys of a text make more than so many different shapes, where the order of the keys counts. */
-function hasMoreNewShapes(text: string, newKeysMax: number): boolean {
+function* hasMoreNewShapes(text: string, newKeysMax: number): Generator<undefined, boolean> {
   const nextByKey = new Map<string, Map<number, number>>();
   const open: OpenObject[] = [];
   let shapes = 0;
   let keyFrom = 0;
   let keyTo = 0;
+  let restAt = STEP;
   for (let index = 0; index < text.length; index += 1) {
+    if (index >= restAt) {
+      restAt = index + STEP;
+      yield undefined;
+    }
     const code = text.charCodeAt(index);
     if (code === quote) {
       keyFrom = index;
-      index = stringEnd(text, index);
+      const end = plainEnd(text, index);
+      index = end === HAS_ESCAPES ? yield* escapedEnd(text, index) : end;
       if (index < 0) return false;
       keyTo = index;
     } else if (code === openBrace || code === openBracket) {

@@ -16,6 +16,9 @@ const SMALL_U = 0x75;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 
+/** Characters of the longest number or word that is parsed in one go; of a longer one the beginning is. */
+const LITERAL_MAX = 2_000;
+
 /** Characters of an escape with four hexadecimal digits. */
 const UNICODE_ESCAPE = 6;
 
@@ -23,11 +26,11 @@ const UNICODE_ESCAPE = 6;
 type ParseJson = (text: string) => unknown;
 
 /**
- * As `JSON.parse`; yields where the work may rest.
+ * As `JSON.parse`; yields where the work may rest. A number of more than 2,000 characters may be refused.
  *
- * @param parse parses a short text, and all of one that is no JSON; default: `JSON.parse`
+ * @param parse parses a part of the text; default: `JSON.parse`
  * @param step characters between two rests, about
- * @throws {SyntaxError} that of `parse` @throws what `parse` throws besides
+ * @throws {SyntaxError} whose message may tell of a part of the text @throws what `parse` throws besides
  */
 export function* parseJsonInSteps(
   text: string,
@@ -35,14 +38,7 @@ export function* parseJsonInSteps(
   step: number = STEP,
 ): Generator<undefined, unknown> {
   if (text.length <= step) return parse(text);
-  try {
-    return yield* new SlicedParser(text, parse, step).document();
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
-    yield undefined;
-    // What is wrong, and where, is told for the whole text.
-    return parse(text);
-  }
+  return yield* new SlicedParser(text, parse, step).document();
 }
 
 /** Members of an array or object that were found between two places. */
@@ -71,15 +67,15 @@ class SlicedParser {
 
   *document(): Generator<undefined, unknown> {
     const value = yield* this.#value();
-    this.#space();
+    yield* this.#space();
     if (this.#at < this.#text.length) throw new SyntaxError('more than one value');
     return value;
   }
 
   *#value(): Generator<undefined, unknown> {
-    this.#space();
+    yield* this.#space();
     const start = this.#at;
-    const end = this.#endWithinStep(start);
+    const end = this.#endWithin(start, this.#step);
     if (end !== undefined) {
       this.#at = end;
       return this.#parse(this.#text.slice(start, end));
@@ -93,25 +89,35 @@ class SlicedParser {
       case OPEN_BRACE:
         return yield* this.#longObject();
       default:
-        // Its beginning tells what is wrong with it: a number is refused for its length, all else is no JSON.
-        this.#parse(this.#text.slice(start, start + this.#step));
-        throw new SyntaxError('no number or word is so long');
+        return this.#literal();
     }
+  }
+
+  /** A number or word, or what is neither, that is longer than a step. */
+  #literal(): unknown {
+    const start = this.#at;
+    const end = this.#endWithin(start, LITERAL_MAX);
+    // The beginning of a longer one tells what is wrong: a number is refused for its length, all else is no JSON.
+    const value = this.#parse(this.#text.slice(start, end ?? start + LITERAL_MAX));
+    if (end === undefined) throw new SyntaxError('no number or word is so long');
+    this.#at = end;
+    return value;
   }
 
   *#longArray(): Generator<undefined, unknown[]> {
     const items: unknown[] = [];
     this.#at += 1;
+    if (yield* this.#endsAtOnce(CLOSE_BRACKET)) return items;
     for (;;) {
       const run = this.#run();
       if (run === undefined) {
         items.push(yield* this.#value());
-        if (this.#endsAfterMember(CLOSE_BRACKET)) return items;
+        if (yield* this.#endsAfterMember(CLOSE_BRACKET)) return items;
         continue;
       }
       const members = this.#takeRun(run, CLOSE_BRACKET);
       const part = this.#parse(`[${members}]`) as unknown[];
-      if (part.length === 0 && (!run.isLast || items.length > 0)) throw new SyntaxError('no value');
+      if (part.length === 0) throw new SyntaxError('no value');
       for (const item of part) items.push(item);
       if (run.isLast) return items;
       yield undefined;
@@ -120,44 +126,48 @@ class SlicedParser {
 
   *#longObject(): Generator<undefined, object> {
     const object = {};
-    let isEmpty = true;
     this.#at += 1;
+    if (yield* this.#endsAtOnce(CLOSE_BRACE)) return object;
     for (;;) {
       const run = this.#run();
       if (run === undefined) {
-        const key = this.#key();
+        const key = yield* this.#key();
         setKey(object, key, yield* this.#value());
-        if (this.#endsAfterMember(CLOSE_BRACE)) return object;
+        if (yield* this.#endsAfterMember(CLOSE_BRACE)) return object;
       } else {
         const members = this.#takeRun(run, CLOSE_BRACE);
         const part = this.#parse(`{${members}}`) as Record<string, unknown>;
         const keys = Object.keys(part);
-        if (keys.length === 0 && (!run.isLast || !isEmpty)) throw new SyntaxError('no member');
+        if (keys.length === 0) throw new SyntaxError('no member');
         for (const key of keys) setKey(object, key, part[key]);
         if (run.isLast) return object;
       }
-      isEmpty = false;
       yield undefined;
     }
   }
 
   /** Reads a key and its colon. */
-  #key(): string {
-    this.#space();
+  *#key(): Generator<undefined, string> {
+    yield* this.#space();
     if (this.#text.charCodeAt(this.#at) !== QUOTE) throw new SyntaxError('no key');
-    const end = this.#endOfText(this.#at, this.#text.length);
-    if (end === undefined) throw new SyntaxError('a key without an end');
-    const key = JSON.parse(this.#text.slice(this.#at, end)) as string;
-    this.#at = end;
-    this.#space();
+    const key = yield* this.#longText();
+    yield* this.#space();
     if (this.#text.charCodeAt(this.#at) !== COLON) throw new SyntaxError('no colon');
     this.#at += 1;
     return key;
   }
 
+  /** Reads the end of a container without members, if it is one. */
+  *#endsAtOnce(close: number): Generator<undefined, boolean> {
+    yield* this.#space();
+    if (this.#text.charCodeAt(this.#at) !== close) return false;
+    this.#at += 1;
+    return true;
+  }
+
   /** Reads what follows a member. @returns whether the container ends there */
-  #endsAfterMember(close: number): boolean {
-    this.#space();
+  *#endsAfterMember(close: number): Generator<undefined, boolean> {
+    yield* this.#space();
     const code = this.#text.charCodeAt(this.#at);
     if (code !== COMMA && code !== close) throw new SyntaxError('no comma');
     this.#at += 1;
@@ -194,10 +204,10 @@ class SlicedParser {
     return comma < 0 ? undefined : { end: comma, isLast: false };
   }
 
-  /** Behind the value that begins at `start`; undefined when that is further than a step away. */
-  #endWithinStep(start: number): number | undefined {
+  /** Behind the value that begins at `start`; undefined when that is more than `most` characters away. */
+  #endWithin(start: number, most: number): number | undefined {
     const text = this.#text;
-    const limit = Math.min(start + this.#step, text.length);
+    const limit = Math.min(start + most, text.length);
     let depth = 0;
     for (let at = start; at < limit; at += 1) {
       const code = text.charCodeAt(at);
@@ -260,18 +270,23 @@ class SlicedParser {
     }
   }
 
-  /** The last place up to `to` that is not within an escape. */
+  /** The last place up to `to` that is not within an escape; behind the escape when there is none. */
   #cutOf(from: number, to: number): number {
     const last = this.#text.slice(Math.max(to - UNICODE_ESCAPE, from), to).lastIndexOf('\\');
     if (last < 0) return to;
     const at = Math.max(to - UNICODE_ESCAPE, from) + last;
     if (this.#isEscaped(at, from)) return to;
-    const length = this.#text.charCodeAt(at + 1) === SMALL_U ? UNICODE_ESCAPE : 2;
-    return at + length > to && at > from ? at : to;
+    const end = at + (this.#text.charCodeAt(at + 1) === SMALL_U ? UNICODE_ESCAPE : 2);
+    if (end <= to) return to;
+    return at > from ? at : Math.min(end, this.#text.length);
   }
 
-  #space(): void {
-    while (isSpace(this.#text.charCodeAt(this.#at))) this.#at += 1;
+  *#space(): Generator<undefined, void> {
+    for (let restAt = this.#at + this.#step; isSpace(this.#text.charCodeAt(this.#at)); this.#at += 1) {
+      if (this.#at < restAt) continue;
+      restAt = this.#at + this.#step;
+      yield undefined;
+    }
   }
 }
 

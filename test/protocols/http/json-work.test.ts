@@ -1,10 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { checkJsonWork, NEW_SHAPE_VALUES, stringEnd } from '#protocols/http/json-work.ts';
+import { atOnce } from '#runtime/base/at-once.ts';
 
 const bounds = { depthMax: 128, valuesMax: 10_000 };
 
-const kindOf = (text: string, limits = bounds): string => checkJsonWork(text, limits).kind;
+const kindOf = (text: string, limits = bounds): string => atOnce(checkJsonWork(text, limits)).kind;
 
 /** An array of so many items, each made of its index. */
 function list(length: number, item: (index: number) => string): string {
@@ -21,13 +22,13 @@ describe('stringEnd', () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom('"', '\\', 'a', '\n') }), fc.string(), (value, rest) => {
         const text = JSON.stringify(value);
-        expect(stringEnd(`${text}${rest}`, 0)).toBe(text.length - 1);
+        expect(atOnce(stringEnd(`${text}${rest}`, 0))).toBe(text.length - 1);
       }),
     );
   });
 
   it('says so when the text ends first', () => {
-    for (const text of ['"', '"a', '"\\"', '"\\']) expect(stringEnd(text, 0)).toBe(-1);
+    for (const text of ['"', '"a', '"\\"', '"\\']) expect(atOnce(stringEnd(text, 0))).toBe(-1);
   });
 });
 
@@ -86,6 +87,16 @@ describe('checkJsonWork', () => {
   it('counts keys below arrays and objects for the object they are in', () => {
     const text = list(100, () => '{"a":[{"x":1},{"x":2}],"b":{"x":3,"y":4}}');
     expect(kindOf(text, { ...bounds, valuesMax: 1_600 })).toBe('fits');
+  });
+
+  it('rests within long texts, of many keys and of escapes as well', () => {
+    const keys = `[${list(20_000, () => '{"id":1}')}]`;
+    const limits = { ...bounds, valuesMax: 100_000 };
+    for (const text of [keys, ' '.repeat(1 << 20), `"${'\\"'.repeat(1 << 19)}"`]) {
+      expect([...checkJsonWork(text, limits)].length).toBeGreaterThanOrEqual((text.length >> 16) - 1);
+    }
+    // Keys are counted, and then the shapes they make.
+    expect([...checkJsonWork(keys, limits)].length).toBeGreaterThanOrEqual(2 * (keys.length >> 16));
   });
 
   it('bears whatever is no JSON', () => {

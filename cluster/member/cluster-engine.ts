@@ -258,7 +258,7 @@ class ClusterEngine implements MemberEngine {
     this.#channel = new AppendChannel(connection, clock, {
       observe: (outcome, elapsedMs) => this.#partitionMetrics.append(outcome, elapsedMs),
     });
-    this.#calls = new RemoteCalls(connection, clock, sealed.seal);
+    this.#calls = new RemoteCalls(connection, clock, environment.slices, sealed.seal);
     this.router = new ClusterRouter({
       partitions: options.cluster.partitions,
       local: (partition) => this.#started?.manager.local(partition),
@@ -486,6 +486,7 @@ class ClusterEngine implements MemberEngine {
       inbox,
       this.#subjects.calls(id),
       clock,
+      this.#environment.slices,
       this.#sealed.seal,
       (call, caller) => this.router.handle(call, caller),
       (error) => log.error('a call of another member failed', { error }),

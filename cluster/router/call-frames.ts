@@ -1,11 +1,14 @@
+import { decodeUtf8InSteps, textSlices } from '#runtime/base/sliced-text.ts';
 import { DatedAnswer, undated } from '#runtime/content/dated-answer.ts';
 import { JsonText } from '#runtime/content/json-text.ts';
 import type { Principal } from '#runtime/access/principal.ts';
+import { isLargeJson } from '#runtime/base/sliced-json.ts';
 import type { ErrorCode } from '#runtime/errors/error-registry.ts';
 import { errorRegistry } from '#runtime/errors/error-registry.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { CallId, IdempotencyKey, Premise } from '#runtime/commit/behaviour.ts';
-import { decodeMessage, encodeMessage } from './message-codec.ts';
+import { blocksOf } from './byte-blocks.ts';
+import { decodeMessage, decodeMessageInSteps, encodeMessage, messagePieces } from './message-codec.ts';
 
 /**
  * Version of the calls between members. 1: the first. 2: a call may have a premise, and frames of its answer a date.
@@ -53,16 +56,20 @@ export interface Call {
   readonly waitMs?: number;
 }
 
-/** Encodes a call. */
-export function encodeCall(call: Call): Uint8Array {
-  return Buffer.from(encodeMessage(call));
+/** Encodes a call in pieces; the work may rest between any two of them. */
+export function encodeCall(call: Call): Iterable<string> {
+  return messagePieces(call);
 }
 
-/** Decodes a call. @throws {ServiceError} `MEMBER_VERSIONS_DIFFER` @throws {SyntaxError} when it is none */
-export function decodeCall(bytes: Uint8Array): Call {
-  const call = decodeMessage(
-    Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString(),
-  ) as Call;
+/**
+ * Decodes a call; yields where the work may rest.
+ *
+ * @throws {ServiceError} `MEMBER_VERSIONS_DIFFER` @throws {SyntaxError} when it is none @throws {TypeError} the same
+ */
+export function* decodeCall(bytes: Uint8Array): Generator<undefined, Call> {
+  const call = (yield* decodeMessageInSteps(
+    Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength),
+  )) as Call;
   const { version } = call;
   // A call in an old version that has what only newer ones know was made by no member.
   const oldest = call.premise === undefined ? OLDEST_CALL_VERSION : PREMISE_CALL_VERSION;
@@ -153,21 +160,34 @@ export function decodeFrame(bytes: Uint8Array): Frame {
   return { kind, isLast, number, body: buffer.subarray(start), head };
 }
 
-/** The frames of an answer that is there as a whole. */
-export function* answerFrames(told: unknown): Generator<Uint8Array, void> {
+/** The frames of an answer that is there as a whole; yields undefined where the work may rest. */
+export function* answerFrames(told: unknown): Generator<Uint8Array | undefined, void> {
   const answer = undated(told);
-  let head = told instanceof DatedAnswer ? told.head : undefined;
+  const head = told instanceof DatedAnswer ? told.head : undefined;
   const isText = answer instanceof JsonText;
-  const body = Buffer.from(isText ? answer.text : encodeMessage(answer));
   const kind = isText ? FrameKind.text : FrameKind.value;
-  let start = 0;
-  let number = 0;
-  do {
-    const end = Math.min(start + FRAME_BODY_BYTES_MAX, body.length);
-    yield encodeFrame(kind, end === body.length, number++, body.subarray(start, end), head);
-    head = undefined;
-    start = end;
-  } while (start < body.length);
+  const pieces = isText ? textSlices(answer.text) : messagePieces(answer);
+  for (const block of blocksOf(pieces, FRAME_BODY_BYTES_MAX)) {
+    if (block === undefined) yield undefined;
+    else {
+      const { body, isLast, number } = block;
+      yield encodeFrame(kind, isLast, number, body, number === 0 ? head : undefined);
+    }
+  }
+}
+
+/** The answer of its frames' bodies together; yields where the work may rest. */
+export function* decodeAnswer(
+  kind: typeof FrameKind.text | typeof FrameKind.value,
+  body: Buffer,
+): Generator<undefined, unknown> {
+  if (kind === FrameKind.value) return yield* decodeMessageInSteps(body);
+  return new JsonText(yield* decodeUtf8InSteps(body));
+}
+
+/** Whether a call or an answer is so large that it is worked on in slices; one that is not fits into one message. */
+export function isLongMessage(message: unknown): boolean {
+  return isLargeJson(message);
 }
 
 /** The frame of an error. Only what a caller is meant to see travels. @param number see {@link Frame.number} */

@@ -1,4 +1,5 @@
 import { ServiceError } from '#runtime/errors/service-error.ts';
+import { blocksOf } from './byte-blocks.ts';
 
 /** Largest message of a call in bytes: NATS takes a mebibyte at most. */
 const PART_BODY_BYTES_MAX = 512 * 1024;
@@ -18,20 +19,32 @@ const PART = 1;
 /** What a part begins with, whether it is the last, how many came before it. */
 const HEAD_BYTES = 6;
 
-/** The messages of one call, in order: the call itself where it fits into one, else its parts. */
-export function callMessages(call: Uint8Array): readonly Uint8Array[] {
-  if (call.length <= PART_BODY_BYTES_MAX) return [call];
-  const messages: Uint8Array[] = [];
-  for (let start = 0; start < call.length; start += PART_BODY_BYTES_MAX) {
-    const body = call.subarray(start, start + PART_BODY_BYTES_MAX);
-    const message = Buffer.allocUnsafe(HEAD_BYTES + body.length);
-    message[0] = PART;
-    message[1] = start + PART_BODY_BYTES_MAX >= call.length ? 1 : 0;
-    message.writeUInt32BE(messages.length, 2);
-    message.set(body, HEAD_BYTES);
-    messages.push(message);
+/**
+ * The messages of one call, in order: the call itself where it fits into one, else its parts. Yields undefined where the
+ * work may rest.
+ *
+ * @param pieces of the call; see {@link blocksOf}
+ */
+export function* callMessages(
+  pieces: Iterable<string | Uint8Array>,
+): Generator<Uint8Array | undefined, void> {
+  for (const block of blocksOf(pieces, PART_BODY_BYTES_MAX)) {
+    if (block === undefined) {
+      yield undefined;
+      continue;
+    }
+    const { body, isLast, number } = block;
+    yield isLast && number === 0 ? body : partMessage(number, isLast, body);
   }
-  return messages;
+}
+
+function partMessage(number: number, isLast: boolean, body: Uint8Array): Uint8Array {
+  const message = Buffer.allocUnsafe(HEAD_BYTES + body.length);
+  message[0] = PART;
+  message[1] = isLast ? 1 : 0;
+  message.writeUInt32BE(number, 2);
+  message.set(body, HEAD_BYTES);
+  return message;
 }
 
 /** A call of which some parts have come. */

@@ -1,8 +1,12 @@
 import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node';
 import { policyFor } from '#runtime/access/policy.ts';
 import { PremiseRefuted } from '#runtime/actor/premise.ts';
+import { atOnce } from '#runtime/base/at-once.ts';
 import { type Clock, sleep, type Timer } from '#runtime/base/clock.ts';
+import { inSlices } from '#runtime/base/in-slices.ts';
+import type { SlicedWork, SliceScheduler } from '#runtime/base/slice-scheduler.ts';
 import type { Caller } from '#runtime/commit/behaviour.ts';
+import { sliceKeyOf } from '#runtime/commit/commit-loop.ts';
 import { DatedAnswer, undated } from '#runtime/content/dated-answer.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { AnswerSeal, MemberSeal } from '#cluster/seal/member-seal.ts';
@@ -14,11 +18,15 @@ import {
   errorFrame,
   FRAME_BODY_BYTES_MAX,
   FrameKind,
+  isLongMessage,
 } from './call-frames.ts';
 import { CallAssembly } from './call-parts.ts';
 
 /** Between two signs that a call is still being worked on, in milliseconds. */
 export const WORKING_MS = 1000;
+
+/** The longest call that is decoded in one step, in bytes. */
+const SMALL_CALL_BYTES = 64 * 1024;
 
 /** Times in a row the caller is said not to listen before it is gone; it may be on its way to another server. */
 const UNHEARD_MAX = 10;
@@ -58,6 +66,8 @@ class RunningCall {
   /** How often it was asked. */
   #deliveries = 1;
   readonly #controller = new AbortController();
+  /** By what long work for its caller is told apart; empty until it is known who that is. */
+  sliceKey = '';
   #timer: Timer | undefined;
   /** Frames of the answer that were sent, and of these taken, since it was asked last. */
   #sent = 0;
@@ -153,12 +163,15 @@ class RunningCall {
 
   /** Sends a whole answer; from its beginning when the caller asks again. */
   async sendAll(answer: unknown): Promise<void> {
+    const work = this.#server.sliced(this);
     let isTold = false;
     while (!isTold) {
       isTold = true;
       for (const frame of answerFrames(answer)) {
-        isTold = await this.send(frame);
+        if (frame !== undefined) isTold = await this.send(frame);
         if (!isTold) break;
+        const wait = work.pause();
+        if (wait !== undefined) await wait;
       }
     }
   }
@@ -176,6 +189,7 @@ class RunningCall {
  */
 export class CallServer {
   readonly clock: Clock;
+  readonly #slices: SliceScheduler;
   readonly #connection: NatsConnection;
   readonly #handle: CallHandler;
   readonly #seal: MemberSeal;
@@ -199,12 +213,14 @@ export class CallServer {
     inbox: string,
     subject: string,
     clock: Clock,
+    slices: SliceScheduler,
     seal: MemberSeal,
     handle: CallHandler,
     report: (error: unknown) => void,
   ) {
     this.#connection = connection;
     this.clock = clock;
+    this.#slices = slices;
     this.#seal = seal;
     this.#handle = handle;
     this.#report = report;
@@ -263,22 +279,59 @@ export class CallServer {
         if (this.#assembly.isComing(reply)) this.send(place, encodeFrame(FrameKind.working, false, 0));
         return;
       }
-      const call = decodeCall(bytes);
-      name = call.id === undefined ? undefined : `${call.id.session} ${call.id.number}`;
+      if (bytes.length > SMALL_CALL_BYTES) {
+        void this.#takeLong(running, bytes);
+        return;
+      }
+      const call = atOnce(decodeCall(bytes));
+      name = nameOf(call);
       if (name !== undefined && this.#join(name, place)) return;
+      running.sliceKey = sliceKeyOf(call);
       answer = this.#handle(call, this.#callerOf(call, running));
     } catch (error) {
       this.#fail(place, error, 0);
       return;
     }
-    if (!(answer instanceof Promise) && !isStreamed(undated(answer)) && !isLong(undated(answer))) {
-      for (const frame of answerFrames(answer)) this.send(place, frame);
+    if (!(answer instanceof Promise) && !isStreamed(undated(answer)) && !isLongMessage(undated(answer))) {
+      for (const frame of answerFrames(answer)) if (frame !== undefined) this.send(place, frame);
       return;
     }
     this.#running.set(control, running);
     if (name !== undefined) this.#named.set(name, running);
     running.keepSaying();
     void this.#finish(running, name, answer);
+  }
+
+  /** A call that is decoded in slices; its caller hears meanwhile that it is being worked on. */
+  async #takeLong(running: RunningCall, bytes: Uint8Array): Promise<void> {
+    const { place } = running;
+    this.#running.set(place.control, running);
+    running.keepSaying();
+    let call: Call;
+    try {
+      call = await inSlices(this.sliced(running), decodeCall(bytes));
+      running.signal.throwIfAborted();
+    } catch (error) {
+      await this.#finish(running, undefined, Promise.reject(error));
+      return;
+    }
+    running.sliceKey = sliceKeyOf(call);
+    const name = nameOf(call);
+    if (name !== undefined && this.#join(name, place)) {
+      running.end();
+      return;
+    }
+    if (name !== undefined) this.#named.set(name, running);
+    await this.#finish(running, name, this.#handled(call, running));
+  }
+
+  async #handled(call: Call, running: RunningCall): Promise<unknown> {
+    return await this.#handle(call, this.#callerOf(call, running));
+  }
+
+  /** Long work for a call. */
+  sliced({ signal, sliceKey }: RunningCall): SlicedWork {
+    return this.#slices.begin('read', { sliceKey, requireWaiting: () => signal.throwIfAborted() });
   }
 
   /** @returns whether the call is one that runs already, and was not taken back: it answers to whoever asked last */
@@ -345,13 +398,7 @@ function isStreamed(answer: unknown): answer is Streamed {
   return typeof answer === 'object' && answer !== null && 'chunks' in answer;
 }
 
-/** Whether an answer that is there may need several frames: it is sent as the caller takes them. */
-function isLong(answer: unknown): boolean {
-  return (
-    typeof answer === 'object' &&
-    answer !== null &&
-    'text' in answer &&
-    typeof answer.text === 'string' &&
-    answer.text.length > FRAME_BODY_BYTES_MAX
-  );
+/** Under what a call that may have an effect runs. */
+function nameOf({ id }: Call): string | undefined {
+  return id === undefined ? undefined : `${id.session} ${id.number}`;
 }

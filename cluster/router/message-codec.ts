@@ -1,5 +1,7 @@
-import { parseExactJson } from '#runtime/base/exact-json.ts';
-import { exactNumber } from '#runtime/base/exact-number.ts';
+import { atOnce } from '#runtime/base/at-once.ts';
+import { parseExactJson, parseExactJsonInSteps } from '#runtime/base/exact-json.ts';
+import { type JsonForm, jsonPieces } from '#runtime/base/sliced-json.ts';
+import { decodeUtf8InSteps } from '#runtime/base/sliced-text.ts';
 import { JsonText } from '#runtime/content/json-text.ts';
 
 /** Begins the one key of an object that stands for something JSON has no form for. */
@@ -23,27 +25,50 @@ export function encodeMessage(value: unknown): string {
   return value === undefined ? '' : JSON.stringify(value, tagged);
 }
 
+/** {@link encodeMessage} in pieces of some `step` characters; the work may rest between any two of them. */
+export function messagePieces(value: unknown, step?: number): Generator<string, void> {
+  return jsonPieces(value, step, form);
+}
+
 /** Turns {@link encodeMessage} back. @throws {SyntaxError} */
 export function decodeMessage(text: string): unknown {
   if (text === '') return undefined;
-  return text.includes(TAG_IN_TEXT) ? JSON.parse(text, untagged) : parseExactJson(text);
+  const value = parseExactJson(text);
+  return text.includes(TAG_IN_TEXT) ? atOnce(untagInSteps(value)) : value;
+}
+
+/** As {@link decodeMessage}, from bytes; yields where the work may rest. @throws {SyntaxError} @throws {TypeError} */
+export function* decodeMessageInSteps(bytes: Buffer): Generator<undefined, unknown> {
+  const text = yield* decodeUtf8InSteps(bytes);
+  if (text === '') return undefined;
+  const value = yield* parseExactJsonInSteps(text);
+  yield undefined;
+  return text.includes(TAG_IN_TEXT) ? yield* untagInSteps(value) : value;
 }
 
 function tagged(this: unknown, key: string, shown: unknown): unknown {
   // What `toJSON` made of it is not wanted.
   const value = (this as Record<string, unknown>)[key];
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return shown;
+  if (typeof value !== 'object' || value === null) return shown;
+  const own = taggedObject(value);
+  return own === value ? shown : own;
+}
+
+function taggedObject(value: object): object {
+  if (Array.isArray(value)) return value;
   if (value instanceof JsonText) return { [TEXT]: value.text };
   if (value instanceof Uint8Array) {
     return { [BYTES]: Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('base64') };
   }
   for (const name in value) if (name.startsWith(TAG)) return { [ENTRIES]: Object.entries(value) };
-  return shown;
+  return value;
 }
 
-function untagged(_key: string, value: unknown, source?: { readonly source?: string }): unknown {
-  if (typeof value === 'number') return source?.source === undefined ? value : exactNumber(source.source);
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+const form: JsonForm = { formOf: taggedObject, replacer: tagged };
+
+/** What an object stands for: itself, unless it has a tag. */
+function untaggedObject(value: object): object {
+  if (Array.isArray(value)) return value;
   if (Object.hasOwn(value, TEXT)) return new JsonText((value as Record<string, string>)[TEXT] as string);
   if (Object.hasOwn(value, BYTES)) {
     return new Uint8Array(Buffer.from((value as Record<string, string>)[BYTES] as string, 'base64'));
@@ -51,12 +76,38 @@ function untagged(_key: string, value: unknown, source?: { readonly source?: str
   if (!Object.hasOwn(value, ENTRIES)) return value;
   const object = {};
   for (const [name, item] of (value as Record<string, [string, unknown][]>)[ENTRIES] as [string, unknown][]) {
-    Object.defineProperty(object, name, {
-      value: item,
-      enumerable: true,
-      writable: true,
-      configurable: true,
-    });
+    setOwn(object, name, item);
   }
   return object;
+}
+
+/** An assignment to `__proto__` would set the prototype. */
+function setOwn(object: object, name: string | number, value: unknown): void {
+  Object.defineProperty(object, name, { value, enumerable: true, writable: true, configurable: true });
+}
+
+/** Objects that are looked at between two rests. */
+const UNTAGGED_AT_ONCE = 256;
+
+/** Puts what tags stand for in their places, from the outside in; yields where the work may rest. */
+function* untagInSteps(value: unknown): Generator<undefined, unknown> {
+  const whole = { value };
+  const open: object[] = [whole];
+  let looked = 0;
+  for (let holder = open.pop(); holder !== undefined; holder = open.pop()) {
+    // The keys of an array would be as many texts as it has items.
+    const names = Array.isArray(holder) ? undefined : Object.keys(holder);
+    const count = names?.length ?? (holder as unknown[]).length;
+    for (let index = 0; index < count; index += 1) {
+      const name = names?.[index] ?? index;
+      const inner = (holder as Record<string | number, unknown>)[name];
+      if (typeof inner !== 'object' || inner === null) continue;
+      looked += 1;
+      if (looked % UNTAGGED_AT_ONCE === 0) yield undefined;
+      const own = untaggedObject(inner);
+      if (own !== inner) setOwn(holder, name, own);
+      if (!(own instanceof JsonText || own instanceof Uint8Array)) open.push(own);
+    }
+  }
+  return whole.value;
 }

@@ -1,15 +1,26 @@
 import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node';
 import { PremiseRefuted } from '#runtime/actor/premise.ts';
+import { atOnce } from '#runtime/base/at-once.ts';
 import type { Clock, Timer } from '#runtime/base/clock.ts';
+import { inSlices } from '#runtime/base/in-slices.ts';
+import type { SlicedWork, SliceScheduler } from '#runtime/base/slice-scheduler.ts';
 import { DatedAnswer } from '#runtime/content/dated-answer.ts';
-import { JsonText } from '#runtime/content/json-text.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
+import { sliceKeyOf } from '#runtime/commit/commit-loop.ts';
 import { newInbox } from '#cluster/nats/connection.ts';
 import type { CallerSeal, MemberSeal } from '#cluster/seal/member-seal.ts';
-import { type Call, decodeFrame, encodeCall, errorOf, type Frame, FrameKind } from './call-frames.ts';
+import {
+  type Call,
+  decodeAnswer,
+  decodeFrame,
+  encodeCall,
+  errorOf,
+  type Frame,
+  FrameKind,
+  isLongMessage,
+} from './call-frames.ts';
 import { callMessages } from './call-parts.ts';
 import { CANCEL, TAKEN, WORKING_MS } from './call-server.ts';
-import { decodeMessage } from './message-codec.ts';
 
 /** Silence after which a call counts as lost, in milliseconds: its owner says every second that it works. */
 export const SILENCE_MS = 3 * WORKING_MS;
@@ -28,12 +39,17 @@ export type CallOutcome =
   /** Nothing is heard of it: it may have been done or not. */
   | { readonly kind: 'lost' };
 
+/** The kinds of frames that an answer is put together from. */
+type AnswerKind = typeof FrameKind.value | typeof FrameKind.text;
+
 class PendingCall {
   readonly subject: string;
   /** Opens its answers. */
   readonly seal: CallerSeal;
   readonly #calls: RemoteCalls;
-  readonly #resolve: (outcome: CallOutcome) => void;
+  /** By what long work for the caller is told apart. */
+  readonly #sliceKey: string;
+  readonly #resolve: (outcome: CallOutcome | Promise<CallOutcome>) => void;
   readonly #reject: (error: unknown) => void;
   readonly #signal: AbortSignal | undefined;
   readonly deadlineMs: number;
@@ -54,7 +70,8 @@ class PendingCall {
     deadlineMs: number,
     nowMs: number,
     signal: AbortSignal | undefined,
-    resolve: (outcome: CallOutcome) => void,
+    sliceKey: string,
+    resolve: (outcome: CallOutcome | Promise<CallOutcome>) => void,
     reject: (error: unknown) => void,
   ) {
     this.subject = subject;
@@ -63,6 +80,7 @@ class PendingCall {
     this.deadlineMs = deadlineMs;
     this.heardMs = nowMs;
     this.#signal = signal;
+    this.#sliceKey = sliceKey;
     this.#resolve = resolve;
     this.#reject = reject;
     signal?.addEventListener('abort', this.#onAbort, { once: true });
@@ -91,7 +109,7 @@ class PendingCall {
         return this.#fail(errorOf(frame.body));
       case FrameKind.value:
       case FrameKind.text:
-        return this.#takePart(frame);
+        return this.#takePart(frame.kind, frame);
       case FrameKind.chunk:
         return this.#takeChunk(frame);
       default:
@@ -115,7 +133,7 @@ class PendingCall {
     this.#fail(new ServiceError('DEADLINE_EXCEEDED'));
   }
 
-  fail(error: ServiceError): void {
+  fail(error: unknown): void {
     this.#fail(error);
   }
 
@@ -125,18 +143,22 @@ class PendingCall {
     this.#fail(this.#signal?.reason ?? new ServiceError('REQUEST_CANCELLED'));
   };
 
-  #takePart({ kind, isLast, body }: Frame): boolean {
+  #takePart(kind: AnswerKind, { isLast, body }: Frame): boolean {
     this.#received += 1;
     this.#parts.push(Buffer.from(body));
     if (!isLast) {
       this.#taken();
       return false;
     }
-    const text = (
-      this.#parts.length === 1 ? (this.#parts[0] as Buffer) : Buffer.concat(this.#parts)
-    ).toString();
-    const answer = kind === FrameKind.text ? new JsonText(text) : decodeMessage(text);
+    if (this.#parts.length > 1) return this.#settle(this.#decodeLong(kind));
+    const answer = atOnce(decodeAnswer(kind, this.#parts[0] as Buffer));
     return this.#settle({ kind: 'answered', answer: this.#dated(answer) });
+  }
+
+  async #decodeLong(kind: AnswerKind): Promise<CallOutcome> {
+    const whole = Buffer.concat(this.#parts.splice(0));
+    const answer = await inSlices(this.#calls.sliced(this.#sliceKey), decodeAnswer(kind, whole));
+    return { kind: 'answered', answer: this.#dated(answer) };
   }
 
   #takeChunk({ isLast, body }: Frame): boolean {
@@ -177,7 +199,7 @@ class PendingCall {
       this.#calls.tell(this.#control, this.seal.sealControl(this.#control, CANCEL));
   }
 
-  #settle(outcome: CallOutcome): true {
+  #settle(outcome: CallOutcome | Promise<CallOutcome>): true {
     this.#over();
     this.#resolve(outcome);
     return true;
@@ -262,6 +284,7 @@ export class RemoteCalls {
   readonly #connection: NatsConnection;
   readonly #clock: Clock;
   readonly #seal: MemberSeal;
+  readonly #slices: SliceScheduler;
   readonly #inbox: string;
   readonly #subscription: Subscription;
   readonly #pending = new Map<string, PendingCall>();
@@ -269,8 +292,9 @@ export class RemoteCalls {
   #endMs = Number.POSITIVE_INFINITY;
   #sweep: Timer | undefined;
 
-  constructor(connection: NatsConnection, clock: Clock, seal: MemberSeal) {
+  constructor(connection: NatsConnection, clock: Clock, slices: SliceScheduler, seal: MemberSeal) {
     this.#connection = connection;
+    this.#slices = slices;
     this.#clock = clock;
     this.#seal = seal;
     this.#inbox = newInbox(connection);
@@ -296,12 +320,47 @@ export class RemoteCalls {
       if (seal === undefined) return resolve({ kind: 'elsewhere' });
       const reply = `${this.#inbox}.${(this.#count++).toString(36)}`;
       const nowMs = this.#clock.monotonicMs();
-      const pending = new PendingCall(subject, seal, this, deadlineMs, nowMs, signal, resolve, reject);
+      const key = sliceKeyOf(call);
+      const pending = new PendingCall(subject, seal, this, deadlineMs, nowMs, signal, key, resolve, reject);
       this.#pending.set(reply, pending);
       this.#schedule();
-      for (const message of callMessages(encodeCall(call)))
-        this.#connection.publish(subject, seal.seal(reply, message), { reply });
+      const messages = callMessages(encodeCall(call));
+      if (isLongMessage(call)) {
+        this.#publishInSlices(reply, pending, messages, this.sliced(key)).catch((error: unknown) => {
+          if (this.#pending.delete(reply)) pending.fail(error);
+        });
+        return;
+      }
+      for (const message of messages) if (message !== undefined) this.#publish(reply, pending, message);
     });
+  }
+
+  async #publishInSlices(
+    reply: string,
+    pending: PendingCall,
+    messages: Iterable<Uint8Array | undefined>,
+    work: SlicedWork,
+  ): Promise<void> {
+    for (const message of messages) {
+      // Nobody waits for the answer any more.
+      if (this.#pending.get(reply) !== pending) return;
+      if (message !== undefined) {
+        this.#publish(reply, pending, message);
+        // Silence counts from what was said last: to say all of it may take long.
+        pending.heardMs = this.#clock.monotonicMs();
+      }
+      const wait = work.pause();
+      if (wait !== undefined) await wait;
+    }
+  }
+
+  #publish(reply: string, { seal, subject }: PendingCall, message: Uint8Array): void {
+    this.#connection.publish(subject, seal.seal(reply, message), { reply });
+  }
+
+  /** Long work for a caller. */
+  sliced(sliceKey: string): SlicedWork {
+    return this.#slices.begin('read', { sliceKey, requireWaiting: () => undefined });
   }
 
   /** Gives up the calls to a subject: whoever listens there is not heard of any more. */

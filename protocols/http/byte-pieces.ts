@@ -1,5 +1,4 @@
-/** Characters of a text that are encoded at once. */
-const ENCODED_CHARACTERS = 64 * 1024;
+import { textSlices } from '#runtime/base/sliced-text.ts';
 
 /**
  * The bytes of a body in pieces that can be made one after the other: a text of many megabytes takes tens of milliseconds
@@ -10,11 +9,5 @@ export function* bytePieces(body: string | Uint8Array): Generator<Uint8Array, vo
     yield body;
     return;
   }
-  for (let from = 0; from < body.length; ) {
-    let to = Math.min(from + ENCODED_CHARACTERS, body.length);
-    // Not within a pair of surrogates.
-    if (to < body.length && (body.charCodeAt(to) & 0xfc00) === 0xdc00) to += 1;
-    yield Buffer.from(body.slice(from, to));
-    from = to;
-  }
+  for (const slice of textSlices(body)) yield Buffer.from(slice);
 }

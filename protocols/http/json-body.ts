@@ -5,17 +5,14 @@ import {
   TooManyBigintsError,
 } from '#runtime/base/exact-json.ts';
 import { INTEGER_DIGITS_MAX } from '#runtime/base/exact-number.ts';
-import { isAscii } from 'node:buffer';
 import { atOnce } from '#runtime/base/at-once.ts';
+import { decodeUtf8InSteps } from '#runtime/base/sliced-text.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import { findJsonError } from './json-error.ts';
 import { checkJsonWork, type JsonBounds, NEW_SHAPE_VALUES } from './json-work.ts';
 
 /** The longest body that is read in one go, in bytes. */
 export const SMALL_JSON_BYTES: number = 64 * 1024;
-
-/** Bytes decoded between two rests. */
-const DECODED_BYTES = 1024 * 1024;
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
@@ -52,17 +49,9 @@ function notUtf8(): ServiceError {
   return new ServiceError('ENCODING_ERROR', 'The body is not valid UTF-8.');
 }
 
-/** Decodes UTF-8 piece by piece; yields between two of them. */
 function* decodeInSlices(bytes: Buffer): Generator<undefined, string> {
-  if (isAscii(bytes)) return bytes.latin1Slice(0, bytes.length);
-  const pieces = new TextDecoder('utf-8', { fatal: true });
-  let text = '';
   try {
-    for (let from = 0; from < bytes.length; from += DECODED_BYTES) {
-      text += pieces.decode(bytes.subarray(from, from + DECODED_BYTES), { stream: true });
-      yield undefined;
-    }
-    return text + pieces.decode();
+    return yield* decodeUtf8InSteps(bytes);
   } catch {
     throw notUtf8();
   }

@@ -10,10 +10,11 @@ import {
   us_socket_local_port,
   type us_listen_socket,
 } from 'uWebSockets.js';
+import { inSlices } from '#runtime/base/in-slices.ts';
 import { assert } from '#runtime/base/assert.ts';
 import { type Clock, sleep } from '#runtime/base/clock.ts';
 import type { Random } from '#runtime/base/random.ts';
-import { type SlicedWork, SliceScheduler } from '#runtime/base/slice-scheduler.ts';
+import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { ByteBudget } from './byte-budget.ts';
 import { ConnectionGate, type ConnectionLimits } from './connection-gate.ts';
@@ -600,15 +601,6 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
         exchange.settle();
       },
     );
-  }
-}
-
-async function inSlices<T>(work: SlicedWork, steps: Generator<undefined, T>): Promise<T> {
-  for (;;) {
-    const step = steps.next();
-    if (step.done === true) return step.value;
-    const wait = work.pause();
-    if (wait !== undefined) await wait;
   }
 }
 

@@ -331,17 +331,28 @@ export function isLargeJson(value: unknown, step: number = STEP): boolean {
 /** What `JSON.stringify` may write otherwise than it stands; pairs of surrogates are left to it as well. */
 const mayNeedEscape = /["\\\u0000-\u001f\ud800-\udfff]/;
 
+/** How values are written that JSON has no form for, or that are to have another one. */
+export interface JsonForm {
+  /** What is written in the place of an object: itself, or a plain one the members of which have their own forms. */
+  readonly formOf: (value: object) => object;
+  /** The same for `JSON.stringify`. */
+  readonly replacer: (this: unknown, key: string, shown: unknown) => unknown;
+}
+
 /**
  * The text `JSON.stringify` makes of a plain value, in pieces of some `step` characters. The work may rest between any
  * two of them; nothing of the value may change.
  */
-export function* jsonPieces(value: unknown, step: number = STEP): Generator<string, void> {
+export function* jsonPieces(value: unknown, step: number = STEP, form?: JsonForm): Generator<string, void> {
   if (!hasText(value)) return;
   if (typeof value === 'string' && value.length > step) yield* textPieces(value, step);
   else if (typeof value !== 'object' || value === null || !isLargeJson(value, step)) {
-    yield JSON.stringify(value);
-  } else if (Array.isArray(value)) yield* arrayPieces(value, step);
-  else yield* objectPieces(value as Readonly<Record<string, unknown>>, step);
+    yield JSON.stringify(value, form?.replacer);
+  } else {
+    const shown = form === undefined ? value : form.formOf(value);
+    if (Array.isArray(shown)) yield* arrayPieces(shown, step, form);
+    else yield* objectPieces(shown as Readonly<Record<string, unknown>>, step, form);
+  }
 }
 
 /** Whether JSON has a text for a value: without one it is left out of an object, and null in a list. */
@@ -362,7 +373,11 @@ function* textPieces(text: string, step: number): Generator<string, void> {
   yield '"';
 }
 
-function* arrayPieces(list: readonly unknown[], step: number): Generator<string, void> {
+function* arrayPieces(
+  list: readonly unknown[],
+  step: number,
+  form: JsonForm | undefined,
+): Generator<string, void> {
   let opening = '[';
   let from = 0;
   let size = 0;
@@ -370,7 +385,7 @@ function* arrayPieces(list: readonly unknown[], step: number): Generator<string,
     const isEnd = index === list.length;
     const own = isEnd ? 0 : sizeUpTo(list[index], step);
     if (index > from && (isEnd || size + own > step)) {
-      yield opening + JSON.stringify(list.slice(from, index)).slice(1, -1);
+      yield opening + JSON.stringify(list.slice(from, index), form?.replacer).slice(1, -1);
       opening = ',';
       from = index;
       size = 0;
@@ -378,7 +393,7 @@ function* arrayPieces(list: readonly unknown[], step: number): Generator<string,
     size += own;
     if (own <= step) continue;
     yield opening;
-    yield* jsonPieces(hasText(list[index]) ? list[index] : null, step);
+    yield* jsonPieces(hasText(list[index]) ? list[index] : null, step, form);
     opening = ',';
     from = index + 1;
     size = 0;
@@ -386,7 +401,11 @@ function* arrayPieces(list: readonly unknown[], step: number): Generator<string,
   yield list.length === 0 ? '[]' : ']';
 }
 
-function* objectPieces(object: Readonly<Record<string, unknown>>, step: number): Generator<string, void> {
+function* objectPieces(
+  object: Readonly<Record<string, unknown>>,
+  step: number,
+  form: JsonForm | undefined,
+): Generator<string, void> {
   let text = '{';
   let isFirst = true;
   for (const key of Object.keys(object)) {
@@ -396,10 +415,10 @@ function* objectPieces(object: Readonly<Record<string, unknown>>, step: number):
     isFirst = false;
     if (isLargeJson(value, step)) {
       yield text;
-      yield* jsonPieces(value, step);
+      yield* jsonPieces(value, step, form);
       text = '';
     } else {
-      text += JSON.stringify(value);
+      text += JSON.stringify(value, form?.replacer);
       if (text.length <= step) continue;
       yield text;
       text = '';

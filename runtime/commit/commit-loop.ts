@@ -660,7 +660,7 @@ function isGenerator(value: unknown): value is Generator<unknown, unknown> {
 }
 
 /** By what the long work of callers is told apart, see `SliceOwner`. */
-export function sliceKeyOf({ principal }: Caller): string {
+export function sliceKeyOf({ principal }: Pick<Caller, 'principal'>): string {
   return `${principal.tenant}\0${principalKey(principal)}`;
 }
 

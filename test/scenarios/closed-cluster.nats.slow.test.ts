@@ -16,7 +16,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { makeServerCertificates } from '#cluster/local/certificates.ts';
 import { connectToNats } from '#cluster/nats/connection.ts';
 import { Subjects } from '#cluster/nats/subjects.ts';
-import { type Call, encodeCall, encodeFrame, FrameKind } from '#cluster/router/call-frames.ts';
+import { type Call, encodeFrame, FrameKind } from '#cluster/router/call-frames.ts';
 import { decodeRecord, encodeOpening, encodeRecord, RecordKind } from '#cluster/replication/record-format.ts';
 import { STORED_SEAL_HEADER } from '#cluster/seal/log-seal.ts';
 import { systemRandom } from '#runtime/base/random.ts';
@@ -24,6 +24,7 @@ import { expectStatus } from '#test/support/content-client.ts';
 import { MemberCluster, showLogsOfFailures } from '#test/support/member-cluster.ts';
 import { natsUsers, sharedNatsCluster } from '#test/support/nats-cluster.ts';
 import { requiredProgram } from '#test/support/required-program.ts';
+import { callBytes } from '#test/support/call-bytes.ts';
 
 const MEMBERS = ['m1', 'm2', 'm3'] as const;
 const PARTITIONS = 4;
@@ -90,7 +91,7 @@ async function thief(): Promise<NatsConnection> {
 /** A call as members made them before they signed. */
 function forged(message: unknown, kind: Call['kind'] = 'query'): Uint8Array {
   const principal = { kind: 'system', tenant: 'default' } as const;
-  return encodeCall({ version: 1, kind, actor: 'default/tenant', message, principal, waitMs: 5_000 });
+  return callBytes({ version: 1, kind, actor: 'default/tenant', message, principal, waitMs: 5_000 });
 }
 
 /** Sends something to every member, and waits until each has taken what was sent before. @returns what was answered */

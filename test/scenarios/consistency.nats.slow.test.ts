@@ -12,6 +12,7 @@ import { LocksClient } from '#test/support/locks-client.ts';
 import { type ClusterMember, MemberCluster, showLogsOfFailures } from '#test/support/member-cluster.ts';
 import { sharedNatsCluster } from '#test/support/nats-cluster.ts';
 import { NatsLink } from '#test/support/tcp-proxy.ts';
+import { atOnce } from '#runtime/base/at-once.ts';
 
 /** Longest something is waited for, in milliseconds. */
 const PATIENCE_MS = 60_000;
@@ -234,7 +235,7 @@ describe('reads of a cluster', () => {
     const called: string[] = [];
     listening.subscribe(new Subjects().calls(owner.id), {
       callback: (_, { data }) => {
-        const { actor, message } = decodeCall(insideSeal(data));
+        const { actor, message } = atOnce(decodeCall(insideSeal(data)));
         if (actor.includes(`/${REPOSITORY}~`)) called.push((message as { readonly type: string }).type);
       },
     });

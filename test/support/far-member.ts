@@ -6,7 +6,7 @@ import { MemberBranches } from '#cluster/member/branch-provisioning.ts';
 import { LazyUpgrades } from '#cluster/member/built-in-upgrades.ts';
 import { MemberProvisioning } from '#cluster/member/provisioning.ts';
 import type { PartitionLog } from '#cluster/replication/partition-log.ts';
-import { type Call, CALL_VERSION, decodeCall, encodeCall } from '#cluster/router/call-frames.ts';
+import { type Call, CALL_VERSION, decodeCall } from '#cluster/router/call-frames.ts';
 import { ClusterRouter, type LocalPartition } from '#cluster/router/cluster-router.ts';
 import { ConsistentReads } from '#cluster/router/consistent-reads.ts';
 import type { RemoteCalls } from '#cluster/router/remote-calls.ts';
@@ -24,6 +24,8 @@ import type { Log } from '#runtime/log/ports.ts';
 import { silentLog } from '#runtime/telemetry/log-context.ts';
 import { callers, HostFixture, productKinds } from './host-fixture.ts';
 import { jobsOn } from './member-jobs-fixture.ts';
+import { atOnce } from '#runtime/base/at-once.ts';
+import { callBytes } from './call-bytes.ts';
 
 /** Where the owner's log stands to its lease. */
 interface Lease {
@@ -183,8 +185,8 @@ export class FarMember {
   #send(what: Pick<Call, 'kind' | 'actor' | 'message' | 'idempotency'>, caller: Caller): unknown {
     this.asked.push((what.message as { readonly type: string }).type);
     const { premise, principal } = caller;
-    const call = decodeCall(
-      encodeCall({ version: CALL_VERSION, ...what, principal, ...(premise && { premise }) }),
+    const call = atOnce(
+      decodeCall(callBytes({ version: CALL_VERSION, ...what, principal, ...(premise && { premise }) })),
     );
     return this.ownerRouter.handle(call, {
       ...callers.engine,

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CallAssembly, callMessages } from '#cluster/router/call-parts.ts';
+import { messagesOf } from '#test/support/call-bytes.ts';
 
 const MIB = 1024 * 1024;
 
@@ -18,7 +19,7 @@ describe('a call in parts', () => {
       fc.property(sizes, fc.infiniteStream(fc.nat()), (lengths, choices) => {
         const assembly = new CallAssembly();
         const calls = lengths.map((length, index) => callOf(length, index));
-        const queues = calls.map((call) => [...callMessages(call)]);
+        const queues = calls.map((call) => [...messagesOf(call)]);
         const whole = new Map<number, Uint8Array>();
         while (queues.some((queue) => queue.length > 0)) {
           const waiting = [...queues.keys()].filter((index) => (queues[index] as Uint8Array[]).length > 0);
@@ -36,9 +37,22 @@ describe('a call in parts', () => {
     );
   });
 
+  it('is put together of pieces of any size as of one, and the work may rest at each', () => {
+    const call = callOf(2 * MIB + 17);
+    const pieces = Array.from({ length: 40 }, (_, index) =>
+      call.subarray((index * call.length) / 40, ((index + 1) * call.length) / 40),
+    );
+    const steps = [...callMessages(pieces)];
+    expect(steps.filter((message) => message !== undefined)).toEqual(messagesOf(call));
+    expect(steps.filter((message) => message === undefined)).toHaveLength(40);
+    // A call that ends with a part has no empty one behind it.
+    expect(messagesOf(callOf(MIB))).toHaveLength(2);
+    expect(messagesOf(callOf(0 + 1))).toEqual([callOf(1)]);
+  });
+
   it('that lacks one is dropped, whichever it is, and is whole when it is sent again', () => {
     const call = callOf(3 * MIB);
-    const messages = callMessages(call);
+    const messages = messagesOf(call);
     for (const lost of messages.keys()) {
       const assembly = new CallAssembly();
       const rest = messages.filter((_message, index) => index !== lost);
@@ -51,7 +65,7 @@ describe('a call in parts', () => {
 
   it('is refused once when it is too large, and what still comes of it is dropped', () => {
     const assembly = new CallAssembly();
-    const messages = callMessages(callOf(129 * MIB));
+    const messages = messagesOf(callOf(129 * MIB));
     let refusals = 0;
     for (const message of messages) {
       try {
@@ -66,10 +80,10 @@ describe('a call in parts', () => {
 
   it('is forgotten when its caller is gone', () => {
     const assembly = new CallAssembly();
-    const [first] = callMessages(callOf(MIB));
+    const [first] = messagesOf(callOf(MIB));
     assembly.take('gone', first as Uint8Array, 0);
     expect(assembly.bytes).toBeGreaterThan(0);
-    const messages = callMessages(callOf(MIB));
+    const messages = messagesOf(callOf(MIB));
     const calls = messages.map((message) => assembly.take('other', message, 60_000));
     expect(calls.at(-1)?.length).toBe(MIB);
     expect(assembly.bytes).toBe(0);

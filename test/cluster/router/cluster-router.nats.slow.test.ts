@@ -16,6 +16,7 @@ import { adminOf, HostFixture } from '#test/support/host-fixture.ts';
 import { hearPulse, testSeal } from '#test/support/member-seals.ts';
 import { noteActor } from '#test/support/note-actor.ts';
 import { sharedNatsCluster } from '#test/support/nats-cluster.ts';
+import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
 
 const nats = sharedNatsCluster(1);
 const ACTOR = 'acme/site~1/main~1/locks';
@@ -47,7 +48,7 @@ beforeEach(() => {
   callVersion = CALL_VERSION;
   // Where nobody is known to seal, tests listen themselves.
   ({ seal } = testSeal('test.caller', { acceptsUnsigned: true }));
-  calls = new RemoteCalls(connection, systemClock, seal);
+  calls = new RemoteCalls(connection, systemClock, new SliceScheduler(systemClock), seal);
   router = new ClusterRouter({
     partitions: 4,
     local: () => own,
@@ -77,7 +78,16 @@ function member(id: string, handle: (call: Call) => unknown): Call[] {
   const { seal: theirs } = testSeal(subjectOf(id));
   hearPulse(seal, theirs);
   servers.push(
-    new CallServer(connection, `test.inbox.${id}`, subjectOf(id), systemClock, theirs, take, () => undefined),
+    new CallServer(
+      connection,
+      `test.inbox.${id}`,
+      subjectOf(id),
+      systemClock,
+      new SliceScheduler(systemClock),
+      theirs,
+      take,
+      () => undefined,
+    ),
   );
   return seen;
 }

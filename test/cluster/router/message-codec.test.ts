@@ -1,6 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { decodeMessage, encodeMessage } from '#cluster/router/message-codec.ts';
+import {
+  decodeMessage,
+  decodeMessageInSteps,
+  encodeMessage,
+  messagePieces,
+} from '#cluster/router/message-codec.ts';
+import { atOnce } from '#runtime/base/at-once.ts';
 import { JsonText } from '#runtime/content/json-text.ts';
 
 const keys = fc.oneof(
@@ -38,6 +44,41 @@ describe('a message between members', () => {
         expect(JSON.stringify(arrived)).toBe(JSON.stringify(value));
       }),
     );
+  });
+
+  it('is the same in pieces, whatever their size', () => {
+    fc.assert(
+      fc.property(values, fc.constantFrom(1, 5, 20, 100), (value, step) => {
+        const text = [...messagePieces(value, step)].join('');
+        expect(text).toBe(encodeMessage(value));
+        const arrived = atOnce(decodeMessageInSteps(Buffer.from(text)));
+        expect(arrived).toEqual(value);
+        expect(JSON.stringify(arrived)).toBe(JSON.stringify(value));
+      }),
+    );
+  });
+
+  it('of many megabytes is encoded and decoded in steps', () => {
+    const long = 'ä'.repeat(1 << 20);
+    const message = {
+      text: new JsonText(`{"n":12345678901234567890,"long":"${long}"}`),
+      list: Array.from({ length: 50_000 }, (_, index) => [index, { toJSON: index }]),
+      bytes: new Uint8Array(1 << 20).fill(7),
+      tagged: { '\u0000text': { '\u0000bytes': long, n: 9007199254740993n } },
+      long,
+    };
+    const pieces = [...messagePieces(message)];
+    expect(Math.max(...pieces.map(({ length }) => length))).toBeLessThan(3 << 16);
+    const text = pieces.join('');
+    expect(text === encodeMessage(message)).toBe(true);
+    const steps = decodeMessageInSteps(Buffer.from(text));
+    for (let rests = 0; ; rests += 1) {
+      const step = steps.next();
+      if (step.done !== true) continue;
+      expect(step.value).toEqual(message);
+      expect(rests).toBeGreaterThan(text.length >> 16);
+      break;
+    }
   });
 
   it('may be nothing, and keeps dangerous keys as keys', () => {

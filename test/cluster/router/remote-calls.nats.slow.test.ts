@@ -4,20 +4,20 @@ import {
   type Call,
   CALL_VERSION,
   decodeFrame,
-  encodeCall,
   encodeFrame,
   type Frame,
   FrameKind,
 } from '#cluster/router/call-frames.ts';
-import { callMessages } from '#cluster/router/call-parts.ts';
 import { type CallHandler, CallServer, TAKEN, WINDOW_FRAMES } from '#cluster/router/call-server.ts';
 import { type CallOutcome, RemoteCalls } from '#cluster/router/remote-calls.ts';
 import type { MemberSeal } from '#cluster/seal/member-seal.ts';
 import { PremiseRefuted } from '#runtime/actor/premise.ts';
 import { systemClock } from '#runtime/base/clock.ts';
+import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
 import { DatedAnswer } from '#runtime/content/dated-answer.ts';
 import { JsonText } from '#runtime/content/json-text.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
+import { callBytes, messagesOf } from '#test/support/call-bytes.ts';
 import { hearPulse, testSeal } from '#test/support/member-seals.ts';
 import { sharedNatsCluster } from '#test/support/nats-cluster.ts';
 
@@ -28,6 +28,7 @@ let owner: NatsConnection;
 let caller: NatsConnection;
 let calls: RemoteCalls;
 let server: CallServer;
+let slices: SliceScheduler;
 let seal: MemberSeal;
 let handle: CallHandler;
 let reported: unknown[];
@@ -47,13 +48,15 @@ beforeEach(async () => {
   );
   hearPulse(ours as MemberSeal, theirs as MemberSeal);
   seal = theirs as MemberSeal;
-  calls = new RemoteCalls(caller, systemClock, ours as MemberSeal);
+  slices = new SliceScheduler(systemClock);
+  calls = new RemoteCalls(caller, systemClock, slices, ours as MemberSeal);
   reported = [];
   server = new CallServer(
     owner,
     `test.m.${Date.now().toString(36)}`,
     subjectOf(1),
     systemClock,
+    slices,
     seal,
     (call, who) => handle(call, who),
     (error) => reported.push(error),
@@ -114,6 +117,44 @@ describe('a call to the owner of a partition', () => {
     expect(await answerTo('later')).toEqual({ items: new JsonText('[1]'), next: null });
     expect((await answerTo('large')) as JsonText).toEqual(new JsonText(large));
   });
+
+  it('takes many megabytes there and back in slices, and many callers at once', async () => {
+    const text = 'ö"'.repeat(2_000_000);
+    const message = { text, node: new JsonText(JSON.stringify(text)), list: ['a', 12345678901234567890n] };
+    handle = (call) => ({ whole: call.message, node: new JsonText('{}') });
+    const before = slices.turn;
+    const answers = await Promise.all([answerTo(message), answerTo(message), answerTo('short')]);
+    expect(answers[0]).toEqual({ whole: message, node: new JsonText('{}') });
+    expect(answers[1]).toEqual(answers[0]);
+    expect(answers[2]).toEqual({ whole: 'short', node: new JsonText('{}') });
+    expect(slices.turn - before).toBeGreaterThan(10);
+    expect(server.runningCount).toBe(0);
+  });
+
+  it('of many megabytes is done once when it is sent twice, and not at all when it is taken back', async () => {
+    const { promise, resolve } = Promise.withResolvers<string>();
+    let asked = 0;
+    handle = () => {
+      asked += 1;
+      return promise;
+    };
+    const call = { ...callOf('x'.repeat(4_000_000)), id: { session: 'bb', slot: 0, number: 7 } };
+    const deadlineMs = systemClock.monotonicMs() + 20_000;
+    const first = calls.call(subjectOf(1), call, deadlineMs);
+    const again = calls.call(subjectOf(1), call, deadlineMs);
+    // The one that began first hears nothing more.
+    await expect.poll(() => asked, { timeout: 10_000 }).toBe(1);
+    await expect.poll(() => server.runningCount).toBe(1);
+    resolve('done');
+    expect((await Promise.all([first, again])).map(({ kind }) => kind).sort()).toEqual(['answered', 'lost']);
+    expect(asked).toBe(1);
+    const controller = new AbortController();
+    const taken = calls.call(subjectOf(1), callOf(call.message), deadlineMs, controller.signal);
+    controller.abort(new ServiceError('REQUEST_CANCELLED'));
+    await expect(taken).rejects.toMatchObject({ code: 'REQUEST_CANCELLED' });
+    expect(await answerTo('short')).toBe('done');
+    expect(asked).toBe(2);
+  }, 20_000);
 
   it('brings an error back with its code, field and details, and nothing of what is inside', async () => {
     handle = ({ message }) => {
@@ -256,7 +297,7 @@ describe('a call to the owner of a partition', () => {
     const still = caller.subscribe('test.still', {
       callback: (_error, { data }) => void frames.push(decodeFrame(data).kind),
     });
-    caller.publish(subjectOf(1), encodeCall(call), { reply: 'test.still' });
+    caller.publish(subjectOf(1), callBytes(call), { reply: 'test.still' });
     resolve(new JsonText(JSON.stringify('ü'.repeat(10_000_000))));
     const hasStalled = (): boolean =>
       frames.filter((kind) => kind === FrameKind.text).length === WINDOW_FRAMES;
@@ -303,9 +344,18 @@ describe('a call to the owner of a partition', () => {
     };
     // Signs of work every 20 ms, so that the test need not wait.
     const quick = { ...systemClock, after: (ms: number, run: () => void) => systemClock.after(ms / 50, run) };
-    const hurried = new CallServer(owner, 'test.hurried', subjectOf(8), quick, seal, handle, () => undefined);
+    const hurried = new CallServer(
+      owner,
+      'test.hurried',
+      subjectOf(8),
+      quick,
+      slices,
+      seal,
+      handle,
+      () => undefined,
+    );
     await owner.flush();
-    const call = encodeCall(callOf('x'));
+    const call = callBytes(callOf('x'));
     caller.publish(subjectOf(8), call, { reply: 'test.away.1' });
     await expect.poll(() => signals.length).toBe(1);
     // Its first sign of work, and what the server says to it, are behind this round trip.
@@ -325,7 +375,16 @@ describe('a call to the owner of a partition', () => {
       signals.push(signal as AbortSignal);
       return never;
     };
-    const again = new CallServer(owner, 'test.again', subjectOf(9), quick, seal, handle, () => undefined);
+    const again = new CallServer(
+      owner,
+      'test.again',
+      subjectOf(9),
+      quick,
+      slices,
+      seal,
+      handle,
+      () => undefined,
+    );
     await owner.flush();
     caller.publish(subjectOf(9), call, { reply: 'test.away.2' });
     await expect
@@ -379,7 +438,7 @@ describe('a call to the owner of a partition', () => {
         if (frame.kind === FrameKind.text) frames.push(frame);
       },
     });
-    caller.publish(subjectOf(1), encodeCall(callOf('x')), { reply: 'test.taking' });
+    caller.publish(subjectOf(1), callBytes(callOf('x')), { reply: 'test.taking' });
     const patience = { timeout: 20_000 };
     await expect.poll(() => frames.length, patience).toBe(WINDOW_FRAMES);
     caller.publish(control, `${TAKEN}${WINDOW_FRAMES}`);
@@ -390,7 +449,7 @@ describe('a call to the owner of a partition', () => {
   });
 
   it('in parts is heard of before all of it has come, until a part is missing', async () => {
-    const [first, second, , last] = callMessages(encodeCall(callOf('x'.repeat(1_800_000)))) as Uint8Array[];
+    const [first, second, , last] = messagesOf(callBytes(callOf('x'.repeat(1_800_000)))) as Uint8Array[];
     const kinds: FrameKind[] = [];
     const inbox = caller.subscribe('test.parts', {
       callback: (_error, { data }) => void kinds.push(decodeFrame(data).kind),

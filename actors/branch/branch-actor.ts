@@ -39,6 +39,7 @@ import { countLeftovers, removeSomeLeftovers } from './leftovers.ts';
 import { listChildren } from './list-children.ts';
 import { listConflicts } from './list-conflicts.ts';
 import { LockGuard } from './lock-guard.ts';
+import { requireCommitBounds } from './commit-bounds.ts';
 import { createVersion, restoreVersion } from './manual-versions.ts';
 import type { BranchCommand, BranchQuery, ReadAtHead } from './messages.ts';
 import { becomeFork, moveHead } from './move-head.ts';
@@ -156,6 +157,7 @@ class BranchBehaviour implements ActorBehaviour {
 
   execute(command: BranchCommand & LockPrecondition, turn: Turn): unknown {
     requireWorkspaceNames(command);
+    if ('commit' in command && command.commit !== undefined) requireCommitBounds(command.commit);
     if (command.lock !== undefined) this.#lockGuard.require(command.lock);
     const handler = commands[command.type] as (edit: EditScope, command: BranchCommand) => unknown;
     if (handler === undefined) return unknownMessage(command as never);

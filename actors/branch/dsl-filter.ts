@@ -16,6 +16,9 @@ const DEPTH_MAX = 32;
 /** Comparisons in one filter. */
 const TERMS_MAX = 1000;
 
+/** Longest text that `like` and `contains` look for, in characters. */
+export const SEARCHED_CHARACTERS_MAX = 65_536;
+
 /** Values of one `in`. */
 const IN_VALUES_MAX = 1000;
 
@@ -174,15 +177,25 @@ class FilterReader {
   }
 }
 
+/** What is looked for in texts is bounded before it is compared: a table as long as itself is made of it for each node. */
+function requireShortText(text: string, expects: (what: string) => ServiceError): void {
+  if (text.length > SEARCHED_CHARACTERS_MAX) {
+    throw expects(`a string of at most ${SEARCHED_CHARACTERS_MAX} characters`);
+  }
+}
+
 function parseTerm(name: string, field: Field, operator: string, value: JsonValue): Term {
   const expects = (what: string): ServiceError => refuse(`'${operator}' of '${shown(name)}' must be ${what}`);
   switch (operator) {
+    case 'contains':
+      if (typeof value === 'string') requireShortText(value, expects);
+      return { kind: 'term', field, operator, value };
     case 'eq':
     case 'ne':
-    case 'contains':
       return { kind: 'term', field, operator, value };
     case 'like':
       if (typeof value !== 'string') throw expects('a string');
+      requireShortText(value, expects);
       return { kind: 'term', field, operator, value };
     case 'in':
       if (!isJsonArray(value)) throw expects('an array');

@@ -198,6 +198,8 @@ describe('the DSL query', () => {
       [{ name: 'x' }, /'name' must be an object/],
       [{ name: {} }, /'name' has no operator/],
       [{ name: { like: 3 } }, /'like' of 'name' must be a string/],
+      [{ name: { like: 'x'.repeat(65_537) } }, /'like' of 'name' must be a string of at most 65536 char/],
+      [{ name: { contains: 'x'.repeat(65_537) } }, /'contains' of 'name' must be a string of at most 65536/],
       [{ name: { in: 'x' } }, /'in' of 'name' must be an array/],
       [{ name: { in: Array.from({ length: 1001 }, () => 1) } }, /at most 1000/],
       [{ name: { exists: 'yes' } }, /true or false/],

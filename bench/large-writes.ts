@@ -9,7 +9,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { defineCorpus, nodesUrl } from './support/corpus.ts';
+import { branchesUrl, defineCorpus, nodesUrl } from './support/corpus.ts';
 import { GroveServer } from './support/grove-server.ts';
 import type { LongTurn } from './support/turn-probe.ts';
 
@@ -51,6 +51,8 @@ const server = await GroveServer.start(join(folder, 'data'));
 process.env.NODE_OPTIONS = '';
 
 let told = 0;
+/** What the last request to a branch was answered. */
+let answer = '';
 
 /** The longest turn since the last call, in milliseconds of work. */
 function longest(): LongTurn {
@@ -96,6 +98,12 @@ function send(
   });
 }
 
+/** The id of the node that is in conflict. */
+function idOf(conflicts: string, name: string): string {
+  const found = (JSON.parse(conflicts) as { conflicts?: { node_id: string; path: string }[] }).conflicts;
+  return found?.find(({ path }) => path === `/${name}`)?.node_id ?? '';
+}
+
 const settled = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 700));
 const found = new Map<string, LongTurn[]>();
 
@@ -125,6 +133,43 @@ for (let round = 0; round < ROUNDS; round++) {
     await measure(`${shape}: set a property`, () =>
       send('PUT', `${nodesUrl}/${name}@value`, JSON.stringify(value)),
     );
+    const command = (named: string, node: string, body: object = {}): Promise<void> =>
+      measure(`${shape}: ${named}`, () =>
+        send('POST', `${nodesUrl}/${node}/svc:cmd/${named.split(',')[0]}`, JSON.stringify(body)),
+      );
+    await command('publish', name);
+    await command('unpublish', name);
+    await command('create_version', name, { note: 'kept' });
+    await measure(`${shape}: read a version`, () => send('GET', `${nodesUrl}/${name}/svc:version/1`, ''));
+    await measure(`${shape}: list versions`, () => send('GET', `${nodesUrl}/${name}/svc:version`, ''));
+    await command('restore_version', name, { version: 1 });
+    await command('translate', name, { locale: 'de', translations: { '/title': 'Titel' } });
+    await command('translate, all of it', name, { locale: 'fr', translations: { '/value': value } });
+    await measure(`${shape}: read translated`, () => send('GET', `${nodesUrl}/${name}?lang=fr`, ''));
+    await command('delete-translation', name, { locale: 'fr' });
+    await command('copy', name, { targetPath: '/', newName: `copy-${name}` });
+    const branch = `b-${name}`;
+    const { head } = JSON.parse(await send('GET', `${branchesUrl}/main`, '')) as { head: string };
+    await send('POST', branchesUrl, JSON.stringify({ name: branch, from_revision: head }));
+    const far = `/api/repository/bench/${branch}/head/content`;
+    await send('PUT', `${far}/${name}`, JSON.stringify({ properties: { value, far: round } }));
+    await send('PUT', `${far}/copy-${name}`, JSON.stringify({ properties: { value: 'far' } }));
+    await send('PUT', `${nodesUrl}/copy-${name}`, JSON.stringify({ properties: { value, near: round } }));
+    await send('POST', `${far}/`, create.replace(name, `new-${name}`));
+    const managed = (named: string, method: string, path: string, body?: object): Promise<void> =>
+      measure(`${shape}: ${named}`, async () => {
+        answer = await send(method, `${branchesUrl}/${path}`, body === undefined ? '' : JSON.stringify(body));
+      });
+    await managed('diff', 'GET', `${branch}/diff/main`);
+    const source = { source_branch: branch };
+    await managed('conflicts', 'POST', 'main/merge', { ...source, dry_run: true });
+    const keep = { node_id: idOf(answer, `copy-${name}`), resolution_type: 'keep-ours' };
+    await managed('resolve-merge', 'POST', 'main/resolve-merge', { ...source, resolutions: [keep] });
+    await send('PUT', `${far}/new-${name}`, JSON.stringify({ properties: { value, far: 2 } }));
+    await managed('merge', 'POST', 'main/merge', source);
+    const { revision } = JSON.parse(answer) as { revision: string | null };
+    await managed('revert', 'POST', 'main/revert', { revisions: [String(revision)] });
+    await measure(`${shape}: history`, () => send('GET', `/api/history/bench/main/content/${name}`, ''));
     await measure(`${shape}: rename`, () =>
       send('POST', `${nodesUrl}/${name}/svc:cmd/rename`, JSON.stringify({ newName: `r-${name}` })),
     );

@@ -1,7 +1,11 @@
 import { stripDerived, prepareProperties, requireArchetype } from '#runtime/content/validate-node.ts';
 import { parentPath } from '#runtime/content/path.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
-import { readManualVersion, writeManualVersion } from '#runtime/tree/manual-version-store.ts';
+import {
+  decodeManualVersion,
+  readManualVersion,
+  writeManualVersion,
+} from '#runtime/tree/manual-version-store.ts';
 import { requireAllowed, requireParent } from './create-node.ts';
 import type { EditScope } from './edit-scope.ts';
 import type { CreateVersion, NodeWritten, RestoreVersion, VersionCreated } from './messages.ts';
@@ -17,7 +21,10 @@ const NOTE_CHARACTERS_MAX = 10_000;
  * @throws {ServiceError} `NODE_NOT_FOUND`; `VALIDATION_FAILED` for a type with `versionable` false, a long note
  * @see messages.ts, CreateVersion
  */
-export function createVersion(edit: EditScope, command: CreateVersion): VersionCreated {
+export function* createVersion(
+  edit: EditScope,
+  command: CreateVersion,
+): Generator<undefined, VersionCreated> {
   const { workspace, note } = command;
   const node = edit.requireNode(workspace, command.place, 'update');
   const { nodeType } = node.header;
@@ -27,8 +34,8 @@ export function createVersion(edit: EditScope, command: CreateVersion): VersionC
   if (note !== undefined && note.length > NOTE_CHARACTERS_MAX) {
     throw invalid(`A note has at most ${NOTE_CHARACTERS_MAX} characters`, { field: 'note' });
   }
-  const { number } = writeManualVersion(edit.turn, workspace, node, edit.who, note ?? null);
-  return { version: number, revision: null };
+  const version = yield* writeManualVersion(edit.turn, workspace, node, edit.who, note ?? null);
+  return { version, revision: null };
 }
 
 /**
@@ -39,15 +46,16 @@ export function createVersion(edit: EditScope, command: CreateVersion): VersionC
  * @throws {ServiceError} `NODE_NOT_FOUND`; `NOT_FOUND` for an unknown version; `VALIDATION_FAILED`
  * @see messages.ts, RestoreVersion
  */
-export function restoreVersion(edit: EditScope, command: RestoreVersion): NodeWritten {
+export function* restoreVersion(edit: EditScope, command: RestoreVersion): Generator<undefined, NodeWritten> {
   const { workspace } = command;
   const old = edit.requireNode(workspace, command.place, 'update');
   const { id, path } = old.header;
-  const version = readManualVersion(edit.turn, workspace, id, command.version);
-  if (version === undefined) {
+  const stored = readManualVersion(edit.turn, workspace, id, command.version);
+  if (stored === undefined) {
     throw new ServiceError('NOT_FOUND', `Node '${path}' has no version ${command.version}`);
   }
   edit.requireMutable(workspace, old);
+  const version = yield* decodeManualVersion(stored);
   const { nodeType, archetype: archetypeName, translations } = version.header;
   const type = edit.requireType(workspace, nodeType);
   // Types differ only when the id belonged to another node before.
@@ -58,13 +66,13 @@ export function restoreVersion(edit: EditScope, command: RestoreVersion): NodeWr
   const archetype = archetypeName === null ? null : requireArchetype(archetypeName, type, schema);
   const given = stripDerived(version.properties);
   const properties = prepareProperties(type, archetype, given, schema, 'update', edit.turn.budget);
-  const next = edit.next(
+  const next = yield* edit.nextInSteps(
     old,
     { nodeType, archetype: archetypeName, translations },
     resolveReferences(edit, workspace, properties),
   );
-  edit.replace(workspace, old, next);
+  yield* edit.replaceInSteps(workspace, old, next);
   edit.audit(workspace, next, 'Restore', { version: command.version });
   const revision = edit.finish(command.commit, `Restored version ${command.version}: ${id}`) as string;
-  return { node: edit.render(workspace, next), nodeId: id, revision };
+  return { node: yield* edit.renderInSteps(workspace, next), nodeId: id, revision };
 }

@@ -28,9 +28,9 @@ export function* publishNode(edit: EditScope, command: PublishNode): Generator<u
   const by = command.commit?.actor ?? edit.who;
   for (let index = 0; index < records.length; index++) {
     const record = records[index] as NodeRecord;
-    if (publish) publishOne(edit, workspace, record, by, tree);
+    if (publish) yield* publishOne(edit, workspace, record, by, tree);
     else if (record.header.publishedAt !== null) {
-      change(edit, workspace, record, { publishedAt: null, publishedBy: null }, 'Unpublish');
+      yield* change(edit, workspace, record, { publishedAt: null, publishedBy: null }, 'Unpublish');
     }
     if (index % SLICE_NODES === SLICE_NODES - 1) yield;
   }
@@ -39,32 +39,32 @@ export function* publishNode(edit: EditScope, command: PublishNode): Generator<u
   return { revision: yield* edit.finishInSteps(command.commit, message) };
 }
 
-function publishOne(
+function* publishOne(
   edit: EditScope,
   workspace: string,
   record: NodeRecord,
   by: string,
   isTree: boolean,
-): void {
+): Generator<undefined, void> {
   const { nodeType, path } = record.header;
   if (isDeclined(edit, workspace, nodeType, 'publishable')) {
     if (isTree) return;
     throw invalid(`Cannot publish '${path}': nodes of type '${nodeType}' are not publishable`);
   }
   if (!isDeclined(edit, workspace, nodeType, 'versionable')) {
-    writeManualVersion(edit.turn, workspace, record, edit.who, PUBLISH_NOTE);
+    yield* writeManualVersion(edit.turn, workspace, record, edit.who, PUBLISH_NOTE);
   }
-  change(edit, workspace, record, { publishedAt: edit.now, publishedBy: by }, 'Publish');
+  yield* change(edit, workspace, record, { publishedAt: edit.now, publishedBy: by }, 'Publish');
 }
 
-function change(
+function* change(
   edit: EditScope,
   workspace: string,
   record: NodeRecord,
   fields: { readonly publishedAt: string | null; readonly publishedBy: string | null },
   action: 'Publish' | 'Unpublish',
-): void {
-  const next = edit.next(record, fields);
-  edit.replace(workspace, record, next);
+): Generator<undefined, void> {
+  const next = yield* edit.nextInSteps(record, fields);
+  yield* edit.replaceInSteps(workspace, record, next);
   edit.audit(workspace, next, action);
 }

@@ -18,7 +18,7 @@ import { localeChain, localizedProperties } from './localize.ts';
 import type { NodePlace, ReadNode, ReadProperty } from './messages.ts';
 
 /** What a large node takes while it is rendered or decoded, in times of its record: that, its text, and what is made of it. */
-const COPIES = 3;
+export const COPIES = 3;
 
 /** The tree a query looks at: the head, or an earlier revision. */
 export function readerAt(view: TableReader, at: Revision | undefined): NodeReader {

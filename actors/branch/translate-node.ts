@@ -28,14 +28,14 @@ import type {
  *   empty map, a bad pointer, a node of an immutable type
  * @see messages.ts, TranslateNode; Supplement 9
  */
-export function translateNode(edit: EditScope, command: TranslateNode): Translated {
+export function* translateNode(edit: EditScope, command: TranslateNode): Generator<undefined, Translated> {
   const { workspace, translations } = command;
   const locale = parseLocale(command.locale);
   const node = edit.requireNode(workspace, command.place, 'translate');
   edit.requireMutable(workspace, node);
   const type = edit.schema(workspace).nodeType(node.header.nodeType) ?? null;
-  const overlay = makeOverlay(node.properties, translations, edit.now, type);
-  return written(edit, command, node, locale, overlay, `Translated node to ${locale}`);
+  const overlay = makeOverlay(yield* node.decode(), translations, edit.now, type);
+  return yield* written(edit, command, node, locale, overlay, `Translated node to ${locale}`);
 }
 
 /**
@@ -46,7 +46,7 @@ export function translateNode(edit: EditScope, command: TranslateNode): Translat
  *   of an immutable type
  * @see messages.ts, ChangeLocale; Supplement 9
  */
-export function changeLocale(edit: EditScope, command: ChangeLocale): Translated {
+export function* changeLocale(edit: EditScope, command: ChangeLocale): Generator<undefined, Translated> {
   const { workspace, change } = command;
   const locale = parseLocale(command.locale);
   const node = edit.requireNode(workspace, command.place, 'translate');
@@ -54,13 +54,13 @@ export function changeLocale(edit: EditScope, command: ChangeLocale): Translated
   const present = overlayOf(node.header.translations, locale);
   switch (change) {
     case 'hide':
-      return written(edit, command, node, locale, hideOverlay(present), `Hid node in ${locale}`);
+      return yield* written(edit, command, node, locale, hideOverlay(present), `Hid node in ${locale}`);
     case 'unhide':
       if (present?.type !== 'hidden') return translated(edit, node, locale, null);
-      return written(edit, command, node, locale, unhideOverlay(present), `Showed node in ${locale}`);
+      return yield* written(edit, command, node, locale, unhideOverlay(present), `Showed node in ${locale}`);
     case 'delete-translation':
       if (present === undefined) return translated(edit, node, locale, null);
-      return written(edit, command, node, locale, null, `Deleted translation to ${locale}`);
+      return yield* written(edit, command, node, locale, null, `Deleted translation to ${locale}`);
   }
 }
 
@@ -72,28 +72,31 @@ export function changeLocale(edit: EditScope, command: ChangeLocale): Translated
  *   translated in this locale or its source is gone
  * @see messages.ts, AcknowledgeStaleness
  */
-export function acknowledgeStaleness(edit: EditScope, command: AcknowledgeStaleness): Written {
+export function* acknowledgeStaleness(
+  edit: EditScope,
+  command: AcknowledgeStaleness,
+): Generator<undefined, Written> {
   const { workspace, pointer } = command;
   const locale = parseLocale(command.locale);
   const node = edit.requireNode(workspace, command.place, 'translate');
   const present = overlayOf(node.header.translations, locale);
-  const overlay = acknowledged(present, pointer, node.properties, edit.now);
-  return written(edit, command, node, locale, overlay, `Acknowledged translation to ${locale}`);
+  const overlay = acknowledged(present, pointer, yield* node.decode(), edit.now);
+  return yield* written(edit, command, node, locale, overlay, `Acknowledged translation to ${locale}`);
 }
 
 /** Stores an overlay (null removes it) as a change of this locale alone. */
-function written(
+function* written(
   edit: EditScope,
   command: { readonly workspace: string; readonly commit?: CommitInfo },
   node: NodeRecord,
   locale: string,
   overlay: Overlay | null,
   message: string,
-): Translated {
+): Generator<undefined, Translated> {
   const { workspace } = command;
   const translations: JsonObject | null = withOverlay(node.header.translations, locale, overlay);
-  const next = edit.next(node, { translations, changedLocale: locale });
-  edit.replace(workspace, node, next);
+  const next = yield* edit.nextInSteps(node, { translations, changedLocale: locale });
+  yield* edit.replaceInSteps(workspace, node, next);
   edit.audit(workspace, next, 'Update', { locale });
   return translated(edit, node, locale, edit.finish(command.commit, `${message}: ${node.header.id}`));
 }

@@ -15,7 +15,7 @@ import { localeChain, localizedProperties } from './localize.ts';
 import { readerAt, schemaAt } from './read-node.ts';
 
 /** Size of a record from which on its text counts as large. */
-const LARGE_NODE_BYTES = 64 * 1024;
+export const LARGE_NODE_BYTES = 64 * 1024;
 
 /** Which nodes are meant: those of a workspace, at the head or at a revision, in a locale or as stored. */
 export interface Scene {

@@ -1,6 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { crc32 } from 'node:zlib';
-import { parseExactJson } from '#runtime/base/exact-json.ts';
+import { parseExactJson, parseExactJsonInSteps } from '#runtime/base/exact-json.ts';
+import { decodeUtf8InSteps } from '#runtime/base/sliced-text.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 
 /** Format number of a JSON row; older ones stay readable for ever, a newer one is refused. */
@@ -34,7 +35,53 @@ export function decodeExactJsonRow(stored: Uint8Array): unknown {
   return parseExactJson(checkedText(stored));
 }
 
+/** Bytes checksummed between two rests. */
+const STEP_BYTES = 256 * 1024;
+
+/**
+ * As {@link encodeJsonRow}; yields where the work may rest.
+ *
+ * @param pieces of the JSON text
+ */
+export function* encodeJsonRowInSteps(
+  pieces: Iterable<string | Uint8Array>,
+): Generator<undefined, Uint8Array> {
+  const parts: Uint8Array[] = [Buffer.alloc(PREFIX_BYTES)];
+  let crc = 0;
+  for (const piece of pieces) {
+    const part = typeof piece === 'string' ? Buffer.from(piece) : piece;
+    for (let from = 0; from < part.length; from += STEP_BYTES) {
+      crc = crc32(part.subarray(from, from + STEP_BYTES), crc);
+      yield undefined;
+    }
+    parts.push(part);
+  }
+  const bytes = Buffer.concat(parts);
+  bytes[0] = JSON_ROW_FORMAT;
+  bytes.writeUInt32BE(crc, 1);
+  return bytes;
+}
+
+/** As {@link decodeExactJsonRow}; yields where the work may rest, which it does only for a large row. */
+export function* decodeExactJsonRowInSteps(stored: Uint8Array): Generator<undefined, unknown> {
+  if (stored.length <= STEP_BYTES) return decodeExactJsonRow(stored);
+  const bytes = checkedFormat(stored);
+  let crc = 0;
+  for (let from = PREFIX_BYTES; from < bytes.length; from += STEP_BYTES) {
+    crc = crc32(bytes.subarray(from, from + STEP_BYTES), crc);
+    yield undefined;
+  }
+  requireChecksum(bytes, crc);
+  return yield* parseExactJsonInSteps(yield* decodeUtf8InSteps(bytes.subarray(PREFIX_BYTES)));
+}
+
 function checkedText(stored: Uint8Array): string {
+  const bytes = checkedFormat(stored);
+  requireChecksum(bytes, crc32(bytes.subarray(PREFIX_BYTES)));
+  return bytes.utf8Slice(PREFIX_BYTES);
+}
+
+function checkedFormat(stored: Uint8Array): Buffer {
   const bytes = Buffer.from(stored.buffer, stored.byteOffset, stored.byteLength);
   if (bytes.length < PREFIX_BYTES || bytes[0] !== JSON_ROW_FORMAT) {
     throw new ServiceError(
@@ -42,8 +89,11 @@ function checkedText(stored: Uint8Array): string {
       `A stored record has format ${bytes[0]} and ${bytes.length} bytes`,
     );
   }
-  if (crc32(bytes.subarray(PREFIX_BYTES)) !== bytes.readUInt32BE(1)) {
+  return bytes;
+}
+
+function requireChecksum(bytes: Buffer, crc: number): void {
+  if (crc !== bytes.readUInt32BE(1)) {
     throw new ServiceError('DATA_CORRUPTED', 'A stored record fails its checksum');
   }
-  return bytes.utf8Slice(PREFIX_BYTES);
 }

@@ -3,13 +3,15 @@ import { formatRevision } from '#runtime/content/revision.ts';
 import type { JsonObject } from '#runtime/content/json-value.ts';
 import type { ResolvedNodeType } from '#runtime/content/type-resolver.ts';
 import type { Turn } from '#runtime/commit/behaviour.ts';
+import { atOnce } from '#runtime/base/at-once.ts';
+import { jsonPieces } from '#runtime/base/sliced-json.ts';
 import { textBytes } from '#runtime/shard/binary-key.ts';
-import { decodeExactJsonRow, encodeJsonRow } from '#runtime/shard/json-row.ts';
+import { decodeExactJsonRowInSteps, encodeJsonRow, encodeJsonRowInSteps } from '#runtime/shard/json-row.ts';
 import { BranchTable, manualVersionKey, underParts } from '#runtime/shard/key-layout.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { HeadNodeReader } from './node-reader.ts';
-import { makeNodeRecord, type NodeRecord } from './node-record.ts';
-import { renderNode } from './render-node.ts';
+import { makeNodeRecordInSteps, type NodeRecord } from './node-record.ts';
+import { renderNodeInSteps } from './render-node.ts';
 
 /**
  * A state of a node somebody asked to keep under a number. It never changes, and it stays when the node is
@@ -35,20 +37,22 @@ export interface ManualVersion {
 const NUMBER_BYTES = 4;
 
 /**
- * Keeps the given state of a node as its next manual version.
+ * Keeps the given state of a node as its next manual version; yields where the work may rest, which it does only for a
+ * large node.
  *
  * @param who for `created_by`
+ * @returns the number of the version
  */
-export function writeManualVersion(
+export function* writeManualVersion(
   turn: Turn,
   workspace: string,
   record: NodeRecord,
   who: string,
   note: string | null,
-): ManualVersion {
-  const { header, properties } = record;
+): Generator<undefined, number> {
+  const { header } = record;
   const number = lastNumber(turn, workspace, header.id) + 1;
-  const version: ManualVersion = {
+  const facts: Omit<ManualVersion, 'properties'> = {
     number,
     note,
     createdAt: new Date(turn.wallMs).toISOString(),
@@ -56,11 +60,28 @@ export function writeManualVersion(
     madeAt: formatRevision(turn.revision),
     hasChildren: new HeadNodeReader(turn).hasChildren(workspace, header.id),
     header,
-    properties,
   };
-  const key = manualVersionKey(workspace, header.id, number);
-  turn.put(BranchTable.manualVersions, key, encodeJsonRow(version));
-  return version;
+  const row = record.isLarge
+    ? yield* encodeJsonRowInSteps(largeVersionPieces(facts, record))
+    : encodeJsonRow({ ...facts, properties: record.properties } satisfies ManualVersion);
+  turn.put(BranchTable.manualVersions, manualVersionKey(workspace, header.id, number), row);
+  return number;
+}
+
+/** The text of a version: its properties are the stored ones of the record, which need no decoding. */
+function* largeVersionPieces(
+  facts: Omit<ManualVersion, 'properties'>,
+  record: NodeRecord,
+): Generator<string | Uint8Array, void> {
+  // What is written last is the closing brace.
+  let held = '';
+  for (const piece of jsonPieces(facts)) {
+    yield held;
+    held = piece;
+  }
+  yield `${held.slice(0, -1)},"properties":{`;
+  yield record.propertyBytes().text;
+  yield '}}';
 }
 
 /** Number of the newest manual version of a node, 0 when there is none. It is read off the key. */
@@ -72,22 +93,26 @@ function lastNumber(reader: TableReader, workspace: string, nodeId: string): num
   return 0;
 }
 
-/** One manual version of a node; undefined when there is none of this number. */
+/** One manual version of a node as it is stored; undefined when there is none of this number. */
 export function readManualVersion(
   reader: TableReader,
   workspace: string,
   nodeId: string,
   number: number,
-): ManualVersion | undefined {
+): Uint8Array | undefined {
   // Numbers come from callers, and a key holds 32 bits.
   if (!Number.isInteger(number) || number < 1 || number > 0xffffffff) return undefined;
-  const bytes = reader.get(BranchTable.manualVersions, manualVersionKey(workspace, nodeId, number));
-  return bytes === undefined ? undefined : decodeManualVersion(bytes);
+  return reader.get(BranchTable.manualVersions, manualVersionKey(workspace, nodeId, number));
 }
 
-/** Reads the value of a row of the `manualVersions` table. @throws {ServiceError} `DATA_CORRUPTED` */
-export function decodeManualVersion(bytes: Uint8Array): ManualVersion {
-  return decodeExactJsonRow(bytes) as ManualVersion;
+/**
+ * Reads the value of a row of the `manualVersions` table; yields where the work may rest, which it does only when that is
+ * large.
+ *
+ * @throws {ServiceError} `DATA_CORRUPTED`
+ */
+export function* decodeManualVersion(bytes: Uint8Array): Generator<undefined, ManualVersion> {
+  return (yield* decodeExactJsonRowInSteps(bytes)) as ManualVersion;
 }
 
 /** The manual versions of a node, newest first. Must be consumed within one turn of the event loop unless pinned. */
@@ -98,23 +123,25 @@ export function* manualVersions(
 ): Generator<ManualVersion, undefined> {
   const range = { ...underParts(workspace, textBytes(nodeId)), reverse: true };
   for (const { value } of reader.range(BranchTable.manualVersions, range)) {
-    yield decodeManualVersion(value);
+    yield atOnce(decodeManualVersion(value));
   }
 }
 
 /**
- * A manual version as JSON text, as the version routes answer it.
+ * A manual version as JSON text, as the version routes answer it; yields where the work may rest, which it does only for a
+ * large node.
  *
  * @param type of the node as it was, for the derived fields of `node_data`; undefined when the type is gone
  * @see Supplement 5.3, GET svc:version
  */
-export function renderManualVersion(
+export function* renderManualVersion(
   version: ManualVersion,
   workspace: string,
   type: ResolvedNodeType | undefined,
-): string {
+): Generator<undefined, string> {
   const { number, note, createdAt, createdBy, header, hasChildren } = version;
-  const data = renderNode(makeNodeRecord(header, version.properties), { workspace, hasChildren, type });
+  const record = yield* makeNodeRecordInSteps(header, version.properties);
+  const data = yield* renderNodeInSteps(record, { workspace, hasChildren, type });
   return (
     `{"id":${JSON.stringify(`${header.id}:${number}`)},"node_id":${JSON.stringify(header.id)}` +
     `,"version":${number},"node_data":${data},"note":${JSON.stringify(note)}` +

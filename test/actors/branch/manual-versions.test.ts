@@ -1,6 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { atOnce } from '#runtime/base/at-once.ts';
 import type { JsonObject } from '#runtime/content/json-value.ts';
-import { manualVersions, renderManualVersion } from '#runtime/tree/manual-version-store.ts';
+import {
+  decodeManualVersion,
+  manualVersions,
+  readManualVersion,
+  renderManualVersion,
+} from '#runtime/tree/manual-version-store.ts';
 import { findDamage } from '#test/support/branch-checker.ts';
 import { type BranchFixture, type NodeObject, openBranch, WORKSPACE } from '#test/support/branch-fixture.ts';
 
@@ -42,9 +48,53 @@ describe('manual versions', () => {
   const listed = (id: string) =>
     branch.inspect((reader) =>
       [...manualVersions(reader, workspace, id)].map(
-        (version) => JSON.parse(renderManualVersion(version, workspace, undefined)) as JsonObject,
+        (version) => JSON.parse(atOnce(renderManualVersion(version, workspace, undefined))) as JsonObject,
       ),
     );
+
+  it('of a large node are kept, read, listed and restored in steps, whatever is in it', async () => {
+    const large = {
+      text: 'ä"\n'.repeat(300_000),
+      list: Array.from({ length: 20_000 }, (_, index) => [index, 0.1]),
+    };
+    const shown = { ...large, $mixins: [], $supertypes: [] };
+    const node = await branch.create('/large', large);
+    const place = { path: '/large' };
+    await keep('/large', '"}');
+    await branch.command({ type: 'PublishNode', workspace, place, publish: true, tree: false });
+    const translations = { '/title': 'Titel' };
+    await branch.command({ type: 'TranslateNode', workspace, place, locale: 'de', translations });
+    await update('/large', { small: 1 });
+    const read = (version?: number) =>
+      branch.query({ type: 'ReadVersions', workspace, place, ...(version === undefined ? {} : { version }) });
+    const first = (await read(1)) as JsonObject;
+    expect(first).toMatchObject({ id: `${node.id}:1`, note: '"}' });
+    const data = first.node_data as JsonObject;
+    expect(data.properties).toEqual(shown);
+    const second = (await read(2)) as JsonObject;
+    expect(second).toMatchObject({ note: 'pre-publish' });
+    expect(await read()).toEqual([second, first]);
+    await expect((async () => read(3))()).rejects.toEqual(failsWith('NOT_FOUND'));
+    expect((await restore('/large', 2)).node.properties).toEqual(shown);
+    expect((await branch.read('/large')).properties).toEqual(shown);
+    await branch.inspect((reader) => {
+      const stored = readManualVersion(reader, workspace, node.id, 1) as Uint8Array;
+      const restsOf = <T>(steps: Generator<undefined, T>): { readonly rests: number; readonly value: T } => {
+        for (let rests = 0; ; rests += 1) {
+          const step = steps.next();
+          if (step.done === true) return { rests, value: step.value };
+        }
+      };
+      const { rests, value } = restsOf(decodeManualVersion(stored));
+      expect(rests).toBeGreaterThan(stored.length >> 16);
+      expect(restsOf(renderManualVersion(value, workspace, undefined)).rests).toBeGreaterThan(
+        stored.length >> 18,
+      );
+      const damaged = Buffer.from(stored);
+      damaged[damaged.length - 3] = 0x20;
+      expect(() => restsOf(decodeManualVersion(damaged))).toThrow('fails its checksum');
+    });
+  });
 
   it('are numbered from 1 and show the state of then [CMD-036]', async () => {
     const node = await branch.create('/doc', { description: 'one' });

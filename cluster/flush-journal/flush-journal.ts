@@ -344,7 +344,7 @@ export class FlushJournal {
       await this.#begin(first, outdated);
     const segment = this.#segments.at(-1) as Segment;
     const encoded: Buffer[] = [];
-    const flushedSequence = first.restarts ? 0 : (this.#flushed?.sequence ?? 0);
+    const flushedSequence = this.#flushed?.sequence ?? 0;
     let bytes = 0;
     let { mark } = first;
     let count = 0;

@@ -14,12 +14,14 @@ export interface GuardMutant {
 
 const flushQuorumTest = ['test/cluster/flush-journal/flush-quorum.test.ts'];
 const openingTest = ['test/cluster/replication/lost-end.test.ts'];
+const flushJournalTest = ['test/cluster/flush-journal/flush-journal.test.ts'];
+const positionTest = ['test/cluster/replication/log-position.test.ts'];
 const foldTest = ['test/cluster/replication/log-fold.test.ts'];
 const replicaTest = ['test/cluster/lease/flushed-replica.test.ts'];
 const supersededTest = ['test/cluster/lease/superseded.test.ts'];
 const logSimulation = ['test/cluster/replication/partition-log.sim.test.ts'];
 
-/** The safety guards of the replicated log and of class `replica-disk`. */
+/** The safety guards of the replicated log, of class `replica-disk`, and of what members believe of each other. */
 export const guardMutants: readonly GuardMutant[] = [
   {
     guard: 'a confirmation counts only for the very record it names',
@@ -75,7 +77,7 @@ export const guardMutants: readonly GuardMutant[] = [
     file: 'cluster/flush-journal/flush-journal.ts',
     from: 'nowMs - oldest.endedMs < keepMs || ',
     to: '',
-    tests: ['test/cluster/flush-journal/flush-journal.test.ts'],
+    tests: flushJournalTest,
   },
   {
     guard: 'a lease is renewed by what the keepers have',
@@ -356,5 +358,61 @@ export const guardMutants: readonly GuardMutant[] = [
     from: 'else if (step.opening !== undefined) requireOwn(writer, step.opening);',
     to: 'else if (step.opening !== undefined) {}',
     tests: logSimulation,
+  },
+  {
+    guard: 'a log is gone on with behind the very record a member has',
+    file: 'cluster/replication/log-position.ts',
+    from: ' || !record.chain.equals(position.chain)',
+    to: '',
+    tests: positionTest,
+  },
+  {
+    guard: 'a stream is the one a member knows',
+    file: 'cluster/replication/stream-checks.ts',
+    from: " && (known.identity === '' || known.identity === state.identity)",
+    to: '',
+    tests: positionTest,
+  },
+  {
+    guard: 'a lease ends by whichever clock says that more time has passed',
+    file: 'cluster/replication/read-lease.ts',
+    from: 'Math.max(passedMs, wallMs)',
+    to: 'passedMs',
+    tests: ['test/cluster/replication/read-lease.test.ts'],
+  },
+  {
+    guard: 'what a disk failed to flush is not believed afterwards',
+    file: 'cluster/flush-journal/flush-journal.ts',
+    from: 'messages.filter(({ sequence }) => sequence <= trusted)',
+    to: '[...messages]',
+    tests: flushJournalTest,
+  },
+  {
+    guard: 'what an opening of a flush journal finds is on the disk before it is told',
+    file: 'cluster/flush-journal/flush-journal.ts',
+    from: 'await file.truncate(end);\n      await file.sync();',
+    to: 'await file.truncate(end);',
+    tests: flushJournalTest,
+  },
+  {
+    guard: 'a flush journal has nothing from before a gap',
+    file: 'cluster/flush-journal/flush-journal.ts',
+    from: 'if (continues) continue;',
+    to: 'continue;',
+    tests: flushJournalTest,
+  },
+  {
+    guard: 'only a record that counts names keepers',
+    file: 'cluster/flush-journal/flush-journal.ts',
+    from: 'const named = isValid ? keepersIn(bytes) : undefined;',
+    to: 'const named = keepersIn(bytes);',
+    tests: flushJournalTest,
+  },
+  {
+    guard: 'a seal says where the name of its sender ends',
+    file: 'cluster/seal/member-seal.ts',
+    from: '{name.length}',
+    to: '{0}',
+    tests: ['test/cluster/seal/member-seal.test.ts'],
   },
 ];

@@ -1,6 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { MEMBERS_MAX } from '#cluster/directory/member-registry.ts';
+import { ClusterDirectory } from '#cluster/directory/cluster-directory.ts';
+import { type Heartbeat, HEARTBEAT_FORMAT } from '#cluster/directory/heartbeat.ts';
+import { MEMBERS_MAX, MemberRegistry, registryTimes } from '#cluster/directory/member-registry.ts';
+import { systemRandom } from '#runtime/base/random.ts';
 import { HeardMembers } from '#test/support/heard-members.ts';
+import { TestClock } from '#test/support/test-clock.ts';
 
 const ids = Array.from({ length: MEMBERS_MAX }, (_, index) => `m${index}`);
 
@@ -35,5 +39,130 @@ describe('more members than there may be', () => {
         .members()
         .map(({ id }) => id),
     ).toContain('another');
+  });
+});
+
+/** What `other` says: that it owns partition 1 under epoch 3. */
+const said: Heartbeat = {
+  format: HEARTBEAT_FORMAT,
+  member: 'other',
+  incarnation: 'first',
+  beat: 5,
+  url: 'http://other:8080',
+  version: '1.2.3',
+  formats: { records: 1, calls: 1 },
+  load: { requestsInFlight: 0, openActors: 0, pendingBytes: 0 },
+  owned: [[1, 3]],
+  handovers: [],
+  warm: [],
+  resting: [],
+  isDraining: false,
+  isLeaving: false,
+};
+
+/** A member that hears what a test says. */
+function listening(clock = new TestClock()) {
+  const sent: Heartbeat[] = [];
+  const lost: string[] = [];
+  let hear: (heartbeat: Heartbeat) => void = () => {};
+  const registry = new MemberRegistry({
+    member: { id: 'self', url: 'http://self:8080' },
+    version: '1.2.3',
+    formats: { records: 1, calls: 1 },
+    partitions: 4,
+    load: () => said.load,
+    channel: {
+      send: (heartbeat) => void sent.push(heartbeat),
+      listen(ear) {
+        hear = ear;
+        return () => {};
+      },
+    },
+    clock,
+    random: systemRandom,
+    observer: {
+      joined: () => {},
+      lost: (member) => void lost.push(member),
+      duplicate: () => {},
+      surplus: () => {},
+    },
+  });
+  registry.start();
+  const told = (changed: Partial<Heartbeat>): void => hear({ ...said, ...changed });
+  const owner = () => registry.owners.get(1);
+  return { lost, owner, registry, sent, told };
+}
+
+describe('what a member says', () => {
+  it('is not taken back by what it said before and comes late', () => {
+    const { owner, told } = listening();
+    told({});
+    told({ beat: 4, owned: [] });
+    expect(owner()).toMatchObject({ id: 'other', epoch: 3 });
+    told({ beat: 6, owned: [] });
+    expect(owner()).toBeUndefined();
+  });
+
+  it('is nothing any more that an earlier life of it said and comes late', () => {
+    const { owner, told } = listening();
+    told({});
+    told({ incarnation: 'second', beat: 1, owned: [] });
+    told({ beat: 6 });
+    expect(owner()).toBeUndefined();
+  });
+
+  it('is nothing any more once it said good-bye, whatever comes late', () => {
+    const { owner, registry, told } = listening();
+    told({});
+    told({ beat: 7, owned: [], isLeaving: true });
+    told({ beat: 6 });
+    expect([owner(), registry.isPresent('other')]).toEqual([undefined, false]);
+  });
+
+  it('is a sign of life and nothing more in a newer format', () => {
+    const { owner, registry, told } = listening();
+    told({ format: HEARTBEAT_FORMAT + 1, handovers: [[2, 'self']] });
+    expect([owner(), registry.heirs.size, registry.isPresent('other')]).toEqual([undefined, 0, true]);
+  });
+
+  it('makes nobody an heir once it is not heard of any more', () => {
+    const clock = new TestClock();
+    const { lost, registry, told } = listening(clock);
+    told({ owned: [], handovers: [[2, 'self']] });
+    expect(registry.heirs.get(2)).toBe('self');
+    for (let beat = 0; beat < 5; beat += 1) clock.advance(registryTimes.heartbeatMs);
+    expect([lost, registry.heirs.size]).toEqual([['other'], 0]);
+  });
+
+  it('is not that it owns what the log shows to be of a newer epoch', () => {
+    const clock = new TestClock();
+    const { registry, sent } = listening(clock);
+    registry.claim(1, 3);
+    registry.observe(1, 4);
+    clock.advance(registryTimes.heartbeatMs);
+    expect(sent.at(-1)?.owned).toEqual([]);
+  });
+});
+
+describe('a member that does not hear others', () => {
+  it('suspects nobody for a time in which it stood still itself', () => {
+    const clock = new TestClock();
+    const { lost, told } = listening(clock);
+    told({});
+    clock.advance(15_000);
+    expect(lost).toEqual([]);
+    for (let beat = 0; beat < 5; beat += 1) clock.advance(registryTimes.heartbeatMs);
+    expect(lost).toEqual(['other']);
+  });
+
+  it('opens only what it is the heir of until it must have heard everybody', () => {
+    const clock = new TestClock();
+    const { registry, told } = listening(clock);
+    const directory = new ClusterDirectory(registry, 'self', 4);
+    expect(directory.vacancies).toEqual([]);
+    told({ owned: [], handovers: [[2, 'self']] });
+    expect(directory.vacancies).toEqual([2]);
+    clock.advance(registryTimes.suspectMs);
+    expect(directory.vacancies.length).toBeGreaterThan(1);
   });
 });

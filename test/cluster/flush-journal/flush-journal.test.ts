@@ -163,6 +163,8 @@ describe('a flush journal', () => {
     });
     add(journal, 1, 3);
     await journal.whenFlushed(3);
+    // What it takes ahead is not to be what fails.
+    await settle(50);
     files.fail('datasync', 'EIO');
     add(journal, 4, 6);
     await expect(journal.whenFlushed(6)).rejects.toMatchObject({ code: 'EIO' });
@@ -207,6 +209,13 @@ describe('a flush journal', () => {
     expect(journal.first).toBeGreaterThan(before);
     expect(journal.first).toBeLessThanOrEqual(42);
     expect(await sequencesOf(journal, journal.first, 92)).toEqual(range(journal.first, 92));
+    nowMs += 120_000;
+    await write(93, 93);
+    for (let turn = 0; turn < 100 && journal.first < 80; turn += 1) await settle();
+    await settle(50);
+    // One of them is as old as can be, and the newest alone is not enough.
+    expect(files.paths().length).toBeGreaterThan(1);
+    expect(journal.first).toBeGreaterThan(80);
     await journal.close();
   });
 
@@ -252,5 +261,75 @@ describe('a flush journal', () => {
     await again.close();
     const third = await open(files);
     expect([third.first, third.flushed?.sequence, third.keepers]).toEqual([40, 42, undefined]);
+  });
+
+  it('takes messages of both sides of a gap in one turn for what they are', async () => {
+    const files = new FaultyFileSystem();
+    const journal = await open(files, { segmentBytesMax: 1 << 20 });
+    add(journal, 1, 3);
+    add(journal, 10, 12);
+    await journal.whenFlushed(12);
+    await journal.close();
+    const again = await open(files);
+    expect(again.first).toBe(10);
+    expect(await sequencesOf(again, 10, 12)).toEqual(range(10, 12));
+  });
+
+  it('has nothing from before a gap when the power goes while that is removed', async () => {
+    let left = 0;
+    for (let at = 1; at < 30; at += 1) {
+      const files = new FaultyFileSystem();
+      const journal = await open(files);
+      for (let first = 1; first < 20; first += 3) {
+        add(journal, first, first + 2);
+        await journal.whenFlushed(first + 2);
+      }
+      await settle(50);
+      files.freezeAfter(at);
+      add(journal, 40, 42);
+      await Promise.race([files.frozen, journal.whenFlushed(42).then(() => settle(50))]);
+      const after = files.crash('process-kill');
+      const names = after.paths().length;
+      const again = await open(after);
+      const last = again.first === 1 ? 21 : 42;
+      expect(again.flushed?.sequence).toBe(last);
+      expect((await sequencesOf(again, again.first, last)).at(-1)).toBe(last);
+      if (last === 42 && names > 1) left += 1;
+    }
+    expect(left).toBeGreaterThan(0);
+  });
+
+  it('has on its disk what it says after an opening, also what the process before it had not brought there', async () => {
+    const files = new FaultyFileSystem();
+    const journal = await open(files, { segmentBytesMax: 1 << 20 });
+    add(journal, 1, 3);
+    await journal.close();
+    const [path] = files.paths() as [string];
+    const whole = files.content(path);
+    const before = new FaultyFileSystem();
+    before.put(path, whole.subarray(0, whole.length - 60));
+    const file = await before.open(path, 'read-write');
+    await file.write(whole, whole.length - 60, 60, whole.length - 60);
+    expect((await open(before)).flushed?.sequence).toBe(3);
+    expect((await open(before.crash('drop-unsynced'))).flushed?.sequence).toBe(3);
+  });
+
+  it('knows keepers, and the end of what counts, by records that count alone', async () => {
+    const files = new FaultyFileSystem();
+    const journal = await open(files);
+    const keepers = { old: ['a', 'b'], new: ['a', 'b'] };
+    const { message: named, state: counted } = message(1, encodeKeepers(keepers));
+    journal.add(IDENTITY, named, counted);
+    const strangers = { old: ['x', 'y'], new: ['x', 'y'] };
+    const { message: late } = message(2, encodeKeepers(strangers));
+    // It does not count: the state stays at the one before.
+    journal.add(IDENTITY, late, { ...counted, sequence: 2 });
+    await journal.whenFlushed(2);
+    const { flushed } = journal;
+    expect([journal.keepers, flushed]).toMatchObject([keepers, { sequence: 2, validSequence: 1 }]);
+    await journal.close();
+    const again = await open(files);
+    expect([again.keepers, again.flushed]).toEqual([keepers, flushed]);
+    expect(again.flushed?.chain).toEqual(counted.chain);
   });
 });

@@ -66,3 +66,31 @@ it('believes that a message is missing when that lasts', async () => {
   await pass(12_250);
   await told;
 });
+
+/** What a member that stands at a position is told. */
+async function toldAt(changed: Partial<LogPosition>): Promise<unknown> {
+  link.isForgetful = false;
+  const state = stateAt(link, PARTITION, { ...position, ...changed }, clock);
+  const told = state.then(
+    () => 'nothing',
+    (error: unknown) => error,
+  );
+  await settle();
+  // What may be a server that was cut off has to last.
+  await pass(12_250);
+  return told;
+}
+
+it.each<[string, Partial<LogPosition>]>([
+  ['of another stream', { identity: 'another' }],
+  ['of another epoch', { epoch: 9 }],
+  ['with another chain', { chain: Buffer.alloc(16, 1) }],
+])('does not go on from a record %s', async (_, changed) => {
+  expect(await toldAt(changed)).toMatchObject({ code: 'DATA_CORRUPTED' });
+});
+
+it('says that a log begins behind where somebody stands, and that it has not its beginning', async () => {
+  await link.truncate(position.sequence + 1);
+  expect(await toldAt({})).toMatchObject({ code: 'NOT_FOUND' });
+  expect(await toldAt({ sequence: 0 })).toMatchObject({ code: 'NOT_FOUND' });
+});

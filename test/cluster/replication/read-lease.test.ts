@@ -57,6 +57,15 @@ describe('the read lease of an owner', () => {
     expect(lease.isValid()).toBe(false);
   });
 
+  it('ends by whichever clock says that more time has passed', () => {
+    const { clock, lease } = leased();
+    clock.advance(2_000);
+    clock.setWall(clock.wallMs() + 1_599);
+    expect(lease.isValid()).toBe(true);
+    clock.setWall(clock.wallMs() + 1);
+    expect(lease.isValid()).toBe(false);
+  });
+
   it('ends for good when wall time advances over 2 s more than monotonic time, even if it is set back afterwards', () => {
     const { clock, lease } = leased();
     const { wallMs } = lease.moment();

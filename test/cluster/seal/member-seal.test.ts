@@ -211,6 +211,19 @@ describe('what all members are told', () => {
     expect(to.refused).toEqual(['message replayed m1']);
   });
 
+  it('is of nobody else whose name begins or ends with that of its sender', () => {
+    const [from, to] = [testSeal('m1'), testSeal('m2')];
+    const told = news(from.seal);
+    const bytes = Buffer.from(told.seal, 'base64url');
+    const letter = data.subarray(0, 1);
+    const longer = { data: data.subarray(1), seal: Buffer.concat([bytes, letter]).toString('base64url') };
+    const rest = Buffer.concat([bytes.subarray(-1), data]);
+    const shorter = { data: rest, seal: bytes.subarray(0, -1).toString('base64url') };
+    for (const changed of [longer, shorter])
+      expect(to.seal.openNews({ ...told, ...changed }, new ReplayGuard())).toBeUndefined();
+    expect(to.seal.openNews(told, new ReplayGuard())).toMatchObject({ name: 'm1' });
+  });
+
   it('is of no use on another subject, with another place for answers, changed, or with another key', () => {
     const [from, to, foreign] = [
       testSeal('m1'),

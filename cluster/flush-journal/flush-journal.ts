@@ -18,6 +18,7 @@ import {
   segmentFileName,
 } from './flush-format.ts';
 import { type Keepers, keepersIn } from './keepers.ts';
+import { requireAllThere, requireWhole } from './lost-segment.ts';
 import { flushJournalDamaged, type ScannedSegment, scanSegment } from './segment-scan.ts';
 
 /** Length of a segment from which on the next one is begun, in bytes. */
@@ -28,6 +29,9 @@ const AHEAD_BYTES_FIRST = 32 * 1024;
 
 /** What is written and flushed at once at most, in bytes. */
 const GROUP_BYTES_MAX = 4 * 1024 * 1024;
+
+/** Between two looks at the names and lengths of all segments, in milliseconds; messages that come bring them about. */
+const LOOK_MS = 1_000;
 
 /**
  * What is kept although the shards have it, because the stream may lose it with its power: it is kept for twice the
@@ -117,6 +121,8 @@ const noChain = Buffer.alloc(0);
  * 1. Its messages are consecutive, and the stream held each of them.
  * 2. What `whenFlushed` resolved for, and `onFlush` told, survives the loss of power.
  * 3. A message is removed only behind what was released, and only outside the window.
+ * 4. Nothing is told of a message unless its file was there, whole and under its name, after it was written. Where one is
+ *    not, it takes nothing more, as after a failure of the disk.
  *
  * Enforcement: test/cluster/flush-journal/flush-journal.test.ts.
  *
@@ -132,6 +138,8 @@ export class FlushJournal {
   /** Of the open file. */
   #ahead: SpaceAhead | undefined;
   #salt = 0;
+  /** When the files were looked at last, on the monotonic clock. */
+  #lookedMs = Number.NEGATIVE_INFINITY;
   #queue: Queued[] = [];
   #waiters: Waiter[] = [];
   /** Of the newest message that was added. */
@@ -337,6 +345,7 @@ export class FlushJournal {
 
   /** @returns how far it is on the disk then */
   async #writeGroup(): Promise<FlushMark> {
+    await this.#look();
     const first = this.#queue[0] as Queued;
     const outdated = first.restarts ? this.#segments : [];
     const current = this.#segments.at(-1);
@@ -361,11 +370,27 @@ export class FlushJournal {
     // Flushed within the write: a call of its own is another way through the thread pool.
     await file.write(group, 0, bytes, segment.bytes);
     segment.bytes += bytes;
+    this.#requireWhole();
     segment.endedMs = this.#options.clock.monotonicMs();
     this.#queue.splice(0, count);
     // Only now: until the new one is on the disk the old ones are what there is.
     for (const { path } of outdated) await this.#options.files.unlink(path);
     return mark;
+  }
+
+  /** @throws {FlushSegmentLostError} when somebody removed, replaced or cut a file */
+  async #look(): Promise<void> {
+    this.#requireWhole();
+    const nowMs = this.#options.clock.monotonicMs();
+    if (nowMs - this.#lookedMs < LOOK_MS) return;
+    this.#lookedMs = nowMs;
+    await requireAllThere(this.#options.files, this.#segments, this.#file);
+  }
+
+  #requireWhole(): void {
+    const segment = this.#segments.at(-1);
+    if (segment === undefined || this.#file === undefined) return;
+    requireWhole(this.#file, segment.path, Math.max(segment.bytes, this.#ahead?.end ?? 0));
   }
 
   /** Makes a segment. It has its name when its facts are on the disk. */

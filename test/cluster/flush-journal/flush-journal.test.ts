@@ -5,7 +5,7 @@ import { type FoldState, foldStart } from '#cluster/replication/log-fold.ts';
 import { chainStart, encodeRecord, RecordKind } from '#cluster/replication/record-format.ts';
 import { systemClock } from '#runtime/base/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
-import { settle } from '#test/support/test-clock.ts';
+import { settle, TestClock } from '#test/support/test-clock.ts';
 import { type CrashMode, FaultyFileSystem } from '#test/support/faulty-file-system.ts';
 
 const FOLDER = '/journal';
@@ -176,6 +176,76 @@ describe('a flush journal', () => {
     add(again, 4, 6);
     await again.whenFlushed(6);
     expect(await sequencesOf(again, 1, 6)).toEqual(range(1, 6));
+  });
+
+  const newest = (files: FaultyFileSystem): string => files.paths().at(-1) as string;
+
+  it.each<[string, (files: FaultyFileSystem) => void]>([
+    ['removed', (files) => files.remove(newest(files))],
+    ['replaced', (files) => files.put(newest(files), files.content(newest(files)))],
+    ['emptied', (files) => files.cut(newest(files), 0)],
+    ['cut', (files) => files.cut(newest(files), 200)],
+  ])('tells of nothing that was written to a file that was %s', async (_, change) => {
+    const files = new FaultyFileSystem();
+    const failures: unknown[] = [];
+    // Its clock stands still: what is looked at now and then is not looked at again.
+    const clock = new TestClock();
+    const onFailure = (cause: unknown): void => void failures.push(cause);
+    const journal = await open(files, { clock, onFailure, segmentBytesMax: 1 << 20 });
+    add(journal, 1, 3);
+    await journal.whenFlushed(3);
+    // What is taken ahead behind it is written as well.
+    await settle();
+    change(files);
+    add(journal, 4, 4);
+    await expect(journal.whenFlushed(4)).rejects.toMatchObject({ name: 'FlushSegmentLostError' });
+    expect([failures.length, journal.flushed?.sequence]).toEqual([1, 3]);
+    await journal.close();
+    // What is left is whole as far as it goes, or refused.
+    const left = await open(files, { trustedUpTo: 3 }).then(
+      ({ flushed }) => flushed?.sequence ?? 0,
+      (error: { readonly code: string }) => error.code,
+    );
+    expect([0, 1, 2, 3, 'DATA_CORRUPTED']).toContain(left);
+  });
+
+  it('tells of nothing that is in a file that was removed while it was written', async () => {
+    let during = (): void => {};
+    const files = new FaultyFileSystem(async () => {
+      await new Promise((resolve) => setImmediate(resolve));
+      during();
+    });
+    const journal = await open(files, { clock: new TestClock(), segmentBytesMax: 1 << 20 });
+    add(journal, 1, 3);
+    await journal.whenFlushed(3);
+    await settle();
+    during = () => {
+      during = () => {};
+      files.remove(newest(files));
+    };
+    add(journal, 4, 4);
+    await expect(journal.whenFlushed(4)).rejects.toMatchObject({ name: 'FlushSegmentLostError' });
+  });
+
+  it.each<[string, (files: FaultyFileSystem, path: string) => void]>([
+    ['renamed', (files, path) => files.move(path, `${FOLDER}/elsewhere`)],
+    ['cut', (files, path) => files.cut(path, 100)],
+  ])('notices within a second of messages that a file, an older one as well, was %s', async (_, change) => {
+    for (const which of [0, -1]) {
+      const files = new FaultyFileSystem();
+      const clock = new TestClock();
+      const journal = await open(files, { clock });
+      for (let sequence = 1; sequence <= 12; sequence += 1) {
+        add(journal, sequence, sequence);
+        await journal.whenFlushed(sequence);
+      }
+      const paths = files.paths();
+      expect(paths.length).toBeGreaterThan(2);
+      change(files, paths.at(which) as string);
+      clock.advance(1_000);
+      add(journal, 13, 13);
+      await expect(journal.whenFlushed(13)).rejects.toMatchObject({ name: 'FlushSegmentLostError' });
+    }
   });
 
   it('keeps its window, whatever was released, and what was not released, whatever its window', async () => {

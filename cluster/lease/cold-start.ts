@@ -19,6 +19,16 @@ export interface ColdStart {
    * @throws {ServiceError} `REQUEST_CANCELLED`
    */
   run(position: LogPosition | undefined, signal: AbortSignal): Promise<LogPosition | undefined>;
+  /**
+   * Puts a snapshot in the place of the actors if there is one that is whole; asks for one where there is none, and does
+   * not wait for it.
+   *
+   * @returns where they stand now; undefined when nothing was changed
+   * @throws {ServiceError} `REQUEST_CANCELLED`
+   */
+  replace(signal: AbortSignal): Promise<LogPosition | undefined>;
+  /** Whether there seems to be one that {@link replace} could take; asks for one where there is none. Never rejects. */
+  isOffered(): Promise<boolean>;
   /** Removes what it worked with, once the new position is on the disk. */
   done(): Promise<void>;
 }
@@ -49,18 +59,35 @@ export class ColdStarter {
 
   /** @returns false when it was given up */
   async run(): Promise<boolean> {
-    if (this.#coldStart === undefined) return true;
+    const reached = await this.#begin((coldStart, signal) => coldStart.run(this.#positions.current, signal));
+    return reached !== 'cancelled';
+  }
+
+  /** As {@link ColdStart.replace}. @returns whether there is a snapshot in the place of the actors now */
+  async replace(): Promise<boolean> {
+    return (await this.#begin((coldStart, signal) => coldStart.replace(signal))) === 'replaced';
+  }
+
+  /** As {@link ColdStart.isOffered}. */
+  async isOffered(): Promise<boolean> {
+    return (await this.#coldStart?.isOffered()) === true;
+  }
+
+  async #begin(
+    bring: (coldStart: ColdStart, signal: AbortSignal) => Promise<LogPosition | undefined>,
+  ): Promise<'replaced' | 'unchanged' | 'cancelled'> {
+    if (this.#coldStart === undefined) return 'unchanged';
     const controller = new AbortController();
     this.#controller = controller;
     await this.#shards.suspend();
     try {
-      const reached = await this.#coldStart.run(this.#positions.current, controller.signal);
-      if (reached === undefined) return true;
-      await this.#positions.replace(reached);
+      const reached = await bring(this.#coldStart, controller.signal);
+      if (reached === undefined) return 'unchanged';
+      await this.#positions.replace(reached, await this.#shards.replaced());
       await this.#coldStart.done();
-      return true;
+      return 'replaced';
     } catch (error) {
-      if (controller.signal.aborted) return false;
+      if (controller.signal.aborted) return 'cancelled';
       throw error;
     } finally {
       this.#controller = undefined;

@@ -1,4 +1,5 @@
 import type { ReplicaStore } from '#runtime/commit/replica.ts';
+import type { ServiceError } from '#runtime/errors/service-error.ts';
 import type { ShardFiles } from './shard-positions.ts';
 
 /** The actors of a partition on the disk of a member. */
@@ -9,6 +10,15 @@ export interface PartitionStore extends ReplicaStore, ShardFiles {
   beginNoting?(): Promise<void>;
   /** Puts every actor away, and the catalogue, to be made again of the log. To be called while nothing else uses the store. */
   clear(): Promise<void>;
+  /** What is there was replaced by something else: nothing that was known of it holds any more. */
+  replaced?(): void;
+  /**
+   * Whether actors that are met damaged are refused from now on, each for itself, so that `giveUp` says to go on without
+   * them. Those that are refused stay so until they are removed, or replaced.
+   */
+  refuseAlone?(isAlone: boolean): void;
+  /** Actors that are refused, and why. */
+  readonly refused?: ReadonlyMap<string, ServiceError>;
   /** Removes what was put away or removed before and is kept no longer. */
   purge?(): Promise<void>;
 }

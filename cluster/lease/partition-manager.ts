@@ -127,6 +127,7 @@ export class PartitionManager {
     const { directory, clock } = this.#environment;
     this.#tellResting();
     for (const { partition, to } of directory.handovers) this.#handOver(partition, to);
+    this.#handOverContained();
     const wanted = new Set(directory.vacancies);
     for (const partition of wanted) this.#attempt(partition, (member) => member.own());
     const followed = new Set(directory.followed);
@@ -174,7 +175,7 @@ export class PartitionManager {
   /** A read met damage in what this member has of a partition, which it owns or follows. */
   metDamage(partition: number, cause: unknown): void {
     const member = this.#members.get(partition);
-    if (member === undefined || member.wasRebuilt) return;
+    if (member === undefined || member.damage.wasRebuilt || member.damage.contained !== undefined) return;
     if (member.owned === undefined) void member.startOver(cause);
     else this.stepDown(partition, cause);
   }
@@ -185,14 +186,29 @@ export class PartitionManager {
     if (member?.owned === undefined || this.#state === 'closed') return;
     const { directory } = this.#environment;
     const others = directory.followersOf(partition).filter(({ id }) => id !== directory.self);
-    const views = directory.members();
-    const isWarm = (id: string): boolean =>
-      views.some((each) => each.id === id && each.warm.includes(partition));
     const fit = others.filter(({ id }) => !directory.isResting(partition, id));
-    const heir = fit.find(({ id }) => isWarm(id)) ?? fit[0] ?? others[0];
     // One that is warm opens at once.
-    if (heir !== undefined) this.#heirs.set(partition, heir.id);
+    const heir = this.#warmHeirOf(partition) ?? fit[0]?.id ?? others[0]?.id;
+    if (heir !== undefined) this.#heirs.set(partition, heir);
     void member.startOver(cause);
+  }
+
+  /** A follower that has read to the end and can take a partition. */
+  #warmHeirOf(partition: number): string | undefined {
+    const { directory } = this.#environment;
+    const warm = directory
+      .members()
+      .filter(({ isSuspect, warm: some }) => !isSuspect && some.includes(partition));
+    const fit = directory.followersOf(partition).filter(({ id }) => !directory.isResting(partition, id));
+    return fit.find(({ id }) => id !== directory.self && warm.some((each) => each.id === id))?.id;
+  }
+
+  /** What is damaged here is served where somebody has it whole. */
+  #handOverContained(): void {
+    for (const [partition, { damage }] of this.#members) {
+      const heir = damage.contained === undefined ? undefined : this.#warmHeirOf(partition);
+      if (heir !== undefined) this.#handOver(partition, heir);
+    }
   }
 
   #handOver(partition: number, heir: string): void {
@@ -267,7 +283,8 @@ export class PartitionManager {
   /** Says which partitions this member cannot take: the others would wait for it as long as it lives. */
   #tellResting(): void {
     const unfit = [...this.#members].filter(
-      ([partition, { isResting, role }]) => isResting || role === 'quarantined' || this.#hasFailed(partition),
+      ([partition, { damage, isResting, role }]) =>
+        isResting || damage.contained !== undefined || role === 'quarantined' || this.#hasFailed(partition),
     );
     this.#environment.registry.setResting(unfit.map(([partition]) => partition));
   }
@@ -286,7 +303,9 @@ export class PartitionManager {
   #lookForWarm(): void {
     if (this.#state === 'closed') return;
     const cold = [...this.#members].filter(
-      ([partition, member]) => member.role === 'following' && !this.#warm.has(partition),
+      // Whoever lacks an actor takes no snapshot, and is the last one to own it.
+      ([partition, member]) =>
+        member.role === 'following' && member.damage.contained === undefined && !this.#warm.has(partition),
     );
     void Promise.all(cold.map(([partition, member]) => this.#warmUp(partition, member))).finally(() => {
       this.#warmTimer = this.#environment.clock.after(WARM_MS, () => this.#lookForWarm());

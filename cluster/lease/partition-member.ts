@@ -6,7 +6,7 @@ import { sleep } from '#runtime/base/clock.ts';
 import { Replica, type StillShards } from '#runtime/commit/replica.ts';
 import type { SupersededEnd } from '#cluster/flush-journal/superseded-end.ts';
 import type { Standing } from '#cluster/flush-journal/standing.ts';
-import { isDamage } from '#runtime/errors/service-error.ts';
+import { isDamage, type ServiceError } from '#runtime/errors/service-error.ts';
 import { isOtherRecord, isShorter, isTruncated } from '#cluster/replication/log-errors.ts';
 import type { LogEvent } from '#cluster/replication/log-events.ts';
 import type { LogPosition } from '#cluster/replication/log-position.ts';
@@ -20,6 +20,7 @@ import { PartitionFollowing } from './partition-following.ts';
 import type { PartitionHost } from './partition-host.ts';
 import { PositionKeeper } from './position-keeper.ts';
 import { Rest } from './rest.ts';
+import { ShardDamage } from './shard-damage.ts';
 import { ShardFailure } from './shard-failure.ts';
 import { ShardPositions } from './shard-positions.ts';
 import { StreamMending } from './stream-mending.ts';
@@ -30,9 +31,6 @@ import { SupersededWatch } from './superseded-watch.ts';
  * meanwhile; this member follows only when they are over.
  */
 const READS_MS_MAX = 10_000;
-
-/** Time it is told that shards were damaged or lost, in milliseconds. */
-const REBUILT_MS = 3_600_000;
 
 /** Between two looks for what is kept no longer, in milliseconds. */
 const PURGE_MS = 600_000;
@@ -72,10 +70,7 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
   #owner: string | undefined;
   #isClosed = false;
   readonly #rest: Rest;
-  /** Keeps shards from being thrown away again soon. */
-  readonly #rebuilt: Rest;
-  /** Why they were thrown away last, and when, on the monotonic clock. */
-  #damage: { readonly what: string; readonly atMs: number } | undefined;
+  readonly #damage: ShardDamage;
   /** The log of a partition that is being given up. */
   #closing: PartitionLog | undefined;
   /** Why it is in quarantine, or could not be opened. */
@@ -94,7 +89,6 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
     this.#environment = environment;
     const { clock, replicas } = environment;
     this.#rest = new Rest(clock);
-    this.#rebuilt = new Rest(clock);
     const onDiskFailure = (cause: unknown): void => void this.startOver(cause);
     const shards = new ShardPositions(environment.store, clock, environment.random);
     this.#shards = shards;
@@ -102,6 +96,13 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
     this.#flushed = flushed;
     this.#positions = new PositionKeeper({ ...environment, flushed, shards });
     this.#coldStart = new ColdStarter(environment.coldStart, this.#positions, shards);
+    this.#damage = new ShardDamage({
+      ...environment,
+      positions: this.#positions,
+      shards,
+      coldStart: this.#coldStart,
+      onCurable: (cause) => void this.startOver(cause),
+    });
     this.#mending =
       flushed &&
       new StreamMending({
@@ -153,18 +154,9 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
     return this.#rest.isOn;
   }
 
-  /**
-   * Whether its shards were thrown away because they were damaged, and not long ago. Damage that is met now came with the
-   * log: building them once more would not help, and each read that meets it would ask for that.
-   */
-  get wasRebuilt(): boolean {
-    return this.#rebuilt.isOn;
-  }
-
-  /** What was damaged or lost here in the last hour, so that everything is or was made anew, for people. */
-  get damage(): string | undefined {
-    const isRecent = this.#environment.clock.monotonicMs() - (this.#damage?.atMs ?? 0) < REBUILT_MS;
-    return isRecent ? this.#damage?.what : undefined;
+  /** What is known of damage of its shards. */
+  get damage(): Pick<ShardDamage, 'contained' | 'rebuilt' | 'wasRebuilt'> {
+    return this.#damage;
   }
 
   /** The newest epoch this member knows of. */
@@ -261,8 +253,8 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
 
   /**
    * Lets go of the partition because its shards or its flush journal failed here: another member takes over what is
-   * owned. What cannot be written is left to the others for a while, see {@link Rest}; what is damaged is thrown away.
-   * Nothing is lost: a shard has nothing the log has not.
+   * owned. What cannot be written is left to the others for a while, see {@link Rest}; what is damaged is thrown away where
+   * the log or a snapshot certainly has everything, and else stays, see {@link ShardDamage}.
    */
   startOver(cause: unknown): Promise<void> {
     // Every read that meets the same damage asks for it; once it is done, nothing of what they read is there any more.
@@ -300,6 +292,7 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
     try {
       await this.#inTurn(async () => {
         this.#leaving -= 1;
+        this.#damage.end();
         await this.#giveUp();
         await this.#stopFollowing();
         await this.#flushed?.close();
@@ -315,8 +308,10 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
     const { report } = this.#environment;
     if (this.isResting || this.#role === 'quarantined' || this.#role === 'idle') return;
     const isDamaged = isDamage(cause);
-    report({ kind: 'shards-failed', isDamaged, cause });
-    if (!isDamaged) this.#rest.begin();
+    if (!isDamaged) {
+      report({ kind: 'shards-failed', isDamaged, cause });
+      this.#rest.begin();
+    }
     const owned = this.#owned;
     this.#owned = undefined;
     await this.#positions.end();
@@ -328,7 +323,7 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
     await this.#stopFollowing();
     if (!isDamaged) return;
     try {
-      await this.#throwAway(cause);
+      if (!(await this.#makeAnew(cause))) this.#damage.contain(cause);
       await this.#startFollowing();
     } catch (failure) {
       // Nobody waits for this: a disk that does not even let go of what is damaged is left alone for a while.
@@ -361,6 +356,10 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
     await this.#environment.store.sweep();
     await this.#environment.store.beginNoting?.();
     await this.#coldStart.tidy();
+    // A partition that never had an actor, or one that lost all it had: the log knows.
+    const isUnlisted = this.#positions.catalogue === undefined && this.#positions.actors === undefined;
+    if (isUnlisted && (await this.#shards.isBare()) && (await this.#damage.isLogWhole()))
+      await this.#positions.remove();
     if (!(await this.#openShards())) return;
     if ((isCut || this.#positions.current === undefined) && !(await this.#coldStart.run())) return;
     // Anew where they were replaced.
@@ -385,34 +384,38 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
 
   /** Shards nobody can say of what they should be are made anew. @returns false when the disk cannot be read or written */
   async #openShards(): Promise<boolean> {
-    const open = (): Promise<void> => this.#shards.open(this.#positions.current, this.#positions.catalogue);
+    const open = (): Promise<void> =>
+      this.#shards.open(this.#positions.current, this.#positions.catalogue, this.#positions.actors);
     try {
       await open();
       return true;
     } catch (cause) {
       const isDamaged = isDamage(cause);
-      this.#environment.report({ kind: 'shards-failed', isDamaged, cause });
-      if (!isDamaged) {
-        this.#rest.begin();
-        this.#become('idle');
-        return false;
+      if (!isDamaged) this.#environment.report({ kind: 'shards-failed', isDamaged, cause });
+      if (isDamaged && (await this.#makeAnew(cause))) {
+        await open();
+        return true;
       }
-      await this.#throwAway(cause);
-      await open();
-      return true;
+      // Nobody knows which actors there should be: what is there is neither served nor thrown away.
+      if (isDamaged) this.#trouble = `${cause.message}, and neither its log nor a snapshot has all of it`;
+      this.#rest.begin();
+      this.#become('idle');
+      return false;
     }
   }
 
   /** Misses files before somebody asks for them. */
   async #lookForLost(): Promise<void> {
-    const cause = await this.#shards.lost();
-    if (cause !== undefined && !this.wasRebuilt) void this.startOver(cause);
+    const { store } = this.#environment;
+    const cause = await this.#shards.lost((actor, met) => store.giveUp?.(actor, met) === true);
+    if (cause !== undefined && !this.#damage.wasRebuilt) void this.startOver(cause);
   }
 
-  async #throwAway({ message: what }: Error): Promise<void> {
-    this.#damage = { what, atMs: this.#environment.clock.monotonicMs() };
-    this.#rebuilt.begin();
-    await this.#clearShards();
+  /** @returns false when nothing is certain to have everything: then nothing was changed */
+  async #makeAnew(cause: ServiceError): Promise<boolean> {
+    const isMade = await this.#damage.makeAnew(cause, () => this.#clearShards());
+    if (isMade) this.#trouble = undefined;
+    return isMade;
   }
 
   /** The member has nothing of the partition but what is in its flush journal. */
@@ -447,6 +450,7 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
       before: async (sequence, actor) =>
         this.#flushed?.beforeShards(sequence, () => newest() as LogPosition, actor),
       applied: (actor, sequence, mark) => this.#shards.applied(actor, sequence, mark),
+      skipped: (actor, sequence, mark) => this.#shards.skipped(actor, sequence, mark),
     });
   }
 

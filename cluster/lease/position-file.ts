@@ -12,6 +12,8 @@ interface StoredPosition {
   readonly chain: string;
   /** Name of the catalogue of the actors. */
   readonly catalogue?: string;
+  /** How many actors there were, where no catalogue says so. An earlier version does not store it. */
+  readonly actors?: number;
 }
 
 const FORMAT = 1;
@@ -27,6 +29,7 @@ export class PositionFile {
   readonly #folder: string;
   #stored: LogPosition | undefined;
   #catalogue: string | undefined;
+  #actors: number | undefined;
 
   /** @param folder of the partition; made when it is missing */
   constructor(files: FileSystem, folder: string) {
@@ -49,6 +52,7 @@ export class PositionFile {
       const stored = parse(bytes.toString(), path, this.#folder);
       this.#stored = positionOf(stored);
       this.#catalogue = stored.catalogue;
+      this.#actors = stored.actors;
       return this.#stored;
     } finally {
       await file.close();
@@ -59,6 +63,7 @@ export class PositionFile {
   async remove(): Promise<void> {
     this.#stored = undefined;
     this.#catalogue = undefined;
+    this.#actors = undefined;
     // The whole folder may have been removed.
     await this.#files.makeDirectory(this.#folder);
     if (!(await this.#files.readdir(this.#folder)).includes(NAME)) return;
@@ -71,15 +76,21 @@ export class PositionFile {
     return this.#catalogue;
   }
 
+  /** How many actors there were, as it was read or written with the position. */
+  get actors(): number | undefined {
+    return this.#actors;
+  }
+
   /**
    * Stores a position; on disk when it resolves. One call at a time.
    *
    * @param catalogue name of that of the actors, which has to be there from now on; undefined: there is none
+   * @param actors how many there are, where no catalogue says so
    */
-  async write(position: LogPosition, catalogue?: string): Promise<void> {
+  async write(position: LogPosition, catalogue?: string, actors?: number): Promise<void> {
     const isSame =
       this.#stored?.sequence === position.sequence && this.#stored.identity === position.identity;
-    if (isSame && this.#catalogue === catalogue) return;
+    if (isSame && this.#catalogue === catalogue && this.#actors === actors) return;
     const { identity, sequence, epoch, chain } = position;
     const stored: StoredPosition = {
       format: FORMAT,
@@ -88,11 +99,13 @@ export class PositionFile {
       epoch,
       chain: chain.toString('hex'),
       ...(catalogue === undefined ? {} : { catalogue }),
+      ...(actors === undefined ? {} : { actors }),
     };
     const bytes = Buffer.from(JSON.stringify(stored));
     await replaceFile(this.#files, `${this.#folder}/${NAME}`, bytes);
     this.#stored = position;
     this.#catalogue = catalogue;
+    this.#actors = actors;
   }
 }
 

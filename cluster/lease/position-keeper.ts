@@ -52,7 +52,12 @@ export class PositionKeeper {
     return this.#file.catalogue;
   }
 
-  /** The same, read from the disk where nothing is known. @throws {ServiceError} `DATA_CORRUPTED` */
+  /** How many actors there were when that position was stored; undefined where it does not say so. */
+  get actors(): number | undefined {
+    return this.#file.actors;
+  }
+
+  /** {@link current}, read from the disk where nothing is known. @throws {ServiceError} `DATA_CORRUPTED` */
   async look(): Promise<ReceivedPosition | undefined> {
     return this.#current ?? (await this.#file.read());
   }
@@ -76,9 +81,13 @@ export class PositionKeeper {
     this.#shards.stored(position);
   }
 
-  /** Stores the position of what was put in the place of the shards. */
-  async replace(position: LogPosition): Promise<void> {
-    await this.#file.write(position, this.#shards.name);
+  /**
+   * Stores the position of what was put in the place of the shards.
+   *
+   * @param actors how many there are, which nothing else says until they are listed
+   */
+  async replace(position: LogPosition, actors?: number): Promise<void> {
+    await this.#file.write(position, this.#shards.name, actors);
     this.#current = position;
   }
 

@@ -44,6 +44,8 @@ export interface ShardFiles {
   openCatalogue(tables: readonly string[]): Shard;
   /** Every actor that has a folder. */
   all(): Promise<readonly string[]>;
+  /** What is there was replaced by something else: nothing that was known of it holds any more. */
+  replaced?(): void;
   /** Knows from now on which actors there should be; undefined: nobody uses them. */
   useCatalogue(catalogue: ActorCatalogue | undefined, isShared: true): void;
   /** @throws {ServiceError} `DATA_CORRUPTED` when the file of an actor that should have content is missing or empty */
@@ -136,11 +138,17 @@ export class ShardPositions {
    *
    * @param position as it is stored
    * @param named the catalogue that was stored with it
+   * @param least how many actors there were where the position does not name one
    * @throws {ServiceError} `DATA_CORRUPTED` when the catalogue is missing, of other files, or older than the position;
    *   `STORAGE_FULL`, `WRITES_STOPPED`
    */
-  async open(position: Pick<LogPosition, 'sequence'> | undefined, named: string | undefined): Promise<void> {
+  async open(
+    position: Pick<LogPosition, 'sequence'> | undefined,
+    named: string | undefined,
+    least?: number,
+  ): Promise<void> {
     if (this.#name !== undefined) return;
+    if (position !== undefined && named === undefined) await this.#requireActors(least);
     if (named !== undefined && !this.#files.hasCatalogue()) throw lostCatalogue('is missing');
     this.look();
     const catalogue = this.#open();
@@ -160,14 +168,30 @@ export class ShardPositions {
       throw lostCatalogue('was removed under the running member');
   }
 
+  /** Whether there is no actor, and no list that says so: it is not known that there should be none. */
+  async isBare(): Promise<boolean> {
+    return !this.#files.hasCatalogue() && (await this.#files.all()).length === 0;
+  }
+
+  /** Something else was put in the place of the shards. @returns how many there are */
+  async replaced(): Promise<number> {
+    this.#files.replaced?.();
+    return (await this.#files.all()).length;
+  }
+
   /** Every actor there should be. */
   async actors(): Promise<readonly ActorId[]> {
     if (this.#name === undefined) return this.#files.all();
     return this.#open().under().sort();
   }
 
-  /** To be called when actors may be used; looks once. @returns why an actor that should have content lacks its file; undefined when none does */
-  async lost(): Promise<unknown> {
+  /**
+   * To be called when actors may be used; looks once.
+   *
+   * @param giveUp whether to go on without an actor
+   * @returns why an actor that should have content lacks its file; undefined when none does
+   */
+  async lost(giveUp: (actor: ActorId, cause: unknown) => boolean = () => false): Promise<unknown> {
     if (this.#isSearched) return undefined;
     this.#isSearched = true;
     try {
@@ -176,7 +200,13 @@ export class ShardPositions {
         const page = catalogue.page(last, LOOKED_AT_ONCE);
         if (page.length === 0) return undefined;
         last = page.at(-1);
-        for (const actor of page) if (catalogue.get(actor) !== undefined) this.#files.requireFile(actor);
+        for (const actor of page) {
+          try {
+            if (catalogue.get(actor) !== undefined) this.#files.requireFile(actor);
+          } catch (cause) {
+            if (!giveUp(actor, cause)) throw cause;
+          }
+        }
         await new Promise<void>((resolve) => this.#clock.soon(resolve));
       }
     } catch (cause) {
@@ -231,6 +261,11 @@ export class ShardPositions {
     this.#stream = newest.identity;
   }
 
+  /** A record of an actor was left out, because its shard is damaged: one that ends before it lacks something. */
+  skipped(actor: string, sequence: number, mark: RecordMark | undefined): void {
+    this.#applied.set(actor, { created: 0, floor: sequence, mark });
+  }
+
   /** The shard of an actor has everything up to a record on the disk. */
   applied(actor: string, sequence: number, mark: RecordMark | undefined): void {
     this.#applied.set(actor, { created: 0, floor: sequence, mark });
@@ -281,6 +316,17 @@ export class ShardPositions {
     this.#isSearched = false;
     this.#files.useCatalogue(undefined, true);
     await catalogue?.close();
+  }
+
+  /** @throws {ServiceError} `DATA_CORRUPTED` when there are fewer actors than there were, or none where nothing says how many */
+  async #requireActors(least: number | undefined): Promise<void> {
+    if (least === undefined ? !(await this.isBare()) : (await this.#files.all()).length >= least) return;
+    throw new ServiceError(
+      'DATA_CORRUPTED',
+      least === undefined
+        ? 'a partition has a position in its log, and no actors and no list of them: nobody can say whether it had any'
+        : `a partition had ${least} actors when its position was stored, and has fewer`,
+    );
   }
 
   /** Lists what there is. @returns the name of the catalogue */
@@ -370,6 +416,6 @@ function fact(name: string, value: unknown): Write {
 function lostCatalogue(what: string): ServiceError {
   return new ServiceError(
     'DATA_CORRUPTED',
-    `the catalogue of the actors of a partition ${what}: nobody can say whether all of them are there; they are made anew`,
+    `the catalogue of the actors of a partition ${what}: nobody can say whether all of them are there`,
   );
 }

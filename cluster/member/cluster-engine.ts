@@ -63,7 +63,7 @@ import { ShardFailures } from './shard-failures.ts';
 import { RevisionClock } from './revision-clock.ts';
 import { spaceFindings } from './space-findings.ts';
 import { StartWaits } from './start-waits.ts';
-import { stoppedFindings } from './stopped-findings.ts';
+import { damageFindings, stoppedFindings } from './stopped-findings.ts';
 
 /** Streams that are made at the same time at the first start. */
 const STREAMS_AT_ONCE = 8;
@@ -348,11 +348,8 @@ class ClusterEngine implements MemberEngine {
           ? []
           : [{ code: 'partition-stalled', message: `partition ${partition}: ${trouble}` }],
     );
-    const rebuilt = [...this.rebuiltPartitions()].map(
-      ([partition, damage]): MemberFinding => ({
-        code: 'shards-rebuilt',
-        message: `what it had of partition ${partition} is made anew: ${damage}`,
-      }),
+    const rebuilt = [...(this.#started?.manager.members ?? [])].flatMap(([partition, { damage }]) =>
+      damageFindings(partition, damage),
     );
     return [
       ...spaceFindings(this.#environment.space),
@@ -367,13 +364,18 @@ class ClusterEngine implements MemberEngine {
   }
 
   stoppedActors(): readonly StoppedActor[] {
-    return [...this.#hosts()].flatMap(({ stoppedActors }) => stoppedActors);
+    const stopped = new Map<ActorId, StoppedActor>();
+    for (const { refused } of this.#stores.values())
+      for (const [actor, { message }] of refused) stopped.set(actor, { actor, reason: 'damage', message });
+    for (const { stoppedActors } of this.#hosts())
+      for (const each of stoppedActors) stopped.set(each.actor, each);
+    return [...stopped.values()];
   }
 
   rebuiltPartitions(): ReadonlyMap<number, string> {
     const found = new Map<number, string>();
     for (const [partition, { damage }] of this.#started?.manager.members ?? [])
-      if (damage !== undefined) found.set(partition, damage);
+      if (damage.rebuilt !== undefined) found.set(partition, damage.rebuilt);
     return found;
   }
 
@@ -585,6 +587,7 @@ class ClusterEngine implements MemberEngine {
       directory,
       isConnected: () => this.#link.isUp,
       troubleOf: (partition) => manager.members.get(partition)?.trouble,
+      isContained: (partition) => manager.members.get(partition)?.damage.contained !== undefined,
     });
     const exchange = new PositionExchange({
       sealed: this.#sealed,

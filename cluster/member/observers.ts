@@ -202,6 +202,13 @@ export function partitionReport(log: Log, partition: number): (event: LogEvent) 
           { partition, error: event.cause },
         );
         break;
+      case 'damage-contained':
+        log.error(
+          'partition: some of what it has here is damaged and refused, and stays where it is: its log was cut or cannot be asked, ' +
+            'and no whole snapshot of it was found to make it anew; it is looked for again every few seconds',
+          { partition, error: event.cause },
+        );
+        break;
       case 'flush-failed':
         log.error('partition: its flush journal cannot be written', { partition, error: event.cause });
         break;

@@ -8,6 +8,8 @@ export interface ReadinessSources {
   readonly isConnected: () => boolean;
   /** Why this member cannot open a partition, for people; undefined: nothing keeps it from that. */
   readonly troubleOf: (partition: number) => string | undefined;
+  /** Whether it serves a partition without actors that are damaged here, and follows it as well as it can. */
+  readonly isContained: (partition: number) => boolean;
 }
 
 /**
@@ -60,12 +62,14 @@ export class Readiness {
 
   /** Partitions this member should follow and does not follow closely yet. */
   #coldPartitions(): number[] {
-    const { directory } = this.#sources;
+    const { directory, isContained } = this.#sources;
     const self = directory.members().find(({ isSelf }) => isSelf);
     const has = new Set([...(self?.warm ?? []), ...(self?.owned ?? [])]);
     return allOf(directory).filter(
       (partition) =>
-        !has.has(partition) && directory.followersOf(partition).some(({ id }) => id === directory.self),
+        !has.has(partition) &&
+        !isContained(partition) &&
+        directory.followersOf(partition).some(({ id }) => id === directory.self),
     );
   }
 }

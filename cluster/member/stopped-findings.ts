@@ -1,3 +1,4 @@
+import type { ShardDamage } from '#cluster/lease/shard-damage.ts';
 import type { MemberFinding } from '#protocols/rest/ports.ts';
 import type { ActorStopReason, StoppedActor } from '#runtime/actor/stopped-actors.ts';
 
@@ -28,6 +29,26 @@ export function stoppedFindings(stopped: readonly StoppedActor[]): readonly Memb
     const message = `writes of ${names.join(', ')}${more} are stopped: ${what} (${shortened(first.message, reason === 'damage' ? DAMAGE_CHARACTERS_MAX : CHARACTERS_MAX)})`;
     return [{ code: 'actor-stopped', message }];
   });
+}
+
+/** What the status says of damaged shards of a partition. */
+export function damageFindings(
+  partition: number,
+  { contained, rebuilt }: Pick<ShardDamage, 'contained' | 'rebuilt'>,
+): readonly MemberFinding[] {
+  const findings: MemberFinding[] = [];
+  if (rebuilt !== undefined) {
+    const message = `what it had of partition ${partition} is made anew: ${rebuilt}`;
+    findings.push({ code: 'shards-rebuilt', message });
+  }
+  if (contained !== undefined) {
+    const what = shortened(contained, DAMAGE_CHARACTERS_MAX);
+    const message =
+      `some of what it has of partition ${partition} is damaged and refused, the rest is served: ${what}. ` +
+      'It is made anew as soon as another member has stored a snapshot of the partition';
+    findings.push({ code: 'damage-contained', message });
+  }
+  return findings;
 }
 
 function shortened(text: string, charactersMax = CHARACTERS_MAX): string {

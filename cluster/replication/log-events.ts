@@ -18,6 +18,8 @@ export type LogEvent =
   | { readonly kind: 'flush-failed'; readonly cause: unknown }
   /** The shards or the flush journal failed on this member: it lets go of the partition and begins anew; damaged ones are thrown away. */
   | { readonly kind: 'shards-failed'; readonly isDamaged: boolean; readonly cause: unknown }
+  /** Shards are damaged and nothing is certain to have everything again: what is damaged is refused, the rest stays. */
+  | { readonly kind: 'damage-contained'; readonly cause: unknown }
   /** The stream had lost its end, and has it again: this member appended the messages from `first` to `last`. */
   | { readonly kind: 'reseeded'; readonly first: number; readonly last: number }
   /** The stream ends at `lastSequence` on the server that leads it, and this member has more: another one is to lead. */

@@ -23,8 +23,8 @@ import { readManifest } from './stored-manifest.ts';
 /** Between two looks for a snapshot that can be begun with, in milliseconds. */
 const LOOK_MS = 1000;
 
-/** After so many looks the others are asked again. */
-const LOOKS_PER_REQUEST = 30;
+/** Time after which the others are asked again for one, in milliseconds. */
+const REQUEST_MS = 30_000;
 
 /** Time after which a snapshot is tried again that could not be had, and one that was damaged, in milliseconds. */
 const RETRY_MS = 5_000;
@@ -67,6 +67,8 @@ export class SnapshotRestore implements ColdStart {
   readonly #brought = new Map<string, string>();
   /** Snapshots that are not tried before some time, by the hash of their manifest. */
   readonly #bad = new Map<string, { readonly untilMs: number; readonly isDamaged: boolean }>();
+  /** When the others were asked for one, on the monotonic clock. */
+  #askedMs = Number.NEGATIVE_INFINITY;
 
   constructor(environment: RestoreEnvironment) {
     this.#environment = environment;
@@ -76,7 +78,7 @@ export class SnapshotRestore implements ColdStart {
   async run(position: LogPosition | undefined, signal: AbortSignal): Promise<LogPosition | undefined> {
     await this.done();
     const has = (position?.sequence ?? 0) > 0;
-    for (let looks = 0; ; looks += 1) {
+    for (;;) {
       requireWanted(signal);
       const firstSequence = await this.#firstSequence();
       // Without an answer nothing is known; whoever reads the log will be told.
@@ -87,17 +89,54 @@ export class SnapshotRestore implements ColdStart {
       if (reached !== undefined) return reached;
       // The log has everything from its beginning on.
       if (!isCut) return undefined;
-      if (looks % LOOKS_PER_REQUEST === 0) {
-        this.#environment.report({ kind: 'awaited', partition: this.#environment.partition });
-        this.#environment.request([...this.#bad.values()].some(({ isDamaged }) => isDamaged));
-      }
+      this.#ask();
       await sleep(this.#environment.clock, LOOK_MS);
     }
+  }
+
+  async replace(signal: AbortSignal): Promise<LogPosition | undefined> {
+    await this.done();
+    const firstSequence = await this.#firstSequence();
+    if (firstSequence === undefined) return undefined;
+    const reached = await this.#newest(firstSequence, signal);
+    if (reached === undefined) this.#ask();
+    return reached;
+  }
+
+  async isOffered(): Promise<boolean> {
+    const { index, partition } = this.#environment;
+    try {
+      const firstSequence = await this.#firstSequence();
+      const { records } = await index.read(partition);
+      if (firstSequence !== undefined && records.some((record) => this.#isUsable(record, firstSequence)))
+        return true;
+    } catch {
+      return false;
+    }
+    this.#ask();
+    return false;
   }
 
   async done(): Promise<void> {
     this.#brought.clear();
     await removePaced(this.#workFolder, this.#environment.clock);
+  }
+
+  /** The others, at most every half a minute. */
+  #ask(): void {
+    const { clock, partition, report, request } = this.#environment;
+    if (clock.monotonicMs() - this.#askedMs < REQUEST_MS) return;
+    this.#askedMs = clock.monotonicMs();
+    report({ kind: 'awaited', partition });
+    request([...this.#bad.values()].some(({ isDamaged }) => isDamaged));
+  }
+
+  /** Whether a snapshot may be begun with: the log goes on from it, and it was not found wanting a moment ago. */
+  #isUsable({ manifest, position }: SnapshotRecord, firstSequence: number): boolean {
+    const bad = this.#bad.get(manifest.hash);
+    // Else another one was taken since: what follows this one is gone.
+    if (position.sequence < firstSequence) return false;
+    return bad === undefined || this.#environment.clock.monotonicMs() >= bad.untilMs;
   }
 
   async #firstSequence(): Promise<number | undefined> {
@@ -120,10 +159,7 @@ export class SnapshotRestore implements ColdStart {
     }
     for (const record of records) {
       const { sequence } = record.position;
-      // Another one was taken since: what follows this one is gone.
-      const bad = this.#bad.get(record.manifest.hash);
-      const isTooSoon = bad !== undefined && clock.monotonicMs() < bad.untilMs;
-      if (sequence < firstSequence || isTooSoon) continue;
+      if (!this.#isUsable(record, firstSequence)) continue;
       try {
         await this.#restore(record, signal);
         return record.position;

@@ -18,6 +18,7 @@ export const clusterWarningSeverities = Object.freeze({
   'partition-quarantined': 'alarm',
   'partition-stalled': 'alarm',
   'shards-rebuilt': 'alarm',
+  'damage-contained': 'alarm',
   'actor-stopped': 'alarm',
   'writes-stopped': 'alarm',
   'partition-unprotected': 'alarm',

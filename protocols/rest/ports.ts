@@ -225,6 +225,8 @@ export type MemberFindingCode =
   | 'partition-stalled'
   /** What a member had of a partition was damaged or lost. */
   | 'shards-rebuilt'
+  /** What is damaged of it cannot be made anew at present, and is refused alone. */
+  | 'damage-contained'
   | 'messages-refused'
   | 'unsigned-accepted'
   | 'too-many-members'

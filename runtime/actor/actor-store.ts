@@ -7,8 +7,8 @@ import { type ActorKind, commonTableNames } from '#runtime/commit/behaviour.ts';
 import { crashPoint } from '#runtime/commit/crash-point.ts';
 import type { ReplicaStore } from '#runtime/commit/replica.ts';
 import { sizeOfFile } from '#runtime/errors/refused-file.ts';
-import { ServiceError } from '#runtime/errors/service-error.ts';
-import { isSameRecord } from '#runtime/log/log-entry.ts';
+import { isDamage, ServiceError } from '#runtime/errors/service-error.ts';
+import { isSameRecord, type RecordMark } from '#runtime/log/log-entry.ts';
 import { isUnder } from '#runtime/log/lifecycle-entry.ts';
 import { LmdbShard } from '#runtime/shard/lmdb-shard.ts';
 import { requireIdentity, type ShardIdentity, shardPath } from '#runtime/shard/shard-identity.ts';
@@ -37,6 +37,9 @@ export class ActorStore implements ReplicaStore {
   readonly #inHand: ShardsInHand;
   #catalogue: ActorCatalogue | undefined;
   #isShared = false;
+  /** Whether damaged actors are refused, each for itself. */
+  #isAlone = false;
+  readonly #refused = new Map<ActorId, ServiceError>();
 
   /**
    * @param folder holds one folder per actor
@@ -202,8 +205,50 @@ export class ActorStore implements ReplicaStore {
     if (row.floor > 0) throw lost(actor, what, row.floor);
   }
 
-  /** @throws {ServiceError} `DATA_CORRUPTED` naming the file when {@link beginNoting} found a damaged page */
+  /**
+   * Whether damaged actors are refused from now on, each for itself. Those that are refused stay so until they are removed
+   * or replaced: what was left out of them is not in any file that somebody brings back.
+   */
+  refuseAlone(isAlone: boolean): void {
+    this.#isAlone = isAlone;
+  }
+
+  /** Actors that are refused, and why. */
+  get refused(): ReadonlyMap<ActorId, ServiceError> {
+    return this.#refused;
+  }
+
+  giveUp(actor: ActorId, cause: unknown): boolean {
+    if (!this.#isAlone || !isDamage(cause)) return false;
+    this.#refused.set(actor, cause);
+    return true;
+  }
+
+  /** The fork should be there, and nothing has it: it is refused as its source is. */
+  async giveUpFork(
+    target: ActorId,
+    source: ActorId,
+    sequence: number,
+    mark: RecordMark | undefined,
+  ): Promise<void> {
+    const cause = lost(target, `it is a fork of ${source}, which is damaged`, sequence);
+    if (!this.giveUp(target, cause)) return;
+    await this.#noteMade(target, { created: this.#madeBy(sequence), floor: sequence, mark }, sequence);
+  }
+
+  /** All that is there was replaced. */
+  replaced(): void {
+    this.#inHand.forget(() => true);
+    this.#refused.clear();
+  }
+
+  /**
+   * @throws {ServiceError} `DATA_CORRUPTED` naming the file when {@link beginNoting} found a damaged page, or the actor is
+   *   refused
+   */
   requireSound(actor: ActorId): void {
+    const refusal = this.#refused.get(actor);
+    if (refusal !== undefined) throw refusal;
     const what = this.#inHand.damageOf(actor);
     if (what === undefined) return;
     throw new ServiceError(
@@ -232,6 +277,8 @@ export class ActorStore implements ReplicaStore {
    * @returns resolves when the actor is known for good
    */
   create(actor: ActorId, sequence: number): Promise<void> {
+    // Its record is read once more. Without its file it stays refused.
+    if (this.#refused.has(actor)) return Promise.resolve();
     const isNamed = this.folders.create(actor);
     // A folder without a file is one that lost it.
     if (this.#catalogue === undefined || this.#isShared)
@@ -302,7 +349,7 @@ export class ActorStore implements ReplicaStore {
   async clear(): Promise<void> {
     for (const tenant of this.folders.namesUnder(''))
       await this.folders.remove(encodeURIComponent(tenant), 'once');
-    this.#inHand.forget(() => true);
+    this.replaced();
     // It says nothing of what is made anew.
     this.#catalogue = undefined;
     await rm(join(this.folders.root, CATALOGUE), { recursive: true, force: true });
@@ -331,6 +378,7 @@ export class ActorStore implements ReplicaStore {
       owned !== undefined && owned.length > 0 && owned.every((id) => remade?.has(id) === true);
     await this.folders.remove(owner, isThereAgain ? 'never' : 'always');
     this.#inHand.forget((actor) => isUnder(actor, owner));
+    for (const actor of [...this.#refused.keys()]) if (isUnder(actor, owner)) this.#refused.delete(actor);
     await noted;
   }
 

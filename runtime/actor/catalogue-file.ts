@@ -58,7 +58,7 @@ export class CatalogueFile implements CatalogueFacts {
       if (head.isSound && trustedRoot(path) === undefined) return undefined;
       pages = new PageFile(path, catalogueTables, (table, what) => {
         // What lacks at the end may be free; what is not is told of when it is read.
-        if (table !== '') damage.push(what);
+        if (table !== '' || !what.startsWith('the file lacks')) damage.push(what);
       });
       file = new CatalogueFile(folder, pages, damage);
     } catch (cause) {

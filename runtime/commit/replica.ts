@@ -49,6 +49,17 @@ export interface ReplicaStore {
    */
   giveUp?(actor: string, cause: unknown): boolean;
   /**
+   * Told of a fork that cannot be made because its source was given up.
+   *
+   * @param sequence of the record that says so, with its mark
+   */
+  giveUpFork?(
+    target: string,
+    source: string,
+    sequence: number,
+    mark: RecordMark | undefined,
+  ): void | Promise<void>;
+  /**
    * Told that a removal failed.
    *
    * @param sequence of the record that says so
@@ -84,6 +95,8 @@ export interface ReplicaDisk {
   before(sequence: number, actor?: string): Promise<void>;
   /** The shard of an actor has everything up to a record on the disk. */
   applied(actor: string, sequence: number, mark: RecordMark | undefined): void;
+  /** A record of an actor that was given up was left out. */
+  skipped?(actor: string, sequence: number, mark: RecordMark | undefined): void;
 }
 
 const noLayers: readonly Layer[] = [];
@@ -126,6 +139,8 @@ export class Replica {
   /** Undefined for an actor that is not there. */
   readonly #reached = new Map<string, Reached | undefined>();
   readonly #views = new Map<string, ReplicaView>();
+  /** Actors that are gone on without, and why. */
+  readonly #givenUp = new Map<string, unknown>();
   /** How many hold a shard open: readers of a snapshot, whoever applies or copies. */
   readonly #held = new Map<Shard, number>();
   /** The owner whose actors are being removed. */
@@ -158,14 +173,15 @@ export class Replica {
    * What it shows of an actor, until that says that it is gone.
    *
    * @returns undefined for an actor it does not have, or has no more
-   * @throws {ServiceError} what opening its shard fails with
+   * @throws {ServiceError} what opening its shard fails with; why it was given up
    */
   view(actor: string): ReplicaView | undefined {
     const known = this.#views.get(actor);
     if (known !== undefined || this.#isAbandoned) return known;
     if (this.#leaving !== undefined && isUnder(actor, this.#leaving)) return undefined;
     // Asked first, so that names of actors that never were are not kept.
-    if (!this.#store.exists(actor) || this.#reachedBy(actor) === undefined) return undefined;
+    if (!this.#store.exists(actor)) return undefined;
+    if (this.#reachedOf(actor) === undefined) return undefined;
     const view = new ReplicaView({
       layers: () => this.#gathered.get(actor)?.layers ?? noLayers,
       shard: () => this.#shard(actor),
@@ -200,7 +216,7 @@ export class Replica {
     return this.#inTurn(async () => {
       await this.#settle();
       return work({
-        sequenceOf: (actor) => this.#reachedBy(actor)?.sequence,
+        sequenceOf: (actor) => this.#reachedOf(actor)?.sequence,
         copy: (actor, folder, signal) => this.#holding(actor, (shard) => shard.copyTo?.(folder, signal)),
       });
     });
@@ -220,7 +236,7 @@ export class Replica {
     for (const entry of entries) {
       const lifecycle = lifecycleOf(entry);
       if (lifecycle === undefined) this.#gather(entry, sequence, mark);
-      else await this.#change(entry.actor, lifecycle, sequence);
+      else await this.#change(entry.actor, lifecycle, sequence, mark);
     }
     if (this.#gatheredBytes >= GATHERED_BYTES_MAX) await this.#settle();
   }
@@ -253,9 +269,16 @@ export class Replica {
 
   #gather({ actor, writes, clock }: LogEntry, sequence: number, mark: RecordMark | undefined): void {
     const reached = this.#reachedBy(actor);
-    if (reached === undefined || reached.sequence > sequence) return;
+    if (reached === undefined) {
+      if (this.#givenUp.has(actor)) this.#disk?.skipped?.(actor, sequence, mark);
+      return;
+    }
+    if (reached.sequence > sequence) return;
     if (reached.sequence === sequence) {
-      requireSame(actor, reached, mark);
+      const other = otherRecord(actor, reached, mark);
+      if (other === undefined) return;
+      this.#leaveOut(actor, other);
+      this.#disk?.skipped?.(actor, sequence, mark);
       return;
     }
     const gathered = this.#gathered.get(actor) ?? {
@@ -322,9 +345,24 @@ export class Replica {
     try {
       return this.#shard(actor).position;
     } catch (error) {
-      if (this.#store.giveUp?.(actor, error) === true) return undefined;
-      throw error;
+      this.#leaveOut(actor, error);
+      return undefined;
     }
+  }
+
+  /** Goes on without an actor. @throws its damage where it cannot be gone on without it */
+  #leaveOut(actor: string, cause: unknown): void {
+    if (this.#store.giveUp?.(actor, cause) !== true) throw cause;
+    this.#dropViews((each) => each === actor);
+    this.#givenUp.set(actor, cause);
+    this.#reached.set(actor, undefined);
+  }
+
+  /** As {@link #reachedBy}, for who is to be told of damage. @throws why it was given up */
+  #reachedOf(actor: string): Reached | undefined {
+    const reached = this.#reachedBy(actor);
+    if (reached === undefined && this.#givenUp.has(actor)) throw this.#givenUp.get(actor);
+    return reached;
   }
 
   #shard(actor: string): Shard {
@@ -360,7 +398,9 @@ export class Replica {
     } catch (error) {
       if (this.#store.giveUp?.(actor, error) !== true) throw error;
       await this.#forget(actor);
+      this.#givenUp.set(actor, error);
       this.#reached.set(actor, undefined);
+      this.#disk?.skipped?.(actor, sequence, mark);
       return;
     } finally {
       handled?.();
@@ -382,7 +422,12 @@ export class Replica {
     }
   }
 
-  async #change(actor: string, lifecycle: Lifecycle, sequence: number): Promise<void> {
+  async #change(
+    actor: string,
+    lifecycle: Lifecycle,
+    sequence: number,
+    mark: RecordMark | undefined,
+  ): Promise<void> {
     await this.#disk?.before(sequence);
     switch (lifecycle.kind) {
       case 'create':
@@ -392,7 +437,7 @@ export class Replica {
         this.#reached.delete(actor);
         break;
       case 'fork':
-        await this.#fork(lifecycle.source, actor, sequence);
+        await this.#fork(lifecycle.source, actor, sequence, mark);
         break;
       case 'destroy':
         await this.#remove(actor, sequence);
@@ -401,7 +446,7 @@ export class Replica {
     this.#released(actor, sequence);
   }
 
-  async #fork(source: string, target: string, sequence: number): Promise<void> {
+  async #fork(source: string, target: string, sequence: number, mark: RecordMark | undefined): Promise<void> {
     const gathered = this.#gathered.get(source);
     assert(
       gathered === undefined || gathered.sequence < sequence,
@@ -412,9 +457,14 @@ export class Replica {
     // A source that is gone was removed by a later record, and its fork with it or after it. One that has more by now
     // had made the fork before that: what became of the fork cannot be found in it any more.
     const reached = this.#reachedBy(source);
-    if (reached === undefined || reached.sequence > sequence) return;
+    if (reached !== undefined && reached.sequence > sequence) return;
     await this.#apply(source);
-    if (this.#reachedBy(source) === undefined) return;
+    if (this.#reachedBy(source) === undefined) {
+      if (!this.#givenUp.has(source)) return;
+      await this.#store.giveUpFork?.(target, source, sequence, mark);
+      this.#reached.delete(target);
+      return;
+    }
     // What is damaged of it is so in the copy, which is opened.
     const handled = this.#store.handling?.(source);
     try {
@@ -432,7 +482,8 @@ export class Replica {
     try {
       if ((await this.#store.adoptWhole?.(target, sequence)) !== true) return false;
     } catch (error) {
-      if (this.#store.giveUp?.(target, error) !== true) throw error;
+      this.#leaveOut(target, error);
+      return true;
     }
     this.#reached.delete(target);
     return true;
@@ -453,6 +504,7 @@ export class Replica {
     this.#dropViews(isOwned);
     for (const actor of [...this.#gathered.keys()]) if (isOwned(actor)) this.#drop(actor);
     for (const actor of [...this.#reached.keys()]) if (isOwned(actor)) this.#reached.delete(actor);
+    for (const actor of [...this.#givenUp.keys()]) if (isOwned(actor)) this.#givenUp.delete(actor);
     for (const [actor, shard] of [...this.#shards]) {
       if (!isOwned(actor)) continue;
       this.#shards.delete(actor);
@@ -461,10 +513,14 @@ export class Replica {
   }
 }
 
-/** The record a shard reaches is the one the log has. @throws {ServiceError} `DATA_CORRUPTED` */
-function requireSame(actor: string, reached: Reached, mark: RecordMark | undefined): void {
-  if (mark === undefined || reached.mark === undefined || isSameRecord(mark, reached.mark)) return;
-  throw new ServiceError(
+/** @returns why the record a shard reaches is not the one the log has; undefined where it is */
+function otherRecord(
+  actor: string,
+  reached: Reached,
+  mark: RecordMark | undefined,
+): ServiceError | undefined {
+  if (mark === undefined || reached.mark === undefined || isSameRecord(mark, reached.mark)) return undefined;
+  return new ServiceError(
     'DATA_CORRUPTED',
     `the data of ${actor} reaches another record ${reached.sequence} than the log has`,
   );

@@ -51,7 +51,9 @@ export class PartitionSide {
           events() {},
           stopped() {},
           applyFailed() {},
-          damaged: (_: string, cause: unknown) => void this.member.startOver(cause),
+          damaged: (_: string, cause: unknown) => {
+            if (this.member.damage.contained === undefined) void this.member.startOver(cause);
+          },
         };
         return await openNoteHost({ folder: actors, store, log, observer });
       },

@@ -72,8 +72,9 @@ class PartitionSide {
 
   damaged(actor: ActorId): void {
     const { damaged, members } = this.#environment;
+    const met = members().get(this.#partition)?.damage;
     // Damage that comes again so soon is in the log: throwing the shards away once more would not help.
-    if (this.#isRebuilt || members().get(this.#partition)?.wasRebuilt === true) return;
+    if (this.#isRebuilt || met?.wasRebuilt === true || met?.contained !== undefined) return;
     this.#isRebuilt = true;
     damaged(this.#partition, new ServiceError('DATA_CORRUPTED', `A check found that ${actor} is damaged`));
   }

@@ -86,7 +86,7 @@ describe('an actor that a member should have', () => {
     const again = side('a');
     await again.member.follow();
     await until(() => hasRebuilt(again), 'the loss is noticed');
-    expect(again.member.damage).toContain(`${again.pathOf(second)} is `);
+    expect(again.member.damage.rebuilt).toContain(`${again.pathOf(second)} is `);
     await expectWhole(again);
   });
 

@@ -12,6 +12,7 @@ function twoMembers() {
   const readiness = new Readiness({
     directory: members.directory('b'),
     isConnected: () => isConnected,
+    isContained: () => false,
     troubleOf: (partition) => troubles.get(partition),
   });
   return {

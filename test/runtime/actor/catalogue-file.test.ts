@@ -6,6 +6,7 @@ import { ActorCatalogue } from '#runtime/actor/actor-catalogue.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
 import { CatalogueFile } from '#runtime/actor/catalogue-file.ts';
 import { systemClock } from '#runtime/base/clock.ts';
+import { trustedRoot } from '#runtime/shard/lmdb-head.ts';
 
 const ACTORS = 2_000;
 const PAGE_BYTES = 4_096;
@@ -75,5 +76,14 @@ it('lists nothing when some of it is on a damaged page', () => {
 
 it('takes no fact on a damaged page for one that was never noted', () => {
   damage(KEY);
+  expect(() => CatalogueFile.in(folder)).toThrow(refusal);
+});
+
+it('refuses a catalogue whose list of tables is damaged: no actor would be listed in it', () => {
+  const path = ActorCatalogue.pathIn(folder);
+  const root = Number(trustedRoot(path)?.root);
+  const bytes = readFileSync(path);
+  bytes.fill(0xa7, root * PAGE_BYTES + 3000, (root + 1) * PAGE_BYTES);
+  writeFileSync(path, bytes);
   expect(() => CatalogueFile.in(folder)).toThrow(refusal);
 });

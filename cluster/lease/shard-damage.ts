@@ -1,0 +1,145 @@
+import type { Clock, Timer } from '#runtime/base/clock.ts';
+import type { ServiceError } from '#runtime/errors/service-error.ts';
+import type { LogReport } from '#cluster/replication/log-events.ts';
+import type { LogStream } from '#cluster/replication/log-stream.ts';
+import type { ColdStarter } from './cold-start.ts';
+import type { PartitionStore } from './partition-host.ts';
+import type { PositionKeeper } from './position-keeper.ts';
+import { Rest } from './rest.ts';
+import type { ShardPositions } from './shard-positions.ts';
+
+/** Between two looks whether a partition can be made anew by now, in milliseconds. */
+const LOOK_MS = 5_000;
+
+/** Time it is told that shards were damaged or lost, in milliseconds. */
+const TOLD_MS = 3_600_000;
+
+/** What is worked with. */
+export interface ShardDamageOptions {
+  readonly clock: Clock;
+  readonly store: PartitionStore;
+  readonly stream: LogStream;
+  readonly positions: PositionKeeper;
+  readonly shards: ShardPositions;
+  readonly coldStart: ColdStarter;
+  readonly report: LogReport;
+  /** To be told that everything can be had again, with what had been damaged. */
+  readonly onCurable: (cause: ServiceError) => void;
+}
+
+/**
+ * What is done about damaged shards of a partition. They are made anew where the log or a whole snapshot certainly has
+ * everything. Where nothing does, the damage is contained: each damaged actor is refused alone, the rest is served, what is
+ * there stays where it is, and it is looked every few seconds whether something has everything by now.
+ *
+ * @see docs/decisions/0030-nothing-is-removed-by-inference.md
+ */
+export class ShardDamage {
+  readonly #options: ShardDamageOptions;
+  #contained: ServiceError | undefined;
+  #timer: Timer | undefined;
+  /** Keeps shards from being made anew again soon. */
+  readonly #rest: Rest;
+  /** Why they were made anew last, and when, on the monotonic clock. */
+  #made: { readonly what: string; readonly atMs: number } | undefined;
+
+  constructor(options: ShardDamageOptions) {
+    this.#options = options;
+    this.#rest = new Rest(options.clock);
+  }
+
+  /** What was met first of damage that is contained; undefined while there is none. */
+  get contained(): string | undefined {
+    return this.#contained?.message;
+  }
+
+  /**
+   * Whether shards were made anew because they were damaged, and not long ago. Damage that is met now came with the log:
+   * building them once more would not help, and each read that meets it would ask for that.
+   */
+  get wasRebuilt(): boolean {
+    return this.#rest.isOn;
+  }
+
+  /** What was damaged or lost here in the last hour, so that everything is or was made anew, for people. */
+  get rebuilt(): string | undefined {
+    const isRecent = this.#options.clock.monotonicMs() - (this.#made?.atMs ?? 0) < TOLD_MS;
+    return isRecent ? this.#made?.what : undefined;
+  }
+
+  /** Damaged actors are refused alone from now on. */
+  contain(cause: ServiceError): void {
+    this.#contained ??= cause;
+    this.#options.store.refuseAlone?.(true);
+    this.#schedule();
+  }
+
+  /** Nothing is contained any more: it is over, or nobody uses the partition. */
+  end(): void {
+    this.#timer?.cancel();
+    this.#contained = undefined;
+    this.#options.store.refuseAlone?.(false);
+  }
+
+  /**
+   * Makes everything anew where that is certain to bring everything back.
+   *
+   * @param clear puts away what is there
+   * @returns false when nothing is certain: then nothing was changed
+   */
+  async makeAnew(cause: ServiceError, clear: () => Promise<void>): Promise<boolean> {
+    const { clock, coldStart, report } = this.#options;
+    const begins = await this.#logBegins();
+    const isInLog = begins !== undefined && begins <= 1;
+    if (begins === undefined || (!isInLog && !(await coldStart.replace()))) {
+      report({ kind: 'damage-contained', cause });
+      return false;
+    }
+    report({ kind: 'shards-failed', isDamaged: true, cause });
+    this.#made = { what: cause.message, atMs: clock.monotonicMs() };
+    this.#rest.begin();
+    if (isInLog) await clear();
+    this.end();
+    return true;
+  }
+
+  /** Whether the log has every record there ever was. */
+  async isLogWhole(): Promise<boolean> {
+    return ((await this.#logBegins()) ?? Number.POSITIVE_INFINITY) <= 1;
+  }
+
+  /** First record of the log where it has all this member has; undefined where that is not so, or not known. */
+  async #logBegins(): Promise<number | undefined> {
+    const { positions, shards, stream } = this.#options;
+    try {
+      const { firstSequence, identity, lastSequence } = await stream.state();
+      for (const known of [positions.current, shards.newest])
+        if (known !== undefined && (known.identity !== identity || known.sequence > lastSequence))
+          return undefined;
+      // Of a log that never had a record nothing can be made.
+      return lastSequence < 1 ? undefined : firstSequence;
+    } catch {
+      return undefined;
+    }
+  }
+
+  #schedule(): void {
+    const { clock } = this.#options;
+    this.#timer?.cancel();
+    const timer = clock.after(LOOK_MS, () => {
+      void this.#isCurable().then((isCurable) => {
+        if (this.#timer !== timer || this.#contained === undefined) return;
+        this.#schedule();
+        if (isCurable) this.#options.onCurable(this.#contained);
+      });
+    });
+    this.#timer = timer;
+  }
+
+  /** Never rejects. */
+  async #isCurable(): Promise<boolean> {
+    const begins = await this.#logBegins();
+    if (begins === undefined) return false;
+    return begins <= 1 || this.#options.coldStart.isOffered();
+  }
+}

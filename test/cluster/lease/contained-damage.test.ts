@@ -1,0 +1,211 @@
+import { cpSync, existsSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { actorId } from '#runtime/actor/actor-id.ts';
+import { shardPath } from '#runtime/shard/shard-identity.ts';
+import { engineUser as caller } from '#test/support/engine.ts';
+import { type SnapshotSide, SnapshotWorld, until } from '#test/support/snapshot-world.ts';
+
+const actorOf = (name: string): string => actorId('acme', 'site~1', name, 'notes');
+const [one, two, three] = ['one', 'two', 'three'].map(actorOf) as [string, string, string];
+
+let world: SnapshotWorld;
+
+beforeEach(async () => {
+  world = await SnapshotWorld.open();
+});
+
+afterEach(() => world.close());
+
+const pathOf = (side: SnapshotSide, actor: string): string =>
+  shardPath(join(side.folder, 'actors', ...actor.split('/')));
+
+const keysOf = async (side: SnapshotSide, actor: string): Promise<string[]> =>
+  Object.keys((await side.host.query(actor, { type: 'ReadAll' }, caller)) as object).sort();
+
+/** What two members have of three actors, when the log begins with the last record they have and nobody has a snapshot. */
+async function cutLog(): Promise<void> {
+  const [a, b] = [world.side('a'), world.side('b')];
+  await a.member.own();
+  for (const actor of [one, two, three]) {
+    await a.host.create(actor);
+    await a.write(actor, 'early');
+  }
+  await b.caughtUp();
+  await a.member.leave();
+  await b.member.leave();
+  await world.stream.link().truncate(Math.min(a.member.storedSequence, b.member.storedSequence));
+}
+
+/** Names of what was put away. */
+const putAway = ({ folder }: SnapshotSide): readonly string[] => {
+  const removed = join(folder, 'actors', '.removed');
+  return existsSync(removed) ? readdirSync(removed) : [];
+};
+
+const damages: readonly [string, (path: string) => void][] = [
+  ['missing', (path) => rmSync(path)],
+  ['without its folder', (path) => rmSync(dirname(path), { recursive: true })],
+  ['empty', (path) => truncateSync(path, 0)],
+  ['cut', (path) => truncateSync(path, 8192)],
+];
+
+describe('a damaged actor of a partition whose log was cut, without a snapshot', () => {
+  it.each(damages)('that is %s is refused alone by an owner, and nothing is put away', async (_, damage) => {
+    await cutLog();
+    const a = world.side('a');
+    damage(pathOf(a, two));
+    expect(await a.member.own()).toBe(true);
+    await a.member.startOver(await Promise.resolve(keysOf(a, two)).catch((cause: unknown) => cause));
+    await until(() => a.member.owned !== undefined || a.member.role === 'following', 'it goes on');
+    expect(await a.member.own()).toBe(true);
+    await a.write(one, 'late');
+    expect(await keysOf(a, one)).toEqual(['early', 'late']);
+    expect(await keysOf(a, three)).toEqual(['early']);
+    await expect(keysOf(a, two)).rejects.toThrow(pathOf(a, two));
+    await expect(a.write(two, 'late')).rejects.toMatchObject({ code: 'DATA_CORRUPTED' });
+    expect(a.member.damage.contained).toContain(pathOf(a, two));
+    expect([...a.host.stoppedActors].map(({ actor }) => actor)).toEqual([two]);
+    expect(putAway(a)).toEqual([]);
+  });
+
+  it('is refused alone by a follower, lacks what was written meanwhile, and heals from a snapshot of another member [CLU-046]', async () => {
+    await cutLog();
+    const [a, b] = [world.side('a'), world.side('b')];
+    const whole = pathOf(a, two).replace('/a/', '/kept/');
+    cpSync(pathOf(a, two), whole, { recursive: true });
+    rmSync(pathOf(a, two));
+    await b.member.own();
+    await a.caughtUp();
+    await until(() => a.member.damage.contained !== undefined, 'the loss is noticed');
+    expect([...a.store.refused.keys()]).toEqual([two]);
+    await b.write(two, 'late');
+    await b.write(one, 'late');
+    await b.host.fork(two, actorOf('fork'));
+    await b.write(actorOf('fork'), 'own');
+    await a.caughtUp();
+    await expect(a.snapshot()).rejects.toMatchObject({ code: 'DATA_CORRUPTED' });
+    await a.member.leave();
+    // Brought back as it was, it lacks what came meanwhile.
+    cpSync(whole, pathOf(a, two));
+    const again = world.side('a');
+    await again.caughtUp();
+    await until(() => again.store.refused.has(actorOf('fork')), 'the fork is missed');
+    expect(() => again.store.open(two)).toThrow(/ends at log record \d+, but .* had everything up to/);
+    expect(putAway(again)).toEqual([]);
+    await until(() => again.requests.length > 0, 'the others are asked');
+    await until(async () => (await b.snapshot()) !== undefined, 'the other one takes a snapshot');
+    await until(() => again.member.damage.contained === undefined, 'it heals');
+    await again.caughtUp();
+    expect(again.store.refused.size).toBe(0);
+    await again.member.leave();
+    await b.member.leave();
+    expect(await again.rows()).toEqual(await b.rows());
+  });
+
+  it('ends when the actor is removed, and one of that name that is made then is served', async () => {
+    await cutLog();
+    const [a, b] = [world.side('a'), world.side('b')];
+    rmSync(pathOf(a, two));
+    await b.member.own();
+    await a.caughtUp();
+    await until(() => a.store.refused.size > 0, 'the loss is noticed');
+    await b.host.destroyUnder(two);
+    await b.host.create(two);
+    await b.write(two, 'new');
+    await a.caughtUp();
+    expect(a.store.refused.size).toBe(0);
+    await b.member.leave();
+    expect(await a.member.own()).toBe(true);
+    expect(await keysOf(a, two)).toEqual(['new']);
+  });
+
+  it('is made anew at once where a snapshot has it, which is brought before anything goes', async () => {
+    await cutLog();
+    const [a, b] = [world.side('a'), world.side('b')];
+    await b.member.own();
+    await until(async () => (await b.snapshot()) !== undefined, 'a snapshot is taken');
+    rmSync(pathOf(a, two));
+    await a.caughtUp();
+    await until(() => a.member.damage.rebuilt !== undefined, 'it is made anew');
+    await a.caughtUp();
+    expect([a.member.damage.contained, a.told('restored').length]).toEqual([undefined, 1]);
+    await b.member.leave();
+    expect(await a.member.own()).toBe(true);
+    expect(await keysOf(a, two)).toEqual(['early']);
+  });
+});
+
+describe('a catalogue that is gone where the log was cut, without a snapshot', () => {
+  it('has the partition refused here, and nothing put away', async () => {
+    await cutLog();
+    const a = world.side('a');
+    rmSync(join(a.folder, 'actors', '.catalogue'), { recursive: true });
+    expect(await a.member.own()).toBe(false);
+    expect(a.member.trouble).toContain('the catalogue of the actors of a partition is missing');
+    expect(a.member.isResting).toBe(true);
+    expect(existsSync(pathOf(a, two))).toBe(true);
+    expect(a.files).toContain('position.json');
+  });
+});
+
+describe('a position that names no catalogue', () => {
+  /** As a version before catalogues stored it, or a process that died behind a snapshot. */
+  async function unnamed(facts: object): Promise<SnapshotSide> {
+    const a = world.side('a');
+    const path = join(a.folder, 'position.json');
+    const { catalogue: _, ...position } = JSON.parse(readFileSync(path, 'utf8'));
+    writeFileSync(path, JSON.stringify({ ...position, ...facts }));
+    rmSync(join(a.folder, 'actors', '.catalogue'), { recursive: true });
+    return a;
+  }
+
+  it.each([
+    ['and every actor is gone', {}, [one, two, three]],
+    ['and says that there were more actors', { actors: 3 }, [two]],
+  ])('%s is not taken for empty where the log was cut', async (_, facts, gone) => {
+    await cutLog();
+    const a = await unnamed(facts);
+    for (const actor of gone) rmSync(dirname(pathOf(a, actor)), { recursive: true });
+    expect(await a.member.own()).toBe(false);
+    expect(a.member.trouble).toContain('actors');
+    expect(a.files).toContain('position.json');
+  });
+
+  it('says how many actors there are behind a snapshot, until they are listed', async () => {
+    await cutLog();
+    const [a, b] = [world.side('a'), world.side('b')];
+    await b.member.own();
+    await until(async () => (await b.snapshot()) !== undefined, 'a snapshot is taken');
+    rmSync(a.folder, { recursive: true });
+    // As a disk that fails behind the snapshot.
+    const { replaced } = a.store;
+    a.store.replaced = () => {
+      replaced.call(a.store);
+      a.store.openCatalogue = () => {
+        throw Object.assign(new Error('i/o error'), { code: 'EIO' });
+      };
+    };
+    await a.member.follow();
+    expect(a.member.role).toBe('idle');
+    const stored = JSON.parse(readFileSync(join(a.folder, 'position.json'), 'utf8'));
+    expect([stored.actors, stored.catalogue]).toEqual([3, undefined]);
+    const again = world.side('a');
+    await again.caughtUp();
+    const position = JSON.parse(readFileSync(join(a.folder, 'position.json'), 'utf8'));
+    expect([position.actors, typeof position.catalogue]).toEqual([undefined, 'string']);
+  });
+
+  it('is made anew without a word where the log has everything, and nothing else says that there was an actor', async () => {
+    const a = world.side('a');
+    await a.member.own();
+    await a.host.create(one);
+    await a.write(one, 'early');
+    await a.member.leave();
+    const again = await unnamed({});
+    rmSync(dirname(pathOf(again, one)), { recursive: true });
+    expect(await again.member.own()).toBe(true);
+    expect(await keysOf(again, one)).toEqual(['early']);
+    expect(again.member.damage.rebuilt).toBeUndefined();
+  });
+});

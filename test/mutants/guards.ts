@@ -415,4 +415,32 @@ export const guardMutants: readonly GuardMutant[] = [
     to: '{0}',
     tests: ['test/cluster/seal/member-seal.test.ts'],
   },
+  {
+    guard: 'the owner is no follower of its own',
+    file: 'cluster/flush-journal/flush-quorum.ts',
+    from: 'if (member === this.#options.member) return;',
+    to: '',
+    tests: flushQuorumTest,
+  },
+  {
+    guard: 'keepers change through a record that names both sets',
+    file: 'cluster/flush-journal/flush-quorum.ts',
+    from: 'isChange ? { old: keepers.new, new: members }',
+    to: 'isChange ? { old: members, new: members }',
+    tests: flushQuorumTest,
+  },
+  {
+    guard: 'new keepers stand alone once both sets have the record that names them',
+    file: 'cluster/flush-journal/flush-quorum.ts',
+    from: 'keepersSequence > 0 && this.#confirmed >= keepersSequence;',
+    to: 'true;',
+    tests: flushQuorumTest,
+  },
+  {
+    guard: 'keepers change once at a time, and not before the opening is durable',
+    file: 'cluster/flush-journal/flush-quorum.ts',
+    from: 'if (isJoint(keepers) || this.#confirmed < this.#opened) return undefined;',
+    to: '',
+    tests: flushQuorumTest,
+  },
 ];

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { FlushChannel, FlushConfirmation } from '#cluster/flush-journal/flush-channel.ts';
 import { FlushJournal } from '#cluster/flush-journal/flush-journal.ts';
 import { FlushQuorum } from '#cluster/flush-journal/flush-quorum.ts';
-import type { Keepers } from '#cluster/flush-journal/keepers.ts';
+import { type Keepers, keepersIn } from '#cluster/flush-journal/keepers.ts';
 import { BatchDecoder } from '#cluster/replication/batch-decoder.ts';
 import { foldStart } from '#cluster/replication/log-fold.ts';
 import { openPartition, type PartitionLog } from '#cluster/replication/partition-log.ts';
@@ -138,7 +138,7 @@ describe('a write in class replica-disk', () => {
   let log: PartitionLog;
 
   /** Opens the log for `m1` with some keepers. */
-  async function open(keepers: Keepers): Promise<FlushQuorum> {
+  async function open(keepers: Keepers, wanted = () => keepers.new): Promise<FlushQuorum> {
     let disks = Promise.resolve();
     let hear: (confirmation: FlushConfirmation) => void = () => {};
     const journal = await FlushJournal.open({
@@ -161,7 +161,7 @@ describe('a write in class replica-disk', () => {
       },
       clock,
       stallMs: LEASE_MS,
-      wanted: () => keepers.new,
+      wanted,
       learned: () => keepers,
     });
     tell = (member, sequence, chain) => {
@@ -221,6 +221,8 @@ describe('a write in class replica-disk', () => {
 
   it('needs a follower, where the owner is the only keeper', async () => {
     const quorum = await open({ old: ['m1'], new: ['m1'] });
+    // Whoever tells all members is heard by itself.
+    tell('m1', 1);
     await calm();
     expect(quorum.confirmed).toBe(0);
     tell('m2', 1);
@@ -292,5 +294,45 @@ describe('a write in class replica-disk', () => {
     await passed;
     expect(log.lease.isValid()).toBe(true);
     await log.close();
+  });
+
+  it('is kept by others only when a record with both sets is kept by both, one change at a time', async () => {
+    const [pair, three, four] = [
+      ['m1', 'm2'],
+      ['m1', 'm2', 'm3'],
+      ['m1', 'm2', 'm3', 'm4'],
+    ];
+    let wanted = three;
+    const named = () => stream.messages.flatMap(({ bytes }) => keepersIn(bytes) ?? []);
+    const look = async (): Promise<void> => {
+      clock.advance(1_000);
+      await calm();
+    };
+    const quorum = await open({ old: pair, new: pair }, () => wanted);
+    quorum.begin(log);
+    await look();
+    // Nothing is changed before the opening is durable; who keeps it is said anew.
+    const said = [{ old: pair, new: pair }];
+    expect(named()).toEqual(said);
+    tell('m2', 2);
+    await look();
+    said.push({ old: pair, new: three });
+    expect(named()).toEqual(said);
+    wanted = four;
+    await look();
+    expect(named()).toEqual(said);
+    tell('m2', 3);
+    await look();
+    // The new ones stand alone in a record of its own, and the next change is one from those to others.
+    said.push({ old: three, new: three }, { old: three, new: four });
+    expect(named()).toEqual(said);
+    wanted = pair;
+    tell('m2', 5);
+    tell('m3', 5);
+    await look();
+    // A member that is away is no reason for fewer.
+    said.push({ old: four, new: four });
+    expect(named()).toEqual(said);
+    quorum.close();
   });
 });

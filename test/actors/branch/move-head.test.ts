@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { findDamage } from '#test/support/branch-checker.ts';
-import { type BranchFixture, openBranch } from '#test/support/branch-fixture.ts';
+import { BranchFamily } from '#test/support/branch-family.ts';
+import { type BranchFixture, openBranch, WORKSPACE } from '#test/support/branch-fixture.ts';
+import { callers } from '#test/support/host-fixture.ts';
 
 describe('moving the head of a branch', () => {
   let branch: BranchFixture;
@@ -31,4 +33,46 @@ describe('moving the head of a branch', () => {
     await expect(moving).rejects.toMatchObject({ code: 'REVISION_NOT_FOUND' });
     expect(await branch.isMissing('/a')).toBe(false);
   });
+
+  it('is for administrators, and so is making a branch a fork', async () => {
+    await branch.create('/a');
+    const before = await branch.query({ type: 'ReadBranchState' });
+    for (const [caller, code] of [
+      [callers.otherTenant, 'FORBIDDEN'],
+      [callers.anonymous, 'UNAUTHORIZED'],
+    ] as const) {
+      const moving = branch.command({ type: 'MoveHead', revision: '0-0' }, caller);
+      await expect(moving).rejects.toMatchObject({ code });
+      const forking = branch.command({ type: 'BecomeFork', sourceName: 'main', revision: '0-0' }, caller);
+      await expect(forking).rejects.toMatchObject({ code });
+    }
+    expect(await branch.query({ type: 'ReadBranchState' })).toEqual(before);
+  });
+});
+
+it('a fork answers nothing from what its source did under a key: keys belong to one branch', async () => {
+  const family = await BranchFamily.open();
+  try {
+    const key = { key: 'k', requestHash: 'h' };
+    const create = {
+      type: 'CreateNode',
+      workspace: WORKSPACE,
+      parentPath: '/',
+      node: { name: 'a', nodeType: 'svc:Folder', properties: {} },
+      deep: false,
+    } as const;
+    const send = (name: string, requestHash: string): Promise<{ readonly node: string }> =>
+      family.fixture.command(family.actor(name), create, callers.admin, { ...key, requestHash });
+    const { head } = await family.query<{ readonly head: string }>('main', { type: 'ReadBranchState' });
+    const made = await send('main', 'h');
+    await family.fork('dev', 'main', head);
+    // The node is not there at that revision: it is made, and has an id of its own.
+    const own = await send('dev', 'h');
+    expect(JSON.parse(own.node).id).not.toBe(JSON.parse(made.node).id);
+    expect(await send('main', 'h')).toEqual(made);
+    expect(await send('dev', 'h')).toEqual(own);
+    await expect(send('dev', 'other')).rejects.toMatchObject({ code: 'IDEMPOTENCY_MISMATCH' });
+  } finally {
+    await family.close();
+  }
 });

@@ -124,6 +124,8 @@ async function settleWithRoom<T>(
   try {
     await room;
     try {
+      // One answer that ends makes room for many: they do not all begin in its turn.
+      await context.rest();
       const steps = work(snapshot);
       for (let step = steps.next(); ; step = steps.next()) {
         if (step.done === true) return step.value;

@@ -76,8 +76,9 @@ export function readNode(
 ): JsonText | Promise<JsonText> {
   const { workspace } = query;
   if (query.at === undefined && query.lang === undefined && context.caller.policy.unrestricted) {
-    const text = presentNode(state, context.view, workspace, query.place);
-    if (text !== undefined) return new JsonText(text);
+    const found = presentNode(state, context.view, workspace, query.place);
+    if (typeof found === 'string') return new JsonText(found);
+    if (found !== undefined) return settleRecord(state, context, query, found, renderedNode);
   }
   const record = requireRecord(state, context, context.view, query);
   if (record.isLarge) return settleRecord(state, context, query, record.bytes.length, renderedNode);
@@ -102,13 +103,13 @@ function* renderedNode(
   return new JsonText(yield* renderNodeInSteps(record, { workspace, hasChildren, type, ...shown }));
 }
 
-/** @returns undefined when there is no such node, or a large one */
+/** @returns the text of a node; of a large one the length of its record, in bytes; undefined when there is none */
 function presentNode(
   state: BranchState,
   view: TableReader,
   workspace: string,
   place: NodePlace,
-): string | undefined {
+): string | number | undefined {
   const reader = new HeadNodeReader(view);
   const id = 'path' in place ? reader.idAt(workspace, place.path) : place.id;
   if (id === undefined) return undefined;
@@ -117,7 +118,9 @@ function presentNode(
   const schema = schemaAt(state, view, workspace, undefined);
   const typeText = (nodeType: string): string => derivedTypeText(schema.nodeType(nodeType));
   const record = reader.glance(workspace, id);
-  return record?.isLarge === false ? record.render({ workspace, hasChildren, typeText }) : undefined;
+  return record?.isLarge === true
+    ? record.bytes.length
+    : record?.render({ workspace, hasChildren, typeText });
 }
 
 function requireRecord(

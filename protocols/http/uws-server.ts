@@ -20,6 +20,7 @@ import { ByteBudget } from './byte-budget.ts';
 import { ConnectionGate, type ConnectionLimits } from './connection-gate.ts';
 import { type CorsPolicy, corsGrantOf } from './cors.ts';
 import { type ExchangeContext, HttpExchange } from './exchange.ts';
+import { HandlerTurns } from './handler-turns.ts';
 import { type HttpLimits, limitsOf } from './http-limits.ts';
 import type { HttpLog } from './http-log.ts';
 import { InFlight } from './in-flight.ts';
@@ -152,6 +153,7 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
   readonly #inFlight: InFlight;
   readonly #shares: InFlightShares;
   readonly #gate: ConnectionGate;
+  readonly #turns: HandlerTurns;
   readonly #exchangeContext: ExchangeContext<Principal>;
   readonly #bodyContext: BodyContext;
   readonly #jsonBounds: JsonBounds;
@@ -172,6 +174,7 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
     this.#limits = limitsOf(options.limits);
     assert(this.#limits.pathBytesMax < requestHeadBytesMax, 'a path that is refused with 414 fits a head');
     this.#slices = options.slices ?? new SliceScheduler(clock);
+    this.#turns = new HandlerTurns(clock);
     this.#router = new PathRouter(options.routes);
     this.#writer = new ReplyWriter({
       clock,
@@ -375,8 +378,7 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
 
   #proceed(exchange: HttpExchange<Principal>, contentLength: string | undefined): void {
     const { route } = exchange;
-    const isPublic = route.auth === 'none' && route.body === 'none';
-    if (this.#inFlight.count >= this.#limits.inFlightMax && !isPublic) {
+    if (this.#inFlight.count >= this.#limits.inFlightMax && !isPublic(route)) {
       throw new ServiceError('OVERLOADED', 'Too many requests are in flight; try again shortly.');
     }
     const cors = this.#grantCors(exchange);
@@ -573,9 +575,24 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
     );
   }
 
-  /** Calls the handler and answers; never throws. */
+  /** Calls the handler in this turn, or in a later one where this is used up; never throws. */
   #handle(exchange: HttpExchange<Principal>): void {
     if (!exchange.isOpen) return;
+    // Whoever asks whether the server is up waits for nobody.
+    if (isPublic(exchange.route) || this.#turns.mayBegin()) {
+      this.#callHandler(exchange);
+      return;
+    }
+    exchange.detach();
+    this.#turns.wait(
+      exchange.sliceKey,
+      () => exchange.isOpen,
+      () => this.#callHandler(exchange),
+    );
+  }
+
+  /** Calls the handler and answers; never throws. */
+  #callHandler(exchange: HttpExchange<Principal>): void {
     let reply: HttpReply | Promise<HttpReply>;
     try {
       reply = exchange.route.handler(exchange);
@@ -602,6 +619,11 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
       },
     );
   }
+}
+
+/** Whether a route is for everybody and takes little, such as `/health`. */
+function isPublic<Principal>({ auth, body }: Route<Principal>): boolean {
+  return auth === 'none' && body === 'none';
 }
 
 /**

@@ -70,6 +70,10 @@ export class QueryScope implements QueryContext, SliceOwner {
     return this.#sliced().pause();
   }
 
+  rest(): Promise<void> {
+    return this.#sliced().rest();
+  }
+
   mustPause(): boolean {
     return this.#sliced().isOver();
   }

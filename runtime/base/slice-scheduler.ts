@@ -318,7 +318,11 @@ export class SlicedWork {
    * @throws what the owner throws when nobody waits for the result any more
    */
   pause(): Promise<void> | undefined {
-    if (!this.isOver()) return undefined;
+    return this.isOver() ? this.rest() : undefined;
+  }
+
+  /** Waits for the next slice, whether the present one is over or not. */
+  rest(): Promise<void> {
     this.#wait ??= this.#scheduler.wait(this);
     return this.#wait;
   }

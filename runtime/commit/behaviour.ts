@@ -147,6 +147,8 @@ export interface QueryContext {
    * @throws {ServiceError} `DEADLINE_EXCEEDED`, `REQUEST_CANCELLED`
    */
   pause(): Promise<void> | undefined;
+  /** Waits for the next slice, whether the present one is over or not. Rejects with what {@link pause} throws. */
+  rest(): Promise<void>;
   /** Whether {@link pause} would wait: for what rather stops than waits. Throws as that does. */
   mustPause(): boolean;
   /**

@@ -218,6 +218,7 @@ export class SimHost implements PartitionHost {
       view,
       pin: unused,
       pause: unused,
+      rest: unused,
       mustPause: unused,
       takeRoom: unused,
       giveRoom: unused,

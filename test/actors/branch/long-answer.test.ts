@@ -113,6 +113,24 @@ describe('reads of large nodes at the same time', () => {
     expect(() => branch.ask(large)).toThrow(expect.objectContaining({ code: 'NODE_NOT_FOUND' }));
   });
 
+  it('begin one in a turn where many have waited for the room of one', async () => {
+    await branch.create('/huge', { description: 'x'.repeat(1.6 * nodeBytes) });
+    await branch.create('/medium', { description: 'x'.repeat(0.3 * nodeBytes) });
+    const asked = ['/huge', ...Array<string>(5).fill('/medium')].map((path) =>
+      branch.query({ ...large, place: { path } }),
+    );
+    let isOver = false;
+    let ended = 0;
+    let most = 0;
+    for (const one of asked) void one.then(() => (ended += 1));
+    void Promise.all(asked).then(() => (isOver = true));
+    for (let before = 0; !isOver; before = ended) {
+      await new Promise((resolve) => setImmediate(resolve));
+      most = Math.max(most, ended - before);
+    }
+    expect(most).toBe(1);
+  });
+
   it('give the room back when they are refused', async () => {
     const missing = { ...property, property: ['missing'] };
     const asked = await Promise.allSettled(Array.from({ length: 5 }, () => branch.query(missing)));

@@ -99,6 +99,7 @@ function countedContext(
       rests += 1;
       return undefined;
     },
+    rest: () => context.rest(),
     mustPause: () => {
       rests += 1;
       return false;

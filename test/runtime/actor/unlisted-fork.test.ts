@@ -1,10 +1,11 @@
-import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { ActorCatalogue, catalogueTables } from '#runtime/actor/actor-catalogue.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
 import { systemClock } from '#runtime/base/clock.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
 import { PageFile } from '#runtime/shard/page-file.ts';
 import { Engine, engineUser as caller } from '#test/support/engine.ts';
 import { noteActor } from '#test/support/note-actor.ts';
@@ -67,6 +68,31 @@ describe('a fork', () => {
     await engine.close();
     engine = await open();
     expect(read(fork)).toBe('more');
+  });
+
+  it('whose row cannot be stored is refused, leaves nothing behind, and can be made again', async () => {
+    await write(source, 'now');
+    const note = vi.spyOn(ActorCatalogue.prototype, 'note');
+    const failure = new ServiceError('STORAGE_FULL');
+    let failed = 0;
+    note.mockImplementation(function (this: ActorCatalogue, changes) {
+      if (changes.actors?.get(fork) == null) return Promise.resolve();
+      failed += 1;
+      return Promise.reject(failure);
+    });
+    try {
+      await expect(engine.host.fork(source, fork)).rejects.toBe(failure);
+    } finally {
+      note.mockRestore();
+    }
+    expect([failed, engine.host.exists(fork), existsSync(dirname(shardOf(fork)))]).toEqual([1, false, false]);
+    expect(engine.host.stoppedActors).toEqual([]);
+    await engine.close();
+    engine = await open();
+    expect([engine.host.exists(fork), existsSync(dirname(shardOf(fork)))]).toEqual([false, false]);
+    await write(source, 'later');
+    await engine.host.fork(source, fork);
+    expect([read(source), read(fork)]).toEqual(['later', 'later']);
   });
 
   it.each(['of its source', 'not readable'])(

@@ -167,8 +167,8 @@ for (let round = 0; round < ROUNDS; round++) {
     await managed('resolve-merge', 'POST', 'main/resolve-merge', { ...source, resolutions: [keep] });
     await send('PUT', `${far}/new-${name}`, JSON.stringify({ properties: { value, far: 2 } }));
     await managed('merge', 'POST', 'main/merge', source);
-    const { revision } = JSON.parse(answer) as { revision: string | null };
-    await managed('revert', 'POST', 'main/revert', { revisions: [String(revision)] });
+    const { head: merged } = JSON.parse(answer) as { head: string };
+    await managed('revert', 'POST', 'main/revert', { revisions: [merged] });
     await measure(`${shape}: history`, () => send('GET', `/api/history/bench/main/content/${name}`, ''));
     await measure(`${shape}: rename`, () =>
       send('POST', `${nodesUrl}/${name}/svc:cmd/rename`, JSON.stringify({ newName: `r-${name}` })),

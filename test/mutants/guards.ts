@@ -443,4 +443,18 @@ export const guardMutants: readonly GuardMutant[] = [
     to: '',
     tests: flushQuorumTest,
   },
+  {
+    guard: 'an opening is refused while another replica knows another stream',
+    file: 'cluster/replication/partition-opening.ts',
+    from: 'if (other !== undefined)',
+    to: 'if (false)',
+    tests: openingTest,
+  },
+  {
+    guard: 'a log that ended has no lease',
+    file: 'cluster/replication/partition-log.ts',
+    from: '    this.lease.drop();\n',
+    to: '',
+    tests: openingTest,
+  },
 ];

@@ -112,6 +112,21 @@ it('a log is opened by nobody while another replica has more of it', async () =>
   expect(stream.messages).toHaveLength(LENGTH);
 });
 
+it('a log is opened by nobody while another replica knows it as another stream', async () => {
+  const replicas = { ask: async () => [{ member: 'm3', identity: 'another', epoch: 1, sequence: 1 }] };
+  const opening = expect(open('m2', { replicas })).rejects.toThrow(/m3 knows it as 'another'/);
+  await settle();
+  await pass(LEASE_MS + 1_000);
+  await opening;
+  expect(stream.messages).toHaveLength(LENGTH);
+});
+
+it('a log that ended has no lease', () => {
+  expect(log.lease.isValid()).toBe(true);
+  log.abandon();
+  expect(log.lease.isValid()).toBe(false);
+});
+
 describe('an owner whose log other members keep on their disks', () => {
   /** What the members that keep it are waited for: nothing. */
   const gate: DurabilityGate = {

@@ -39,6 +39,7 @@ import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { JobRequest } from '#runtime/jobs/job.ts';
 import type { MemberJobs } from './member-jobs.ts';
 import { newUid, partOf } from './part-names.ts';
+import { isCertainlyRefused, isOver, toItsEnd } from './registration.ts';
 import { historyCopyJob } from './revision-history-copy.ts';
 
 /** Upstream of a branch when nobody names one. @see Content, Query, Functions and Versioning Interface: Branch, tag, revision, conflict */
@@ -104,7 +105,8 @@ export class MemberBranches implements BranchProvisioning {
       const job = source === undefined ? undefined : await this.#jobFor(repository, name, owner);
       const register = job === undefined ? registration : { ...registration, job };
       isRegistering = true;
-      const entry = (await this.#router.command(repository.actor, register, delivery)) as BranchEntry;
+      const registered = await this.#router.command(repository.actor, register, toItsEnd(delivery));
+      const entry = registered as BranchEntry;
       // So that the job is listed when the branch is answered; where that fails it follows later.
       if (job !== undefined) await this.#jobs.deliver(repository.actor);
       // The request was a repetition of one that made the branch already.
@@ -112,9 +114,9 @@ export class MemberBranches implements BranchProvisioning {
       else await this.#unsettled.settled(owner);
       return entry;
     } catch (error) {
-      // Only where it is certain that nothing was registered; the next start removes what is left otherwise.
-      const isCertain = !isRegistering || (error instanceof ServiceError && error.entry.status < 500);
-      if (isCertain) await this.#discard(owner);
+      // Otherwise it may be registered, and others may have written to it; a start removes it where it is not.
+      if (!isRegistering || (await isCertainlyRefused(this.#router, owner, error)))
+        await this.#discard(owner).catch(() => undefined);
       throw error;
     }
   }
@@ -127,7 +129,7 @@ export class MemberBranches implements BranchProvisioning {
     const seal = newUid(this.#random);
     const command: UnregisterBranch = { type: 'UnregisterBranch', name, heirs, seal };
     const { branch, isRetired } = (await this.#router
-      .command(repository.actor, command, delivery)
+      .command(repository.actor, command, toItsEnd(delivery))
       .catch((error) => this.#reopen(repository, name, seal, error))) as BranchUnregistered;
     const owner = ownerOf(repository, branch);
     if (!isRetired) return this.#discard(owner);
@@ -142,14 +144,13 @@ export class MemberBranches implements BranchProvisioning {
    * @throws the error that kept it
    */
   async #reopen(repository: RepositoryAddress, name: string, seal: string, error: unknown): Promise<never> {
-    const isUnknown = !(error instanceof ServiceError) || error.code === 'WRITES_STOPPED';
     const reopen = (): Promise<void> => this.#reopenListed(repository, name, seal);
     // The removal is certainly not in the log from then on. A member that is closing has no locks any more.
-    if (isUnknown)
+    if (isOver(error)) await reopen();
+    else
       this.#resumed()
         ?.then(reopen)
         .catch(() => undefined);
-    else await reopen();
     throw error;
   }
 
@@ -188,7 +189,8 @@ export class MemberBranches implements BranchProvisioning {
     const owner = known === undefined ? undefined : ownerOf(repository, known.branch);
     if (owner !== undefined) await this.#unsettled.begin(owner);
     const command: RemoveTag = { type: 'RemoveTag', name };
-    const { released } = (await this.#router.command(repository.actor, command, delivery)) as TagRemoved;
+    const removed = await this.#router.command(repository.actor, command, toItsEnd(delivery));
+    const { released } = removed as TagRemoved;
     if (released !== null) await this.#discard(ownerOf(repository, released));
     else if (owner !== undefined) await this.#unsettled.settled(owner);
   }

@@ -29,6 +29,7 @@ import { ServiceError } from '#runtime/errors/service-error.ts';
 import { readNameFloor } from './name-floor.ts';
 import { newUid, partOf } from './part-names.ts';
 import { isRegistered } from './registered-owners.ts';
+import { isCertainlyRefused, toItsEnd } from './registration.ts';
 
 /**
  * Makes and removes repositories and tenants, which takes several actors and hence several commits.
@@ -82,13 +83,17 @@ export class MemberProvisioning implements Provisioning {
     const tokenFloor = await readNameFloor(this.#router, tenant, name);
     const register: RegisterRepository = { type: 'RegisterRepository', repositoryId: name, uid, tokenFloor };
     let entry: RepositoryEntry;
+    let isRegistering = false;
     await this.#unsettled.begin(owner);
     try {
       await this.#fillRepository(owner, tenant, repository, tokenFloor);
-      entry = (await this.#router.command(tenantActor(tenant), register, delivery)) as RepositoryEntry;
+      isRegistering = true;
+      const registered = await this.#router.command(tenantActor(tenant), register, toItsEnd(delivery));
+      entry = registered as RepositoryEntry;
     } catch (error) {
-      // Only where it is certain that nothing was registered; the next start removes what is left otherwise.
-      if (error instanceof ServiceError && error.entry.status < 500) await this.#discard(owner);
+      // Otherwise it may be registered, and others may have written to it; a start removes it where it is not.
+      if (!isRegistering || (await isCertainlyRefused(this.#router, owner, error)))
+        await this.#discard(owner).catch(() => undefined);
       throw error;
     }
     // The request was a repetition of one that made the repository already.
@@ -101,15 +106,15 @@ export class MemberProvisioning implements Provisioning {
     const command: UnregisterRepository = { type: 'UnregisterRepository', repositoryId };
     const known = await this.#find(tenant, repositoryId);
     if (known !== undefined) await this.#unsettled.begin(actorId(tenant, repositoryPart(known)));
-    const entry = (await this.#command(tenantActor(tenant), command, delivery)) as RepositoryEntry;
+    const entry = (await this.#command(tenantActor(tenant), command, toItsEnd(delivery))) as RepositoryEntry;
     await this.#discard(actorId(tenant, repositoryPart(entry)));
   }
 
   async createTenant(tenant: NewTenant, delivery: Delivery): Promise<TenantEntry> {
     const command: RegisterTenant = { type: 'RegisterTenant', ...tenant };
-    const entry = (await this.#router.command(tenantActor(SYSTEM_TENANT), command, delivery)) as TenantEntry;
+    const registered = await this.#router.command(tenantActor(SYSTEM_TENANT), command, toItsEnd(delivery));
     await this.#makeTenant(tenant.tenantId, tenant.admin);
-    return entry;
+    return registered as TenantEntry;
   }
 
   /**

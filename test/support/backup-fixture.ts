@@ -21,6 +21,7 @@ import { realFileSystem } from '#runtime/base/file-system.ts';
 import { UnsettledFiles } from '#runtime/actor/unsettled-owners.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { defaultLimits } from '#runtime/config/options.ts';
+import type { Router } from '#runtime/actor/ports.ts';
 import type { Log } from '#runtime/log/ports.ts';
 import { ShardFile } from '#runtime/shard/shard-file.ts';
 import { silentLog } from '#runtime/telemetry/log-context.ts';
@@ -45,6 +46,8 @@ export interface BackupFixtureSetup {
   /** What the actors append to, made of the journal. */
   readonly logOver?: (journal: Log) => Log;
   readonly clock?: Clock;
+  /** What restores send their commands through, made of the host. */
+  readonly routerOver?: (host: Router) => Router;
 }
 
 /** A member's actors with tenant `default`, and what backs them up and restores them. */
@@ -58,7 +61,11 @@ export class BackupFixture {
   readonly folder: string;
   readonly #isOwnFolder: boolean;
 
-  private constructor(fixture: HostFixture, folder: string | undefined, copies: ActorCopies, clock: Clock) {
+  private constructor(
+    fixture: HostFixture,
+    copies: ActorCopies,
+    { clock = systemClock, folder, routerOver = (host) => host }: BackupFixtureSetup,
+  ) {
     const { host } = fixture;
     this.fixture = fixture;
     this.#isOwnFolder = folder === undefined;
@@ -67,7 +74,7 @@ export class BackupFixture {
     this.provisioning = new MemberProvisioning(host, host, systemRandom);
     this.branches = new MemberBranches(host, host, systemRandom, this.jobs);
     this.backups = new MemberBackups({
-      router: host,
+      router: routerOver(host),
       lifecycle: host,
       unsettled: new UnsettledFiles(join(fixture.folder, 'unsettled')),
       copies,
@@ -84,10 +91,10 @@ export class BackupFixture {
   }
 
   static async open(setup: BackupFixtureSetup = {}): Promise<BackupFixture> {
-    const { clock = systemClock, copiesOver, folder, logOver } = setup;
+    const { clock = systemClock, copiesOver, logOver } = setup;
     const fixture = await HostFixture.open(undefined, logOver, clock);
     const copies = copiesOver === undefined ? fixture.host : copiesOver(fixture.host);
-    const made = new BackupFixture(fixture, folder, copies, clock);
+    const made = new BackupFixture(fixture, copies, setup);
     await made.provisioning.bootstrap(() =>
       Promise.resolve({ username: 'admin', email: null, passwordHash: 'hash', mustChangePassword: false }),
     );

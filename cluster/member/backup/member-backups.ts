@@ -32,6 +32,7 @@ import type { SpaceGuard } from '#runtime/space/space-gate.ts';
 import type { Log } from '#runtime/telemetry/log-context.ts';
 import { readNameFloor } from '../name-floor.ts';
 import { partOf } from '../part-names.ts';
+import { isCertainlyRefused } from '../registration.ts';
 import { requireEmpty, restoreEverything } from './restore-everything.ts';
 import { discardActors, makeRepository, type RestoreEnvironment } from './restore-repository.ts';
 import { findRepository, takeBackup } from './take-backup.ts';
@@ -379,9 +380,8 @@ async function restoreRepository(
     await router.command(actorId(tenant, 'tenant'), command, { caller: engineCaller(tenant) });
     await environment.unsettled.settled(owner);
   } catch (error) {
-    // Where nobody knows what became of it, the next start removes what is not known.
-    const isCertain = error instanceof ServiceError && error.entry.status < 500;
-    if (isCertain) await discardActors(environment, owner);
+    // Otherwise it may be registered; a start removes it where it is not.
+    if (await isCertainlyRefused(router, owner, error)) await discardActors(environment, owner);
     throw error;
   }
 }

@@ -13,6 +13,7 @@ import { CommonTable, FIRST_OWN_TABLE } from '#runtime/commit/behaviour.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { Write } from '#runtime/log/log-entry.ts';
 import { readNameFloor } from '../name-floor.ts';
+import { isCertainlyRefused } from '../registration.ts';
 import { sendRows } from './import-actor.ts';
 import {
   asDamage,
@@ -49,6 +50,7 @@ export async function restoreEverything(environment: RestoreEnvironment): Promis
   const nameFloor = await readNameFloor(router, SYSTEM_TENANT);
   const made: MadeRepository[] = [];
   const begun: string[] = [];
+  let isRegistering = false;
   try {
     for (const repository of repositories) {
       made.push(await makeRepository(environment, repository, repository, nameFloor));
@@ -65,12 +67,16 @@ export async function restoreEverything(environment: RestoreEnvironment): Promis
       await restoreTenant(environment, tenant, made, nameFloor);
     }
     await requireEmpty(router);
+    isRegistering = true;
     await restoreTenant(environment, SYSTEM_TENANT, made, nameFloor);
     for (const owner of [...made.map(({ owner }) => owner), ...tenants.map(ownerOf)])
       await unsettled.settled(owner);
     return { tenants: tenants.length, repositories: made.length };
   } catch (error) {
-    await discard(environment, made, begun);
+    // All become known in one commit, so one of them tells of the others. A start removes what is not known.
+    const one = made[0]?.owner ?? begun.map(ownerOf)[0];
+    const mayBeKnown = isRegistering && one !== undefined && !(await isCertainlyRefused(router, one, error));
+    if (!mayBeKnown) await discard(environment, made, begun);
     throw asDamage(reader, error);
   }
 }

@@ -9,12 +9,15 @@ import { MemberProvisioning } from '#cluster/member/provisioning.ts';
 import type { NewBranch, RepositoryAddress } from '#protocols/rest/ports.ts';
 import { systemClock } from '#runtime/base/clock.ts';
 import { UnsettledFiles, type UnsettledOwners } from '#runtime/actor/unsettled-owners.ts';
+import type { Router } from '#runtime/actor/ports.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import type { Caller } from '#runtime/commit/behaviour.ts';
 import { parseRevision } from '#runtime/content/revision.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { LogEntry } from '#runtime/log/log-entry.ts';
 import type { Log } from '#runtime/log/ports.ts';
 import { silentLog } from '#runtime/telemetry/log-context.ts';
+import { farRouter, losingAnswers } from '#test/support/answer-losing-router.ts';
 import { callers, HostFixture } from '#test/support/host-fixture.ts';
 import { jobsOn } from '#test/support/member-jobs-fixture.ts';
 
@@ -199,5 +202,101 @@ describe('an empty branch', () => {
     expect(upgrades.branch(repository.actor, actor, 'write')).toBeUndefined();
     expect(upgrades.branch(repository.actor, actor, 'read')).toBeUndefined();
     expect(standing(entry).head).toBe(head);
+  });
+});
+
+describe('a branch whose registration is not answered', () => {
+  const dev: NewBranch = {
+    name: 'dev',
+    createdBy: 'system',
+    protected: false,
+    description: null,
+    upstreamBranch: 'main',
+  };
+
+  function branchesOver(router: Router): MemberBranches {
+    return new MemberBranches(router, fixture.host, systemRandom, jobsOn(fixture, 0), unsettled);
+  }
+
+  function found(name: string): BranchEntry | undefined {
+    return fixture.query<BranchEntry | undefined>(repository.actor, { type: 'FindBranch', name } as never);
+  }
+
+  it('is made to its end when its creator goes away meanwhile [DUR-028]', async () => {
+    const leaving = new AbortController();
+    const router = farRouter(fixture.host, (type) => {
+      if (type === 'RegisterBranch') leaving.abort();
+    });
+    const caller = { ...callers.admin, signal: leaving.signal, deadlineMs: 0 };
+    const entry = await branchesOver(router).createBranch(repository, dev, { caller });
+    expect(standing(entry).head).not.toBe('0-0');
+    expect(await unsettled.all()).toEqual([]);
+  });
+
+  it('keeps what is written to it when it is registered, whatever is answered [DUR-028]', async () => {
+    for (const told of [
+      new ServiceError('REQUEST_CANCELLED'),
+      new ServiceError('DEADLINE_EXCEEDED'),
+      new ServiceError('OVERLOADED'),
+      new TypeError('lost'),
+    ]) {
+      const router = losingAnswers(fixture.host, () => ({ type: 'RegisterBranch', told, isDone: true }));
+      const creating = branchesOver(router).createBranch(repository, dev, { caller: callers.admin });
+      await expect(creating).rejects.toBe(told);
+      const entry = found('dev') as BranchEntry;
+      await fixture.command(actorOf(entry), {
+        type: 'PutDefinition',
+        kind: 'node_type',
+        definition: { name: 'own:Type' },
+      } as never);
+      expect(await provisioning.sweep(() => {})).toEqual([]);
+      expect(standing(entry).head).not.toBe('0-0');
+      await branches.removeBranch(repository, 'dev', { caller: callers.admin });
+    }
+  });
+
+  it('stays noted while nobody knows, and leaves nothing when it is certainly not registered', async () => {
+    const before = parts();
+    const losing = (code: 'DEADLINE_EXCEEDED' | 'OVERLOADED') =>
+      branchesOver(
+        losingAnswers(fixture.host, () => ({
+          type: 'RegisterBranch',
+          told: new ServiceError(code),
+          isDone: false,
+        })),
+      ).createBranch(repository, dev, { caller: callers.admin });
+    await expect(losing('OVERLOADED')).rejects.toMatchObject({ code: 'OVERLOADED' });
+    expect([parts(), await unsettled.all()]).toEqual([before, []]);
+    await expect(losing('DEADLINE_EXCEEDED')).rejects.toMatchObject({ code: 'DEADLINE_EXCEEDED' });
+    expect(parts()).toHaveLength(before.length + 1);
+    expect(await unsettled.all()).toHaveLength(1);
+    expect(await provisioning.sweep(() => {})).toHaveLength(1);
+    expect(parts()).toEqual(before);
+  });
+
+  it('goes with its last tag, or by its removal, also when whoever asked goes away meanwhile', async () => {
+    const leaving = new AbortController();
+    const removing = branchesOver(farRouter(fixture.host, () => leaving.abort()));
+    const before = parts();
+    const gone = await create('gone', { upstreamBranch: 'main' });
+    await fixture.command(actorOf(gone), {
+      type: 'PutDefinition',
+      kind: 'node_type',
+      definition: { name: 'own:Type' },
+    } as never);
+    const tag = {
+      name: 'v1',
+      revision: parseRevision(standing(gone).head),
+      createdBy: 'ann',
+      message: null,
+      protected: false,
+    };
+    await branches.createTag(repository, tag, { caller: callers.admin });
+    const delivery = { caller: { ...callers.admin, signal: leaving.signal } };
+    await removing.removeBranch(repository, 'gone', delivery);
+    await removing.removeTag(repository, 'v1', delivery);
+    await create('dev', { upstreamBranch: 'main' });
+    await removing.removeBranch(repository, 'dev', delivery);
+    expect([parts(), await unsettled.all()]).toEqual([before, []]);
   });
 });

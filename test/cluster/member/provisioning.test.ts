@@ -7,7 +7,9 @@ import { UnsettledFiles, type UnsettledOwners } from '#runtime/actor/unsettled-o
 import { actorId } from '#runtime/actor/actor-id.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import type { IdempotencyKey } from '#runtime/commit/behaviour.ts';
+import type { ErrorCode } from '#runtime/errors/error-registry.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
+import { farRouter, type LostAnswers, losingAnswers } from '#test/support/answer-losing-router.ts';
 import { callers, HostFixture } from '#test/support/host-fixture.ts';
 
 const admin: FirstAdmin = { username: 'admin', email: null, passwordHash: 'hash', mustChangePassword: false };
@@ -201,5 +203,133 @@ describe('MemberProvisioning', () => {
     expect(fixture.query('acme/tenant', { type: 'FindAdmin', username: 'admin' } as never)).toMatchObject({
       password_hash: 'hash',
     });
+  });
+});
+
+describe('a repository whose registration is not answered', () => {
+  /** Creates `blog` while the answer to its registration is lost. @returns what the caller is told, and the uid listed */
+  async function createLosing(
+    lost: Omit<LostAnswers, 'type'>,
+  ): Promise<{ readonly told: unknown; readonly uid: string | undefined }> {
+    const router = losingAnswers(fixture.host, () => ({ type: 'RegisterRepository', ...lost }));
+    const creating = new MemberProvisioning(router, fixture.host, systemRandom, unsettled);
+    const told = await creating
+      .createRepository('default', blog, { caller: callers.admin })
+      .catch((error: unknown) => error);
+    const find = { type: 'FindRepository', repositoryId: 'blog' } as const;
+    const entry = fixture.query<RepositoryEntry | undefined>('default/tenant', find as never);
+    return { told, uid: entry?.uid };
+  }
+
+  it('is made to its end when its creator goes away meanwhile [DUR-028]', async () => {
+    for (const stage of ['InitializeRepository', 'RegisterRepository']) {
+      const leaving = new AbortController();
+      const router = farRouter(fixture.host, (type) => {
+        if (type === stage) leaving.abort();
+      });
+      const creating = new MemberProvisioning(router, fixture.host, systemRandom, unsettled);
+      const caller = { ...callers.admin, signal: leaving.signal, deadlineMs: 0 };
+      const { repositoryId, uid } = await creating.createRepository(
+        'default',
+        { ...blog, repositoryId: stage.toLowerCase() },
+        { caller },
+      );
+      expect(parts()).toContain(`${repositoryId}~${uid}`);
+    }
+    expect(await unsettled.all()).toEqual([]);
+  });
+
+  it('keeps everything when it is registered, whatever is answered [DUR-028]', async () => {
+    const codes: readonly ErrorCode[] = [
+      'REQUEST_CANCELLED',
+      'DEADLINE_EXCEEDED',
+      'WRITES_STOPPED',
+      'OVERLOADED',
+      'NOT_FOUND',
+      'RATE_LIMITED',
+      'STORAGE_FULL',
+      'REQUEST_TIMEOUT',
+    ];
+    for (const error of [...codes.map((code) => new ServiceError(code)), new TypeError('lost')]) {
+      const { told, uid } = await createLosing({ told: error, isDone: true });
+      expect(told).toBe(error);
+      expect(parts()).toEqual([`blog~${uid}`]);
+      // A start finds out the same.
+      expect(await provisioning.sweep(failed)).toEqual([]);
+      await provisioning.removeRepository('default', 'blog', { caller: callers.admin });
+    }
+  });
+
+  it('stays noted while nobody knows whether it will be registered', async () => {
+    for (const code of ['REQUEST_CANCELLED', 'DEADLINE_EXCEEDED', 'WRITES_STOPPED'] as const) {
+      const { uid } = await createLosing({ told: new ServiceError(code), isDone: false });
+      expect(uid).toBeUndefined();
+      const left = parts().map((part) => `default/${part}`);
+      expect(left).toHaveLength(1);
+      expect(await unsettled.all()).toEqual(left);
+      expect(await provisioning.sweep(failed)).toEqual(left);
+    }
+  });
+
+  it('leaves nothing when it was turned away and the registry does not list it', async () => {
+    for (const code of ['OVERLOADED', 'RATE_LIMITED', 'STORAGE_FULL', 'NOT_FOUND'] as const) {
+      const { told } = await createLosing({ told: new ServiceError(code), isDone: false });
+      expect(told).toMatchObject({ code });
+      expect([parts(), await unsettled.all()]).toEqual([[], []]);
+    }
+  });
+
+  it('stays noted when it was turned away and the registry cannot be asked', async () => {
+    let isDeaf = false;
+    const router = losingAnswers(fixture.host, () => {
+      isDeaf = true;
+      return { type: 'RegisterRepository', told: new ServiceError('OVERLOADED'), isDone: true };
+    });
+    const deaf: typeof router = {
+      ...router,
+      query(actor, query, caller) {
+        if (isDeaf) throw new ServiceError('NOT_OWNER');
+        return router.query(actor, query, caller);
+      },
+    };
+    const creating = new MemberProvisioning(deaf, fixture.host, systemRandom, unsettled);
+    await expect(creating.createRepository('default', blog, { caller: callers.admin })).rejects.toMatchObject(
+      { code: 'OVERLOADED' },
+    );
+    expect(parts()).toHaveLength(1);
+    expect(await unsettled.all()).toEqual([`default/${parts()[0]}`]);
+  });
+
+  it('leaves nothing when it could not even be made, and says why', async () => {
+    const full = new ServiceError('STORAGE_FULL');
+    const router = losingAnswers(fixture.host, () => ({
+      type: 'InstallBuiltIns',
+      told: full,
+      isDone: false,
+    }));
+    const creating = new MemberProvisioning(router, fixture.host, systemRandom, unsettled);
+    await expect(creating.createRepository('default', blog, { caller: callers.admin })).rejects.toBe(full);
+    expect([parts(), await unsettled.all()]).toEqual([[], []]);
+    const stuck = Object.assign(Object.create(fixture.host), {
+      create: (actor: string) => fixture.host.create(actor),
+      destroyUnder: () => Promise.reject(new ServiceError('WRITES_STOPPED')),
+    });
+    const creatingStuck = new MemberProvisioning(router, stuck, systemRandom, unsettled);
+    await expect(creatingStuck.createRepository('default', blog, { caller: callers.admin })).rejects.toBe(
+      full,
+    );
+    expect(await unsettled.all()).toEqual([`default/${parts()[0]}`]);
+  });
+
+  it('goes, also when whoever removes it goes away meanwhile', async () => {
+    await create();
+    const leaving = new AbortController();
+    const router = farRouter(fixture.host, (type) => {
+      if (type === 'UnregisterRepository') leaving.abort();
+    });
+    const removing = new MemberProvisioning(router, fixture.host, systemRandom, unsettled);
+    const caller = { ...callers.admin, signal: leaving.signal };
+    await removing.removeRepository('default', 'blog', { caller });
+    expect([parts(), await unsettled.all()]).toEqual([[], []]);
   });
 });

@@ -20,6 +20,7 @@ import { actorKinds } from '#cluster/member/actor-kinds.ts';
 import { tableNamesOf } from '#cluster/member/backup/take-backup.ts';
 import type { RepositoryAddress } from '#protocols/rest/ports.ts';
 import type { ActorCopies } from '#runtime/actor/actor-copies.ts';
+import type { Router } from '#runtime/actor/ports.ts';
 import { ActorStore } from '#runtime/actor/actor-store.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
 import { BackupKey } from '#runtime/backup/backup-key.ts';
@@ -28,11 +29,13 @@ import { systemClock } from '#runtime/base/clock.ts';
 import { RESTORE_MARGIN } from '#runtime/base/token-floor.ts';
 import { Replica } from '#runtime/commit/replica.ts';
 import { defaultLimits } from '#runtime/config/options.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
 import { decodeEntry, encodeEntry, entrySize } from '#runtime/log/entry-codec.ts';
 import type { LogEntry, LogRecord } from '#runtime/log/log-entry.ts';
 import type { Log } from '#runtime/log/ports.ts';
 import type { JobRecord } from '#runtime/jobs/job.ts';
 import { END } from '#runtime/shard/binary-key.ts';
+import { losingAnswers } from '#test/support/answer-losing-router.ts';
 import { BackupFixture, rowsOfFile, type StoredRows, WORKSPACE } from '#test/support/backup-fixture.ts';
 
 let member: BackupFixture;
@@ -510,6 +513,66 @@ describe('a restore', () => {
     await expect(
       member.backups.restore({ backup: 'all', repository: undefined, target }),
     ).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
+  });
+});
+
+describe('a restore whose last step is not answered', () => {
+  const repository = { tenant: 'default', name: 'blog' };
+
+  it('keeps the repository when it is registered, and nothing of it when it was refused [DUR-028]', async () => {
+    await member.create(blog, '/a');
+    await member.backup({ name: 'b', repository });
+    for (const [code, isDone, isLeft] of [
+      ['REQUEST_CANCELLED', true, true],
+      ['DEADLINE_EXCEEDED', false, true],
+      ['STORAGE_FULL', false, false],
+    ] as const) {
+      const routerOver = (host: Router): Router =>
+        losingAnswers(host, () => ({ type: 'RegisterRepository', told: new ServiceError(code), isDone }));
+      const other = await BackupFixture.open({ folder: member.folder, routerOver });
+      try {
+        const target = { tenant: 'default', name: 'copy' };
+        expect(await other.restore({ backup: 'b', target })).toMatchObject({
+          state: 'failed',
+          error: { code },
+        });
+        const left = other.fixture.host.namesUnder('default').filter((name) => name.startsWith('copy~'));
+        expect(left).toHaveLength(isLeft ? 1 : 0);
+        if (isDone) expect(await other.create(await other.found('copy'), '/b')).not.toBe('');
+      } finally {
+        await other.close();
+      }
+    }
+  });
+
+  it('keeps everything when it is known, and nothing of it when it was refused [DUR-028]', async () => {
+    await member.create(blog, '/a');
+    await member.backup({ name: 'all' });
+    for (const [code, isDone, isLeft] of [
+      ['WRITES_STOPPED', true, true],
+      ['STORAGE_FULL', true, true],
+      ['STORAGE_FULL', false, false],
+    ] as const) {
+      const routerOver = (host: Router): Router => {
+        const told = new ServiceError(code);
+        const router = losingAnswers(host, () => ({ type: 'ImportRows', told, isDone }));
+        // The rows of the tenant that knows of all come last.
+        return {
+          query: (actor, query, caller) => host.query(actor, query, caller),
+          command: (actor, command, delivery) =>
+            (actor === 'default/tenant' ? router : host).command(actor, command, delivery),
+        };
+      };
+      const empty = await BackupFixture.open({ folder: member.folder, routerOver });
+      try {
+        expect(await empty.restore({ backup: 'all' })).toMatchObject({ state: 'failed', error: { code } });
+        const left = empty.fixture.host.namesUnder('default').filter((name) => name.startsWith('blog~'));
+        expect(left).toHaveLength(isLeft ? 1 : 0);
+        if (isDone) expect(await empty.create(await empty.found('blog'), '/b')).not.toBe('');
+      } finally {
+        await empty.close();
+      }
+    }
   });
 });
 

@@ -173,11 +173,15 @@ export class MemberProvisioning implements Provisioning {
    * that was cut: what was noted as being made or removed and is not registered. For a process that has all actors.
    *
    * @param onFailure told of an owner of whom it cannot be found out whether it is registered; it stays as it is
+   * @param onUnread told of a note that cannot be read; whatever it names stays as it is
    * @returns what was removed
    */
-  async sweep(onFailure: (owner: string, cause: unknown) => void): Promise<readonly string[]> {
+  async sweep(
+    onFailure: (owner: string, cause: unknown) => void,
+    onUnread?: (path: string, cause: unknown) => void,
+  ): Promise<readonly string[]> {
     const removed: string[] = [];
-    for (const owner of await this.#unsettled.all()) {
+    for (const owner of await this.#unsettled.all(onUnread)) {
       try {
         if (await isRegistered(this.#router, owner)) await this.#unsettled.settled(owner);
         else {

@@ -320,7 +320,10 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
     await bootstrap();
     const onFailure = (owner: string, error: unknown): void =>
       log.error('leftover kept: its registry cannot be asked', { owner, error });
-    for (const leftover of await provisioning.sweep(onFailure)) log.warn('leftover removed', { leftover });
+    const onUnread = (path: string, error: unknown): void =>
+      log.warn('a note of what is being made or removed cannot be read: move it away', { path, error });
+    for (const leftover of await provisioning.sweep(onFailure, onUnread))
+      log.warn('leftover removed', { leftover });
   }
   const { port } = await http.listen(serverOptions.host, serverOptions.port);
   lock.announce(localUrl(serverOptions.host, port));

@@ -15,8 +15,12 @@ export interface UnsettledOwners {
   begin(owner: string): Promise<void>;
   /** Notes that the registry and the actors under an owner agree. No error when nothing was noted. */
   settled(owner: string): Promise<void>;
-  /** Every owner noted and not settled, sorted. */
-  all(): Promise<readonly string[]>;
+  /**
+   * Every owner noted and not settled, sorted.
+   *
+   * @param onUnread told of what is among the notes and cannot be read as one: nothing is known of what it names
+   */
+  all(onUnread?: (path: string, cause: unknown) => void): Promise<readonly string[]>;
 }
 
 /** For processes that never remove what is left over, because they do not have all actors. */
@@ -47,13 +51,19 @@ export class UnsettledFiles implements UnsettledOwners {
     await rm(this.#fileOf(owner), { force: true });
   }
 
-  async all(): Promise<readonly string[]> {
+  async all(onUnread: (path: string, cause: unknown) => void = () => {}): Promise<readonly string[]> {
     const names = await readdir(this.#folder).catch(noneWhenMissing);
     const owners: string[] = [];
     for (const name of names) {
-      const owner = readRegularSync(join(this.#folder, name));
-      // Cut by a power failure, or damaged: it may name another owner than the one it was made for.
-      if (fileName(owner) === name) owners.push(owner);
+      const path = join(this.#folder, name);
+      try {
+        const owner = readRegularSync(path);
+        // Cut by a power failure, or damaged: it may name another owner than the one it was made for.
+        if (fileName(owner) === name) owners.push(owner);
+      } catch (cause) {
+        // A folder that a tool made, a file of somebody else: what nobody can read must not keep all from being served.
+        onUnread(path, cause);
+      }
     }
     return owners.sort();
   }

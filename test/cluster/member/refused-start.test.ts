@@ -332,6 +332,18 @@ describe('a start that is refused [DUR-025]', () => {
     ).toHaveLength(1);
   });
 
+  it('is none for a folder among the notes of what is being made or removed, which is named', async () => {
+    const path = join(folder, 'unsettled/lost+found');
+    mkdirSync(path, { recursive: true });
+    const server = await startServer({ dataDir: folder, ...quick });
+    try {
+      expectStatus(await server.request('GET', '/ready'), 200);
+      expect(server.logLines).toContainEqual(expect.objectContaining({ level: 'warn', path }));
+    } finally {
+      await server.close();
+    }
+  });
+
   it('has lost nothing afterwards', async () => {
     writeFileSync(join(folder, 'journal', stray), '');
     await refusalOf();

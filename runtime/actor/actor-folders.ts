@@ -123,13 +123,19 @@ export class ActorFolders {
     return this.unfinished(actor);
   }
 
-  /** Gives a prepared folder the name of its actor, on disk when it returns. */
+  /** Gives a prepared folder the name of its actor, on disk when it returns. When it throws, the folder is as before. */
   adopt(actor: ActorId): void {
     crashPoint('mid-fork');
     const folder = this.of(actor);
     makeFolderDurable(dirname(folder));
     renameSync(this.unfinished(actor), folder);
-    flushFolder(dirname(folder));
+    try {
+      flushFolder(dirname(folder));
+    } catch (error) {
+      // Else nobody knows of an actor there, and nothing else can be made in its place.
+      renameSync(folder, this.unfinished(actor));
+      throw error;
+    }
   }
 
   /** Removes a prepared folder; the space may be what was wanting. */

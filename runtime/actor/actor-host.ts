@@ -261,7 +261,8 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
     const open = this.#actor(source);
     const { log } = this.#environment;
     const requireSource = (): void => {
-      if (this.#open.get(source) !== open || this.#isDestroying(source) || this.#isDestroying(target))
+      const isGone = this.#open.get(source) !== open || this.#isDestroying(source);
+      if (isGone || this.#isDestroying(target) || this.#making.get(target)?.isRemoved === true)
         throw new ServiceError('NOT_FOUND');
       // Removed meanwhile: a copy in the place of what is gone would be found by nobody.
       if (this.#store.exists(target)) throw new ServiceError('ALREADY_EXISTS');
@@ -327,7 +328,9 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
   destroyUnder(owner: string): Promise<void> {
     const running = this.#destroying.get(owner);
     if (running !== undefined) return running;
-    if (!this.#store.hasUnder(owner)) return Promise.resolve();
+    // What is being made is not there yet, and would be when it is done.
+    const isMaking = [...this.#making.keys()].some((actor) => isUnder(actor, owner));
+    if (!isMaking && !this.#store.hasUnder(owner)) return Promise.resolve();
     const destroyed = this.#destroy(owner).finally(() => this.#destroying.delete(owner));
     this.#destroying.set(owner, destroyed);
     return destroyed;

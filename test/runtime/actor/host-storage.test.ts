@@ -1,4 +1,5 @@
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
+import fs, { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -259,6 +260,28 @@ async function gatedHost(log: GatedLog): Promise<ActorHost> {
 }
 
 describe('a fork that is being made', () => {
+  it('can be made again when the disk did not take its name', async () => {
+    await engine.host.create(actor);
+    await write('k', '1');
+    const parent = join(folder, 'actors', 'acme', 'site~1', 'late');
+    const { fsyncSync } = fs;
+    fs.fsyncSync = (descriptor) => {
+      if (fs.readlinkSync(`/proc/self/fd/${descriptor}`) === parent)
+        throw Object.assign(new TypeError('EIO: i/o error, fsync'), { code: 'EIO' });
+      fsyncSync(descriptor);
+    };
+    syncBuiltinESMExports();
+    try {
+      await expect(engine.host.fork(actor, late)).rejects.toMatchObject({ code: 'EIO' });
+    } finally {
+      fs.fsyncSync = fsyncSync;
+      syncBuiltinESMExports();
+    }
+    expect(engine.host.exists(late)).toBe(false);
+    await engine.host.fork(actor, late);
+    expect(engine.host.query(late, { type: 'Read', key: 'k' }, caller)).toBe('1');
+  });
+
   it('is not there before the log has the record that makes it on the disk', async () => {
     const log = new FlushedLater();
     const own = await gatedHost(log);
@@ -277,6 +300,48 @@ describe('a fork that is being made', () => {
 });
 
 describe('an actor that is made and removed at once', () => {
+  /** Nothing else is of this owner. */
+  const alone = actorId('acme', 'site~2', 'late', 'notes');
+
+  it('is not there although nothing else of its owner is', async () => {
+    const log = new GatedLog();
+    const own = await gatedHost(log);
+    const made = own.create(alone);
+    const removed = own.destroyUnder(actorId('acme', 'site~2'));
+    await turns();
+    expect(log.waiting).toHaveLength(2);
+    log.acknowledge();
+    log.acknowledge();
+    await Promise.all([made, removed]);
+    expect([own.exists(actor), own.exists(alone)]).toEqual([true, false]);
+    await own.close();
+  });
+
+  it('is not there when it is a fork whose copy is made, or not begun yet', async () => {
+    for (const isBegun of [true, false]) {
+      const log = new FlushedLater();
+      const own = await gatedHost(log);
+      log.isOpen = true;
+      log.isHeld = isBegun;
+      const forked = own.fork(actor, alone).then(
+        () => 'made',
+        (error: unknown) => (error as ServiceError).code,
+      );
+      if (isBegun) await log.asked.promise;
+      await own.destroyUnder(actorId('acme', 'site~2'));
+      log.gate.resolve();
+      expect([await forked, own.exists(alone), own.exists(actor)]).toEqual(['NOT_FOUND', false, true]);
+      // Whoever follows the log has none either.
+      const last = log.records.at(-1)?.entries[0];
+      expect([last?.actor, last?.writes[0]?.key]).toEqual([
+        isBegun ? alone : actorId('acme', 'site~2'),
+        'destroy',
+      ]);
+      await own.close();
+      rmSync(join(root, 'gated'), { recursive: true });
+    }
+  });
+
   it('is there when its removal fails', async () => {
     const log = new GatedLog();
     const own = await gatedHost(log);

@@ -96,6 +96,13 @@ class PartitionCatalogue extends ActorCatalogue {
  * Not every shard is looked at for that. The catalogue names those that may be ahead, before they are given anything;
  * and the newest record that made or removed an actor, of which no shard may tell.
  *
+ * Invariant: no position is stored that is past a record whose actor has a floor below it. What is before the position is
+ * not read again, so a shard that lost such a record would be taken for one that never had it. So a record raises the
+ * floor when it is applied, when it is skipped because the shard has it, and when it is left out; and the floors are on the
+ * disk before the position is.
+ *
+ * Enforcement: {@link ShardPositions.storing}; test/support/floors.ts whenever a process of a simulation begins.
+ *
  * @see Reliability: R2, R9
  */
 export class ShardPositions {
@@ -227,8 +234,9 @@ export class ShardPositions {
     const catalogue = this.#open();
     const applied = this.#applied;
     this.#applied = new Map();
-    const actors = new Map([...applied].filter(([actor]) => catalogue.get(actor) !== undefined));
+    const actors = new Map([...applied].filter(([actor, row]) => isNews(row, catalogue.get(actor))));
     if (actors.size > 0 || catalogue.sequence < sequence) await catalogue.note({ actors }, sequence);
+    this.#requireFloors(catalogue, sequence);
   }
 
   /**
@@ -366,7 +374,20 @@ export class ShardPositions {
   #removed(actor: ActorId): void {
     this.#applied.delete(actor);
     const ahead = this.#ahead.get(actor);
-    if (ahead !== undefined) ahead.isPending = false;
+    if (ahead === undefined) return;
+    ahead.isPending = false;
+    ahead.sequence = 0;
+  }
+
+  /** What is known of the shards that may be ahead of the position before this one is in their floors. */
+  #requireFloors(catalogue: ActorCatalogue, position: number): void {
+    for (const [actor, { sequence }] of this.#ahead) {
+      const row = sequence > position ? undefined : catalogue.get(actor);
+      assert(
+        row === undefined || row.floor >= sequence,
+        `the position is ${position}, ${actor} has record ${sequence} and its floor is ${row?.floor}`,
+      );
+    }
   }
 
   #lookAtShards(catalogue: ActorCatalogue): void {
@@ -382,6 +403,8 @@ export class ShardPositions {
     for (const actor of catalogue.keysOf(AHEAD)) {
       const { mark, sequence = 0 } = this.#files.headOf(actor) ?? {};
       this.#ahead.set(actor, { sequence, isPending: false, stores: 0 });
+      // The process before may have stored a position behind what nobody had told it of. Only the log confirms a mark.
+      this.#applied.set(actor, { created: 0, floor: sequence });
       if (mark === undefined || sequence <= (this.#newest?.sequence ?? 0)) continue;
       this.#newest = { identity, sequence, epoch: mark.epoch, chain: Buffer.from(mark.chain) };
     }
@@ -411,6 +434,14 @@ export class ShardPositions {
 
 function fact(name: string, value: unknown): Write {
   return { table: CatalogueTable.facts, key: name, value: encodeJsonRow(value) };
+}
+
+/**
+ * Whether a row tells more than the one that is known: an earlier copy of a file lowers no floor. What is there of an actor
+ * that is removed does not list it.
+ */
+function isNews({ floor, mark }: CatalogueRow, known: CatalogueRow | undefined): boolean {
+  return known !== undefined && (floor > known.floor || (floor === known.floor && mark !== undefined));
 }
 
 function lostCatalogue(what: string): ServiceError {

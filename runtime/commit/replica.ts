@@ -93,7 +93,7 @@ export interface ReplicaDisk {
    * @param actor whose shard gets it; undefined: an actor is made or removed
    */
   before(sequence: number, actor?: string): Promise<void>;
-  /** The shard of an actor has everything up to a record on the disk. */
+  /** The shard of an actor has everything up to a record on the disk; told of those records too that it had before. */
   applied(actor: string, sequence: number, mark: RecordMark | undefined): void;
   /** A record of an actor that was given up was left out. */
   skipped?(actor: string, sequence: number, mark: RecordMark | undefined): void;
@@ -123,7 +123,9 @@ export interface StillShards {
  *    interrupted does no harm.
  * 3. A fork is made when its source has everything before the fork's place in the log and nothing behind it.
  *    Nothing behind it is applied to the source before the fork is there, by whoever makes it.
- * 4. A {@link ReplicaView} shows one actor after some entry of it, with all of that entry and all before it: what is
+ * 4. Of every record that was taken the disk was told when the replica has settled: that the shard of its actor has it,
+ *    or that it was left out with an actor that was given up. Whoever stores a position behind it relies on that.
+ * 5. A {@link ReplicaView} shows one actor after some entry of it, with all of that entry and all before it: what is
  *    gathered lies over the shard until all of it is there, and both change within one turn of the event loop.
  *
  * Enforcement: test/runtime/commit/replica.test.ts, replica-view.test.ts, engine-crash.slow.test.ts.
@@ -273,10 +275,13 @@ export class Replica {
       if (this.#givenUp.has(actor)) this.#disk?.skipped?.(actor, sequence, mark);
       return;
     }
-    if (reached.sequence > sequence) return;
-    if (reached.sequence === sequence) {
-      const other = otherRecord(actor, reached, mark);
-      if (other === undefined) return;
+    if (reached.sequence >= sequence) {
+      const other = reached.sequence === sequence ? otherRecord(actor, reached, mark) : undefined;
+      if (other === undefined) {
+        // Whoever applied it may have died before anybody heard of it.
+        this.#disk?.applied(actor, sequence, mark);
+        return;
+      }
       this.#leaveOut(actor, other);
       this.#disk?.skipped?.(actor, sequence, mark);
       return;

@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { PartitionEnvironment } from '#cluster/lease/partition-environment.ts';
 import { PartitionMember } from '#cluster/lease/partition-member.ts';
+import { CatalogueTable, keyOfActor, rowOf } from '#runtime/actor/actor-catalogue.ts';
 import { assert } from '#runtime/base/assert.ts';
 import type { FaultyFileSystem } from '#test/support/faulty-file-system.ts';
+import { requireFloors } from '#test/support/floors.ts';
 import { type SimDisks, SimHost, SimStore } from './sim-host.ts';
 import type { SimProcess } from './sim-process.ts';
 import { SimRandom } from './sim-random.ts';
@@ -48,6 +50,7 @@ export class PartitionWorld {
   readonly #trace = createHash('sha256');
   readonly #listen: ((line: string) => void) | undefined;
   #failure: unknown;
+  #floors = 0;
 
   /** @param listen told one line about everything that happens */
   constructor(seed: number, listen?: (line: string) => void) {
@@ -90,9 +93,15 @@ export class PartitionWorld {
     return this.#trace.digest('hex');
   }
 
+  /** How often an actor was behind a stored position when a process began, and was known to have its newest record. */
+  get floors(): number {
+    return this.#floors;
+  }
+
   /** A member for the process that runs on a machine at present. */
   memberOf(machine: Omit<SimMachine, 'member'>, parts: MemberParts): PartitionMember<SimHost> {
     const { disks, files, life, name } = machine;
+    this.#requireFloors(machine);
     const store = new SimStore(disks, life);
     return new PartitionMember<SimHost>({
       partition: PARTITION,
@@ -107,6 +116,21 @@ export class PartitionWorld {
       openHost: (log) => SimHost.open(store, log, life, this.scheduler, this.random),
       onRole: (role) => this.note(`${name} is ${role}`),
       ...parts,
+    });
+  }
+
+  /** Whatever ended the process before: what is on its disk lets the next one miss a shard that is gone. */
+  #requireFloors({ disks, files }: Pick<SimMachine, 'disks' | 'files'>): void {
+    const path = `${FOLDER}/position.json`;
+    if (!files.paths().includes(path)) return;
+    const position = JSON.parse(files.content(path).toString()) as { sequence: number; chain: string };
+    const rows = disks.catalogue.flushed.tables.get(CatalogueTable.actors)?.values;
+    this.#floors += requireFloors(PARTITION, this.stream.messages, {
+      position,
+      rowOf: (actor) => {
+        const bytes = rows?.get(keyOfActor(actor));
+        return bytes && rowOf(bytes);
+      },
     });
   }
 }

@@ -93,6 +93,8 @@ export interface PowerSimulationResult {
   readonly quarantined: number;
   /** Acknowledged operations that are not in the log in the end. */
   readonly missing: number;
+  /** Actors that a member was known to have up to its stored position when its process began, over all beginnings. */
+  readonly floors: number;
   /** Whether writes were taken again in the end. */
   readonly hasRecovered: boolean;
   readonly trace: string;
@@ -556,6 +558,7 @@ class PowerSimulation {
       ...this.#counts,
       quarantined,
       missing: missing.length,
+      floors: this.#world.floors,
       hasRecovered,
       trace: this.#world.trace(),
     };
@@ -586,7 +589,8 @@ function operationsOf(entries: readonly LogEntry[]): Pick<LoggedOperation, 'acto
  * Simulates the members of a partition while servers lose what they had not flushed, machines lose what they had not
  * flushed, and what members tell each other is late, lost, doubled and of old epochs. It checks that nothing happens
  * twice (I3), that nothing refused is there (I2), that the log is whole (I6), and of class `replica-disk` that nothing
- * acknowledged is lost (I1). In every class the shards of everybody who goes on are what the log says (I5): what was
+ * acknowledged is lost (I1). A process that begins finds no position stored that is past a record whose actor has a floor
+ * below it. In every class the shards of everybody who goes on are what the log says (I5): what was
  * lost is never a fork.
  *
  * @param loss by power, or by a server with a damaged copy that comes to lead, of which members cannot tell

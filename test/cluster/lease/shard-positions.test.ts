@@ -99,6 +99,70 @@ it('begins anew with another stream, and when the shards were replaced', async (
   expect(positions.newest).toBeUndefined();
 });
 
+/** One with actor `a`, that may be used. */
+async function opened(files: MemoryShardFiles): Promise<ShardPositions> {
+  const positions = new ShardPositions(files, systemClock, systemRandom);
+  await positions.open(undefined, undefined);
+  await files.catalogue?.note({ actors: new Map([['a', { created: 0, floor: 0 }]]) }, 1);
+  return positions;
+}
+
+/** What another process finds. */
+async function after(files: MemoryShardFiles): Promise<MemoryShardFiles> {
+  const left = files.crash();
+  const positions = new ShardPositions(left, systemClock, systemRandom);
+  await positions.open(undefined, undefined);
+  return left;
+}
+
+it('knows how far a shard was ahead of the position before the position is stored again', async () => {
+  const files = new MemoryShardFiles();
+  await (await opened(files)).cover(5, at(5), 'a');
+  // The process ends before it hears that the shard has it.
+  files.heads.set('a', head(5));
+  const left = await after(files);
+  const positions = looked(left);
+  await positions.open(undefined, undefined);
+  left.heads.clear();
+  await positions.storing(at(1));
+  expect(left.catalogue?.get('a')).toEqual({ created: 0, floor: 5 });
+});
+
+it('lists nobody whose shard is ahead and who is removed', async () => {
+  const files = new MemoryShardFiles();
+  await (await opened(files)).cover(5, at(5), 'a');
+  await files.catalogue?.note({ actors: new Map([['a', null]]) }, 6);
+  // Its files go later.
+  files.heads.set('a', head(5));
+  const left = await after(files);
+  const positions = looked(left);
+  await positions.open(undefined, undefined);
+  await positions.storing(at(6));
+  expect(await positions.actors()).toEqual([]);
+});
+
+it('expects nothing of an actor that the one of its name had before it was removed', async () => {
+  const files = new MemoryShardFiles();
+  const positions = await opened(files);
+  await positions.cover(5, at(5), 'a');
+  positions.applied('a', 5, undefined);
+  await files.catalogue?.note({ actors: new Map([['a', null]]) }, 6);
+  await files.catalogue?.note({ actors: new Map([['a', { created: 0, floor: 0 }]]) }, 7);
+  await positions.storing(at(7));
+  expect(files.catalogue?.get('a')?.floor).toBe(0);
+});
+
+it('lets no position be stored that is past a record whose actor has a floor below it', async () => {
+  const files = new MemoryShardFiles();
+  const positions = await opened(files);
+  await positions.cover(5, at(5), 'a');
+  positions.applied('a', 5, undefined);
+  await positions.storing(at(4));
+  await files.catalogue?.note({ actors: new Map([['a', { created: 0, floor: 4 }]]) }, 5);
+  await positions.storing(at(4));
+  await expect(positions.storing(at(5))).rejects.toThrow(/a has record 5 and its floor is 4/);
+});
+
 it('names a shard once that is given something again and again, also when the position is stored in between', async () => {
   const files = new MemoryShardFiles();
   const positions = looked(files);

@@ -8,7 +8,7 @@ import { actorId } from '#runtime/actor/actor-id.ts';
 import { systemClock } from '#runtime/base/clock.ts';
 import { commonTableNames } from '#runtime/commit/behaviour.ts';
 import { Replica, type ReplicaStore } from '#runtime/commit/replica.ts';
-import type { LogRecord } from '#runtime/log/log-entry.ts';
+import type { LogRecord, RecordMark } from '#runtime/log/log-entry.ts';
 import { LmdbShard } from '#runtime/shard/lmdb-shard.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { Engine, engineUser as caller } from '#test/support/engine.ts';
@@ -33,6 +33,8 @@ afterEach(async () => {
 class Follower {
   readonly folders: ActorFolders;
   readonly released = new Map<string, number>();
+  /** What the disk was told of its shards. */
+  readonly told: [actor: string, sequence: number, mark: RecordMark | undefined][] = [];
   replica: Replica;
 
   constructor(folder: string) {
@@ -52,7 +54,10 @@ class Follower {
       },
       remove: (owner) => folders.remove(owner),
     };
-    return new Replica(store, systemClock, (actor, sequence) => void this.released.set(actor, sequence));
+    return new Replica(store, systemClock, (actor, sequence) => void this.released.set(actor, sequence), {
+      before: async () => {},
+      applied: (...told) => void this.told.push(told),
+    });
   }
 
   /** As after a crash: what was gathered is gone, what is on disk is not. */
@@ -208,6 +213,28 @@ describe('a replica', () => {
     await follower.replica.close();
     const mine = await (engine.host.query(actor, { type: 'ReadAll' }, caller) as Promise<object>);
     expect(notesIn((await follower.rows(actor)) as string[])).toEqual(mine);
+  });
+
+  it('tells the disk of records that it skips because the shard has them', async () => {
+    const actor = actorOf('skipped', 'site~2');
+    await engine.host.create(actor);
+    for (const key of ['one', 'two'])
+      await engine.host.command(actor, { type: 'Write', key, text: key }, { caller });
+    const records: LogRecord[] = [];
+    for await (const { sequence, entries } of engine.journal.read(0))
+      records.push({ sequence, entries, mark: { epoch: 1, chain: Buffer.alloc(16, sequence) } });
+    const follower = new Follower(join(root, 'follower'));
+    for (const record of records) await follower.replica.take(record);
+    await follower.replica.settle();
+    const { mark, sequence } = records.at(-1) as LogRecord;
+    expect(follower.told).toEqual([[actor, sequence, mark]]);
+    // As if it had ended before anybody heard of that.
+    await follower.restart();
+    follower.told.length = 0;
+    for (const record of records) await follower.replica.take(record);
+    await follower.replica.close();
+    // The first one made it.
+    expect(follower.told).toEqual(records.slice(1).map((record) => [actor, record.sequence, record.mark]));
   });
 
   it('leaves nothing of an actor that was removed, and says that it needs none of it any more', async () => {

@@ -5,7 +5,6 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { sleep, systemClock } from '#runtime/base/clock.ts';
 import { realFileSystem } from '#runtime/base/file-system.ts';
 import { systemRandom } from '#runtime/base/random.ts';
@@ -15,7 +14,9 @@ import { type ExportedSides, exportSides } from '#cluster/flush-journal/export-s
 import { FlushJournal } from '#cluster/flush-journal/flush-journal.ts';
 import { connectToNats } from '#cluster/nats/connection.ts';
 import { Subjects } from '#cluster/nats/subjects.ts';
+import { givenFolder, requireMakeable, requireOutside } from '#cluster/operator/given-folder.ts';
 import { OperatorError } from '#cluster/operator/operator-error.ts';
+import { FAILED_EXIT_CODE, readArguments, USAGE_EXIT_CODE } from '#cluster/operator/run-command.ts';
 import { runProgram } from '#cluster/operator/run-program.ts';
 import { AppendChannel } from '#cluster/replication/append-channel.ts';
 import { isUnavailable } from '#cluster/replication/log-errors.ts';
@@ -39,22 +40,17 @@ const LEADER_MS_MAX = 30_000;
 /** Time before they are asked again, in milliseconds. */
 const RETRY_MS = 250;
 
-const FAILED_EXIT_CODE = 1;
-
-/** It could not be asked for. */
-const USAGE_EXIT_CODE = 2;
+const options = {
+  partition: { type: 'string' },
+  'data-dir': { type: 'string' },
+  to: { type: 'string' },
+  nats: { type: 'string' },
+  name: { type: 'string' },
+  help: { type: 'boolean' },
+} as const;
 
 async function main(): Promise<number> {
-  const { values } = parseArgs({
-    options: {
-      partition: { type: 'string' },
-      'data-dir': { type: 'string' },
-      to: { type: 'string' },
-      nats: { type: 'string' },
-      name: { type: 'string' },
-      help: { type: 'boolean' },
-    },
-  });
+  const values = readArguments(options, usage);
   const urls = values.nats ?? process.env.SVC_NATS_URL;
   const { partition, to, 'data-dir': dataDir } = values;
   const isNumber = partition !== undefined && /^\d{1,3}$/.test(partition);
@@ -62,6 +58,9 @@ async function main(): Promise<number> {
     console.log(usage);
     return values.help === true ? 0 : USAGE_EXIT_CODE;
   }
+  const target = givenFolder('--to', to);
+  requireOutside(target, givenFolder('--data-dir', dataDir));
+  requireMakeable(target);
   const folder = join(dataDir, 'partitions', partition.padStart(3, '0'), 'flush-journal');
   // Opening one that is not there would make it, and say that the member has nothing.
   if (!existsSync(folder))

@@ -1,4 +1,4 @@
-import { OperatorError } from './operator-error.ts';
+import { OperatorError, UsageError } from './operator-error.ts';
 
 /** Time after which a request is given up, in milliseconds. */
 const REQUEST_MS_MAX = 15_000;
@@ -15,10 +15,10 @@ export class AdminClient {
   readonly #url: string;
   #token: string | undefined;
 
-  /** @throws {OperatorError} for what is no address of a server */
+  /** @throws {UsageError} for what is no address of a server */
   constructor(url: string, token?: string) {
     if (!/^https?:$/.test(URL.parse(url)?.protocol ?? ''))
-      throw new OperatorError(`'${url}' is no address of a server. It looks like http://127.0.0.1:8080.`);
+      throw new UsageError(`'${url}' is no address of a server. It looks like http://127.0.0.1:8080.`);
     this.#url = url.replace(/\/+$/, '');
     this.#token = token;
   }

@@ -36,8 +36,8 @@ export async function runCommand<const Options extends CommandOptions>(
   command: Command<Options>,
 ): Promise<void> {
   const main = async (): Promise<number> => {
-    const values = read({ ...command.options, ...help }, command.usage);
-    if (values.help === true) {
+    const values = readArguments({ ...command.options, ...help }, command.usage);
+    if ((values as { readonly help?: unknown }).help === true) {
       process.stdout.write(command.usage);
       return 0;
     }
@@ -46,9 +46,24 @@ export async function runCommand<const Options extends CommandOptions>(
   await runProgram(main, { failed: FAILED_EXIT_CODE, usage: USAGE_EXIT_CODE });
 }
 
-function read(options: CommandOptions, usage: string): Readonly<Record<string, unknown>> {
+/**
+ * Options of the process as they were given.
+ *
+ * @throws {UsageError} with the usage, for what is not known, lacks its value or is given twice
+ */
+export function readArguments<const Options extends CommandOptions>(
+  options: Options,
+  usage: string,
+): CommandValues<Options> {
   try {
-    return parseArgs({ options }).values;
+    const { tokens, values } = parseArgs({ options, tokens: true });
+    const seen = new Set<string>();
+    for (const token of tokens) {
+      if (token.kind !== 'option') continue;
+      if (seen.has(token.name)) throw new UsageError(`--${token.name} is given twice`);
+      seen.add(token.name);
+    }
+    return values as CommandValues<Options>;
   } catch (error) {
     throw new UsageError(`${(error as Error).message}\n\n${usage}`);
   }

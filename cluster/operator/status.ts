@@ -3,10 +3,9 @@
  *
  * Run: npm run status, npm run status -- --help
  */
-import { parseArgs } from 'node:util';
 import { AdminClient } from './admin-client.ts';
 import { connect, connectionUsage, DEFAULT_URL } from './connect.ts';
-import { UsageError } from './operator-error.ts';
+import { readArguments } from './run-command.ts';
 import { runProgram } from './run-program.ts';
 import { hasAlarms, statusPageOf } from './status-page.ts';
 import { colours, plain, statusView } from './status-view.ts';
@@ -49,24 +48,16 @@ interface Settings {
 }
 
 function readSettings(): Settings | undefined {
-  let values: { readonly [name in 'url' | 'user']?: string } & {
-    readonly json?: boolean;
-    readonly partitions?: boolean;
-    readonly help?: boolean;
-  };
-  try {
-    ({ values } = parseArgs({
-      options: {
-        url: { type: 'string' },
-        user: { type: 'string' },
-        json: { type: 'boolean' },
-        partitions: { type: 'boolean' },
-        help: { type: 'boolean', short: 'h' },
-      },
-    }));
-  } catch (error) {
-    throw new UsageError(`${(error as Error).message}\n\n${usage}`);
-  }
+  const values = readArguments(
+    {
+      url: { type: 'string' },
+      user: { type: 'string' },
+      json: { type: 'boolean' },
+      partitions: { type: 'boolean' },
+      help: { type: 'boolean', short: 'h' },
+    },
+    usage,
+  );
   if (values.help === true) return undefined;
   return {
     url: values.url ?? (process.env.GROVE_URL || DEFAULT_URL),

@@ -1,5 +1,16 @@
 import { createServer } from 'node:http';
-import { chmodSync, cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { spawnSync } from 'node:child_process';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -16,6 +27,9 @@ import { SmallVolume } from '#test/support/small-volume.ts';
 
 const CHECK = 'cluster/member/check/check-data.ts';
 const SALVAGE = 'cluster/member/check/salvage.ts';
+const REBUILD = 'cluster/member/check/rebuild-catalogue.ts';
+const STATUS = 'cluster/operator/status.ts';
+const EXPORT = 'cluster/member/export-log.ts';
 const BACKUP = 'cluster/operator/backup.ts';
 const RESTORE = 'cluster/member/backup/restore.ts';
 
@@ -70,7 +84,7 @@ describe('programs for operators', () => {
     expect(found.stdout).toMatch(/\d+ things do not verify/);
     expect(json.code).toBe(1);
     expect(JSON.parse(json.stdout)).toMatchObject({ data_dir: damaged });
-    expect([none.code, none.stdout]).toEqual([1, '']);
+    expect([none.code, none.stdout]).toEqual([2, '']);
     expect(none.stderr).toContain('There is no directory');
     expect([both.code, both.stdout]).toEqual([2, '']);
   });
@@ -191,6 +205,55 @@ describe('programs for operators', () => {
     expect([taken.code, taken.stdout]).toEqual([1, '']);
     expect(taken.stderr).toContain('is not empty');
     expect([unnamed.code, unnamed.stdout]).toEqual([2, '']);
+  });
+
+  it('refuse folders in one another, that cannot be made, or named twice or not at all [SAL-008]', async () => {
+    const folder = join(scratch, 'folders');
+    mkdirSync(folder);
+    const file = join(folder, 'file');
+    writeFileSync(file, '');
+    const link = join(folder, 'link');
+    symlinkSync(damaged, link);
+    const plain = join(folder, 'plain');
+    mkdirSync(plain);
+    const before = readdirSync(damaged).sort();
+    const to = (into: string): readonly string[] => ['--from', damaged, '--into', into];
+    const export_ = ['--partition', '0', '--nats', 'nats://127.0.0.1:1', '--data-dir', damaged];
+    const cases: readonly (readonly [string, readonly string[], RegExp])[] = [
+      [SALVAGE, to(join(damaged, 'inside')), /is inside of --from/],
+      [SALVAGE, to(join(link, 'deep/inside')), /is inside of --from/],
+      [SALVAGE, to(link), /is the folder of --from/],
+      [SALVAGE, to('/proc/x'), /\/proc\/x \(--into\) cannot be made \(ENOENT\)/],
+      [SALVAGE, to(file), /is no directory/],
+      [SALVAGE, to(join(file, 'x')), /is no directory/],
+      [SALVAGE, to(''), /--into is empty/],
+      [SALVAGE, [...to(plain), '--from', whole], /--from is given twice/],
+      [SALVAGE, [...to(plain), '--into', plain], /--into is given twice/],
+      [SALVAGE, ['--from', join(folder, 'none'), '--into', plain], /There is no directory/],
+      [RESTORE, to(join(damaged, 'inside')), /is inside of --from/],
+      [RESTORE, to('/proc/x'), /cannot be made/],
+      [RESTORE, [...to(plain), '--url', 'http://127.0.0.1:1'], /leave out --url/],
+      [RESTORE, [...to(plain), '--token', 'x'], /leave out --token/],
+      [RESTORE, ['--from', 'a', '--url', 'ftp://x', '--token', 'x'], /is no address of a server/],
+      [CHECK, ['--data-dir', whole, '--data-dir', plain], /--data-dir is given twice/],
+      [CHECK, ['--data-dir', ''], /--data-dir is empty/],
+      [CHECK, ['--data-dir', file], /is no directory/],
+      [CHECK, ['--url', 'ftp://x', '--token', 'x'], /is no address of a server/],
+      [REBUILD, ['--data-dir', join(folder, 'none')], /There is no directory/],
+      [STATUS, ['--url', 'http://127.0.0.1:1', '--url', 'http://127.0.0.1:2'], /--url is given twice/],
+      [EXPORT, [...export_, '--to', join(damaged, 'to')], /is inside of --data-dir/],
+      [EXPORT, [...export_, '--to', plain, '--to', file], /--to is given twice/],
+    ];
+    const outcomes = await Promise.all(cases.map(([program, args]) => runProgram(program, args)));
+    for (const [at, { code, stderr, stdout }] of outcomes.entries()) {
+      const [program, args, says] = cases[at] as (typeof cases)[number];
+      expect({ program, args, code, stdout }).toEqual({ program, args, code: 2, stdout: '' });
+      expect(stderr).toMatch(says);
+      expect(stderr).not.toMatch(/^ +at /m);
+    }
+    const strange = await runProgram(CHECK, ['--data-dir', plain]);
+    expect([strange.code, strange.stderr]).toEqual([1, expect.stringContaining('is not a data directory')]);
+    expect([readdirSync(plain), readdirSync(damaged).sort()]).toEqual([[], before]);
   });
 
   it('salvage shows a new account where none was left, and it is taken [SAL-006]', async () => {

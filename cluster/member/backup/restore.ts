@@ -18,6 +18,7 @@ import {
   DEFAULT_URL,
 } from '#cluster/operator/connect.ts';
 import { begin, follow, type Operation } from '#cluster/operator/operation.ts';
+import { givenFolder, requireMakeable, requireOutside } from '#cluster/operator/given-folder.ts';
 import { UsageError } from '#cluster/operator/operator-error.ts';
 import { bytesText, ProgressLine } from '#cluster/operator/progress-line.ts';
 import {
@@ -107,13 +108,20 @@ async function intoDirectory(from: string, into: string, values: Arguments): Pro
       'An empty directory takes everything; a single repository goes into a running server.',
     );
   }
+  const asked = Object.keys(connectionOptions).find((name) => name in values);
+  if (asked !== undefined)
+    throw new UsageError(`With --into no server is asked; leave out --${asked}.\n\n${usage}`);
+  const backup = givenFolder('--from', from);
+  const made = givenFolder('--into', into);
+  requireOutside(made, backup);
+  requireMakeable(made);
   armCrashPointFromText(process.env.SVC_CRASH_POINT);
   const signal = interruption();
   const line = new ProgressLine(process.stdout, systemClock);
   const { repositories, tenants } = await restoreDirectory({
-    dataDir: resolve(into),
-    backup: resolve(from),
-    key: keyOf(resolve(into)),
+    dataDir: made.path,
+    backup: backup.path,
+    key: keyOf(made.path),
     acceptForeign: values['accept-foreign'],
     clock: systemClock,
     random: systemRandom,

@@ -3,7 +3,6 @@
  *
  * Run: npm run check-data, npm run check-data -- --help
  */
-import { resolve } from 'node:path';
 import { systemClock } from '#runtime/base/clock.ts';
 import { addressOfHolder } from '#runtime/embedded/data-directory-lock.ts';
 import {
@@ -12,6 +11,7 @@ import {
   connectionOptions,
   connectionUsage,
 } from '#cluster/operator/connect.ts';
+import { givenFolder, requireFolder } from '#cluster/operator/given-folder.ts';
 import { UsageError } from '#cluster/operator/operator-error.ts';
 import { bytesText, ProgressLine } from '#cluster/operator/progress-line.ts';
 import {
@@ -78,7 +78,9 @@ async function main(values: Arguments): Promise<number> {
       `A server checks its own directory: leave out --data-dir and --no-lock.\n\n${usage}`,
     );
   if (isOnline) return await throughServer(connectionOf(values), values);
-  const dataDir = resolve(given ?? (process.env.SVC_DATA_DIR || 'data'));
+  const folder = givenFolder('--data-dir', given ?? (process.env.SVC_DATA_DIR || 'data'));
+  requireFolder(folder);
+  const dataDir = folder.path;
   try {
     return await alone(dataDir, values);
   } catch (error) {

@@ -3,7 +3,6 @@
  *
  * Run: npm run rebuild-catalogue -- --help
  */
-import { resolve } from 'node:path';
 import { systemClock } from '#runtime/base/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import {
@@ -12,6 +11,7 @@ import {
   runCommand,
   USAGE_EXIT_CODE,
 } from '#cluster/operator/run-command.ts';
+import { givenFolder, requireFolder } from '#cluster/operator/given-folder.ts';
 import { rebuildCatalogue } from './rebuilt-catalogue.ts';
 
 /** It can be used, and something is to be looked at. */
@@ -35,7 +35,9 @@ Exit code 0: done. ${REMARKS_EXIT_CODE}: done, and something that is named is mi
 const options = { 'data-dir': { type: 'string' } } as const;
 
 async function main(values: CommandValues<typeof options>): Promise<number> {
-  const dataDir = resolve(values['data-dir'] ?? (process.env.SVC_DATA_DIR || 'data'));
+  const folder = givenFolder('--data-dir', values['data-dir'] ?? (process.env.SVC_DATA_DIR || 'data'));
+  requireFolder(folder);
+  const dataDir = folder.path;
   const { actors, keptAt, remarks } = await rebuildCatalogue({
     dataDir,
     clock: systemClock,

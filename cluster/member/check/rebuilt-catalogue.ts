@@ -18,7 +18,7 @@ import { storedHead } from '#runtime/shard/stored-head.ts';
 import { claimName } from '../claimed-name.ts';
 import { missingActors } from './check-directory.ts';
 import { shardPathOf } from './shard-path.ts';
-import { type DirectorySurvey, surveyDirectory } from './survey-directory.ts';
+import { type DirectorySurvey, requireDataDirectory, surveyDirectory } from './survey-directory.ts';
 
 /** What rebuilding works with. */
 export interface RebuildEnvironment {
@@ -54,6 +54,7 @@ interface Identity {
  */
 export async function rebuildCatalogue(environment: RebuildEnvironment): Promise<RebuiltCatalogue> {
   const { clock, dataDir } = environment;
+  requireDataDirectory(dataDir);
   const lock = await acquireDataDirectory(dataDir, claimName);
   try {
     const folder = join(dataDir, 'actors');

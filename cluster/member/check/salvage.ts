@@ -3,13 +3,19 @@
  *
  * Run: npm run salvage -- --help
  */
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import type { FirstAdmin } from '#actors/tenant/messages.ts';
 import { PasswordHasher } from '#runtime/access/password-hasher.ts';
 import { SYSTEM_TENANT } from '#runtime/access/system-tenant.ts';
 import { systemClock } from '#runtime/base/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { Secret } from '#runtime/config/secret.ts';
+import {
+  givenFolder,
+  requireFolder,
+  requireMakeable,
+  requireOutside,
+} from '#cluster/operator/given-folder.ts';
 import { UsageError } from '#cluster/operator/operator-error.ts';
 import { ProgressLine } from '#cluster/operator/progress-line.ts';
 import {
@@ -61,11 +67,17 @@ const options = {
 async function main(values: CommandValues<typeof options>): Promise<number> {
   const { from, into } = values;
   if (from === undefined || into === undefined) throw new UsageError(`Name --from and --into.\n\n${usage}`);
+  const damaged = givenFolder('--from', from);
+  const made = givenFolder('--into', into);
+  requireFolder(damaged);
+  requireOutside(made, damaged);
+  requireOutside(damaged, made);
+  requireMakeable(made);
   const shown: string[] = [];
   const line = new ProgressLine(values.json ? process.stderr : process.stdout, systemClock);
   const report = await salvageDirectory({
-    dataDir: resolve(from),
-    into: resolve(into),
+    dataDir: damaged.path,
+    into: made.path,
     clock: systemClock,
     random: systemRandom,
     signal: interruption(),
@@ -81,11 +93,11 @@ async function main(values: CommandValues<typeof options>): Promise<number> {
   else {
     for (const one of missing.slice(0, SHOWN_MAX)) process.stdout.write(`${missingLine(one)}\n`);
     if (missing.length > SHOWN_MAX) process.stdout.write(`… and ${missing.length - SHOWN_MAX} more\n`);
-    const made = `${into} has ${actors} actors with ${rows} rows`;
+    const has = `${into} has ${actors} actors with ${rows} rows`;
     process.stdout.write(
       missing.length === 0
-        ? `${made}: everything came over. Start a server on it: SVC_DATA_DIR=${into} npm start\n`
-        : `${made}. Missing: ${missing.length} things, all of them in ${join(into, REPORT_FILE)}. Start a server on it (SVC_DATA_DIR=${into} npm start), compare with a backup, and keep ${from} until then.\n`,
+        ? `${has}: everything came over. Start a server on it: SVC_DATA_DIR=${into} npm start\n`
+        : `${has}. Missing: ${missing.length} things, all of them in ${join(into, REPORT_FILE)}. Start a server on it (SVC_DATA_DIR=${into} npm start), compare with a backup, and keep ${from} until then.\n`,
     );
   }
   return missing.length === 0 ? 0 : MISSING_EXIT_CODE;

@@ -37,11 +37,12 @@ export interface CheckEnvironment {
  * Keeps writers away from the directory that is looked at.
  *
  * @returns lets them have it again
- * @throws {ServiceError} `CONFLICT` when a process has it, or it is not there
+ * @throws {ServiceError} `CONFLICT` when a process has it, it is not there or is of another kind
  */
 export async function holdDirectory(environment: CheckEnvironment): Promise<() => void> {
   const { dataDir, onUnlocked, takesLock = true } = environment;
   if (!existsSync(dataDir)) throw new ServiceError('CONFLICT', `There is no directory ${dataDir}`);
+  requireDataDirectory(dataDir);
   if (!takesLock) return () => {};
   const lock = await acquireForReading(dataDir, claimName);
   if (!lock.hasFile)
@@ -49,6 +50,18 @@ export async function holdDirectory(environment: CheckEnvironment): Promise<() =
       `${dataDir} cannot be written to and has no lock file, so it is read without a lock; nobody may write to it meanwhile`,
     );
   return () => lock.release();
+}
+
+/** Before the lock, which would leave its file in a directory of another kind. @throws {ServiceError} `CONFLICT` */
+export function requireDataDirectory(dataDir: string): void {
+  if (existsSync(join(dataDir, 'actors'))) return;
+  const isMember = existsSync(join(dataDir, 'partitions'));
+  throw new ServiceError(
+    'CONFLICT',
+    isMember
+      ? `${dataDir} belongs to a member of a cluster: start it and have it checked there (--url); it makes damaged shards anew from the log by itself`
+      : `${dataDir} is not a data directory: it has no folder actors`,
+  );
 }
 
 /** A directory that is looked at: its actors, and what its journal says of them. */
@@ -78,18 +91,9 @@ export interface MadeActor {
 /**
  * Looks at a data directory of a single member that no process has open. Nothing is changed.
  *
- * @throws {ServiceError} `CONFLICT` for a directory of another kind; `DATA_CORRUPTED`
+ * @throws {ServiceError} `DATA_CORRUPTED`
  */
 export async function surveyDirectory({ clock, dataDir }: CheckEnvironment): Promise<DirectorySurvey> {
-  if (!existsSync(join(dataDir, 'actors'))) {
-    const isMember = existsSync(join(dataDir, 'partitions'));
-    throw new ServiceError(
-      'CONFLICT',
-      isMember
-        ? `${dataDir} belongs to a member of a cluster: start it and have it checked there (--url); it makes damaged shards anew from the log by itself`
-        : `${dataDir} is not a data directory: it has no folder actors`,
-    );
-  }
   const store = new ActorStore(join(dataDir, 'actors'), actorKinds(defaultLimits), clock);
   const journal = await surveyJournal(realFileSystem, join(dataDir, 'journal'));
   const actors = await store.all();

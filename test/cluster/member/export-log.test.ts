@@ -9,15 +9,21 @@ import { acquireDataDirectory } from '#runtime/embedded/data-directory-lock.ts';
 const program = join(import.meta.dirname, '../../../cluster/member/export-log.ts');
 
 let dataDir: string;
+/** Where to. */
+let target: string;
 
 beforeEach(() => {
   dataDir = mkdtempSync(join(tmpdir(), 'export-'));
+  target = mkdtempSync(join(tmpdir(), 'exported-'));
 });
 
-afterEach(() => rmSync(dataDir, { recursive: true }));
+afterEach(() => {
+  rmSync(dataDir, { recursive: true });
+  rmSync(target, { recursive: true });
+});
 
 function run(partition: string, nats = 'nats://127.0.0.1:1') {
-  const options = ['--partition', partition, '--data-dir', dataDir, '--to', join(dataDir, 'to')];
+  const options = ['--partition', partition, '--data-dir', dataDir, '--to', join(target, 'to')];
   const { status, stderr } = spawnSync(process.execPath, [program, ...options, '--nats', nats], {
     encoding: 'utf8',
   });

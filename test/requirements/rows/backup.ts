@@ -44,4 +44,5 @@ export const backupRows: readonly Requirement[] = [
   { id: 'SAL-005', document: 'goals', section: 'Durability', status: 'verified', theme: 'rest-content', behaviour: '`npm run salvage` goes on without an actor that cannot be read, and names it' },
   { id: 'SAL-006', document: 'goals', section: 'Durability', status: 'verified', theme: 'rest-content', behaviour: '`npm run salvage` completes a registry of which something is lost from what the other shards and the journal say, with a new account where none is left, and names what is not known' },
   { id: 'SAL-007', document: 'goals', section: 'Durability', status: 'verified', theme: 'rest-content', behaviour: '`npm run salvage` explains itself with `--help`, ends with 0, 1, 2 or 3, and reads a read-only volume' },
+  { id: 'SAL-008', document: 'goals', section: 'Durability', status: 'verified', theme: 'rest-content', behaviour: 'Programs for operators write into no folder they read from, whatever path leads there, and end with 2 in words for a folder that is missing, empty in name or cannot be made, an option that is given twice, and an address that is none' },
 ];

@@ -224,6 +224,13 @@ export class ActorStore implements ReplicaStore {
     return true;
   }
 
+  missingFork(target: ActorId, sequence: number): ServiceError | undefined {
+    const row = this.#catalogue?.get(target);
+    // Of an adopted one it is not known what made it; of any other, a later one of the name is meant.
+    const isListed = row !== undefined && (row.created === 0 || row.created === sequence);
+    return isListed ? lost(target, `${this.#pathOf(target)} is missing`, sequence) : undefined;
+  }
+
   /** The fork should be there, and nothing has it: it is refused as its source is. */
   async giveUpFork(
     target: ActorId,

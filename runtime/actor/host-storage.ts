@@ -208,8 +208,11 @@ export class HostStorage {
         },
         adoptWhole: (actor, sequence) => store.adoptWhole(actor, sequence),
         handling: (actor) => store.inHand(actor),
-        async remove(owner, sequence) {
+        missingFork: (target, sequence) => store.missingFork(target, sequence),
+        remove: async (owner, sequence) => {
           removed.push(owner);
+          // One that follows under its name is another one.
+          this.#damaged.forget((actor) => isUnder(actor, owner));
           await store.remove(owner, sequence, remade);
         },
         putOff: (owner, sequence, cause) => this.#putOff(owner, sequence, cause),
@@ -218,10 +221,7 @@ export class HostStorage {
       clock,
       (actor) => this.#refused.has(actor),
     );
-    for (const owner of removed) {
-      await this.#refused.removed(owner);
-      this.#damaged.forget((actor) => isUnder(actor, owner));
-    }
+    for (const owner of removed) await this.#refused.removed(owner);
   }
 
   /** @throws {ServiceError} `DATA_CORRUPTED` for an actor that depends on something the log has lost */

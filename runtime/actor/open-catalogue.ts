@@ -13,6 +13,7 @@ import {
 } from './actor-catalogue.ts';
 import { CatalogueFile } from './catalogue-file.ts';
 import type { ActorStore } from './actor-store.ts';
+import { MadeActors } from './made-actors.ts';
 import type { ActorId } from './ports.ts';
 
 /** Random bytes of the name of a data directory. */
@@ -29,7 +30,7 @@ export interface CatalogueEnvironment {
   /** Of the actors. */
   readonly folder: string;
   readonly store: ActorStore;
-  readonly log: Pick<Log, 'lastSequence'>;
+  readonly log: Pick<Log, 'lastSequence' | 'read' | 'damage'>;
   readonly retention: LogRetention;
   readonly random: Random;
   readonly clock: Clock;
@@ -99,7 +100,7 @@ async function begin(
   const directory = Buffer.from(random.bytes(DIRECTORY_BYTES)).toString('hex');
   const { beginning: journal } = retention;
   const changes = {
-    actors: adopted(environment, found),
+    actors: await adopted(environment, found),
     ...(journal === undefined ? {} : { journal }),
     ...(keyCheck === undefined ? {} : { keyCheck }),
   };
@@ -148,17 +149,24 @@ async function neverListed({ clock, folder, store }: CatalogueEnvironment): Prom
 }
 
 /** What is known of the actors of a directory that had no catalogue. */
-function adopted(
-  { retention, store }: CatalogueEnvironment,
+async function adopted(
+  { log, retention, store }: CatalogueEnvironment,
   found: FoundActors,
-): ReadonlyMap<ActorId, CatalogueRow> {
+): Promise<ReadonlyMap<ActorId, CatalogueRow>> {
   const isWhole = retention.beginning?.firstSequence === 1;
+  const made = new MadeActors({
+    reached: (actor) => found.get(actor)?.sequence,
+    isDamage: (sequence) =>
+      log.damage?.lost.some(({ first, last }) => first <= sequence && sequence <= last) === true,
+  });
+  if ([...found.values()].includes(undefined)) for await (const record of log.read(0)) made.take(record);
   const floorOf = (actor: ActorId, head: StoredHead | undefined): number => {
     // What it does not have yet is in the journal: older versions kept records until shards had them.
     if (head !== undefined) return head.sequence;
-    // A folder with nothing in it is of an actor that was made and never used.
-    const isWithoutLoss = store.isMissing(actor) && (isWhole || store.folders.isBare(actor));
-    return isWithoutLoss ? 0 : FLOOR_NOT_EMPTY;
+    // A folder with nothing in it is of an actor that was made and never used. A copy has a file from the beginning.
+    const isUnused = isWhole || store.folders.isBare(actor);
+    const isWithoutLoss = made.all.get(actor)?.isLost !== true && isUnused;
+    return isWithoutLoss && store.isMissing(actor) ? 0 : FLOOR_NOT_EMPTY;
   };
   return new Map([...found].map(([actor, head]) => [actor, { created: 0, floor: floorOf(actor, head) }]));
 }

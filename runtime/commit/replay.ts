@@ -1,4 +1,5 @@
 import type { Clock } from '#runtime/base/clock.ts';
+import { isUnder } from '#runtime/log/lifecycle-entry.ts';
 import type { Log } from '#runtime/log/ports.ts';
 import { Replica, type ReplicaStore } from './replica.ts';
 
@@ -33,11 +34,18 @@ export async function replayLog(
     },
     adoptWhole: async (actor, sequence) =>
       !isRefused(actor) && (await store.adoptWhole?.(actor, sequence)) === true,
-    remove: (owner, sequence) =>
-      store.remove(owner, sequence).catch((cause: unknown) => {
+    missingFork: (target, sequence) =>
+      isRefused(target) ? undefined : store.missingFork?.(target, sequence),
+    async remove(owner, sequence) {
+      try {
+        await store.remove(owner, sequence);
+      } catch (cause) {
         if (store.putOff?.(owner, sequence, cause) !== true) throw cause;
         givenUp.add(owner);
-      }),
+        return;
+      }
+      for (const actor of [...givenUp]) if (isUnder(actor, owner)) givenUp.delete(actor);
+    },
     ...(store.handling === undefined ? {} : { handling: (actor) => store.handling?.(actor) ?? (() => {}) }),
     giveUp(actor, cause) {
       if (store.giveUp?.(actor, cause) !== true) return false;

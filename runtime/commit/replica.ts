@@ -49,6 +49,13 @@ export interface ReplicaStore {
    */
   giveUp?(actor: string, cause: unknown): boolean;
   /**
+   * Asked about a fork that can be made no more: its source has gone on, or is gone.
+   *
+   * @param sequence of the record that says so
+   * @returns what it is refused with; undefined where there should be no such fork
+   */
+  missingFork?(target: string, sequence: number): unknown;
+  /**
    * Told of a fork that cannot be made because its source was given up.
    *
    * @param sequence of the record that says so, with its mark
@@ -459,14 +466,20 @@ export class Replica {
     );
     if (this.#store.exists(target) && this.#store.isMissing?.(target) !== true) return;
     if (await this.#adoptWhole(target, sequence)) return;
-    // A source that is gone was removed by a later record, and its fork with it or after it. One that has more by now
-    // had made the fork before that: what became of the fork cannot be found in it any more.
+    // A source that is gone was removed by a later record. One that has more by now had made the fork before that: what
+    // became of the fork cannot be found in it any more.
     const reached = this.#reachedBy(source);
-    if (reached !== undefined && reached.sequence > sequence) return;
+    if (reached !== undefined && reached.sequence > sequence) {
+      this.#miss(target, sequence, mark);
+      return;
+    }
     await this.#apply(source);
     if (this.#reachedBy(source) === undefined) {
-      if (!this.#givenUp.has(source)) return;
-      await this.#store.giveUpFork?.(target, source, sequence, mark);
+      if (!this.#givenUp.has(source) || this.#store.giveUpFork === undefined) {
+        this.#miss(target, sequence, mark);
+        return;
+      }
+      await this.#store.giveUpFork(target, source, sequence, mark);
       this.#reached.delete(target);
       return;
     }
@@ -480,6 +493,14 @@ export class Replica {
       handled?.();
     }
     this.#reached.delete(target);
+  }
+
+  /** A fork that should be there is refused. One that was removed or never finished is left out. */
+  #miss(target: string, sequence: number, mark: RecordMark | undefined): void {
+    const cause = this.#store.missingFork?.(target, sequence);
+    if (cause === undefined) return;
+    this.#leaveOut(target, cause);
+    this.#disk?.skipped?.(target, sequence, mark);
   }
 
   /** First, for the source may have gone on since. @returns whether nothing is left to do */

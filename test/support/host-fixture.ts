@@ -64,6 +64,8 @@ export class HostFixture {
   readonly folder = mkdtempSync(join(tmpdir(), 'grove-test-'));
   /** What was told to subscribers. */
   readonly events: ActorEvent[] = [];
+  /** Actors that were told to be damaged. */
+  readonly damaged: string[] = [];
   readonly #kinds: readonly ActorKind[];
   readonly #logOver: (journal: Log) => Log;
   readonly #clock: Clock;
@@ -162,6 +164,7 @@ export class HostFixture {
         applyFailed: (_actor, cause) => {
           throw cause;
         },
+        damaged: (actor) => void this.damaged.push(actor),
       },
       slices: new SliceScheduler(this.#clock),
     });

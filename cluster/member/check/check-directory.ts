@@ -57,7 +57,8 @@ export async function checkDirectory(environment: CheckEnvironment): Promise<Che
       const path = shardPathOf(store, actor);
       onProgress(bytes, total, actor);
       // The journal makes its file, unless it is known to have had one.
-      const isNew = sizeOf(path) === 0 && made.has(actor) && (catalogue.actors.get(actor)?.floor ?? 0) === 0;
+      const isMade = made.get(actor)?.isLost === false;
+      const isNew = sizeOf(path) === 0 && isMade && (catalogue.actors.get(actor)?.floor ?? 0) === 0;
       if (!isNew) {
         const shard = {
           actor,
@@ -155,7 +156,7 @@ export function missingActors(
     if (known.has(actor)) return true;
     const file = store.folders.of(actor);
     known.add(actor);
-    if (!made.has(actor)) found.push({ file, actor, what: `it is missing, and ${why}` });
+    if (made.get(actor)?.isLost !== false) found.push({ file, actor, what: `it is missing, and ${why}` });
     return false;
   };
   for (const [actor, { floor }] of catalogue) if (floor > 0) need(actor, 'the catalogue names it');

@@ -1,3 +1,4 @@
+import type { MadeActor } from '#runtime/actor/made-actors.ts';
 import type { ActorId } from '#runtime/actor/ports.ts';
 import type { ActorStore } from '#runtime/actor/actor-store.ts';
 import { shownKey } from '#runtime/check/check-rows.ts';
@@ -10,7 +11,6 @@ import type { DamageFound } from './check-report.ts';
 import { Findings } from './findings.ts';
 import { actorNumber, LastWrites } from './last-writes.ts';
 import { shardPathOf } from './shard-path.ts';
-import type { MadeActor } from './survey-directory.ts';
 
 /** Files that are open at the same time. */
 const OPEN_FILES_MAX = 32;

@@ -113,26 +113,31 @@ function listed(
     const path = shardPathOf(store, actor);
     const head = storedHead(path);
     const identity = identityOf(path);
-    const created = made.get(actor)?.sequence ?? 0;
+    const { isLost = true, sequence: created = 0 } = made.get(actor) ?? {};
     if (identity !== undefined && (identity.actor !== actor || identity.directory !== directory))
       remarks.push(
         `${path} is not listed: it is the file of ${identity.actor}, or of another data directory`,
       );
     else if (head !== undefined)
       rows.set(actor, { created: identity?.created ?? created, floor: head.sequence });
-    else if (created > 0) rows.set(actor, { created, floor: 0 });
+    else if (!isLost) rows.set(actor, { created, floor: 0 });
     else {
-      rows.set(actor, { created: 0, floor: FLOOR_NOT_EMPTY });
+      rows.set(actor, { created, floor: FLOOR_NOT_EMPTY });
       remarks.push(
         `${path} is missing or damaged, so ${actor} is not served: bring it back, and run this again`,
       );
     }
   }
-  for (const { actor, file, what } of missingActors(survey, new Map())) {
-    if (actor === undefined) continue;
-    rows.set(actor as ActorId, { created: 0, floor: FLOOR_NOT_EMPTY });
+  const miss = (actor: ActorId, file: string, what: string): void => {
+    rows.set(actor, { created: made.get(actor)?.sequence ?? 0, floor: FLOOR_NOT_EMPTY });
     remarks.push(`${file}: ${what}, so ${actor} is not served: bring it back, and run this again`);
-  }
+  };
+  for (const { actor, file, what } of missingActors(survey, new Map()))
+    if (actor !== undefined) miss(actor, file, what);
+  const known = new Set(actors);
+  for (const [actor, { isLost }] of made)
+    if (isLost && !known.has(actor) && !rows.has(actor))
+      miss(actor, store.folders.of(actor), 'it is missing, and the journal names it');
   return { directory, rows, remarks };
 }
 

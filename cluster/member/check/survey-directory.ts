@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { ActorStore } from '#runtime/actor/actor-store.ts';
 import type { CatalogueRow } from '#runtime/actor/actor-catalogue.ts';
 import { dependentActors } from '#runtime/actor/damaged-log.ts';
+import { type MadeActor, MadeActors } from '#runtime/actor/made-actors.ts';
 import type { ActorId } from '#runtime/actor/ports.ts';
 import type { Clock } from '#runtime/base/clock.ts';
 import { realFileSystem } from '#runtime/base/file-system.ts';
@@ -75,17 +76,10 @@ export interface DirectorySurvey {
   readonly journal: JournalSurvey;
   /** Actors that have lost acknowledged writes with the journal, with why. */
   readonly dependent: ReadonlyMap<ActorId, string>;
-  /** Actors that the journal makes, and how: it has everything of them, so an opening makes their files. */
+  /** Actors that the journal makes, and how. An opening makes the file of one that is not lost. */
   readonly made: ReadonlyMap<ActorId, MadeActor>;
   /** Writes in the journal. */
   readonly writes: number;
-}
-
-/** An actor that the journal makes. */
-export interface MadeActor {
-  readonly kind: 'create' | 'fork';
-  /** Of the record that makes it; of the newest one, where there were several of its name. */
-  readonly sequence: number;
 }
 
 /**
@@ -105,20 +99,23 @@ export async function surveyDirectory({ clock, dataDir }: CheckEnvironment): Pro
     reached: (actor: ActorId) => reachedBy(store, actor),
   };
   const dependent = new Map([...journal.refused, ...(await dependentActors(journal, journal.lost, stored))]);
-  return { store, actors, listed, keyCheck, journal, dependent, ...(await madeIn(journal)) };
+  return { store, actors, listed, keyCheck, journal, dependent, ...(await madeIn(journal, store)) };
 }
 
-async function madeIn(journal: JournalSurvey): Promise<Pick<DirectorySurvey, 'made' | 'writes'>> {
-  const made = new Map<ActorId, MadeActor>();
+async function madeIn(
+  journal: JournalSurvey,
+  store: ActorStore,
+): Promise<Pick<DirectorySurvey, 'made' | 'writes'>> {
+  const made = new MadeActors({
+    reached: (actor) => store.headOf(actor)?.sequence,
+    isDamage: (sequence) => journal.lost.some(({ first, last }) => first <= sequence && sequence <= last),
+  });
   let writes = 0;
-  for await (const { entries, sequence } of journal.read()) {
-    for (const entry of entries) {
-      const kind = lifecycleOf(entry)?.kind;
-      if (kind === undefined) writes += entry.writes.length;
-      if (kind === 'create' || kind === 'fork') made.set(entry.actor, { kind, sequence });
-    }
+  for await (const record of journal.read()) {
+    made.take(record);
+    for (const entry of record.entries) if (lifecycleOf(entry) === undefined) writes += entry.writes.length;
   }
-  return { made, writes };
+  return { made: made.all, writes };
 }
 
 function reachedBy(store: ActorStore, actor: ActorId): number {

@@ -6,6 +6,7 @@ import { rebuildCatalogue } from '#cluster/member/check/rebuilt-catalogue.ts';
 import { systemClock } from '#runtime/base/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { ContentClient, expectStatus } from '#test/support/content-client.ts';
+import { check } from '#test/support/damaged-directory.ts';
 import { runProgram } from '#test/support/run-program.ts';
 import { startServer, type TestServer } from '#test/support/server.ts';
 
@@ -92,6 +93,50 @@ describe('a catalogue that is lost', () => {
     expect(await judge(server)).toEqual([200, 200, 0]);
     await server.close();
   });
+
+  it.each([
+    ['file', true],
+    ['folder', true],
+    ['folder, and the file of the registry that names it', true],
+    ['file', false],
+  ])(
+    'misses a fork that lost its %s, unless the journal can make it; its source has gone on: %s',
+    async (lost, hasGoneOn) => {
+      dataDir = join(root, `fork-${lost}-${hasGoneOn}`);
+      let server = await startServer({ dataDir });
+      const client = new ContentClient(server, await server.createRepository('one'));
+      const space = await client.workspace();
+      expectStatus(await space.post('/', page), 201);
+      expectStatus(await client.managed('POST', '/branches', { name: 'side', upstream_branch: 'main' }), 201);
+      const side = `/api/repository/one/side/head/${space.name}/`;
+      expectStatus(await server.admin('POST', side, { ...page, name: 'own' }), 201);
+      if (hasGoneOn) expectStatus(await space.post('/', { ...page, name: 'later' }), 201);
+      await server.close();
+      const repositories = join(dataDir, 'actors/default');
+      const one = join(
+        repositories,
+        readdirSync(repositories).find((name) => name.startsWith('one')) as string,
+      );
+      const branch = join(one, readdirSync(one).find((name) => name.startsWith('side')) as string, 'branch');
+      rmSync(lost === 'file' ? join(branch, 'data.mdb') : branch, { recursive: true });
+      if (lost.includes('registry')) rmSync(join(one, 'repository/data.mdb'));
+      if (hasGoneOn)
+        expect((await check(dataDir)).damage).toMatchObject([
+          { file: expect.stringContaining(branch) as string },
+        ]);
+      rmSync(join(dataDir, 'actors/.catalogue'), { recursive: true });
+      const { remarks } = await rebuild();
+      expect(remarks).toEqual(hasGoneOn ? [expect.stringContaining(branch)] : []);
+      for (let start = 0; start < 2; start += 1) {
+        server = await startServer({ dataDir });
+        const answers: number[] = [];
+        for (const name of ['kept', 'own']) answers.push((await server.admin('GET', side + name)).status);
+        answers.push((await server.request('GET', '/ready')).json.stopped_actors as number);
+        expect(answers).toEqual(hasGoneOn ? [500, 500, 1] : [200, 200, 0]);
+        await server.close();
+      }
+    },
+  );
 
   it('is left alone while a server has the directory', async () => {
     const server = await startServer({ dataDir });

@@ -20,6 +20,8 @@ const foldTest = ['test/cluster/replication/log-fold.test.ts'];
 const replicaTest = ['test/cluster/lease/flushed-replica.test.ts'];
 const supersededTest = ['test/cluster/lease/superseded.test.ts'];
 const logSimulation = ['test/cluster/replication/partition-log.sim.test.ts'];
+const surveyTest = ['test/cluster/flush-journal/replica-survey.test.ts'];
+const streamChecksTest = ['test/cluster/replication/stream-checks.test.ts'];
 
 /** The safety guards of the replicated log, of class `replica-disk`, and of what members believe of each other. */
 export const guardMutants: readonly GuardMutant[] = [
@@ -456,5 +458,75 @@ export const guardMutants: readonly GuardMutant[] = [
     from: '    this.lease.drop();\n',
     to: '',
     tests: openingTest,
+  },
+  {
+    guard: 'nothing is given back to another stream of the same name',
+    file: 'cluster/flush-journal/reseed.ts',
+    from: 'if (state.identity !== mark.identity)',
+    to: 'if (false)',
+    tests: replicaTest,
+  },
+  {
+    guard: 'who does not answer may have other records, too',
+    file: 'cluster/flush-journal/reseed.ts',
+    from: 'new Set([...others, ...missing])',
+    to: 'new Set(others)',
+    tests: supersededTest,
+  },
+  {
+    guard: 'an end is not set aside for another stream',
+    file: 'cluster/flush-journal/superseded-end.ts',
+    from: 'if (state.identity !== identity) return undefined;',
+    to: '',
+    tests: supersededTest,
+  },
+  {
+    guard: 'a damaged message proves nothing of an end',
+    file: 'cluster/flush-journal/superseded-end.ts',
+    from: 'if (!isTaken(fold, message)) break;',
+    to: 'fold.take(message);',
+    tests: supersededTest,
+  },
+  {
+    guard: 'a member that has nothing is not counted among those who told',
+    file: 'cluster/flush-journal/replica-survey.ts',
+    from: "const known = told.filter(({ identity }) => identity !== '')",
+    to: 'const known = told',
+    tests: surveyTest,
+  },
+  {
+    guard: 'a member believes its own journal of the keepers before others',
+    file: 'cluster/flush-journal/replica-survey.ts',
+    from: 'this.#options.keepers() ?? newestKeepers(told, position)',
+    to: 'newestKeepers(told, position) ?? this.#options.keepers()',
+    tests: surveyTest,
+  },
+  {
+    guard: 'keepers are learned of whoever has most of the log',
+    file: 'cluster/flush-journal/replica-survey.ts',
+    from: 'best === undefined || isAhead(each, best) ? each : best',
+    to: 'best ?? each',
+    tests: surveyTest,
+  },
+  {
+    guard: 'keepers are learned of nobody who has less',
+    file: 'cluster/flush-journal/replica-survey.ts',
+    from: 'newest === undefined || isAhead(position, newest) ?',
+    to: 'newest === undefined ?',
+    tests: surveyTest,
+  },
+  {
+    guard: 'servers that know nothing of a stream are asked again',
+    file: 'cluster/replication/stream-checks.ts',
+    from: "state.identity !== '' && ",
+    to: '',
+    tests: streamChecksTest,
+  },
+  {
+    guard: 'a segment of a flush journal has no gap',
+    file: 'cluster/flush-journal/segment-scan.ts',
+    from: 'if (message.sequence !== next)',
+    to: 'if (false)',
+    tests: ['test/cluster/flush-journal/segment-scan.test.ts'],
   },
 ];

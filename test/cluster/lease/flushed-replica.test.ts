@@ -28,14 +28,19 @@ let clock: TestClock;
 /** Kinds of what was reported. */
 let told: string[];
 
-/** Keeps what the stream has in the flush journal of class `replica-disk`. */
-async function keep(): Promise<void> {
+/**
+ * Keeps what the stream has in the flush journal of class `replica-disk`.
+ *
+ * @param identity of the stream, as the journal knows it
+ * @param first the journal begins with this message
+ */
+async function keep(identity = 'memory', first = 1): Promise<void> {
   const folder = `${FOLDER}/flush-journal`;
   const journal = await FlushJournal.open({ files, folder, clock: systemClock, random: systemRandom });
   const decoder = new BatchDecoder(PARTITION);
   for (const message of stream.messages) {
     decoder.take(message);
-    journal.add('memory', message, decoder.fold.state);
+    if (message.sequence >= first) journal.add(identity, message, decoder.fold.state);
   }
   await journal.close();
 }
@@ -222,6 +227,24 @@ it('gives nothing back while another member has more, or too few have told, or w
   const all = replica([behind, { ...behind, member: 'm3' }]);
   await expect(all.mend(undefined)).rejects.toThrow(/record 2 is another/);
   expect(stream.messages).toHaveLength(mark.sequence - 1);
+});
+
+it('gives nothing back to another stream of the same name, though all that it has is the same', async () => {
+  await keep('earlier');
+  stream.messages.pop();
+  const { length } = stream.messages;
+  const told = ['m2', 'm3'].map((member) => ({ ...behind, member, identity: 'earlier' }));
+  await expect(replica(told).mend(undefined)).rejects.toThrow(/this member knows it as 'earlier'/);
+  expect(stream.messages).toHaveLength(length);
+});
+
+it('waits for others where its journal begins behind the end of the stream', async () => {
+  await keep('memory', 3);
+  stream.messages.length = 1;
+  const side = replica([behind, { ...behind, member: 'm3' }]);
+  expect(await side.mend(undefined)).toMatch(/ends at 1, and the flush journal begins at 3/);
+  expect(stream.messages).toHaveLength(1);
+  await side.close();
 });
 
 it('believes no stream that has another record than its journal', async () => {

@@ -51,14 +51,18 @@ function standing(member: string, sequence = stream.messages.length): Standing {
   return { member, identity: 'memory', epoch, sequence, chain: chain.toString('hex'), keepers: undefined };
 }
 
-async function replica(told: readonly Standing[], folder = files): Promise<FlushedReplica> {
+async function replica(
+  told: readonly Standing[],
+  folder = files,
+  clock = new TestClock(),
+): Promise<FlushedReplica> {
   const side = new FlushedReplica({
     partition: PARTITION,
     member: 'm1',
     folder: FOLDER,
     stream: stream.link(),
     files: folder,
-    clock: new TestClock(),
+    clock,
     shards: new ShardPositions(new MemoryShardFiles(), systemClock, systemRandom),
     random: systemRandom,
     report: () => {},
@@ -85,8 +89,11 @@ async function judged(...told: Standing[]): Promise<SupersededEnd | undefined> {
   return end;
 }
 
-/** @param statement what the end of `m1` says */
-async function begin(statement: Uint8Array): Promise<void> {
+/**
+ * @param statement what the end of `m1` says
+ * @param identity of the stream, as the journal of `m1` knows it
+ */
+async function begin(statement: Uint8Array, identity = 'memory'): Promise<void> {
   files = new FaultyFileSystem();
   stream = new MemoryStream();
   const log = await openLog('m1');
@@ -98,7 +105,7 @@ async function begin(statement: Uint8Array): Promise<void> {
   const decoder = new BatchDecoder(PARTITION);
   for (const message of stream.messages) {
     decoder.take(message);
-    journal.add('memory', message, decoder.fold.state);
+    journal.add(identity, message, decoder.fold.state);
   }
   await journal.close();
   own = [...stream.messages];
@@ -145,6 +152,19 @@ it('believes no server that shows another message in one place', async () => {
   const whole = [standing('m2'), standing('m3')];
   stream.messages[COMMON] = strange[COMMON] as StoredMessage;
   expect(await judged(...whole)).toBeUndefined();
+  expect(await judged(...told)).toBeUndefined();
+});
+
+it('learns nothing from a damaged message in the place of its own', async () => {
+  const told = [standing('m2'), standing('m3')];
+  const { bytes } = stream.messages[COMMON] as StoredMessage;
+  bytes[bytes.length - 1] = (bytes.at(-1) as number) ^ 1;
+  expect(await judged(...told)).toBeUndefined();
+});
+
+it('learns nothing from another stream of the same name', async () => {
+  await begin(encodeKeepers({ old: NAMES, new: NAMES }), 'earlier');
+  const told = [standing('m2'), standing('m3')].map((each) => ({ ...each, identity: 'earlier' }));
   expect(await judged(...told)).toBeUndefined();
 });
 
@@ -207,6 +227,14 @@ it('gives a stream nothing back while a majority of the others has, or may have,
     return trouble;
   };
   expect(await mend(acknowledged, { ...acknowledged, member: 'm3' })).toMatch(/m2 and m3 has other records/);
+  expect(stream.messages).toHaveLength(COMMON);
+  // One that does not answer may have what one has that does.
+  const waiting = new TestClock();
+  const side = await replica([acknowledged], candidate, waiting);
+  expect(await side.mend(undefined)).toMatch(/not all replicas have answered yet: m3/);
+  waiting.advance(60_000);
+  expect(await side.mend(undefined)).toMatch(/m2 has other records/);
+  await side.close();
   expect(stream.messages).toHaveLength(COMMON);
   // One alone is none, nor is one that has what this member has.
   expect(await mend(acknowledged, standing('m3', COMMON))).toBeUndefined();

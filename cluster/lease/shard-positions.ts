@@ -116,7 +116,7 @@ export class ShardPositions {
   #changed = 0;
   #newest: LogPosition | undefined;
   /** What shards have that the rows of the catalogue do not say yet. */
-  #applied = new Map<ActorId, CatalogueRow>();
+  readonly #applied = new Map<ActorId, CatalogueRow>();
   #name: string | undefined;
   #isLooked = false;
   /** Files that are gone were looked for. */
@@ -232,10 +232,12 @@ export class ShardPositions {
     if (this.#name === undefined) return;
     this.requireCatalogue();
     const catalogue = this.#open();
-    const applied = this.#applied;
-    this.#applied = new Map();
-    const actors = new Map([...applied].filter(([actor, row]) => isNews(row, catalogue.get(actor))));
-    if (actors.size > 0 || catalogue.sequence < sequence) await catalogue.note({ actors }, sequence);
+    const actors = new Map([...this.#applied].filter(([actor, row]) => isNews(row, catalogue.get(actor))));
+    const isKnown = actors.size === 0 && catalogue.isStored && catalogue.sequence >= sequence;
+    const noted = isKnown ? undefined : catalogue.note({ actors }, sequence);
+    // The catalogue has them from here on, and tries again what it cannot store.
+    this.#applied.clear();
+    await noted;
     this.#requireFloors(catalogue, sequence);
   }
 

@@ -167,6 +167,11 @@ export class ActorCatalogue implements CatalogueFacts {
     return this.#lastSequence;
   }
 
+  /** Whether every row that is shown is on the disk. */
+  get isStored(): boolean {
+    return this.#noted.size === 0;
+  }
+
   /** What is known of an actor; undefined for one that is not there. */
   get(actor: ActorId): CatalogueRow | undefined {
     const noted = this.#noted.get(actor);

@@ -3,6 +3,7 @@ import { ShardPositions } from '#cluster/lease/shard-positions.ts';
 import { systemClock } from '#runtime/base/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
+import type { MemoryShard } from '#runtime/shard/memory-shard.ts';
 import { MemoryShardFiles } from '#test/support/memory-shard-files.ts';
 
 function at(sequence: number, identity = 'stream') {
@@ -161,6 +162,46 @@ it('lets no position be stored that is past a record whose actor has a floor bel
   await files.catalogue?.note({ actors: new Map([['a', { created: 0, floor: 4 }]]) }, 5);
   await positions.storing(at(4));
   await expect(positions.storing(at(5))).rejects.toThrow(/a has record 5 and its floor is 4/);
+});
+
+/** A catalogue that cannot be opened again for a while. */
+class UnopenedFiles extends MemoryShardFiles {
+  isClosed = false;
+
+  override openCatalogue(tables: readonly string[]): MemoryShard {
+    if (this.isClosed) throw new ServiceError('WRITES_STOPPED');
+    return super.openCatalogue(tables);
+  }
+}
+
+it('forgets no floor while the catalogue cannot be opened', async () => {
+  const files = new UnopenedFiles();
+  const positions = await opened(files);
+  await positions.cover(2, at(2), 'a');
+  positions.applied('a', 2, undefined);
+  files.failure = new ServiceError('WRITES_STOPPED');
+  files.isClosed = true;
+  await expect(positions.cover(3, at(3), 'b')).rejects.toThrow(files.failure);
+  await expect(positions.storing(at(2))).rejects.toThrow(files.failure);
+  files.failure = undefined;
+  files.isClosed = false;
+  // Opens it again.
+  await positions.cover(3, at(3), 'b');
+  await positions.storing(at(2));
+  expect(files.catalogue?.get('a')?.floor).toBe(2);
+});
+
+it('lets no position be stored before the floors are on the disk, however often that is tried', async () => {
+  const files = new MemoryShardFiles();
+  const positions = await opened(files);
+  await positions.cover(2, at(2), 'a');
+  positions.applied('a', 2, undefined);
+  files.failure = new ServiceError('STORAGE_FULL');
+  for (let times = 0; times < 3; times += 1)
+    await expect(positions.storing(at(2))).rejects.toThrow(files.failure);
+  files.failure = undefined;
+  await positions.storing(at(2));
+  expect((await after(files)).catalogue?.get('a')?.floor).toBe(2);
 });
 
 it('names a shard once that is given something again and again, also when the position is stored in between', async () => {

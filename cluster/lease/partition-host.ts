@@ -10,6 +10,8 @@ export interface PartitionStore extends ReplicaStore, ShardFiles {
   beginNoting?(): Promise<void>;
   /** Puts every actor away, and the catalogue, to be made again of the log. To be called while nothing else uses the store. */
   clear(): Promise<void>;
+  /** Whether there is room for {@link clear}; undefined: it needs none. */
+  readonly canClear?: boolean;
   /** What is there was replaced by something else: nothing that was known of it holds any more. */
   replaced?(): void;
   /**

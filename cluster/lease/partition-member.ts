@@ -397,7 +397,7 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
         return true;
       }
       // Nobody knows which actors there should be: what is there is neither served nor thrown away.
-      if (isDamaged) this.#trouble = `${cause.message}, and neither its log nor a snapshot has all of it`;
+      if (isDamaged) this.#trouble = `${cause.message}, and ${this.#damage.obstacle}`;
       this.#rest.begin();
       this.#become('idle');
       return false;

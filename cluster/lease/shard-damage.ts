@@ -82,14 +82,14 @@ export class ShardDamage {
   }
 
   /**
-   * Makes everything anew where that is certain to bring everything back.
+   * Makes everything anew where that is certain to bring everything back, and there is room to keep what is damaged.
    *
    * @param clear puts away what is there
-   * @returns false when nothing is certain: then nothing was changed
+   * @returns false when it is not: then nothing was changed
    */
   async makeAnew(cause: ServiceError, clear: () => Promise<void>): Promise<boolean> {
     const { clock, coldStart, report } = this.#options;
-    const begins = await this.#logBegins();
+    const begins = this.#hasRoom ? await this.#logBegins() : undefined;
     const isInLog = begins !== undefined && begins <= 1;
     if (begins === undefined || (!isInLog && !(await coldStart.replace()))) {
       report({ kind: 'damage-contained', cause });
@@ -101,6 +101,17 @@ export class ShardDamage {
     if (isInLog) await clear();
     this.end();
     return true;
+  }
+
+  /** Why {@link makeAnew} changed nothing, for people. */
+  get obstacle(): string {
+    if (this.#hasRoom) return 'neither its log nor a snapshot has all of it';
+    return 'its volume has no room to keep what is damaged beside what is made anew';
+  }
+
+  /** Whether there is room to keep what is damaged: else it stays where it is. */
+  get #hasRoom(): boolean {
+    return this.#options.store.canClear !== false;
   }
 
   /** Whether the log has every record there ever was. */
@@ -138,7 +149,7 @@ export class ShardDamage {
 
   /** Never rejects. */
   async #isCurable(): Promise<boolean> {
-    const begins = await this.#logBegins();
+    const begins = this.#hasRoom ? await this.#logBegins() : undefined;
     if (begins === undefined) return false;
     return begins <= 1 || this.#options.coldStart.isOffered();
   }

@@ -85,7 +85,7 @@ export class SnapshotRestore implements ColdStart {
       if (firstSequence === undefined) return undefined;
       const isCut = Math.max(1, position?.sequence ?? 0) < firstSequence;
       if (!isCut && has) return undefined;
-      const reached = await this.#newest(firstSequence, signal);
+      const reached = await this.#newest(firstSequence, signal, false);
       if (reached !== undefined) return reached;
       // The log has everything from its beginning on.
       if (!isCut) return undefined;
@@ -98,7 +98,7 @@ export class SnapshotRestore implements ColdStart {
     await this.done();
     const firstSequence = await this.#firstSequence();
     if (firstSequence === undefined) return undefined;
-    const reached = await this.#newest(firstSequence, signal);
+    const reached = await this.#newest(firstSequence, signal, true);
     if (reached === undefined) this.#ask();
     return reached;
   }
@@ -119,6 +119,7 @@ export class SnapshotRestore implements ColdStart {
 
   async done(): Promise<void> {
     this.#brought.clear();
+    this.#carryKept();
     await removePaced(this.#workFolder, this.#environment.clock);
   }
 
@@ -147,8 +148,12 @@ export class SnapshotRestore implements ColdStart {
     }
   }
 
-  /** Begins with the newest snapshot that is whole and of this log. */
-  async #newest(firstSequence: number, signal: AbortSignal): Promise<LogPosition | undefined> {
+  /** Begins with the newest snapshot that is whole and of this log. @param hasDamage what there is is put away */
+  async #newest(
+    firstSequence: number,
+    signal: AbortSignal,
+    hasDamage: boolean,
+  ): Promise<LogPosition | undefined> {
     const { clock, index, partition, report } = this.#environment;
     let records: readonly SnapshotRecord[];
     try {
@@ -161,7 +166,7 @@ export class SnapshotRestore implements ColdStart {
       const { sequence } = record.position;
       if (!this.#isUsable(record, firstSequence)) continue;
       try {
-        await this.#restore(record, signal);
+        await this.#restore(record, signal, hasDamage);
         return record.position;
       } catch (cause) {
         requireWanted(signal);
@@ -174,7 +179,7 @@ export class SnapshotRestore implements ColdStart {
     return undefined;
   }
 
-  async #restore(record: SnapshotRecord, signal: AbortSignal): Promise<void> {
+  async #restore(record: SnapshotRecord, signal: AbortSignal, hasDamage: boolean): Promise<void> {
     const { blobs, clock, files, partition, report, stream } = this.#environment;
     const startMs = clock.monotonicMs();
     // Its record must be the one the log has: chains tell one log from another.
@@ -193,7 +198,7 @@ export class SnapshotRestore implements ColdStart {
       if (this.#brought.get(actor.id) !== actor.hash) await this.#bring(actor, made, signal);
       crashPoint('mid-snapshot-restore');
     }
-    await this.#adopt();
+    await this.#adopt(hasDamage);
     const { sequence } = record.position;
     const tookMs = clock.monotonicMs() - startMs;
     report({ kind: 'restored', partition, sequence, actors: actors.length, bytes: record.bytes, tookMs });
@@ -218,17 +223,32 @@ export class SnapshotRestore implements ColdStart {
     this.#brought.set(actor.id, actor.hash);
   }
 
-  /** Puts what was made in the place of what there is. */
-  async #adopt(): Promise<void> {
-    const { files, folder } = this.#environment;
+  /** Puts what was made in the place of what there is. @param hasDamage what there is is kept for a while */
+  async #adopt(hasDamage: boolean): Promise<void> {
+    const { files, folder, store } = this.#environment;
+    if (hasDamage) await store.putAwayDamaged();
     const actors = join(folder, 'actors');
-    const replaced = join(this.#workFolder, 'replaced');
+    const replaced = this.#replacedFolder;
+    // One that failed half way has put it there.
+    this.#carryKept();
     await rm(replaced, { recursive: true, force: true });
     if ((await files.readdir(folder)).includes('actors')) await rename(actors, replaced);
     crashPoint('mid-snapshot-adopt');
     await rename(join(this.#workFolder, 'actors'), actors);
     await files.syncDirectory(folder);
     crashPoint('after-snapshot-adopt');
+    this.#carryKept();
+  }
+
+  /** What was removed or put away before is kept on: it lies in the folder that was replaced, which is thrown away. */
+  #carryKept(): void {
+    const { clock, store } = this.#environment;
+    store.folders.takeKept(new ActorFolders(this.#replacedFolder, clock));
+  }
+
+  /** Where the actors go that are replaced. */
+  get #replacedFolder(): string {
+    return join(this.#workFolder, 'replaced');
   }
 }
 

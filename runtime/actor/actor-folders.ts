@@ -26,17 +26,23 @@ const REMOVED = '.removed';
 /** What was removed and is kept: when, in milliseconds of the wall clock, and a hash of whose it was. */
 const keptName = /^(\d{13,})-([0-9a-f]{32})$/;
 
+/** Hexadecimal digits of such a hash. */
+const HASH_CHARACTERS = 32;
+
 /** Says beside what is kept whose it was. */
 const OWNER_FILE = 'owner';
 
 /** Name of the folder that is kept. */
 const KEPT = 'actors';
 
+/** Its name where it was put away because it is damaged: it may be all there is, so want of room does not end it. */
+const DAMAGED = 'damaged';
+
 /** What becomes of folders that are removed. */
 export interface RemovalRules {
   /** Time what is removed is kept in `.removed`, in milliseconds; 0: it goes at once. */
   readonly keepMs: number;
-  /** Whether there is no room to keep anything. */
+  /** Whether there is no room to keep what was removed. */
   readonly isPressed: () => boolean;
 }
 
@@ -143,30 +149,25 @@ export class ActorFolders {
     await removePaced(this.unfinished(actor), this.#clock);
   }
 
+  /** Whether what is damaged can be put away: it needs room for as long as it is kept, besides what is made anew. */
+  get canKeepDamaged(): boolean {
+    return this.#rules.keepMs === 0 || !this.#rules.isPressed();
+  }
+
   /**
    * Removes the folders of every actor under an owner, and of one with this very name. They are put away, and go when
    * the time is over for which they are kept ({@link purge}).
    *
    * Needs no room: where there is none they go at once, and the log has to hold the record of the removal until this
-   * resolves.
+   * resolves. What is put away with {@link removeDamaged} is another matter.
    *
-   * @param keeping `once`: only when nothing of this owner is kept already, for what is damaged again and again; `never`
-   *   for what is there once more
-   * @throws {ServiceError} `STORAGE_FULL` when there is no room to put away what is to be kept `once`
+   * @param isRemade it is only there once more, and is not kept
    */
-  async remove(owner: string, keeping: 'always' | 'once' | 'never' = 'always'): Promise<void> {
+  async remove(owner: string, isRemade = false): Promise<void> {
     const folder = this.of(owner);
     if (!existsSync(folder)) return;
-    const isThere = keeping === 'never' || (keeping === 'once' && this.#isKept(owner));
-    const isKept = this.#rules.keepMs > 0 && !isThere;
-    this.#requireFolder();
     const place = this.#freePlace(owner);
-    const isPutAway = tryWithRoom(() => {
-      mkdirSync(place, { recursive: true, mode: 0o700 });
-      renameSync(folder, join(place, KEPT));
-    });
-    // What is damaged stays where it is: it may be all there is.
-    if (!isPutAway && keeping === 'once') throw new ServiceError('STORAGE_FULL');
+    const isPutAway = tryWithRoom(() => moveAway(folder, place, KEPT));
     if (!isPutAway) rmSync(place, { recursive: true, force: true });
     // The log says that it goes. A crash in the middle leaves a part, which the next start removes.
     if (!isPutAway) await removePaced(folder, this.#clock);
@@ -174,17 +175,50 @@ export class ActorFolders {
     flushFolder(dirname(folder));
     crashPoint('before-branch-removal');
     if (!isPutAway) return;
+    const isKept = this.#rules.keepMs > 0 && !isRemade;
     if (!isKept || this.#rules.isPressed()) return removePaced(place, this.#clock);
-    // Shards say of what actor they are, too.
-    tryWithRoom(() => writeFileSync(join(place, OWNER_FILE), `${owner}\n`, { mode: 0o600 }));
+    noteOwner(place, owner);
   }
 
-  /** Removes what was kept for long enough; all of it when there is no room. */
-  async purge(): Promise<void> {
-    for (const { atMs, path } of this.#kept()) {
-      const isOver = this.#clock.wallMs() - atMs >= this.#rules.keepMs;
-      if (isOver || this.#rules.isPressed()) await removePaced(path, this.#clock);
+  /**
+   * Puts away the folders of every actor under an owner because something of them is damaged. They may be all there is, so
+   * they are kept for their time whatever room there is. Only the first set of an owner is kept: one that is damaged again
+   * and again would fill the disk.
+   *
+   * @throws {ServiceError} `STORAGE_FULL` when there is no room to keep them: nothing was changed
+   */
+  async removeDamaged(owner: string): Promise<void> {
+    const folder = this.of(owner);
+    if (!existsSync(folder)) return;
+    const isKept = this.#rules.keepMs > 0 && !this.#hasDamaged(owner);
+    if (isKept && this.#rules.isPressed()) throw new ServiceError('STORAGE_FULL');
+    const place = this.#freePlace(owner);
+    if (!tryWithRoom(() => moveAway(folder, place, DAMAGED))) {
+      rmSync(place, { recursive: true, force: true });
+      throw new ServiceError('STORAGE_FULL');
     }
+    flushFolder(dirname(folder));
+    if (isKept) noteOwner(place, owner);
+    else await removePaced(place, this.#clock);
+  }
+
+  /** Removes what was kept for long enough; when there is no room, all of it that is not damaged. */
+  async purge(): Promise<void> {
+    for (const { atMs, isDamaged, path } of this.#kept()) {
+      const isOver = this.#clock.wallMs() - atMs >= this.#rules.keepMs;
+      if (isOver || (!isDamaged && this.#rules.isPressed())) await removePaced(path, this.#clock);
+    }
+  }
+
+  /** Keeps what others keep, under the same names: these folders take their place. On the disk when it returns. */
+  takeKept(others: ActorFolders): void {
+    const kept = others.#kept();
+    if (kept.length === 0) return;
+    this.#requireFolder();
+    makeFolderDurable(join(this.root, REMOVED));
+    for (const { atMs, path } of kept)
+      renameSync(path, this.#freePlaceAt(atMs, path.slice(-HASH_CHARACTERS)));
+    flushFolder(join(this.root, REMOVED));
   }
 
   /** Removes what an earlier process left half made, and what is kept no longer. At once, for nobody writes yet. */
@@ -209,23 +243,28 @@ export class ActorFolders {
 
   /** Two may be removed within a millisecond. */
   #freePlace(owner: string): string {
-    for (let atMs = Math.floor(this.#clock.wallMs()); ; atMs += 1) {
-      const place = join(this.root, REMOVED, `${atMs}-${hashOf(owner)}`);
-      if (!existsSync(place)) return place;
-    }
+    this.#requireFolder();
+    return this.#freePlaceAt(Math.floor(this.#clock.wallMs()), hashOf(owner));
   }
 
-  #isKept(owner: string): boolean {
+  #freePlaceAt(atMs: number, hash: string): string {
+    const place = join(this.root, REMOVED, `${atMs}-${hash}`);
+    return existsSync(place) ? this.#freePlaceAt(atMs + 1, hash) : place;
+  }
+
+  #hasDamaged(owner: string): boolean {
     const hash = hashOf(owner);
-    return this.#kept().some(({ path }) => path.endsWith(hash));
+    return this.#kept().some(({ isDamaged, path }) => isDamaged && path.endsWith(hash));
   }
 
-  #kept(): { readonly path: string; readonly atMs: number }[] {
+  #kept(): { readonly path: string; readonly atMs: number; readonly isDamaged: boolean }[] {
     const folder = join(this.root, REMOVED);
     if (!existsSync(folder)) return [];
     return readdirSync(folder).flatMap((name) => {
       const atMs = keptName.exec(name)?.[1];
-      return atMs === undefined ? [] : [{ path: join(folder, name), atMs: Number(atMs) }];
+      if (atMs === undefined) return [];
+      const path = join(folder, name);
+      return [{ path, atMs: Number(atMs), isDamaged: existsSync(join(path, DAMAGED)) }];
     });
   }
 
@@ -240,8 +279,19 @@ function isActorName(name: string): boolean {
   return !name.startsWith('.');
 }
 
+/** Puts a folder into a new one. */
+function moveAway(folder: string, place: string, name: string): void {
+  mkdirSync(place, { recursive: true, mode: 0o700 });
+  renameSync(folder, join(place, name));
+}
+
+/** Shards say of what actor they are, too: where there is no room, nothing is noted. */
+function noteOwner(place: string, owner: string): void {
+  tryWithRoom(() => writeFileSync(join(place, OWNER_FILE), `${owner}\n`, { mode: 0o600 }));
+}
+
 function hashOf(id: string): string {
-  return createHash('sha256').update(id).digest('hex').slice(0, 32);
+  return createHash('sha256').update(id).digest('hex').slice(0, HASH_CHARACTERS);
 }
 
 /** Makes a folder and those above it. @returns the folders that have new names in them, from the top */

@@ -352,14 +352,30 @@ export class ActorStore implements ReplicaStore {
    * Puts every actor away, and the catalogue of a partition: they are made again of the log. What was put away first is
    * kept for a while, because it is all there is where the log turns out not to have everything. To be called while
    * nothing else uses the store.
+   *
+   * @throws {ServiceError} `STORAGE_FULL` when there is no room to keep it
    */
   async clear(): Promise<void> {
-    for (const tenant of this.folders.namesUnder(''))
-      await this.folders.remove(encodeURIComponent(tenant), 'once');
+    await this.putAwayDamaged();
     this.replaced();
     // It says nothing of what is made anew.
     this.#catalogue = undefined;
     await rm(join(this.folders.root, CATALOGUE), { recursive: true, force: true });
+  }
+
+  /**
+   * Puts every actor away because something of them is damaged. To be called before something else takes their place.
+   *
+   * @throws {ServiceError} `STORAGE_FULL` when there is no room to keep them
+   */
+  async putAwayDamaged(): Promise<void> {
+    for (const tenant of this.folders.namesUnder(''))
+      await this.folders.removeDamaged(encodeURIComponent(tenant));
+  }
+
+  /** Whether there is room to put away what is damaged, see {@link clear}. */
+  get canClear(): boolean {
+    return this.folders.canKeepDamaged;
   }
 
   /** Removes what was removed before and is kept no longer. */
@@ -383,7 +399,7 @@ export class ActorStore implements ReplicaStore {
     // Without a row the folder is of before: the process died when the catalogue had this removal and the disk had not.
     const isThereAgain =
       owned !== undefined && owned.length > 0 && owned.every((id) => remade?.has(id) === true);
-    await this.folders.remove(owner, isThereAgain ? 'never' : 'always');
+    await this.folders.remove(owner, isThereAgain);
     this.#inHand.forget((actor) => isUnder(actor, owner));
     for (const actor of [...this.#refused.keys()]) if (isUnder(actor, owner)) this.#refused.delete(actor);
     await noted;

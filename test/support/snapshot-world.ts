@@ -26,6 +26,9 @@ export const PARTITION = 3;
 
 const LEASE_MS = 100;
 
+/** Time what was removed is kept, in milliseconds. */
+const KEEP_MS = 3_600_000;
+
 /** A partition on several members, with snapshots in files: everything real but the servers. */
 export class SnapshotWorld {
   readonly root: string = mkdtempSync(join(tmpdir(), 'snapshots-'));
@@ -99,6 +102,8 @@ export class SnapshotSide {
   readonly events: SnapshotEvent[] = [];
   /** Requests for snapshots: whether each was to be whole. */
   readonly requests: boolean[] = [];
+  /** Whether its volume has no room to keep what was removed. */
+  isPressed = false;
   readonly #world: SnapshotWorld;
   readonly #writer: SnapshotWriter;
 
@@ -107,7 +112,8 @@ export class SnapshotSide {
     this.link = world.stream.link();
     this.folder = join(world.root, name);
     const actors = join(this.folder, 'actors');
-    this.store = new ActorStore(actors, [noteActor], systemClock);
+    const rules = { keepMs: KEEP_MS, isPressed: () => this.isPressed };
+    this.store = new ActorStore(actors, [noteActor], systemClock, rules);
     const { blobs, index } = world;
     const common = { blobs, index, files: realFileSystem, clock: systemClock };
     const report = (event: SnapshotEvent): void => void this.events.push(event);

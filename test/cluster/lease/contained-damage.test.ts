@@ -2,6 +2,7 @@ import { cpSync, existsSync, readdirSync, readFileSync, rmSync, truncateSync, wr
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { actorId } from '#runtime/actor/actor-id.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
 import { shardPath } from '#runtime/shard/shard-identity.ts';
 import { engineUser as caller } from '#test/support/engine.ts';
 import { type SnapshotSide, SnapshotWorld, until } from '#test/support/snapshot-world.ts';
@@ -134,6 +135,25 @@ describe('a damaged actor of a partition whose log was cut, without a snapshot',
     expect(await a.member.own()).toBe(true);
     expect(await keysOf(a, two)).toEqual(['early']);
   });
+});
+
+describe('a damaged actor on a volume that is short of room', () => {
+  it('is refused alone although the log has everything, and is made anew when there is room [CLU-046]', async () => {
+    const a = world.side('a');
+    await a.member.own();
+    for (const actor of [one, two]) {
+      await a.host.create(actor);
+      await a.write(actor, 'early');
+    }
+    a.isPressed = true;
+    await a.member.startOver(new ServiceError('DATA_CORRUPTED', `${pathOf(a, two)} is damaged`));
+    expect([a.member.role, putAway(a)]).toEqual(['following', []]);
+    expect(a.member.damage.contained).toContain(pathOf(a, two));
+    a.isPressed = false;
+    await until(() => putAway(a).length === 1, 'it is put away');
+    expect(await a.member.own()).toBe(true);
+    expect(await keysOf(a, two)).toEqual(['early']);
+  }, 20_000);
 });
 
 describe('a catalogue that is gone where the log was cut, without a snapshot', () => {

@@ -165,6 +165,52 @@ describe('what was removed', () => {
   });
 });
 
+describe('damaged shards that are put away', () => {
+  let isPressed: boolean;
+  let root: string;
+  let folders: ActorFolders;
+  const removed = (): string[] =>
+    existsSync(join(root, '.removed')) ? readdirSync(join(root, '.removed')) : [];
+
+  beforeEach(async () => {
+    isPressed = false;
+    root = join(folder, 'copies');
+    folders = new ActorFolders(root, clock, { keepMs: removedKeepMs, isPressed: () => isPressed });
+    await folders.create(actor);
+    writeFileSync(join(folders.of(actor), 'data.mdb'), 'all there is');
+  });
+
+  it('stay while the volume is short of room, and go when their time is over [DUR-024]', async () => {
+    await folders.removeDamaged('acme');
+    const [name = ''] = removed();
+    expect(readFileSync(join(root, '.removed', name, 'damaged/site~1/a/notes/data.mdb'), 'utf8')).toBe(
+      'all there is',
+    );
+    isPressed = true;
+    await folders.purge();
+    await folders.sweep();
+    expect(removed()).toEqual([name]);
+    clock.advance(removedKeepMs);
+    await folders.purge();
+    expect(removed()).toEqual([]);
+  });
+
+  it('stay where they are when it is short of room at that moment', async () => {
+    isPressed = true;
+    expect(folders.canKeepDamaged).toBe(false);
+    await expect(folders.removeDamaged('acme')).rejects.toMatchObject({ code: 'STORAGE_FULL' });
+    expect([folders.exists(actor), removed()]).toEqual([true, []]);
+  });
+
+  it('are kept also where something of that name was removed before', async () => {
+    await folders.remove('acme');
+    clock.advance(1);
+    await folders.create(actor);
+    await folders.removeDamaged('acme');
+    expect(removed()).toHaveLength(2);
+  });
+});
+
 describe('a removal on a volume without any room', () => {
   const other = actorId('acme', 'site~1', 'b', 'notes');
   let volume: SmallVolume;
@@ -255,6 +301,15 @@ describe('a removal on a volume without any room', () => {
     await made.host.destroyUnder('acme/site~1/a');
     expect(existsSync(join(made.folder, 'actors/acme/site~1/a'))).toBe(false);
     expect(existsSync(join(made.folder, 'actors/.removed'))).toBe(false);
+  });
+
+  it('leaves damaged shards where they are', async () => {
+    const root = join(volume.path, 'copies');
+    const folders = new ActorFolders(root, clock, { keepMs: removedKeepMs, isPressed: () => false });
+    await folders.create(actor);
+    volume.takeInodes();
+    await expect(folders.removeDamaged('acme')).rejects.toMatchObject({ code: 'STORAGE_FULL' });
+    expect(folders.exists(actor)).toBe(true);
   });
 
   it('that fails is left to a later start, which goes on without it', async () => {

@@ -242,7 +242,7 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
   async fork(source: ActorId, target: ActorId): Promise<void> {
     assert(actorKindOf(source) === actorKindOf(target), 'a fork is of the kind of its source');
     if (this.#state !== 'running') throw new ServiceError('SHUTTING_DOWN');
-    if (this.exists(target) || this.#making.has(target)) throw new ServiceError('ALREADY_EXISTS');
+    if (this.#making.has(target)) throw new ServiceError('ALREADY_EXISTS');
     this.#requireSpace();
     await this.#make(target, () => this.#fork(source, target));
   }
@@ -264,7 +264,6 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
       const isGone = this.#open.get(source) !== open || this.#isDestroying(source);
       if (isGone || this.#isDestroying(target) || this.#making.get(target)?.isRemoved === true)
         throw new ServiceError('NOT_FOUND');
-      // Removed meanwhile: a copy in the place of what is gone would be found by nobody.
       if (this.#store.exists(target)) throw new ServiceError('ALREADY_EXISTS');
     };
     open.reads += 1;

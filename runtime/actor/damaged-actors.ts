@@ -22,10 +22,6 @@ export class DamagedActors {
     this.#causes.set(actor, cause);
   }
 
-  isLeftBehind(actor: ActorId): boolean {
-    return this.#leftBehind.has(actor);
-  }
-
   /** @throws {ServiceError} why it was left behind */
   requireCaughtUp(actor: ActorId): void {
     if (!this.#leftBehind.has(actor)) return;

@@ -195,7 +195,7 @@ export class HostStorage {
     await replayLog(
       log,
       {
-        exists: (actor) => !this.#damaged.isLeftBehind(actor) && store.exists(actor),
+        exists: (actor) => store.exists(actor),
         isMissing: (actor) => store.isMissing(actor),
         open: (actor) => this.open(actor),
         create(actor, sequence) {

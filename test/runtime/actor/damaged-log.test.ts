@@ -276,6 +276,7 @@ describe('a host over a journal with a flipped bit', () => {
       const command = { type: 'Write', key: 'k', text: 'new' };
       const written = again.host.command(past, command, { caller: engineUser });
       await expect(written).rejects.toMatchObject({ code: 'DATA_CORRUPTED' });
+      await expect(again.host.create(past)).rejects.toMatchObject({ code: 'DATA_CORRUPTED' });
       await again.close();
     }
   });

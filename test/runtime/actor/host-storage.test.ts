@@ -393,5 +393,7 @@ describe('a removal that the journal has lost', () => {
     writeFileSync(path, bytes);
     engine = await open(killed, { containsDamage: true });
     expect(() => read('k')).toThrow(/may have lost acknowledged writes/);
+    // Neither as a new one.
+    await expect(engine.host.create(actor)).rejects.toThrow(/may have lost acknowledged writes/);
   });
 });

@@ -1,4 +1,14 @@
-import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -101,6 +111,60 @@ describe('a file that the system refuses', () => {
       expect(read(mended, one)).toBe('newer');
       await mended.close();
     });
+  });
+});
+
+/** Puts damage into the first page of a file. */
+function damage(file: string): void {
+  const bytes = readFileSync(file);
+  bytes.fill(0xff, 0, 200);
+  writeFileSync(file, bytes);
+}
+
+describe('a damaged file of which the log has more [DUR-021]', () => {
+  it('loses nothing of that, however often the server starts, and nothing is made in its place', async () => {
+    const whole = readFileSync(fileOf(one));
+    damage(fileOf(one));
+    for (let start = 0; start < 3; start += 1) {
+      const engine = await Engine.open(folder, { ...setup, segmentBytes: 4096 });
+      expect(() => read(engine, one)).toThrow(fileOf(one));
+      await expect(engine.host.create(one)).rejects.toMatchObject({ code: 'DATA_CORRUPTED' });
+      // Several segments: those before are not wanted for this actor.
+      for (let number = 0; number < 3; number += 1) await write(engine, two, `${start} ${'x'.repeat(4096)}`);
+      await engine.close();
+    }
+    writeFileSync(fileOf(one), whole);
+    const mended = await Engine.open(folder, setup);
+    expect(read(mended, one)).toBe('newer');
+    await mended.close();
+  });
+
+  it('does not hide what was made under its name after its removal', async () => {
+    const running = join(root, 'remade');
+    const first = await Engine.open(running, setup);
+    await first.host.create(one);
+    await write(first, one, 'kept');
+    await first.close();
+    const engine = await Engine.open(running, {
+      ...setup,
+      limits: { apply: { applyBytes: 1 << 30, applyDelayMs: 3_600_000 } },
+    });
+    // As after a power cut: the disk has the files of before.
+    engine.journal.released = () => {};
+    await write(engine, one, 'newer');
+    const killed = join(root, 'killed');
+    cpSync(join(running, 'actors'), join(killed, 'actors'), { recursive: true });
+    await engine.host.destroyUnder(one);
+    await engine.host.create(one);
+    await write(engine, one, 'anew');
+    cpSync(join(running, 'journal'), join(killed, 'journal'), { recursive: true });
+    await engine.close();
+    folder = killed;
+    damage(fileOf(one));
+    const again = await Engine.open(folder, setup);
+    expect(read(again, one)).toBe('anew');
+    expect(again.host.stoppedActors).toEqual([]);
+    await again.close();
   });
 });
 

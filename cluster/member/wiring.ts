@@ -269,6 +269,10 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
     },
     version: environment.version,
   });
+  const faults = metrics.counter(
+    'svc_connections_failed_total',
+    'Connections closed because their request failed where nobody could answer it.',
+  );
   const http = createHttpServer<Principal>({
     routes,
     authenticate: createAuthenticate(tokens, operators),
@@ -293,6 +297,7 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
     shareOf: shareHolders(),
     connections: connectionLimits(options),
     onConnectionRefused: refusedConnections(environment, metrics),
+    onCallbackFault: () => faults.add(),
     trustForwardedHeaders: serverOptions.trustForwardedHeaders,
     onUntrustedForwarded: (peer) =>
       log.warn(

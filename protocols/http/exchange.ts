@@ -12,6 +12,7 @@ import type { CompiledRoute } from './path-router.ts';
 import { decodeSegment } from './percent-decode.ts';
 import { parseQuery } from './query-parameters.ts';
 import type { HttpRequest, QueryParameters, Route } from './route.ts';
+import type { UwsCallbacks } from './uws-callbacks.ts';
 
 /** What the exchanges of one server share. */
 export interface ExchangeContext<Principal> {
@@ -19,6 +20,7 @@ export interface ExchangeContext<Principal> {
   readonly limits: HttpLimits;
   readonly inFlight: InFlight;
   readonly shares: InFlightShares;
+  readonly callbacks: UwsCallbacks;
   readonly trustForwardedHeaders: boolean;
   /** Makes a request id. */
   nextRequestId(): string;
@@ -306,9 +308,19 @@ export class HttpExchange<Principal> implements HttpRequest<Principal>, Sweepabl
     void this.queryString;
     this.#headers ??= copyHeaders(request);
     this.#uwsRequest = undefined;
-    this.response.onAborted(() => this.#onAborted());
+    this.#context.callbacks.onAborted(this.response, () => this.#onAborted());
     this.#context.inFlight.add(this);
     this.#enterShare();
+  }
+
+  /** Has the pieces of the body handed over as they come; each is valid only during the call. */
+  onData(take: (chunk: ArrayBuffer, isLast: boolean) => void): void {
+    this.#context.callbacks.onData(this.response, take);
+  }
+
+  /** Has it told when the peer takes more. @param goOn says whether the peer took everything */
+  onWritable(goOn: (offset: number) => boolean): void {
+    this.#context.callbacks.onWritable(this.response, goOn);
   }
 
   /** How the head says where the request ends; to be asked in the turn that brought it. */

@@ -76,5 +76,5 @@ export function sendRest<Principal>(
   exchange.detach();
   const reply = new PendingReply(exchange, context, body, status);
   exchange.setReplyPart(reply);
-  exchange.response.onWritable((offset) => reply.goOn(offset));
+  exchange.onWritable((offset) => reply.goOn(offset));
 }

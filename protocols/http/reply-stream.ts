@@ -152,7 +152,7 @@ class StreamedReply<Principal> implements ExchangePart {
     if (this.#exchange.hasBegun) return;
     this.#exchange.hasBegun = true;
     this.#context.writeHead(this.#exchange);
-    this.#exchange.response.onWritable((offset) => {
+    this.#exchange.onWritable((offset) => {
       this.#offset = offset;
       this.#wakeUp();
       return true;

@@ -192,7 +192,7 @@ export function collectBody<Principal>(
   const body = new BufferedBody(exchange, context, sink);
   exchange.setBodyPart(body);
   if (bound !== undefined) body.admit(bound);
-  exchange.response.onData((chunk, isLast) => body.onData(chunk, isLast));
+  exchange.onData((chunk, isLast) => body.onData(chunk, isLast));
   return (known) => body.admit(known);
 }
 
@@ -313,5 +313,5 @@ export function offerBodyStream<Principal>(
   const body = new StreamedBody(exchange, context, bytesMax);
   exchange.setBodyPart(body);
   exchange.setStream(() => body.iterate());
-  exchange.response.onData((chunk, isLast) => body.onData(chunk, isLast));
+  exchange.onData((chunk, isLast) => body.onData(chunk, isLast));
 }

@@ -40,6 +40,7 @@ import {
 } from './request-body.ts';
 import type { ErrorShape, HttpReply, HttpRequest, Route } from './route.ts';
 import { unmatchedRoute } from './unmatched-route.ts';
+import { UwsCallbacks } from './uws-callbacks.ts';
 
 /**
  * The library shares a port between processes unless told not to, and then two members would each get half of
@@ -101,6 +102,8 @@ export interface HttpServerOptions<Principal> {
   readonly connections?: ConnectionLimits;
   /** Told of a connection that was closed because there were too many; must not throw. */
   readonly onConnectionRefused?: () => void;
+  /** Told of a connection that was closed because its request failed where nobody could answer it; must not throw. */
+  readonly onCallbackFault?: () => void;
   /** Whether the last entry of `X-Forwarded-For` is the caller's address; only behind a proxy of one's own. */
   readonly trustForwardedHeaders?: boolean;
   /**
@@ -193,6 +196,10 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
     this.#jsonBounds = { depthMax: this.#limits.jsonDepthMax, valuesMax: this.#limits.jsonValuesMax };
     this.#unmatched = this.#compileUnmatched('standard');
     this.#unmatchedManagement = this.#compileUnmatched('management');
+    const callbacks = new UwsCallbacks((error) => {
+      log.error({ err: error }, 'a connection is closed: its request failed where nobody could answer it');
+      options.onCallbackFault?.();
+    });
     const idPrefix = Buffer.from(random.bytes(6)).toString('hex');
     let idCount = 0;
     this.#exchangeContext = {
@@ -200,6 +207,7 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
       limits: this.#limits,
       inFlight: this.#inFlight,
       shares: this.#shares,
+      callbacks,
       trustForwardedHeaders: options.trustForwardedHeaders ?? false,
       nextRequestId: () => {
         idCount += 1;
@@ -218,9 +226,11 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
         response.close();
       }
     };
-    this.#app = App()
-      .any('/*', (response, request) => this.#onRequest(response, request))
-      .filter(onConnection);
+    this.#app = callbacks.register(
+      App(),
+      (response, request) => this.#onRequest(response, request),
+      onConnection,
+    );
   }
 
   #compileUnmatched(shape: ErrorShape): CompiledRoute<Principal> {
@@ -312,7 +322,6 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
     this.#writer.sendError(exchange, error, isBodyLate);
   }
 
-  /** Entered by the library; nothing may be thrown out of it, or the process ends. */
   #onRequest(response: UwsResponse, request: UwsRequest): void {
     const method = request.getCaseSensitiveMethod();
     const path = request.getUrl();
@@ -369,11 +378,11 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
     });
   }
 
-  #refuse(exchange: HttpExchange<Principal>, error: unknown, closesConnection = false): void {
+  #refuse(exchange: HttpExchange<Principal>, error: unknown): void {
     if (exchange.endsConnection) {
       exchange.detach();
       this.#later(exchange, () => this.#writer.sendError(exchange, error));
-    } else this.#writer.sendError(exchange, error, closesConnection);
+    } else this.#writer.sendError(exchange, error);
   }
 
   #proceed(exchange: HttpExchange<Principal>, contentLength: string | undefined): void {
@@ -526,9 +535,9 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
 
   /** The body of an exchange is refused. */
   onBodyFailed(exchange: HttpExchange<Principal>, error: ServiceError): void {
-    // Of a body without an announced length nobody knows how much is to come.
-    const isEndless = exchange.header('content-length') === undefined && this.#boundOf(exchange).isAnonymous;
-    this.#refuse(exchange, error, isEndless);
+    // It may be that reading pauses, because nobody knows yet who sends it; the rest is read past.
+    exchange.response.resume();
+    this.#refuse(exchange, error);
   }
 
   #takeBody(exchange: HttpExchange<Principal>, bytes: Buffer): void {

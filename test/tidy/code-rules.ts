@@ -54,6 +54,12 @@ const bans: readonly Ban[] = [
     appliesTo: isProduct,
   },
   {
+    pattern: /\bresponse\s*\.\s*on(?:Data|Aborted|Writable)\s*\(|\bApp\s*\(\s*\)\s*\./g,
+    rule: 'unguarded callback',
+    remedy: 'what is thrown out of it ends the process; register it with UwsCallbacks',
+    appliesTo: (file) => isProduct(file) && file.path !== 'protocols/http/uws-callbacks.ts',
+  },
+  {
     pattern: /(?::|\bas|<|,|\|)\s*any\b(?!\s*[:(])|\bany\s*(?:\[\]|>)/g,
     rule: 'any',
     remedy: 'write the type, or unknown and check it',

@@ -201,6 +201,10 @@ describe('bans', () => {
     ['let a: any[] = [];', 'any'],
     ['console.log(1);', 'console'],
     ['// @ts-expect-error', 'type check switched off'],
+    ['exchange.response.onData(f);', 'unguarded callback'],
+    ['response.onAborted(() => f());', 'unguarded callback'],
+    ['this.response\n.onWritable(f);', 'unguarded callback'],
+    ["App().any('/*', f);", 'unguarded callback'],
   ])('refuses %s in the engine', (text, rule) => {
     const violations = checkBans([sourceFile('runtime/a/b.ts', `\n${text}\n`)]);
     expect([...new Set(told(violations))]).toEqual([`runtime/a/b.ts:2: ${rule}`]);
@@ -213,6 +217,7 @@ describe('bans', () => {
     'if (list.any(b)) c({ any: 1 });',
     "throw new ServiceError('CONFLICT');",
     'type Timer = { readonly settled: boolean };',
+    'exchange.onData(f); const app = App();',
   ])('has nothing against %s', (text) => {
     expect(formatViolations(checkBans([sourceFile('runtime/a/b.ts', text)]))).toBe('');
   });

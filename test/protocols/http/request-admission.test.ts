@@ -222,3 +222,38 @@ describe('large bodies', () => {
     expect((await ask(port, '/slow', { body })).status).toBe(204);
   });
 });
+
+describe('a body that finds no room while nobody knows who sends it', () => {
+  const crowded = (known: Promise<void>) => ({
+    isAnonymous,
+    limits: { bodyBytesTotalMax: 64, bodyBytesMax: 1_000 },
+    authenticate: async () => {
+      await known;
+      return { name: 'anonymous' };
+    },
+  });
+  const body = text(200);
+
+  it('is refused, and ends its connection when nobody knows how long it is', async () => {
+    const known = gate();
+    const { port } = await start([size], crowded(known.opened));
+    const client = await RawClient.connect(port);
+    // In one piece with the head: later ones are not read before it is known who sends them.
+    client.write(`${chunkedHead}${chunk(body)}`);
+    await client.until('OVERLOADED');
+    await client.closed;
+    known.open();
+    expect((await ask(port, '/health')).text).toBe('ok');
+  });
+
+  it('is refused, and read past when its length is known', async () => {
+    const known = gate();
+    const { port } = await start([size], crowded(known.opened));
+    const client = await RawClient.connect(port);
+    client.write(`POST /size HTTP/1.1\r\nHost: x\r\nContent-Length: 300\r\n\r\n${body}`);
+    await client.until('OVERLOADED');
+    client.write(`${'x'.repeat(100)}GET /health HTTP/1.1\r\nHost: x\r\n\r\n`);
+    await client.until('\r\n\r\nok');
+    known.open();
+  });
+});

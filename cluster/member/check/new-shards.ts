@@ -1,6 +1,6 @@
 import type { ActorStore } from '#runtime/actor/actor-store.ts';
 import type { ActorId } from '#runtime/actor/ports.ts';
-import type { Revision } from '#runtime/content/revision.ts';
+import { compareRevisions, type Revision, revisionZero } from '#runtime/content/revision.ts';
 import type { Write } from '#runtime/log/log-entry.ts';
 import { LmdbShard } from '#runtime/shard/lmdb-shard.ts';
 
@@ -15,7 +15,7 @@ const WAITING_WRITES_MAX = 4_000;
 const WAITING_BYTES_MAX = 8 * 1024 * 1024;
 
 interface NewShard {
-  readonly clock: Revision;
+  clock: Revision;
   waiting: Write[];
 }
 
@@ -42,6 +42,19 @@ export class NewShards {
   async make(actor: ActorId, clock: Revision): Promise<void> {
     this.#shards.set(actor, { clock, waiting: [] });
     await this.#apply(actor, []);
+  }
+
+  /** Newest revision that any of them has. */
+  get clock(): Revision {
+    let newest = revisionZero;
+    for (const { clock } of this.#shards.values()) if (compareRevisions(clock, newest) > 0) newest = clock;
+    return newest;
+  }
+
+  /** An actor has what was written at a revision; its shard says so with what is stored next. */
+  reach(actor: ActorId, clock: Revision): void {
+    const shard = this.#shards.get(actor) as NewShard;
+    if (compareRevisions(clock, shard.clock) > 0) shard.clock = clock;
   }
 
   has(actor: ActorId): boolean {

@@ -168,6 +168,7 @@ export class SalvagedActors {
           known.left += 1;
           continue;
         }
+        this.#shards.reach(actor, entry.clock);
         for (const write of entry.writes)
           if (!isIdempotencyRow(write.table, write.key)) await this.#shards.put(actor, write);
       }

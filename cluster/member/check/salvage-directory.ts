@@ -7,7 +7,7 @@ import { ActorStore } from '#runtime/actor/actor-store.ts';
 import { realFileSystem } from '#runtime/base/file-system.ts';
 import type { Random } from '#runtime/base/random.ts';
 import { defaultLimits } from '#runtime/config/options.ts';
-import { revisionZero } from '#runtime/content/revision.ts';
+import type { Revision } from '#runtime/content/revision.ts';
 import { Journal } from '#runtime/embedded/journal.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { lifecycleEntry } from '#runtime/log/lifecycle-entry.ts';
@@ -46,13 +46,13 @@ export async function salvageDirectory(environment: SalvageEnvironment): Promise
     mkdirSync(into, { recursive: true, mode: 0o700 });
     const missing = new MissingList();
     await salvageFiles({ ...environment, keyCheck: survey.keyCheck }, missing);
-    await beginJournal(environment);
     const shards = new NewShards(new ActorStore(join(into, 'actors'), actorKinds(defaultLimits), clock));
     try {
       await new SalvagedActors(environment, survey, shards, missing).run();
       if (shards.actors.length === 0)
         throw new ServiceError('DATA_CORRUPTED', `Nothing in ${dataDir} can be read; restore a backup`);
       await salvageRegistries(environment, shards, missing);
+      await beginJournal(environment, shards.clock);
     } finally {
       await shards.close();
     }
@@ -84,8 +84,12 @@ function requireNew(into: string): void {
   );
 }
 
-/** Shards say how far they reach, and a directory whose journal is behind them is refused. */
-async function beginJournal({ clock, into, random }: SalvageEnvironment): Promise<void> {
+/**
+ * Shards say how far they reach, and a directory whose journal is behind them is refused.
+ *
+ * @param newest revision any of them has: new ones follow it, whatever the clock of the system says
+ */
+async function beginJournal({ clock, into, random }: SalvageEnvironment, newest: Revision): Promise<void> {
   const journal = await Journal.open({
     folder: join(into, 'journal'),
     durability: 'local',
@@ -94,6 +98,6 @@ async function beginJournal({ clock, into, random }: SalvageEnvironment): Promis
     random,
     report: () => {},
   });
-  await journal.append(lifecycleEntry(actorId(SYSTEM_TENANT, 'tenant'), { kind: 'create' }, revisionZero));
+  await journal.append(lifecycleEntry(actorId(SYSTEM_TENANT, 'tenant'), { kind: 'create' }, newest));
   await journal.close();
 }

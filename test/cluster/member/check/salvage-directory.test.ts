@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -8,7 +8,10 @@ import { salvageDirectory } from '#cluster/member/check/salvage-directory.ts';
 import { REPORT_FILE } from '#cluster/member/check/salvage-report.ts';
 import { systemClock } from '#runtime/base/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
+import { Journal } from '#runtime/embedded/journal.ts';
+import { realFileSystem } from '#runtime/base/file-system.ts';
 import { defaultLimits } from '#runtime/config/options.ts';
+import { compareRevisions, type Revision } from '#runtime/content/revision.ts';
 import { BranchTable } from '#runtime/shard/key-layout.ts';
 import { PageFile } from '#runtime/shard/page-file.ts';
 import {
@@ -58,7 +61,44 @@ async function served(dataDir: string, path: string): Promise<number> {
   }
 }
 
+/** The newest revision a shard has. */
+function clockOf(path: string): Revision {
+  const file = new PageFile(path, [], () => {});
+  try {
+    return file.position.clock;
+  } finally {
+    file.close();
+  }
+}
+
 describe('salvaging a directory', () => {
+  it('goes on with revisions behind all that it brings, also what only the journal has', async () => {
+    const from = copyOf(whole);
+    folders.push(from);
+    const server = await startServer({ dataDir: from });
+    const late = { name: 'late', node_type: 'svc:Folder' };
+    const made = await server.admin('POST', '/api/repository/shop/main/head/space-1/', late);
+    expect(made.status).toBe(201);
+    await server.close();
+    const newest = clockOf(branchFile(from, 'shop'));
+    // An earlier copy of the file: the journal has the rest.
+    cpSync(branchFile(whole, 'shop'), branchFile(from, 'shop'));
+    expect(compareRevisions(newest, clockOf(branchFile(from, 'shop')))).toBeGreaterThan(0);
+    const { into } = await salvaged(from);
+    expect(clockOf(branchFile(into, 'shop'))).toEqual(newest);
+    const clocks = filesIn(join(into, 'actors'), 'data.mdb').map(clockOf);
+    const journal = await Journal.look({
+      folder: join(into, 'journal'),
+      durability: 'local',
+      files: realFileSystem,
+      clock: systemClock,
+      random: systemRandom,
+      report: () => {},
+    });
+    expect(journal.lastClock).toEqual(clocks.sort(compareRevisions).at(-1));
+    await journal.close();
+  });
+
   it('brings everything out of one that is whole, and a server goes on with it [SAL-001]', async () => {
     const { into, report } = await salvaged(whole);
     expect(report.missing).toEqual([]);

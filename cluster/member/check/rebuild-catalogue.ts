@@ -24,7 +24,8 @@ it that fits the other files. Stop the member first. It is made of what the othe
 how far it reaches, registries say which repositories and branches there are. A catalogue that is there is kept beside it.
 
 What was lost together with the catalogue and nothing else names, as the locks of a branch, is not missed afterwards, nor is
-an end of the journal that no shard knows of: where there is a copy of the catalogue of the same time, bring that back instead.
+an end of the journal that no shard knows of. Where the lost one cannot be read, it is not known either which master key the
+directory was made with: the next start notes the key it is given, and would take a wrong one. Where there is a copy of the catalogue of the same time, bring that back instead.
 
   --data-dir <folder>   the data directory; default: SVC_DATA_DIR, else data
   --help                this text
@@ -38,7 +39,7 @@ async function main(values: CommandValues<typeof options>): Promise<number> {
   const folder = givenFolder('--data-dir', values['data-dir'] ?? (process.env.SVC_DATA_DIR || 'data'));
   requireFolder(folder);
   const dataDir = folder.path;
-  const { actors, keptAt, remarks } = await rebuildCatalogue({
+  const { actors, keptAt, knowsKey, remarks } = await rebuildCatalogue({
     dataDir,
     clock: systemClock,
     random: systemRandom,
@@ -46,6 +47,11 @@ async function main(values: CommandValues<typeof options>): Promise<number> {
   for (const remark of remarks) process.stdout.write(`${remark}\n`);
   const kept = keptAt === undefined ? '' : ` The one before it is kept as ${keptAt}.`;
   process.stdout.write(`The catalogue of ${dataDir} lists ${actors} actors.${kept}\n`);
+  if (!knowsKey)
+    process.stdout.write(
+      'It does not know which master key the directory was made with: the next start notes the one it is given. ' +
+        'See that secrets/master-key, or what the environment gives in its place, is the right one.\n',
+    );
   return remarks.length === 0 ? 0 : REMARKS_EXIT_CODE;
 }
 

@@ -35,6 +35,8 @@ export interface RebuiltCatalogue {
   readonly remarks: readonly string[];
   /** Where the one before it is; undefined where there was none. */
   readonly keptAt: string | undefined;
+  /** Whether it has the check value of the master key, which only the one before it can say. */
+  readonly knowsKey: boolean;
 }
 
 interface Identity {
@@ -62,20 +64,22 @@ export async function rebuildCatalogue(environment: RebuildEnvironment): Promise
     const survey = await surveyDirectory({ dataDir, clock, signal, onProgress: () => {} });
     const journal = await lookAtJournal(environment);
     const { directory, remarks, rows } = listed(survey, dataDir);
+    const { keyCheck } = survey;
     const keptAt = putAside(folder, clock);
     const catalogue = new ActorCatalogue(folder, clock);
     try {
       const { beginning } = journal.retention;
-      await catalogue.begin(
-        directory,
-        beginning === undefined ? { actors: rows } : { actors: rows, journal: beginning },
-        journal.lastSequence,
-      );
+      const changes = {
+        actors: rows,
+        ...(beginning === undefined ? {} : { journal: beginning }),
+        ...(keyCheck === undefined ? {} : { keyCheck }),
+      };
+      await catalogue.begin(directory, changes, journal.lastSequence);
     } finally {
       await catalogue.close();
       await journal.close();
     }
-    return { actors: rows.size, remarks, keptAt };
+    return { actors: rows.size, remarks, keptAt, knowsKey: keyCheck !== undefined };
   } finally {
     lock.release();
   }

@@ -138,6 +138,16 @@ describe('a catalogue that is lost', () => {
     },
   );
 
+  it('keeps which master key the directory was made with, where the one before it can be read', async () => {
+    expect(await rebuild()).toMatchObject({ knowsKey: true, remarks: [] });
+    rmSync(join(dataDir, 'secrets/master-key'));
+    await expect(startServer({ dataDir })).rejects.toThrow(/master-key is missing/);
+    rmSync(join(dataDir, 'actors/.catalogue'), { recursive: true });
+    const told = await runProgram('cluster/member/check/rebuild-catalogue.ts', ['--data-dir', dataDir]);
+    expect([told.code, told.stderr]).toEqual([0, '']);
+    expect(told.stdout).toContain('does not know which master key');
+  });
+
   it('is left alone while a server has the directory', async () => {
     const server = await startServer({ dataDir });
     await expect(rebuild()).rejects.toMatchObject({ code: 'CONFLICT' });

@@ -48,6 +48,16 @@ export interface SnapshotRecord {
   readonly manifest: StoredFile;
 }
 
+/**
+ * Whether a member can begin with a snapshot and read on in a log: the log still has the record the snapshot ends with, which
+ * tells that it is the same one.
+ *
+ * @param firstSequence the oldest record the log has
+ */
+export function isContinued({ position }: Pick<SnapshotRecord, 'position'>, firstSequence: number): boolean {
+  return position.sequence >= firstSequence;
+}
+
 interface StoredPosition {
   readonly identity: string;
   readonly sequence: number;

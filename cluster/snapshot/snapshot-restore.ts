@@ -16,7 +16,7 @@ import type { LogStream } from '#cluster/replication/log-stream.ts';
 import type { SnapshotReport } from './snapshot-events.ts';
 import { receiveStored, untilAborted } from './snapshot-file.ts';
 import type { SnapshotIndex } from './snapshot-index.ts';
-import type { SnapshotActor, SnapshotRecord } from './snapshot-manifest.ts';
+import { isContinued, type SnapshotActor, type SnapshotRecord } from './snapshot-manifest.ts';
 import { isGone, requireSequence } from './snapshot-writer.ts';
 import { readManifest } from './stored-manifest.ts';
 
@@ -133,10 +133,10 @@ export class SnapshotRestore implements ColdStart {
   }
 
   /** Whether a snapshot may be begun with: the log goes on from it, and it was not found wanting a moment ago. */
-  #isUsable({ manifest, position }: SnapshotRecord, firstSequence: number): boolean {
-    const bad = this.#bad.get(manifest.hash);
+  #isUsable(record: SnapshotRecord, firstSequence: number): boolean {
+    const bad = this.#bad.get(record.manifest.hash);
     // Else another one was taken since: what follows this one is gone.
-    if (position.sequence < firstSequence) return false;
+    if (!isContinued(record, firstSequence)) return false;
     return bad === undefined || this.#environment.clock.monotonicMs() >= bad.untilMs;
   }
 

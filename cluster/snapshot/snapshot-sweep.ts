@@ -2,6 +2,7 @@ import type { Clock } from '#runtime/base/clock.ts';
 import type { Blobs } from '#runtime/blobs/ports.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { SnapshotIndex } from './snapshot-index.ts';
+import { isContinued } from './snapshot-manifest.ts';
 import { storedBytes } from './stored-manifest.ts';
 
 /** What is younger may belong to a snapshot that is being taken, in milliseconds; far above what one may take. */
@@ -57,8 +58,7 @@ async function requireNamed({
     const firstSequence = await firstSequenceOf(partition);
     if (firstSequence === undefined) throw new ServiceError('LOG_UNAVAILABLE');
     const { records } = await index.read(partition);
-    const isReached = records.some(({ position }) => position.sequence >= firstSequence - 1);
-    if (firstSequence > 1 && !isReached) {
+    if (firstSequence > 1 && !records.some((record) => isContinued(record, firstSequence))) {
       throw keeping(
         `the log of partition ${partition} begins with record ${firstSequence}, and none reaches it`,
       );

@@ -243,6 +243,10 @@ class ReplayTurn implements Turn {
     return this.#turn.budget;
   }
 
+  ageMs(atMs: number): number {
+    return this.#turn.ageMs(atMs);
+  }
+
   get(table: number, key: string): Uint8Array | undefined {
     return this.#turn.get(table, key);
   }

@@ -99,6 +99,11 @@ export interface Turn extends TableReader {
   readonly budget: RequestBudget;
   /** Wall time of the command in milliseconds; the same for the whole command. */
   readonly wallMs: number;
+  /**
+   * How old something is that carries a wall time of an actor, in milliseconds: steps of the wall clock that this process
+   * saw do not count.
+   */
+  ageMs(atMs: number): number;
   /** The revision of this command; made when first asked for, so a command that changes nothing uses none. */
   readonly revision: Revision;
   /**

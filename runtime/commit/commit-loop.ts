@@ -363,10 +363,10 @@ export class CommitLoop {
     events: ActorEvent[],
     nowMs: number,
   ): HeldReply | Promise<HeldReply> {
-    const { clock, hybridClock, random } = this.#environment;
+    const { hybridClock, random } = this.#environment;
     const { caller, idempotency } = envelope;
     const { request } = this.#environment.limits;
-    const wallMs = Math.floor(clock.wallMs());
+    const wallMs = hybridClock.steps.now();
     const turn = new TurnScope(caller, wallMs, this.#reader, layer, hybridClock, random, request);
     try {
       // Nothing has run yet, so an error of these is no outcome to be kept under the idempotency key.
@@ -374,7 +374,7 @@ export class CommitLoop {
       requireWaiting(caller, nowMs);
       if (idempotency !== undefined) {
         const limits = this.#environment.limits.idempotency;
-        const earlier = replayed(this.#reader, caller, idempotency, turn.wallMs, limits);
+        const earlier = replayed(this.#reader, caller, idempotency, turn, limits);
         if (earlier !== undefined)
           return { envelope, result: earlier.result, error: undefined, isKept: true };
       }

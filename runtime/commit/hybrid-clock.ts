@@ -1,4 +1,5 @@
 import type { Clock } from '#runtime/base/clock.ts';
+import { WallSteps } from '#runtime/base/wall-steps.ts';
 import { compareRevisions, type Revision, revisionZero } from '#runtime/content/revision.ts';
 
 /**
@@ -8,11 +9,14 @@ import { compareRevisions, type Revision, revisionZero } from '#runtime/content/
  * @see Content, Query, Functions and Versioning Interface: Versioning 2; Supplement 8.4
  */
 export class HybridClock {
+  /** The same clock for whoever keeps something for a time. */
+  readonly steps: WallSteps;
   readonly #clock: Clock;
   #last: Revision;
 
   constructor(clock: Clock, last: Revision = revisionZero) {
     this.#clock = clock;
+    this.steps = new WallSteps(clock);
     this.#last = last;
   }
 

@@ -20,6 +20,9 @@ interface Outcome {
 /** Expired rows removed with each keyed command: two, so that the table shrinks faster than it can grow. */
 const SWEPT_PER_COMMAND = 2;
 
+/** Digits of a time in a key. */
+const TIME_LENGTH = 12;
+
 const COUNT_KEY = 'idempotency_count';
 
 /** Number of the memory in use; absent: 0. */
@@ -62,7 +65,7 @@ function rowKey(reader: TableReader, caller: Caller, key: string): string {
 }
 
 function timeKey(atMs: number, row: string): string {
-  return atMs.toString(16).padStart(12, '0') + row;
+  return atMs.toString(16).padStart(TIME_LENGTH, '0') + row;
 }
 
 function readNumber(reader: TableReader, name: string): number {
@@ -80,13 +83,13 @@ export function replayed(
   reader: TableReader,
   caller: Caller,
   key: IdempotencyKey,
-  wallMs: number,
+  turn: Pick<Turn, 'ageMs'>,
   limits: IdempotencyLimits,
 ): { result: unknown } | undefined {
   const bytes = reader.get(CommonTable.idempotency, rowKey(reader, caller, key.key));
   if (bytes === undefined) return undefined;
   const outcome = JSON.parse(Buffer.from(bytes).toString()) as Outcome;
-  if (wallMs - outcome.at > limits.ttlMs) return undefined;
+  if (turn.ageMs(outcome.at) > limits.ttlMs) return undefined;
   if (outcome.hash !== key.requestHash) throw new ServiceError('IDEMPOTENCY_MISMATCH');
   if (outcome.error === undefined) return { result: outcome.result };
   const { code, message, field } = outcome.error;
@@ -150,6 +153,7 @@ function sweep(turn: Turn, limits: IdempotencyLimits): number {
   const now = timeKey(turn.wallMs, '');
   const expired: string[] = [];
   for (const { key } of turn.range(CommonTable.idempotencyExpiry, { start: '', end: now })) {
+    if (turn.ageMs(Number.parseInt(key.slice(0, TIME_LENGTH), 16) - limits.ttlMs) <= limits.ttlMs) break;
     expired.push(key);
     if (expired.length === SWEPT_PER_COMMAND) break;
   }
@@ -157,13 +161,13 @@ function sweep(turn: Turn, limits: IdempotencyLimits): number {
   let counted = 0;
   for (const key of expired) {
     turn.remove(CommonTable.idempotencyExpiry, key);
-    const row = key.slice(12);
+    const row = key.slice(TIME_LENGTH);
     if (memoryOf(row) === memory) counted += 1;
     const bytes = turn.get(CommonTable.idempotency, row);
     // The key may have been used again since: then the row is younger and has an expiry of its own.
     if (
       bytes !== undefined &&
-      (JSON.parse(Buffer.from(bytes).toString()) as Outcome).at + limits.ttlMs <= turn.wallMs
+      turn.ageMs((JSON.parse(Buffer.from(bytes).toString()) as Outcome).at) >= limits.ttlMs
     ) {
       turn.remove(CommonTable.idempotency, row);
     }

@@ -117,6 +117,10 @@ export class TurnScope implements Turn {
     return uuidV7(this.wallMs, this.#random);
   }
 
+  ageMs(atMs: number): number {
+    return this.#clock.steps.ageMs(atMs, this.wallMs);
+  }
+
   observe(revision: Revision): void {
     this.#clock.observe(revision);
   }

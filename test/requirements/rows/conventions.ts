@@ -84,4 +84,5 @@ export const conventionsRows: readonly Requirement[] = [
   { id: 'IDEM-005', document: 'design', section: 'Idempotency', status: 'verified', theme: 'rest-content', behaviour: 'An outcome stored under an `Idempotency-Key` survives a restart and is kept for 24 hours' },
   { id: 'IDEM-006', document: 'design', section: 'Idempotency', status: 'verified', theme: 'rest-content', behaviour: 'The same `Idempotency-Key` of two principals is two keys' },
   { id: 'IDEM-007', document: 'design', section: 'Idempotency', status: 'verified', theme: 'rest-content', behaviour: 'An `Idempotency-Key` that is empty, longer than 255 characters or not printable ASCII answers 400 `VALIDATION_FAILED` and nothing is written' },
+  { id: 'IDEM-008', document: 'goals', section: 'Durability', status: 'verified', theme: 'rest-content', behaviour: 'A wall clock that jumps ahead forgets no `Idempotency-Key`: what was kept before the jump is kept until as much time has passed on the monotonic clock of the process' },
 ];

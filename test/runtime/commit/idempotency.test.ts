@@ -189,6 +189,34 @@ describe('what is kept of idempotency keys', () => {
     expect(await fixture.submit(once, key('k', 'two'))).toMatchObject({ count: 2 });
   });
 
+  const dayMs = 86_400_000;
+
+  it('outlives a wall clock that jumps ahead, and comes back or stays there [IDEM-008]', async () => {
+    const fixture = opened({ idempotency: { ttlMs: dayMs, entriesMax: 100 } });
+    const first = await fixture.submit(once, key('k'));
+    const before = fixture.clock.wallMs();
+    for (const wallMs of [before + 2 * dayMs, before, before + 3 * dayMs]) {
+      fixture.clock.setWall(wallMs);
+      await fixture.submit(once, key(`at ${wallMs}`));
+      expect(await fixture.submit(once, key('k'))).toEqual(first);
+    }
+    fixture.clock.advance(dayMs);
+    expect(await fixture.submit(once, key('k'))).toEqual(first);
+    fixture.clock.advance(1);
+    expect(await fixture.submit(once, key('k'))).not.toEqual(first);
+    expect(rows(fixture, CommonTable.idempotency)).toBe(rows(fixture, CommonTable.idempotencyExpiry));
+  });
+
+  it('makes room as before when the wall clock jumped [IDEM-008]', async () => {
+    const fixture = opened({ idempotency: { ttlMs, entriesMax: 2 } });
+    await fixture.submit(once, key('a'));
+    await fixture.submit(once, key('b'));
+    fixture.clock.setWall(fixture.clock.wallMs() + dayMs);
+    await expect(fixture.submit(once, key('c'))).rejects.toMatchObject({ code: 'RATE_LIMITED' });
+    fixture.clock.advance(ttlMs + 1);
+    expect(await fixture.submit(once, key('c'))).toMatchObject({ count: 3 });
+  });
+
   it('is swept while new keys come, faster than they come', async () => {
     const fixture = opened({ idempotency: { ttlMs, entriesMax: 100 } });
     for (let number = 0; number < 60; number += 1) await fixture.submit(once, key(`old${number}`));

@@ -219,6 +219,10 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
     this.#storage.requireKept(actor);
     // Behind the record of the removal it would come back with a start.
     if (this.#isDestroying(actor)) throw new ServiceError('NOT_FOUND');
+    if (this.#store.hasLeft(actor)) {
+      await this.#store.putAwayLeft(actor);
+      return await this.#create(actor, premise);
+    }
     this.#storage.requireCaughtUp(actor);
     if (this.#store.exists(actor)) return;
     this.#requireSpace();
@@ -268,6 +272,7 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
     };
     open.reads += 1;
     try {
+      if (this.#store.hasLeft(target) && !this.#isDestroying(target)) await this.#store.putAwayLeft(target);
       const folder = await this.#store.folders.prepare(target);
       let known: Promise<void> = Promise.resolve();
       const { sequence, copied } = await open.loop.between(async () => {

@@ -6,7 +6,7 @@ import type { Clock } from '#runtime/base/clock.ts';
 import { type ActorKind, commonTableNames } from '#runtime/commit/behaviour.ts';
 import { crashPoint } from '#runtime/commit/crash-point.ts';
 import type { ReplicaStore } from '#runtime/commit/replica.ts';
-import { sizeOfFile } from '#runtime/errors/refused-file.ts';
+import { requireStorageError, sizeOfFile, unusableFile } from '#runtime/errors/refused-file.ts';
 import { isDamage, ServiceError } from '#runtime/errors/service-error.ts';
 import { isSameRecord, type RecordMark } from '#runtime/log/log-entry.ts';
 import { isUnder } from '#runtime/log/lifecycle-entry.ts';
@@ -94,6 +94,29 @@ export class ActorStore implements ReplicaStore {
   /** Whether there is anything under an owner, or should be. */
   hasUnder(owner: string): boolean {
     return this.folders.exists(owner) || (this.#catalogue?.under(owner) ?? []).length > 0;
+  }
+
+  /** Whether there is a folder of an actor that should not be there: its removal could not be finished. */
+  hasLeft(actor: ActorId): boolean {
+    return this.#catalogue !== undefined && !this.exists(actor) && this.folders.exists(actor);
+  }
+
+  /**
+   * Puts away what {@link hasLeft}: it would be taken for the files of one that is made anew.
+   *
+   * @throws {ServiceError} `WRITES_STOPPED` naming the folder when the system refuses that
+   */
+  async putAwayLeft(actor: ActorId): Promise<void> {
+    try {
+      await this.folders.remove(actor);
+    } catch (error) {
+      const cause = requireStorageError(error);
+      if (cause instanceof ServiceError) throw cause;
+      const { code = '' } = cause as NodeJS.ErrnoException;
+      const remedy =
+        'it is of an actor that was removed, and one of its name can be made when it is moved away';
+      throw unusableFile(this.folders.of(actor), code, remedy, cause);
+    }
   }
 
   isMissing(actor: ActorId): boolean {

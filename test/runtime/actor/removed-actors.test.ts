@@ -312,6 +312,37 @@ describe('a removal on a volume without any room', () => {
     expect(folders.exists(actor)).toBe(true);
   });
 
+  it.each(['made', 'forked'])(
+    'that failed leaves nothing to one of that name that is %s then [DUR-024]',
+    async (how) => {
+      const made = await filled();
+      const make = (): Promise<void> =>
+        how === 'made' ? made.host.create(actor) : made.host.fork(other, actor);
+      const place = join(made.folder, 'actors', ...actor.split('/'));
+      expect(spawnSync('mount', ['--bind', place, place]).status).toBe(0);
+      try {
+        await made.host.destroyUnder(actor);
+        expect(made.applyFailures).toMatchObject([{ code: 'EBUSY' }]);
+        const last = made.journal.lastSequence;
+        await expect(make()).rejects.toMatchObject({
+          code: 'WRITES_STOPPED',
+          message: expect.stringContaining(`${place} cannot be used (EBUSY)`),
+        });
+        expect([made.journal.lastSequence, made.host.exists(actor)]).toEqual([last, false]);
+      } finally {
+        spawnSync('umount', ['-l', place]);
+      }
+      await make();
+      await made.host.command(actor, { type: 'Write', key: 'new', text: '2' }, { caller });
+      const all = how === 'made' ? { new: '2' } : { k: '1', new: '2' };
+      expect(await made.host.query(actor, { type: 'ReadAll' }, caller)).toEqual(all);
+      await made.close();
+      const again = await openFull();
+      expect(await again.host.query(actor, { type: 'ReadAll' }, caller)).toEqual(all);
+      expect(again.host.stoppedActors).toEqual([]);
+    },
+  );
+
   it('that fails is left to a later start, which goes on without it', async () => {
     const made = await filled();
     const place = join(made.folder, 'actors/acme/site~1/a');

@@ -24,7 +24,7 @@ import { requireAdministrator } from '#runtime/access/policy.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
 import type { ActorId, ActorLifecycle, Delivery, Router } from '#runtime/actor/ports.ts';
-import { noUnsettledOwners, type UnsettledOwners } from '#runtime/actor/unsettled-owners.ts';
+import { beginRemoval, noUnsettledOwners, type UnsettledOwners } from '#runtime/actor/unsettled-owners.ts';
 import type { Random } from '#runtime/base/random.ts';
 import { crashPoint } from '#runtime/commit/crash-point.ts';
 import { requireBranchName, requireTagName } from '#runtime/content/names.ts';
@@ -125,7 +125,7 @@ export class MemberBranches implements BranchProvisioning {
     requireAdministrator(delivery.caller.policy, delivery.caller.principal);
     const heirs = await this.#heirsOf(repository, name);
     const known = (await this.#ask(repository, { type: 'FindBranch', name })) as BranchEntry | undefined;
-    if (known !== undefined) await this.#unsettled.begin(ownerOf(repository, known));
+    if (known !== undefined) await beginRemoval(this.#unsettled, ownerOf(repository, known));
     const seal = newUid(this.#random);
     const command: UnregisterBranch = { type: 'UnregisterBranch', name, heirs, seal };
     const { branch, isRetired } = (await this.#router
@@ -187,7 +187,7 @@ export class MemberBranches implements BranchProvisioning {
   async removeTag(repository: RepositoryAddress, name: string, delivery: Delivery): Promise<void> {
     const known = (await this.#ask(repository, { type: 'FindTag', name })) as TagEntry | undefined;
     const owner = known === undefined ? undefined : ownerOf(repository, known.branch);
-    if (owner !== undefined) await this.#unsettled.begin(owner);
+    if (owner !== undefined) await beginRemoval(this.#unsettled, owner);
     const command: RemoveTag = { type: 'RemoveTag', name };
     const removed = await this.#router.command(repository.actor, command, toItsEnd(delivery));
     const { released } = removed as TagRemoved;

@@ -21,7 +21,7 @@ import { SYSTEM_TENANT } from '#runtime/access/system-tenant.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
 import type { ActorId, ActorLifecycle, Delivery, Router } from '#runtime/actor/ports.ts';
-import { noUnsettledOwners, type UnsettledOwners } from '#runtime/actor/unsettled-owners.ts';
+import { beginRemoval, noUnsettledOwners, type UnsettledOwners } from '#runtime/actor/unsettled-owners.ts';
 import type { Random } from '#runtime/base/random.ts';
 import { requireBranchName, requireRepositoryName } from '#runtime/content/names.ts';
 import { newLanguageSettings } from '#runtime/content/translation-config.ts';
@@ -105,7 +105,7 @@ export class MemberProvisioning implements Provisioning {
   async removeRepository(tenant: string, repositoryId: string, delivery: Delivery): Promise<void> {
     const command: UnregisterRepository = { type: 'UnregisterRepository', repositoryId };
     const known = await this.#find(tenant, repositoryId);
-    if (known !== undefined) await this.#unsettled.begin(actorId(tenant, repositoryPart(known)));
+    if (known !== undefined) await beginRemoval(this.#unsettled, actorId(tenant, repositoryPart(known)));
     const entry = (await this.#command(tenantActor(tenant), command, toItsEnd(delivery))) as RepositoryEntry;
     await this.#discard(actorId(tenant, repositoryPart(entry)));
   }

@@ -15,7 +15,7 @@ import { open, readdir, rm, rmdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Clock } from '#runtime/base/clock.ts';
 import { crashPoint } from '#runtime/commit/crash-point.ts';
-import { folderGone, unusableFile } from '#runtime/errors/refused-file.ts';
+import { folderGone, unstorable, unusableFile } from '#runtime/errors/refused-file.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { removePaced } from './paced-removal.ts';
 import type { ActorId } from './ports.ts';
@@ -113,9 +113,11 @@ export class ActorFolders {
    * Makes the empty folder of an actor, which is there when this returns.
    *
    * @returns resolves when its name is on the disk: without it a power cut would take acknowledged writes away
+   * @throws {ServiceError} `STORAGE_FULL`; `WRITES_STOPPED` naming the folder that the system refuses
    */
   create(actor: ActorId): Promise<void> {
-    return flushFolders(makeFolder(this.of(actor)));
+    const folder = this.of(actor);
+    return flushFolders(explainedAt(folder, () => makeFolder(folder)));
   }
 
   /**
@@ -133,8 +135,10 @@ export class ActorFolders {
   adopt(actor: ActorId): void {
     crashPoint('mid-fork');
     const folder = this.of(actor);
-    makeFolderDurable(dirname(folder));
-    renameSync(this.unfinished(actor), folder);
+    explainedAt(folder, () => {
+      makeFolderDurable(dirname(folder));
+      renameSync(this.unfinished(actor), folder);
+    });
     try {
       flushFolder(dirname(folder));
     } catch (error) {
@@ -329,6 +333,15 @@ function undefinedWhenGone(error: unknown): undefined {
 function noneWhenGone(error: unknown): never[] {
   if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
   throw error;
+}
+
+/** @throws {ServiceError} {@link unstorable} */
+function explainedAt<Result>(path: string, work: () => Result): Result {
+  try {
+    return work();
+  } catch (cause) {
+    throw unstorable(path, cause);
+  }
 }
 
 /** @returns false when the volume has no room for it */

@@ -239,8 +239,14 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
     }
     // What is removed by a later record is not made. One that is going to be is: its removal may fail.
     const isRemoved = this.#making.get(actor)?.isRemoved === true;
-    const known = isRemoved ? Promise.resolve() : this.#store.create(actor, sequence);
-    this.#releaseWhen(known, actor, sequence);
+    try {
+      const known = isRemoved ? Promise.resolve() : this.#store.create(actor, sequence);
+      this.#releaseWhen(known, actor, sequence);
+    } catch (error) {
+      this.#environment.observer.applyFailed(actor, error);
+      await this.#store.folders.remove(actor, true).catch(() => undefined);
+      return await this.#takeBack(actor, error);
+    }
   }
 
   async fork(source: ActorId, target: ActorId): Promise<void> {

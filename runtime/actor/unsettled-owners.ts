@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto';
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readRegularSync } from '#runtime/base/regular-file.ts';
+import { unstorable } from '#runtime/errors/refused-file.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
 
 /**
  * Notes of owners of actors that are being made or removed. Making and removing takes several commits, so a process
@@ -11,7 +13,11 @@ import { readRegularSync } from '#runtime/base/regular-file.ts';
  * @see docs/decisions/0030-nothing-is-removed-by-inference.md
  */
 export interface UnsettledOwners {
-  /** Notes that an owner is going to be listed, or not listed any more. To be called before anything is done. */
+  /**
+   * Notes that an owner is going to be listed, or not listed any more. To be called before anything is done.
+   *
+   * @throws {ServiceError} `STORAGE_FULL`; `WRITES_STOPPED` naming the file that the system refuses
+   */
   begin(owner: string): Promise<void>;
   /** Notes that the registry and the actors under an owner agree. No error when nothing was noted. */
   settled(owner: string): Promise<void>;
@@ -31,6 +37,18 @@ export const noUnsettledOwners: UnsettledOwners = Object.freeze({
 });
 
 /**
+ * Notes that an owner is going to be removed, where there is room for it: a removal frees space. Without the note a crash
+ * in the middle leaves files that nobody removes, and no more.
+ *
+ * @throws {ServiceError} `WRITES_STOPPED` naming the file that the system refuses
+ */
+export async function beginRemoval(unsettled: UnsettledOwners, owner: string): Promise<void> {
+  await unsettled.begin(owner).catch((error: unknown) => {
+    if (!(error instanceof ServiceError) || error.code !== 'STORAGE_FULL') throw error;
+  });
+}
+
+/**
  * One small file for each note. They are not flushed: a power cut may lose the newest ones, which leaves something
  * over that nobody removes, and no more.
  */
@@ -43,8 +61,14 @@ export class UnsettledFiles implements UnsettledOwners {
   }
 
   async begin(owner: string): Promise<void> {
-    await mkdir(this.#folder, { recursive: true, mode: 0o700 });
-    await writeFile(this.#fileOf(owner), owner, { mode: 0o600 });
+    try {
+      await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+      await writeFile(this.#fileOf(owner), owner, { mode: 0o600 });
+    } catch (cause) {
+      // A part of a note says nothing.
+      await this.settled(owner).catch(() => undefined);
+      throw unstorable(this.#fileOf(owner), cause);
+    }
   }
 
   async settled(owner: string): Promise<void> {

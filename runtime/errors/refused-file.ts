@@ -56,6 +56,18 @@ export function folderGone(path: string): ServiceError {
 }
 
 /**
+ * What somebody is told when nothing can be stored at a path.
+ *
+ * @returns `STORAGE_FULL` where there is no room, or a {@link refusedFile}; anything else as it is
+ */
+export function unstorable(path: string, cause: unknown): unknown {
+  const isFull = ['ENOSPC', 'EDQUOT'].includes(codeOf(cause) ?? '');
+  return isFull
+    ? new ServiceError('STORAGE_FULL', undefined, { cause })
+    : (refusedFile(path, cause) ?? cause);
+}
+
+/**
  * Takes what storing something failed with: an error that is explained, or one of the system.
  *
  * @returns the error

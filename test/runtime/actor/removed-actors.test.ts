@@ -370,3 +370,41 @@ describe('a removal on a volume without any room', () => {
     ]);
   });
 });
+
+describe('an actor whose folder cannot be made', () => {
+  const other = actorId('acme', 'site~2', 'b', 'notes');
+
+  it('is refused with the folder and the reason, is not in the log, and can be made when that is over', async () => {
+    const actors = join(folder, 'actors');
+    spawnSync('mount', ['--bind', actors, actors]);
+    try {
+      expect(spawnSync('mount', ['-o', 'remount,ro,bind', actors]).status).toBe(0);
+      const place = join(actors, ...other.split('/'));
+      const refused = {
+        code: 'WRITES_STOPPED',
+        message: expect.stringContaining(`${place} cannot be used (EROFS)`),
+      };
+      await expect(engine.host.create(other)).rejects.toMatchObject(refused);
+      await expect(engine.host.fork(actor, other)).rejects.toMatchObject({ code: 'WRITES_STOPPED' });
+      expect(engine.applyFailures).toMatchObject([refused]);
+    } finally {
+      spawnSync('umount', ['-l', actors]);
+    }
+    await engine.close();
+    engine = await Engine.open(folder, setup());
+    expect([engine.host.exists(other), engine.host.stoppedActors]).toEqual([false, []]);
+    await engine.host.create(other);
+    expect(await engine.host.query(other, { type: 'ReadAll' }, caller)).toEqual({});
+  });
+
+  it('is refused for want of room where there is not even an inode', async () => {
+    const volume = new SmallVolume(1024 * 1024);
+    try {
+      const folders = new ActorFolders(join(volume.path, 'actors'), clock);
+      volume.takeInodes();
+      expect(() => folders.create(other)).toThrow(expect.objectContaining({ code: 'STORAGE_FULL' }));
+    } finally {
+      volume.close();
+    }
+  });
+});

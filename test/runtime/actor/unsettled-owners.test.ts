@@ -3,7 +3,8 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { UnsettledFiles } from '#runtime/actor/unsettled-owners.ts';
+import { beginRemoval, UnsettledFiles } from '#runtime/actor/unsettled-owners.ts';
+import { SmallVolume } from '#test/support/small-volume.ts';
 
 let folder: string;
 let unsettled: UnsettledFiles;
@@ -47,4 +48,24 @@ it('leaves out and tells of what is no file [DUR-024]', async () => {
     [join(folder, 'lost+found'), 'EISDIR'],
     [join(folder, 'pipe'), 'EFTYPE'],
   ]);
+});
+
+it('says when there is no room for a note, which a removal goes on without, and what the system refuses', async () => {
+  const volume = new SmallVolume(1024 * 1024);
+  try {
+    const notes = new UnsettledFiles(join(volume.path, 'unsettled'));
+    await notes.begin('a/x~1');
+    volume.fill(100);
+    await expect(notes.begin('b/x~2')).rejects.toMatchObject({ code: 'STORAGE_FULL' });
+    expect(readdirSync(join(volume.path, 'unsettled'))).toHaveLength(1);
+    await beginRemoval(notes, 'b/x~2');
+    spawnSync('mount', ['-o', 'remount,ro', volume.path]);
+    const refused = { code: 'WRITES_STOPPED', message: expect.stringContaining('cannot be used (EROFS)') };
+    await expect(notes.begin('b/x~2')).rejects.toMatchObject(refused);
+    await expect(beginRemoval(notes, 'b/x~2')).rejects.toMatchObject(refused);
+    spawnSync('mount', ['-o', 'remount,rw', volume.path]);
+    expect(await notes.all()).toEqual(['a/x~1']);
+  } finally {
+    volume.close();
+  }
 });

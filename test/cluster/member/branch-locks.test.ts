@@ -141,6 +141,51 @@ it('makes none for a branch that is gone, and takes back what it began when the 
   expect(fixture.host.exists(branch.locks)).toBe(false);
 });
 
+it('grant nothing while nobody knows what became of the deletion of their branch', async () => {
+  const appended = Promise.withResolvers<void>();
+  const gate = Promise.withResolvers<void>();
+  let isHeld = false;
+  const { branch } = await openBranch((journal) => {
+    const append = async (entry: LogEntry): Promise<number> => {
+      if (isHeld && entry.actor.endsWith('/repository')) {
+        appended.resolve();
+        await gate.promise;
+      }
+      return await journal.append(entry);
+    };
+    return new Proxy(journal, {
+      get(target, key) {
+        if (key === 'append') return append;
+        const value: unknown = Reflect.get(target, key, target);
+        return typeof value === 'function' ? value.bind(target) : value;
+      },
+    });
+  });
+  const { host } = fixture;
+  await new MemberLocks(host, host, true).createLocks(branch);
+  let deleted: Promise<unknown> | undefined;
+  // The answer is lost while the owner carries the deletion out.
+  const router: Router = {
+    query: (actor, query, caller) => host.query(actor, query, caller),
+    async command(actor, command, delivery) {
+      deleted = host.command(actor, command, delivery);
+      await appended.promise;
+      throw new ServiceError('DEADLINE_EXCEEDED');
+    },
+  };
+  const branches = new MemberBranches(router, host, systemRandom, jobsOn(fixture, 0));
+  isHeld = true;
+  const delivery = { caller: callers.admin };
+  await expect(branches.removeBranch(branch.repository, 'dev', delivery)).rejects.toMatchObject({
+    code: 'DEADLINE_EXCEEDED',
+  });
+  const refused = await acquire(branch).catch((error: unknown) => error);
+  gate.resolve();
+  expect(refused).toBeInstanceOf(ServiceError);
+  await deleted;
+  await expect(acquire(branch)).rejects.toThrow(/delet/);
+});
+
 it('makes them at an owner that cannot confirm anything', async () => {
   const { branch } = await openBranch();
   const { host } = fixture;

@@ -118,11 +118,13 @@ function listed(
     const head = storedHead(path);
     const identity = identityOf(path);
     const { isLost = true, sequence: created = 0 } = made.get(actor) ?? {};
-    if (identity !== undefined && (identity.actor !== actor || identity.directory !== directory))
+    if (identity !== undefined && (identity.actor !== actor || identity.directory !== directory)) {
+      rows.set(actor, { created, floor: FLOOR_NOT_EMPTY });
       remarks.push(
-        `${path} is not listed: it is the file of ${identity.actor}, or of another data directory`,
+        `${path} is the file of ${identity.actor}, or of another data directory, so ${actor} is not served: ` +
+          'bring its own file back, and run this again',
       );
-    else if (head !== undefined)
+    } else if (head !== undefined)
       rows.set(actor, { created: identity?.created ?? created, floor: head.sequence });
     else if (!isLost) rows.set(actor, { created, floor: 0 });
     else {

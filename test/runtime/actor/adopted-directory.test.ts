@@ -62,6 +62,17 @@ describe('a data directory of an older version', () => {
     await expect(fixture.reopen()).rejects.toMatchObject({ code: 'DATA_CORRUPTED' });
   });
 
+  it('refuses a shard that was written to later, and is lost when the journal has that no more', async () => {
+    await fixture.command(idOf('unused'), { type: 'Write', key: 'k', text: '2' } as never);
+    for (let restart = 0; restart < 3; restart += 1) {
+      await fixture.reopen();
+      await fixture.command(idOf('used'), { type: 'Write', key: 'other', text: '2' } as never);
+    }
+    await fixture.reopen(() => rmSync(file('unused')));
+    expect(() => read('unused')).toThrow(file('unused'));
+    expect(read('used')).toBe('1');
+  });
+
   it.each(['missing', 'empty'])('refuses a shard that is %s by then', async (how) => {
     await fixture.reopen(async () => {
       await strip(file('used'));

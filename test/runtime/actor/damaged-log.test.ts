@@ -2,6 +2,12 @@ import { chmodSync, cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writ
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { CatalogueRow } from '#runtime/actor/actor-catalogue.ts';
+import { dependentActors } from '#runtime/actor/damaged-log.ts';
+import { revisionZero } from '#runtime/content/revision.ts';
+import { type Lifecycle, lifecycleEntry } from '#runtime/log/lifecycle-entry.ts';
+import type { LogEntry, LogRecord } from '#runtime/log/log-entry.ts';
+import type { LostRecords } from '#runtime/log/ports.ts';
 import { asNobody } from '#test/support/as-nobody.ts';
 import { Engine, type EngineSetup, engineUser } from '#test/support/engine.ts';
 import { noteActor } from '#test/support/note-actor.ts';
@@ -281,3 +287,35 @@ describe('a host over a journal with a flipped bit', () => {
     }
   });
 });
+
+describe('a copy', () => {
+  const [source, copy, unlike] = ['acme/source/notes', 'acme/copy/notes', 'acme/unlike/notes'];
+  const made = (actor: string, lifecycle: Lifecycle): LogEntry =>
+    lifecycleEntry(actor, lifecycle, revisionZero);
+  const log: readonly LogRecord[] = [
+    { sequence: 7, entries: [made(copy, { kind: 'fork', source })] },
+    { sequence: 8, entries: [made(unlike, { kind: 'create' })] },
+  ];
+  const lost: readonly LostRecords[] = [
+    { first: 5, last: 5, actors: undefined, where: 'a file', what: 'a flipped bit' },
+  ];
+
+  /** Who depends on record 5, when the source has everything up to a record. */
+  async function dependent(reached: number): Promise<readonly string[]> {
+    const stored = {
+      all: () => Promise.resolve([source]),
+      listed: () => new Map<string, CatalogueRow>(),
+      reached: () => reached,
+    };
+    return [...(await dependentActors({ read: () => inTurn(log) }, lost, stored)).keys()];
+  }
+
+  it('that is made behind a lost record lacks what its source lacks', async () => {
+    expect(await dependent(4)).toEqual([source, copy]);
+    expect(await dependent(5)).toEqual([]);
+  });
+});
+
+async function* inTurn<T>(values: readonly T[]): AsyncGenerator<T, void> {
+  for (const value of values) yield await Promise.resolve(value);
+}

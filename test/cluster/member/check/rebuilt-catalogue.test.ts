@@ -5,8 +5,11 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { rebuildCatalogue } from '#cluster/member/check/rebuilt-catalogue.ts';
 import { systemClock } from '#runtime/base/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
+import { decodeJsonRow } from '#runtime/shard/json-row.ts';
+import { LmdbShard } from '#runtime/shard/lmdb-shard.ts';
+import { storedHead } from '#runtime/shard/stored-head.ts';
 import { ContentClient, expectStatus } from '#test/support/content-client.ts';
-import { check } from '#test/support/damaged-directory.ts';
+import { branchFile, check } from '#test/support/damaged-directory.ts';
 import { runProgram } from '#test/support/run-program.ts';
 import { startServer, type TestServer } from '#test/support/server.ts';
 
@@ -137,6 +140,26 @@ describe('a catalogue that is lost', () => {
       }
     },
   );
+
+  it.each(['actor', 'directory'])('serves nothing of the file of another %s', async (what) => {
+    const place = branchFile(dataDir, 'one');
+    let other = branchFile(dataDir, 'two');
+    if (what === 'directory') {
+      // Of the same actor: restored from a backup into another place, say.
+      other = join(root, 'of-another-directory', 'data.mdb');
+      const identity = storedHead(place)?.identity as Uint8Array;
+      const [, actor, created] = decodeJsonRow(identity) as [string, string, number];
+      const copy = new LmdbShard(join(other, '..'), []);
+      await copy.claim({ directory: 'another', actor, created });
+      await copy.close();
+    }
+    cpSync(other, place);
+    rmSync(join(dataDir, 'actors/.catalogue'), { recursive: true });
+    expect((await rebuild()).remarks).toEqual([expect.stringContaining(place)]);
+    const server = await startServer({ dataDir });
+    expect(await judge(server)).toEqual([500, 200, 1]);
+    await server.close();
+  });
 
   it('keeps which master key the directory was made with, where the one before it can be read', async () => {
     expect(await rebuild()).toMatchObject({ knowsKey: true, remarks: [] });

@@ -16,7 +16,8 @@ import { OptionError } from '#runtime/config/option.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { MemberFinding } from '#protocols/rest/ports.ts';
 import { ClusterDirectory, placementRules } from '#cluster/directory/cluster-directory.ts';
-import { MEMBERS_MAX, MemberRegistry } from '#cluster/directory/member-registry.ts';
+import { MEMBERS_MAX, MemberRegistry, registryTimes } from '#cluster/directory/member-registry.ts';
+import { liveNamesake } from '#cluster/directory/namesake.ts';
 import { NatsHeartbeats } from '#cluster/directory/nats-heartbeats.ts';
 import { NatsBus } from '#cluster/fanout/nats-bus.ts';
 import { PartitionManager } from '#cluster/lease/partition-manager.ts';
@@ -114,6 +115,7 @@ export async function openClusterEngine(environment: EngineEnvironment): Promise
       checkServers(connection, environment),
     );
     const sealed = sealedLink(connection, subjects, environment);
+    await requireOwnName(environment, sealed, subjects);
     const settings = { replicas: cluster.replicas, bytesMax: cluster.logBytesMax };
     const lost = await waits.until('the commit logs', () =>
       lostCommitStreams(connection, subjects, cluster.partitions),
@@ -162,6 +164,33 @@ function readNamed(variable: string, file: string): string {
   } catch (error) {
     throw new OptionError([`${variable} names ${file}, which cannot be read: ${(error as Error).message}`]);
   }
+}
+
+/**
+ * Ends the start of a member whose name another one has, as where a unit file was copied: the others would take the two
+ * for one, and give it what neither of them can keep. A name that is made of host and port is nobody else's.
+ *
+ * @throws {OptionError}
+ */
+async function requireOwnName(
+  { clock, log, options, registryTimes: times = registryTimes }: EngineEnvironment,
+  sealed: SealedLink,
+  subjects: Subjects,
+): Promise<void> {
+  const { memberId } = options.server;
+  if (memberId === undefined) return;
+  const url = await liveNamesake({
+    channel: new NatsHeartbeats(sealed, subjects, options.cluster.partitions),
+    member: memberId,
+    clock,
+    heartbeatMs: times.heartbeatMs,
+    onHeard: (heardUrl) =>
+      log.warn('waiting until the member that had this name is silent', { member: memberId, url: heardUrl }),
+  });
+  if (url === undefined) return;
+  throw new OptionError([
+    `SVC_MEMBER_ID: another member is called ${memberId} and runs at ${url}; give this one a name of its own, or stop the other one`,
+  ]);
 }
 
 function tooManyMembers(): OptionError {

@@ -135,7 +135,8 @@ async function main(): Promise<void> {
     // What names its cause needs no second line in the log; the stack of anything else is for whoever mends it.
     if (!isExplained(error)) log.error('the member cannot start', { error });
     log.flush();
-    return fail(`Grove cannot start: ${explain(error)}`, FAILED_EXIT_CODE);
+    const code = error instanceof OptionError ? CONFIGURATION_EXIT_CODE : FAILED_EXIT_CODE;
+    return fail(`Grove cannot start: ${explain(error)}`, code);
   }
   stopOn(member, options, log);
   print(nextSteps(member, options.server.dataDir));

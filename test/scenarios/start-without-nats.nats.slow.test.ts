@@ -89,3 +89,19 @@ describe('a member of a cluster that starts before NATS', () => {
     expect(await member.kill('SIGTERM')).toEqual({ code: null, signal: 'SIGTERM' });
   });
 });
+
+describe('a member that starts with the name of another one', () => {
+  it('ends with 2 and says whose name it is, and the other one keeps all it has [CLU-047]', async () => {
+    const { member, nats } = await startAlone();
+    await member.ready();
+    const settings = { SVC_NATS_URL: nats.urls.join(','), SVC_CONFIG: configFile() };
+    const copied = await startMember(settings);
+    expect(await copied.exited).toEqual({ code: 2, signal: null });
+    expect(copied.stderr).toContain('SVC_MEMBER_ID: another member is called m1 and runs at http://');
+    expect(copied.stderr).not.toMatch(/^ +at /m);
+    expect(member.stdout).not.toContain('another member has the name of this one');
+    const token = await member.logIn();
+    const body = { repo_id: 'after' };
+    expect((await member.request('POST', '/api/repositories', { token, body })).status).toBe(201);
+  });
+});

@@ -158,7 +158,6 @@ export class ActorStore implements ReplicaStore {
     crashPoint('in-open');
     const row = this.#catalogue?.get(actor);
     // LMDB would make a folder that is gone.
-    if (row !== undefined) this.folders.requireRoot();
     this.requireFile(actor);
     if (row === undefined) return this.#openAs(actor, this.folders.of(actor), 0);
     const shard = this.#openAs(actor, this.folders.of(actor), row.created);

@@ -164,6 +164,39 @@ it('lets no position be stored that is past a record whose actor has a floor bel
   await expect(positions.storing(at(5))).rejects.toThrow(/a has record 5 and its floor is 4/);
 });
 
+it('does not use a catalogue of another name than the position was stored with', async () => {
+  const files = new MemoryShardFiles();
+  const positions = await opened(files);
+  const again = new ShardPositions(files.crash(), systemClock, systemRandom);
+  await expect(again.open(at(1), 'another')).rejects.toMatchObject({ code: 'DATA_CORRUPTED' });
+  await again.open(at(1), positions.name);
+  expect(again.name).toBe(positions.name);
+});
+
+it('goes on with no catalogue that was put in the place of its own while it could not be written', async () => {
+  const files = new ReplacedFiles();
+  const positions = await opened(files);
+  const other = new MemoryShardFiles();
+  await opened(other);
+  files.failure = new ServiceError('WRITES_STOPPED');
+  files.other = other;
+  await expect(positions.cover(2, at(2), 'a')).rejects.toThrow(files.failure);
+  await expect(positions.storing(at(2))).rejects.toThrow(/replaced under the running member/);
+  files.other = undefined;
+  files.failure = undefined;
+  await positions.cover(2, at(2), 'a');
+  await positions.storing(at(2));
+});
+
+/** A catalogue in whose place there may be another one. */
+class ReplacedFiles extends MemoryShardFiles {
+  other: MemoryShardFiles | undefined;
+
+  override openCatalogue(tables: readonly string[]): MemoryShard {
+    return this.other?.openCatalogue(tables) ?? super.openCatalogue(tables);
+  }
+}
+
 /** A catalogue that cannot be opened again for a while. */
 class UnopenedFiles extends MemoryShardFiles {
   isClosed = false;

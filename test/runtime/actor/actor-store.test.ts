@@ -1,0 +1,44 @@
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { ActorCatalogue } from '#runtime/actor/actor-catalogue.ts';
+import { actorId } from '#runtime/actor/actor-id.ts';
+import { ActorStore } from '#runtime/actor/actor-store.ts';
+import { systemClock } from '#runtime/base/clock.ts';
+import { noteActor } from '#test/support/note-actor.ts';
+
+const first = actorId('acme', 'site~1', 'a', 'notes');
+const second = actorId('acme', 'site~1', 'b', 'notes');
+
+let root: string;
+let store: ActorStore;
+let catalogue: ActorCatalogue;
+
+beforeEach(async () => {
+  root = mkdtempSync(join(tmpdir(), 'actor-store-'));
+  store = new ActorStore(root, [noteActor], systemClock, { keepMs: 3_600_000, isPressed: () => false });
+  catalogue = new ActorCatalogue(root, systemClock);
+  store.useCatalogue(catalogue, true);
+  for (const actor of [first, second]) await store.create(actor, 1);
+});
+
+afterEach(async () => {
+  await catalogue.close();
+  rmSync(root, { recursive: true, force: true });
+});
+
+it('lowers no floor when the record that made an actor is read once more', async () => {
+  await catalogue.note({ actors: new Map([[first, { created: 0, floor: 5 }]]) }, 5);
+  await store.create(first, 1);
+  expect(catalogue.get(first)?.floor).toBe(5);
+});
+
+it('keeps what is removed unless all of it is there only because that record is read once more', async () => {
+  const kept = (): string[] => readdirSync(join(root, '.removed'));
+  await store.remove('acme/site~1', 2, new Set([first]));
+  expect(kept()).toHaveLength(1);
+  for (const actor of [first, second]) await store.create(actor, 1);
+  await store.remove('acme/site~1', 2, new Set([first, second]));
+  expect(kept()).toHaveLength(1);
+});

@@ -496,8 +496,15 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
   async #setAside(end: SupersededEnd, signal: AbortSignal): Promise<void> {
     const { report } = this.#environment;
     if (signal.aborted || this.#role !== 'quarantined' || this.#flushed === undefined) return;
-    this.#mending?.stop();
+    const canBeginAnew = await this.#damage.canBeginAnew();
+    if (signal.aborted) return;
     this.#superseded?.stop();
+    if (!canBeginAnew) {
+      this.#trouble = `others wrote over what it has from log record ${end.first} on, and ${this.#damage.obstacle}`;
+      this.#superseded?.begin();
+      return;
+    }
+    this.#mending?.stop();
     try {
       await this.#stopFollowing();
       const path = await this.#flushed.setAside(end, () => this.#clearShards());

@@ -114,6 +114,20 @@ export class ShardDamage {
     return this.#options.store.canClear !== false;
   }
 
+  /**
+   * Whether shards may be put away whose newest records others wrote over: the log has every record there ever was, or there
+   * is a snapshot to begin with. One is asked for where there is none. Never rejects.
+   */
+  async canBeginAnew(): Promise<boolean> {
+    if (!this.#hasRoom) return false;
+    try {
+      const { firstSequence, lastSequence } = await this.#options.stream.state();
+      return (lastSequence >= 1 && firstSequence <= 1) || (await this.#options.coldStart.isOffered());
+    } catch {
+      return false;
+    }
+  }
+
   /** Whether the log has every record there ever was. */
   async isLogWhole(): Promise<boolean> {
     return ((await this.#logBegins()) ?? Number.POSITIVE_INFINITY) <= 1;

@@ -33,6 +33,13 @@ export interface ReplyWriterOptions {
   readonly variesByOrigin: boolean;
 }
 
+/**
+ * Answers without a body that are written in one turn of the event loop. Of them the library keeps what the peer does
+ * not take, and tells nobody. Further ones are written in the next turn: while an answer is outstanding, the library
+ * ends a connection that brings another request, so one that asks thousands of times without reading is ended.
+ */
+const WITHOUT_BODY_MAX = 64;
+
 /** An answer of more characters, about, is written and encoded in slices. */
 const longTextCharacters = 1024 * 1024;
 
@@ -66,6 +73,8 @@ export class ReplyWriter<Principal> {
   readonly #revalidatedHeaders: FixedHeaders;
   readonly #room: ReplyRoom;
   readonly #pending: PendingContext;
+  /** Answers without a body that were written in this turn. */
+  #withoutBody = 0;
 
   constructor(options: ReplyWriterOptions) {
     this.#clock = options.clock;
@@ -285,14 +294,23 @@ export class ReplyWriter<Principal> {
     length: number | undefined,
     closesConnection: boolean,
   ): void {
+    const isNothing = body === undefined && (reply.status === 204 || reply.status === 304);
+    if (isNothing || (exchange.method === 'HEAD' && body !== undefined)) {
+      const { status, headers, contentType = 'application/json' } = reply;
+      // Without what the body would have been made of, which an answer that waits would hold.
+      const head: HttpReply = headers === undefined ? { status } : { status, headers };
+      const bytes = length === undefined || body === undefined ? undefined : Buffer.byteLength(body);
+      this.#sendWithoutBody(exchange, head, isNothing ? undefined : contentType, bytes, closesConnection);
+      return;
+    }
     // The library corks a handler's own turn; later it must be asked to, or each header is its own packet.
     let isDone = true;
     if (exchange.isDetached) {
       exchange.response.cork(() => {
-        isDone = this.#writeWhole(exchange, reply, body, length, closesConnection);
+        isDone = this.#writeWhole(exchange, reply, body, closesConnection);
       });
     } else {
-      isDone = this.#writeWhole(exchange, reply, body, length, closesConnection);
+      isDone = this.#writeWhole(exchange, reply, body, closesConnection);
     }
     if (isDone) exchange.finish(reply.status);
     else sendRest(exchange, this.#pending, body ?? '', reply.status);
@@ -303,23 +321,13 @@ export class ReplyWriter<Principal> {
     exchange: HttpExchange<Principal>,
     reply: HttpReply,
     body: string | Uint8Array | undefined,
-    length: number | undefined,
     closesConnection: boolean,
   ): boolean {
     const { response } = exchange;
     const contentType = body === undefined ? undefined : (reply.contentType ?? 'application/json');
     this.#writeHead(exchange, reply, contentType);
     const isClosing = closesConnection || this.isDraining;
-    if (exchange.method === 'HEAD' && body !== undefined) {
-      // The library would send the body of `end`, and does not end an answer that announces a length it
-      // does not send, so the length is written as a plain header.
-      if (length !== undefined) {
-        response.writeHeader('Content-Length', String(Buffer.byteLength(body)));
-      }
-      this.#endWithoutBody(exchange, isClosing);
-    } else if (body === undefined && (reply.status === 204 || reply.status === 304)) {
-      this.#endWithoutBody(exchange, isClosing);
-    } else if (isClosing || body === undefined || body.length === 0) {
+    if (isClosing || body === undefined || body.length === 0) {
       response.end(body ?? '', isClosing);
     } else {
       // Not `end`: of that the library keeps whatever the peer does not take.
@@ -328,9 +336,47 @@ export class ReplyWriter<Principal> {
     return true;
   }
 
-  #endWithoutBody(exchange: HttpExchange<Principal>, isClosing: boolean): void {
-    if (isClosing) exchange.response.writeHeader('Connection', 'close');
-    exchange.response.endWithoutBody();
+  /** Sends a head that no body follows. @param length of the body a GET would have had, if it can be said */
+  #sendWithoutBody(
+    exchange: HttpExchange<Principal>,
+    reply: HttpReply,
+    contentType: string | undefined,
+    length: number | undefined,
+    closesConnection: boolean,
+  ): void {
+    const { response } = exchange;
+    const write = (): void => {
+      this.#writeHead(exchange, reply, contentType);
+      // The library does not end an answer that announces a length it does not send, so it is a plain header.
+      if (length !== undefined) response.writeHeader('Content-Length', String(length));
+      if (closesConnection || this.isDraining) response.writeHeader('Connection', 'close');
+      response.endWithoutBody();
+    };
+    const send = (): void => {
+      if (!exchange.isOpen) return;
+      if (exchange.isDetached) response.cork(write);
+      else write();
+      exchange.finish(reply.status);
+    };
+    if (this.#withoutBody === 0) {
+      this.#clock.soon(() => {
+        this.#withoutBody = 0;
+      });
+    }
+    this.#withoutBody += 1;
+    if (this.#withoutBody <= WITHOUT_BODY_MAX) {
+      send();
+      return;
+    }
+    exchange.hasBegun = true;
+    exchange.detach();
+    this.#clock.soon(() => {
+      try {
+        send();
+      } catch (error) {
+        this.sendError(exchange, error);
+      }
+    });
   }
 
   #linesFor(exchange: HttpExchange<Principal>, { headers }: HttpReply): FixedHeaders {
@@ -358,16 +404,9 @@ export class ReplyWriter<Principal> {
     const contentType = reply.contentType ?? 'application/octet-stream';
     if (exchange.method === 'HEAD') {
       this.#drop(exchange, { ...reply, stream });
-      const write = (): void => {
-        this.#writeHead(exchange, reply, contentType);
-        if (reply.contentLength !== undefined) {
-          exchange.response.writeHeader('Content-Length', String(reply.contentLength));
-        }
-        this.#endWithoutBody(exchange, this.isDraining || exchange.endsConnection);
-      };
-      if (exchange.isDetached) exchange.response.cork(write);
-      else write();
-      exchange.finish(reply.status);
+      const { contentLength, status, headers } = reply;
+      const head: HttpReply = headers === undefined ? { status } : { status, headers };
+      this.#sendWithoutBody(exchange, head, contentType, contentLength, exchange.endsConnection);
       return;
     }
     exchange.detach();

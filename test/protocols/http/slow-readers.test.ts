@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 import { ReplyRoom } from '#protocols/http/reply-room.ts';
-import type { MakeRoom } from '#protocols/http/route.ts';
+import type { HttpReply, MakeRoom } from '#protocols/http/route.ts';
 import { ask, eventually, RawClient, route, SteppedClock, start } from './http-fixture.ts';
 
 const mebibyte = 1024 * 1024;
@@ -264,6 +264,56 @@ describe('answers without a body', () => {
     }
     await eventually(() => server.connectionCount === 0, 'the connection is ended');
     expect(answered).toBeLessThan(200_000);
+  });
+});
+
+describe('answers without a body in one turn of the event loop', () => {
+  /** Asks with one piece of text, and tells how many requests were answered before the connection was ended. */
+  async function askedAtOnce(method: string, reply: () => HttpReply, times: number): Promise<number> {
+    let answered = 0;
+    const { port } = await start([
+      route('GET', '/it', () => {
+        answered += 1;
+        return reply();
+      }),
+    ]);
+    const client = await RawClient.connect(port);
+    client.write(`${method} /it HTTP/1.1\r\nHost: x\r\n\r\n`.repeat(times));
+    await client.closed;
+    return answered;
+  }
+
+  const nothing = async function* (): AsyncGenerator<string> {};
+
+  it.each([
+    ['HEAD', 'a text', () => ({ status: 200, json: 'x' })],
+    ['HEAD', 'a text that may be compressed', () => ({ status: 200, json: 'x'.repeat(10_000) })],
+    ['HEAD', 'a stream', () => ({ status: 200, stream: nothing() })],
+    ['GET', 'nothing', () => ({ status: 204 })],
+    ['GET', 'nothing new', () => ({ status: 304 })],
+  ] satisfies [string, string, () => HttpReply][])(
+    'end a connection that asks for more: %s of %s',
+    async (method, _what, reply) => {
+      // One of them is outstanding when the next one ends the connection; a read may end in the midst of them.
+      expect(await askedAtOnce(method, reply, 1_000)).toBeLessThan(200);
+    },
+  );
+
+  it('are all sent to many who ask once', async () => {
+    const { port, server } = await start([]);
+    const clients = await Promise.all(Array.from({ length: 200 }, () => RawClient.connect(port)));
+    for (const client of clients) client.write('HEAD /health HTTP/1.1\r\nHost: x\r\n\r\n');
+    await Promise.all(clients.map((client) => client.until('Content-Length: 2\r\n')));
+    expect([server.connectionCount, server.inFlightCount]).toEqual([200, 0]);
+  });
+
+  it('become errors when they cannot be written', async () => {
+    const { port } = await start([
+      route('GET', '/bad', () => ({ status: 200, raw: 'x', contentType: 'a\r\nb' })),
+    ]);
+    const clients = await Promise.all(Array.from({ length: 200 }, () => RawClient.connect(port)));
+    for (const client of clients) client.write('HEAD /bad HTTP/1.1\r\nHost: x\r\n\r\n');
+    await Promise.all(clients.map((client) => client.until('HTTP/1.1 500')));
   });
 });
 

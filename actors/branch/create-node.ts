@@ -12,6 +12,7 @@ import { parentEntry } from '#runtime/tree/node-reader.ts';
 import { makeNodeRecordInSteps, type NodeRecord } from '#runtime/tree/node-record.ts';
 import type { EditScope } from './edit-scope.ts';
 import type { CreateNode, NewNode, NodeWritten } from './messages.ts';
+import { requireShortOwner } from './owner-bound.ts';
 import { resolveReferences } from './resolve-references.ts';
 
 /** The type missing parents get with `deep`. */
@@ -182,7 +183,7 @@ function* addNode(
       updatedBy: edit.who,
       publishedAt: null,
       publishedBy: null,
-      ownerId: node.ownerId ?? null,
+      ownerId: requireShortOwner(node.ownerId),
       translations:
         node.translations == null ? null : storedTranslations(properties, node.translations, edit.now, type),
       relations: [],

@@ -6,6 +6,7 @@ import { invalid } from '#runtime/errors/service-error.ts';
 import type { NodeRecord } from '#runtime/tree/node-record.ts';
 import type { EditScope } from './edit-scope.ts';
 import type { NodeWritten, SetProperty, UpdateNode, Written } from './messages.ts';
+import { requireShortOwner } from './owner-bound.ts';
 import { resolveReferences } from './resolve-references.ts';
 
 /** Replaces the properties of a node. @see messages.ts, UpdateNode */
@@ -66,7 +67,8 @@ export function* changedNode(
       : more.translations === null
         ? null
         : storedTranslations(properties, more.translations, edit.now, type, old.header.translations);
-  const ownerId = more.ownerId === undefined ? old.header.ownerId : more.ownerId;
+  const { ownerId: present } = old.header;
+  const ownerId = more.ownerId === undefined ? present : requireShortOwner(more.ownerId, present);
   return yield* edit.nextInSteps(
     old,
     { archetype: archetypeName, translations, ownerId },

@@ -4,6 +4,7 @@ import {
   resolveArchetype,
   resolveElementType,
 } from './field-resolver.ts';
+import { TYPE_NAME_LENGTH_MAX } from './type-name.ts';
 import { type ResolvedNodeType, resolveNodeType, type SchemaSource } from './type-resolver.ts';
 
 /** Where resolved types come from while nodes are checked. Undefined: no type of that name. */
@@ -14,7 +15,7 @@ export interface ResolvedSource {
 }
 
 /**
- * Resolves types on demand and keeps them. It knows nothing of changes: whoever owns the schema makes a new one
+ * Resolves types on demand and keeps them. A name that no type can have is not looked for: it may be of megabytes. It knows nothing of changes: whoever owns the schema makes a new one
  * when any definition changes, one per schema revision (and per workspace with pinned types).
  */
 export class SchemaResolver implements ResolvedSource {
@@ -32,6 +33,7 @@ export class SchemaResolver implements ResolvedSource {
    * @throws {ServiceError} `VALIDATION_FAILED` when it exists and cannot be resolved
    */
   nodeType(name: string): ResolvedNodeType | undefined {
+    if (name.length > TYPE_NAME_LENGTH_MAX) return undefined;
     const known = this.#nodeTypes.get(name);
     if (known !== undefined || this.#source.nodeType(name) === undefined) return known;
     const resolved = resolveNodeType(name, this.#source);
@@ -41,6 +43,7 @@ export class SchemaResolver implements ResolvedSource {
 
   /** As {@link nodeType}, for an archetype. */
   archetype(name: string): ResolvedArchetype | undefined {
+    if (name.length > TYPE_NAME_LENGTH_MAX) return undefined;
     const known = this.#archetypes.get(name);
     if (known !== undefined || this.#source.archetype(name) === undefined) return known;
     const resolved = resolveArchetype(name, this.#source);
@@ -50,6 +53,7 @@ export class SchemaResolver implements ResolvedSource {
 
   /** As {@link nodeType}, for an element type. */
   elementType(name: string): ResolvedElementType | undefined {
+    if (name.length > TYPE_NAME_LENGTH_MAX) return undefined;
     const known = this.#elementTypes.get(name);
     if (known !== undefined || this.#source.elementType(name) === undefined) return known;
     const resolved = resolveElementType(name, this.#source);

@@ -44,8 +44,6 @@ interface Cell {
 export function statusView(page: StatusPage, palette: Palette, showsPartitions = false): readonly string[] {
   return [
     `${palette.title(page.mode === 'cluster' ? 'Grove cluster' : 'Grove, a single member')}, durability ${clean(page.durability)}`,
-    ...wrapped(clean(page.durability_reason)).map(palette.dim),
-    '',
     ...warningLines(page, palette),
     '',
     palette.title('Members'),
@@ -56,6 +54,9 @@ export function statusView(page: StatusPage, palette: Palette, showsPartitions =
     ...(page.nats_servers.length === 0
       ? []
       : ['', palette.title('NATS servers'), ...table(natsRows(page, palette), palette)]),
+    '',
+    palette.title('Durability'),
+    ...wrapped(clean(page.durability_reason)).map(palette.dim),
   ];
 }
 

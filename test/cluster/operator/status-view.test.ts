@@ -78,7 +78,8 @@ describe('the state of a cluster in the terminal', () => {
 
   it('says what is wrong first, and folds partitions that are well into a line', () => {
     const text = shown();
-    expect(text.indexOf('Warnings')).toBeLessThan(text.indexOf('Members'));
+    expect(text.split('\n').slice(0, 2)).toEqual(['Grove cluster, durability replica-disk', 'Warnings']);
+    expect(text.indexOf('because')).toBeGreaterThan(text.indexOf('NATS servers'));
     expect(text).toContain('1 of 2 have an owner and followers that are ready');
     expect(text).toMatch(/^ {3}1 +unowned/m);
     expect(text).not.toMatch(/^ {3}0 +owned/m);

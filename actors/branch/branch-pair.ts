@@ -7,8 +7,10 @@ import {
   definitionNetChange,
   type NetChange,
   netChange,
+  prepareComparison,
   sameDefinition,
 } from '#runtime/tree/net-change.ts';
+import type { NodeRecord } from '#runtime/tree/node-record.ts';
 import {
   type Divergence,
   findDivergence,
@@ -143,14 +145,19 @@ export class BranchPair {
   *changes(side: Side): Generator<NetChange | undefined, void> {
     const { nodes } = yield* this.#touched(side);
     for (const batch of batches(nodes)) {
-      const before = this.baseStates(batch);
-      const after = this.states(side, batch);
-      for (let index = 0; index < batch.length; index++) {
-        const { workspace, id } = batch[index] as NodeAddress;
-        const change = netChange(workspace, id, before[index], after[index]);
-        if (change !== undefined) yield change;
+      for (let done = 0; done < batch.length; ) {
+        const before = this.baseStates(batch.slice(done));
+        if (before.some(isLarge)) yield undefined;
+        const after = this.states(side, batch.slice(done, done + before.length));
+        yield undefined;
+        for (const [index, state] of after.entries()) {
+          const { workspace, id } = batch[done + index] as NodeAddress;
+          yield* prepareComparison([before[index], state]);
+          const change = netChange(workspace, id, before[index], state);
+          if (change !== undefined) yield change;
+        }
+        done += after.length;
       }
-      yield undefined;
     }
   }
 
@@ -169,7 +176,7 @@ export class BranchPair {
     }
   }
 
-  /** Nodes as a side has them. @param nodes at most `STATES_MAX` */
+  /** Nodes as a side has them, one at least; of large ones fewer than asked for. @param nodes at most `STATES_MAX` */
   states(side: Side, nodes: readonly NodeAddress[]): NodeStates {
     return this.#reach.states(this.heads[side], nodes) ?? nodes.map(() => undefined);
   }
@@ -179,7 +186,7 @@ export class BranchPair {
     return this.#reach.definitions(this.heads[side], definitions) ?? definitions.map(() => undefined);
   }
 
-  /** Nodes as they were when the two last met. @param nodes at most `STATES_MAX` */
+  /** As {@link BranchPair.states}, of the nodes as they were when the two last met. */
   baseStates(nodes: readonly NodeAddress[]): NodeStates {
     const states = this.#foldedStates(nodes);
     if (this.#bases.length < 2) return states;
@@ -213,7 +220,8 @@ export class BranchPair {
     for (const { at, meeting } of rest) {
       const others = read(at);
       const met = meeting === undefined ? undefined : read(meeting);
-      states = states.map((state, index) => fold(state, others?.[index], met?.[index]));
+      const known = Math.min(...[states, others, met].map((list) => list?.length ?? addresses.length));
+      states = states.slice(0, known).map((state, index) => fold(state, others?.[index], met?.[index]));
     }
     return states;
   }
@@ -419,6 +427,10 @@ class PairReach implements RevisionSource {
       throw error;
     }
   }
+}
+
+function isLarge(state: NodeRecord | undefined): boolean {
+  return state?.isLarge === true;
 }
 
 function* batches<T>(items: Iterable<T>): Generator<readonly T[], void> {

@@ -52,6 +52,17 @@ export function nodeConflict(
   };
 }
 
+/** As {@link nodeConflict}; yields where the work may rest, which it does only for large nodes. */
+export function* nodeConflictInSteps(
+  type: ConflictType,
+  workspace: string,
+  states: ThreeStates<NodeRecord>,
+): Generator<undefined, MergeConflict> {
+  for (const state of [states.base, states.target, states.source])
+    if (state !== undefined) yield* state.decode();
+  return nodeConflict(type, workspace, states);
+}
+
 /** A conflict about one locale of a node that both sides have. */
 export function localeConflict(
   workspace: string,

@@ -1,8 +1,8 @@
 import { overlayOf, withOverlay } from '#runtime/content/translation.ts';
 import type { JsonObject } from '#runtime/content/json-value.ts';
 import { ROOT_ID } from '#runtime/content/content-node.ts';
-import { sameNode } from '#runtime/tree/net-change.ts';
-import { type NodeRecord, withHeader } from '#runtime/tree/node-record.ts';
+import { sameOwnContent } from '#runtime/tree/net-change.ts';
+import type { NodeRecord } from '#runtime/tree/node-record.ts';
 import type { EditScope } from './edit-scope.ts';
 import { type MergeSides, nodeKeyOf } from './merge-conflicts.ts';
 import { localeKeyOf, type MergeDecisions } from './merge-decisions.ts';
@@ -127,7 +127,7 @@ function isAsItWas({ content, given, isPlaced, present, translations }: PlannedW
   if (content === undefined || present === undefined || content === present) return false;
   if (isPlaced || given?.properties !== undefined || given?.translations !== undefined) return false;
   if (translations !== present.header.translations || path !== present.header.path) return false;
-  return sameNode(withHeader(content, { ...content.header, path }), present);
+  return sameOwnContent(content, present);
 }
 
 /** Nodes whose type a merge changes, or that have another one on the target than before: what is below must suit. */

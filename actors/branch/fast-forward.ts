@@ -7,7 +7,7 @@ import { invalid } from '#runtime/errors/service-error.ts';
 import type { Range, Row } from '#runtime/shard/shard.ts';
 import { writeMergedRevisions } from '#runtime/tree/ancestry-store.ts';
 import { readLineage, writeLineage } from '#runtime/tree/lineage.ts';
-import { type NodeRecord, withHeader } from '#runtime/tree/node-record.ts';
+import { type NodeRecord, withHeaderInSteps } from '#runtime/tree/node-record.ts';
 import { type GraphRecord, parentsOf } from '#runtime/tree/revision-graph.ts';
 import {
   type DefinitionChange,
@@ -143,15 +143,19 @@ function* replay(edit: EditScope, step: BranchPair, source: SourceRecord): Gener
   const { addresses, nodes } = yield* touched(step, changes, definitions);
   edit.checkSize(nodes.length);
   const put: { workspace: string; record: NodeRecord }[] = [];
-  for (let start = 0; start < nodes.length; start += STATES_MAX) {
-    const batch = nodes.slice(start, start + STATES_MAX);
-    const after = step.states('other', batch);
-    for (const [index, { id, workspace }] of batch.entries()) {
+  for (let done = 0; done < nodes.length; ) {
+    const after = step.states('other', nodes.slice(done, done + STATES_MAX));
+    yield;
+    for (const [index, state] of after.entries()) {
+      const { id, workspace } = nodes[done + index] as NodeAddress;
       const present = writer.head.byId(workspace, id);
-      if (present !== undefined) writer.remove(workspace, present);
-      const state = after[index];
+      if (present !== undefined) {
+        yield* present.prepareIndexed();
+        writer.remove(workspace, present);
+      }
       if (state !== undefined) put.push({ workspace, record: state });
     }
+    done += after.length;
     yield;
   }
   for (const address of addresses) {
@@ -164,7 +168,9 @@ function* replay(edit: EditScope, step: BranchPair, source: SourceRecord): Gener
   yield* writer.reindex();
   let written = 0;
   for (const { workspace, record: state } of put) {
-    writer.add(workspace, withHeader(state, { ...state.header, revision: record.revision }));
+    yield* state.prepareIndexed();
+    const next = yield* withHeaderInSteps(state, { ...state.header, revision: record.revision });
+    writer.add(workspace, next);
     written += 1;
     if (written % SLICE_NODES === 0) yield;
   }

@@ -1,16 +1,27 @@
 import { ROOT_ID } from '#runtime/content/content-node.ts';
 import { joinPath } from '#runtime/content/path.ts';
-import { differingLocales, type NetChange, sameDefinition, sameNode } from '#runtime/tree/net-change.ts';
+import {
+  differingLocales,
+  type NetChange,
+  prepareComparison,
+  sameDefinition,
+  sameNode,
+} from '#runtime/tree/net-change.ts';
 import type { DefinitionNetChange } from '#runtime/tree/net-change.ts';
 import type { NodeReader } from '#runtime/tree/node-reader.ts';
 import type { NodeRecord } from '#runtime/tree/node-record.ts';
 import type { BranchPair, Side } from './branch-pair.ts';
-import { definitionConflict, FoundConflicts, localeConflict, nodeConflict } from './conflict-entries.ts';
+import {
+  definitionConflict,
+  FoundConflicts,
+  localeConflict,
+  nodeConflictInSteps,
+} from './conflict-entries.ts';
 import type { ConflictType, MergeConflict } from './merge-messages.ts';
 import type { NodeAddress } from './pair-messages.ts';
 
-/** Steps of work between two rests. */
-const STEPS_PER_SLICE = 64;
+/** Changes looked at between two rests: each may read large nodes that it names. */
+const STEPS_PER_SLICE = 2;
 
 /** Changed nodes by {@link nodeKeyOf}. */
 export type Changes = ReadonlyMap<string, NetChange>;
@@ -127,7 +138,7 @@ class ConflictFinder implements Disputes {
   }
 
   /** What both sides did to the same node. */
-  #compareAspects(theirs: NetChange): void {
+  *#compareAspects(theirs: NetChange): Generator<undefined, void> {
     const { workspace, nodeId } = theirs;
     const ours = this.#own.get(nodeKeyOf(workspace, nodeId));
     if (ours === undefined) return;
@@ -136,12 +147,13 @@ class ConflictFinder implements Disputes {
       if (ours.after === theirs.after) return;
       const type =
         theirs.after === undefined ? 'DeletedBySourceModifiedByTarget' : 'ModifiedBySourceDeletedByTarget';
-      this.#noteNode(type, workspace, before, ours.after, theirs.after);
+      yield* this.#noteNode(type, workspace, before, ours.after, theirs.after);
       return;
     }
+    yield* prepareComparison([ours.after, theirs.after]);
     if (ours.isNode && theirs.isNode && !sameNode(ours.after, theirs.after)) {
       const type = before === undefined ? 'BothAdded' : 'BothModified';
-      this.#noteNode(type, workspace, before, ours.after, theirs.after);
+      yield* this.#noteNode(type, workspace, before, ours.after, theirs.after);
     }
     const differing = new Set(differingLocales(ours.after, theirs.after));
     for (const locale of theirs.locales) {
@@ -152,19 +164,20 @@ class ConflictFinder implements Disputes {
   }
 
   /** A node that one side placed somewhere must find its parent there: the opposite side may have deleted it. */
-  #requireParent({ workspace, before, after }: NetChange, opposite: Changes): void {
+  *#requireParent({ workspace, before, after }: NetChange, opposite: Changes): Generator<undefined, void> {
     if (after === undefined || after.header.parentId === before?.header.parentId) return;
     const parent = opposite.get(nodeKeyOf(workspace, after.header.parentId));
     if (parent === undefined || parent.after !== undefined) return;
     const keeping = opposite === this.#own ? this.#other : this.#own;
     const kept = keeping.get(nodeKeyOf(workspace, parent.nodeId))?.after ?? parent.before;
     if (opposite === this.#own) {
-      this.#noteNode('ModifiedBySourceDeletedByTarget', workspace, parent.before, undefined, kept);
-    } else this.#noteNode('DeletedBySourceModifiedByTarget', workspace, parent.before, kept, undefined);
+      yield* this.#noteNode('ModifiedBySourceDeletedByTarget', workspace, parent.before, undefined, kept);
+    } else
+      yield* this.#noteNode('DeletedBySourceModifiedByTarget', workspace, parent.before, kept, undefined);
   }
 
   /** Where the source put a node, the target may have put another one. */
-  #requireFreePlace(theirs: NetChange): void {
+  *#requireFreePlace(theirs: NetChange): Generator<undefined, void> {
     const { workspace, nodeId, before, after } = theirs;
     if (after === undefined || !isPlacedAnew(theirs)) return;
     if (this.#disputed.has(nodeKeyOf(workspace, nodeId))) return;
@@ -179,11 +192,11 @@ class ConflictFinder implements Disputes {
     this.#noteRival(nodeKeyOf(workspace, named), { workspace, id: rival });
     if (before !== undefined) {
       const ours = this.#target.byId(workspace, nodeId);
-      this.#noteNode('BothModified', workspace, before, ours, after);
+      yield* this.#noteNode('BothModified', workspace, before, ours, after);
     } else if (put?.before !== undefined) {
       const theirState = leaving?.after ?? put.before;
-      this.#noteNode('BothModified', workspace, put.before, holder, theirState);
-    } else this.#noteNode('BothAdded', workspace, undefined, holder, after);
+      yield* this.#noteNode('BothModified', workspace, put.before, holder, theirState);
+    } else yield* this.#noteNode('BothAdded', workspace, undefined, holder, after);
   }
 
   #noteRival(key: string, rival: NodeAddress): void {
@@ -200,14 +213,14 @@ class ConflictFinder implements Disputes {
   }
 
   /** Going up from a node the source moved, by where it stands once both sides' moves are done, must end at the root. */
-  #requireNoCycle({ workspace, nodeId, before, after }: NetChange): void {
+  *#requireNoCycle({ workspace, nodeId, before, after }: NetChange): Generator<undefined, void> {
     if (before === undefined || after === undefined) return;
     if (before.header.parentId === after.header.parentId) return;
     const way = new Set<string>();
     for (let id: string | undefined = nodeId; id !== undefined && id !== ROOT_ID; ) {
       if (way.has(id)) {
         // A cycle further up is found from the nodes on it.
-        if (id === nodeId) this.#noteCycle(workspace, way);
+        if (id === nodeId) yield* this.#noteCycle(workspace, way);
         return;
       }
       way.add(id);
@@ -222,25 +235,25 @@ class ConflictFinder implements Disputes {
     return this.#target.byId(workspace, id)?.header.parentId;
   }
 
-  #noteCycle(workspace: string, ids: Iterable<string>): void {
+  *#noteCycle(workspace: string, ids: Iterable<string>): Generator<undefined, void> {
     for (const id of ids) {
       const ours = this.#own.get(nodeKeyOf(workspace, id));
       const theirs = this.#other.get(nodeKeyOf(workspace, id));
       if (!isReparented(ours) && !isReparented(theirs)) continue;
       const before = ours?.before ?? theirs?.before;
       const present = this.#target.byId(workspace, id);
-      this.#noteNode('BothModified', workspace, before, present, theirs?.after ?? before);
+      yield* this.#noteNode('BothModified', workspace, before, present, theirs?.after ?? before);
     }
   }
 
-  #noteNode(
+  *#noteNode(
     type: ConflictType,
     workspace: string,
     base: NodeRecord | undefined,
     target: NodeRecord | undefined,
     source: NodeRecord | undefined,
-  ): void {
-    this.note(nodeConflict(type, workspace, { base, target, source }));
+  ): Generator<undefined, void> {
+    this.note(yield* nodeConflictInSteps(type, workspace, { base, target, source }));
   }
 }
 
@@ -274,10 +287,13 @@ function* definitionConflicts(pair: BranchPair): Generator<undefined, readonly M
   return found;
 }
 
-function* inSlices<T>(items: Iterable<T>, handle: (item: T) => void): Generator<undefined, void> {
+function* inSlices<T>(
+  items: Iterable<T>,
+  handle: (item: T) => Generator<undefined, void>,
+): Generator<undefined, void> {
   let handled = 0;
   for (const item of items) {
-    handle(item);
+    yield* handle(item);
     handled += 1;
     if (handled % STEPS_PER_SLICE === 0) yield;
   }

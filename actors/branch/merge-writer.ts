@@ -1,6 +1,7 @@
 import {
   type DefinitionNetChange,
   type NetChange,
+  prepareComparison,
   sameContent,
   sameDefinition,
 } from '#runtime/tree/net-change.ts';
@@ -16,7 +17,6 @@ import {
   retypedNodes,
 } from './decided-writes.ts';
 import { manualDefinition, requireSound } from './definitions.ts';
-import { SLICE_NODES } from './delete-node.ts';
 import type { EditScope } from './edit-scope.ts';
 import { type MergeSides, nodeKeyOf } from './merge-conflicts.ts';
 import type { DefinitionDecision, MergeDecisions } from './merge-decisions.ts';
@@ -102,7 +102,11 @@ export class MergeWriter {
     }
     if (this.#decisions !== undefined) {
       // Otherwise whatever moves is a change of the side that moved it.
-      yield* inSlices(this.#writes.nodes, (write) => keepWhatStays(this.#writes, write));
+      for (const write of this.#writes.nodes) {
+        yield* prepareComparison([write.content, write.present]);
+        keepWhatStays(this.#writes, write);
+        yield;
+      }
       yield* this.#writes.followMoved();
     }
     this.#edit.checkSize(this.#writes.size);
@@ -278,10 +282,8 @@ export class MergeWriter {
 }
 
 function* inSlices<T>(items: Iterable<T>, handle: (item: T) => void): Generator<undefined, void> {
-  let handled = 0;
   for (const item of items) {
     handle(item);
-    handled += 1;
-    if (handled % SLICE_NODES === 0) yield;
+    yield;
   }
 }

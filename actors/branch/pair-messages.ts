@@ -50,7 +50,8 @@ export interface DefinitionAddress {
 
 /**
  * Nodes as of a revision; for other branches only. Answer: array of `NodeRecord` or undefined, or undefined when
- * this branch does not hold the content of that revision.
+ * this branch does not hold the content of that revision. Where nodes are large, the array ends before the last of
+ * those asked for; it has one at least.
  */
 export interface ReadStates {
   readonly type: 'ReadStates';

@@ -94,13 +94,20 @@ export function readDefinitionStates(
   return definitionStatesAt(context.view, parseRevision(query.at), query.definitions);
 }
 
-/** Nodes in the order they were asked for; undefined where there was none. */
+/** Bytes of nodes after which an answer takes no further one: reading and checking them cannot be interrupted. */
+const STATES_BYTES_MAX = 512 * 1024;
+
+/** Nodes in the order they were asked for; undefined where there was none. Large ones may be fewer than were asked for. */
 export type NodeStates = readonly (NodeRecord | undefined)[];
 
 /** Definitions in the order they were asked for; undefined where there was none. */
 export type DefinitionStates = readonly (StoredDefinition<StoredKind> | undefined)[];
 
-/** Some nodes as of a revision; undefined when the branch does not hold its content. */
+/**
+ * Some nodes as of a revision: the first of those asked for, and as many of the others as are small together.
+ *
+ * @returns undefined when the branch does not hold the content of the revision
+ */
 export function statesAt(
   reader: TableReader,
   at: Revision,
@@ -108,7 +115,15 @@ export function statesAt(
 ): NodeStates | undefined {
   if (!holds(reader, at)) return undefined;
   const tree = new PastNodeReader(reader, at);
-  return nodes.map(({ workspace, id }) => tree.byId(workspace, id));
+  const states: (NodeRecord | undefined)[] = [];
+  let bytes = 0;
+  for (const { workspace, id } of nodes) {
+    if (bytes > STATES_BYTES_MAX) break;
+    const state = tree.byId(workspace, id);
+    bytes += state?.bytes.length ?? 0;
+    states.push(state);
+  }
+  return states;
 }
 
 /** As {@link statesAt}, of definitions. */

@@ -1,4 +1,3 @@
-import { atOnce } from '#runtime/base/at-once.ts';
 import { crashPoint } from '#runtime/commit/crash-point.ts';
 import { ROOT_ID } from '#runtime/content/content-node.ts';
 import { type JsonObject, jsonEquals } from '#runtime/content/json-value.ts';
@@ -9,12 +8,12 @@ import { requireArchetype, validateProperties, validationFailed } from '#runtime
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import { BranchTable, childKey } from '#runtime/shard/key-layout.ts';
 import type { DefinitionNetChange } from '#runtime/tree/net-change.ts';
-import { makeNodeRecord, type NodeRecord } from '#runtime/tree/node-record.ts';
+import { makeNodeRecordInSteps, type NodeRecord } from '#runtime/tree/node-record.ts';
 import type { DefinitionChange, NodeChange } from '#runtime/tree/revision-store.ts';
 import { removeDefinition, writeDefinition } from '#runtime/tree/schema-store.ts';
 import { requireAllowed, rootParent } from './create-node.ts';
 import { SLICE_NODES, subtree } from './delete-node.ts';
-import type { EditScope } from './edit-scope.ts';
+import { type EditScope, unmoved } from './edit-scope.ts';
 import { resolveReferences } from './resolve-references.ts';
 import { changedNode } from './update-node.ts';
 
@@ -163,11 +162,7 @@ export class PlannedWrites {
     const { nodes } = this;
     // Where a node goes is worked out while everything still stands where it stood.
     for (const { content, id, workspace } of nodes) if (content !== undefined) this.pathOf(workspace, id);
-    yield* inSlices(nodes, ({ present, workspace, content }) => {
-      if (present === undefined) return;
-      writer.remove(workspace, present);
-      if (content === undefined) this.#edit.audit(workspace, present, 'Delete', this.#purpose.details);
-    });
+    yield* inSlices(nodes, (write) => this.#take(write));
     crashPoint('mid-merge');
     for (const { after, kind, name } of this.#definitions) {
       if (after === undefined) removeDefinition(turn, kind, name);
@@ -183,7 +178,10 @@ export class PlannedWrites {
     // Given references may name what has only now come.
     const given = nodes.filter((write) => write.given?.properties !== undefined);
     yield* inSlices(given, (write) => this.#resolveReferences(write));
-    yield* inSlices(nodes, (write) => this.#requireNothingBelow(write));
+    for (const [index, write] of nodes.entries()) {
+      this.#requireNothingBelow(write);
+      if (index % SLICE_NODES === 0) yield;
+    }
   }
 
   /**
@@ -194,15 +192,24 @@ export class PlannedWrites {
   *requireValid(
     nodes: Iterable<{ readonly workspace: string; readonly id: string }>,
   ): Generator<undefined, void> {
-    yield* inSlices(nodes, ({ id, workspace }) => {
-      const record = this.#edit.head.byId(workspace, id);
-      if (record === undefined) return;
-      try {
-        requireValidNode(this.#edit, workspace, record);
-      } catch (error) {
-        throw this.#naming(record.header.path, error);
-      }
-    });
+    yield* inSlices(nodes, (node) => this.#requireValid(node));
+  }
+
+  *#requireValid({
+    id,
+    workspace,
+  }: {
+    readonly workspace: string;
+    readonly id: string;
+  }): Generator<undefined, void> {
+    const record = this.#edit.head.byId(workspace, id);
+    if (record === undefined) return;
+    yield* record.decode();
+    try {
+      requireValidNode(this.#edit, workspace, record);
+    } catch (error) {
+      throw this.#naming(record.header.path, error);
+    }
   }
 
   /** Where a node stands once everything is written. @throws {ServiceError} `VALIDATION_FAILED` when it is nowhere */
@@ -224,7 +231,14 @@ export class PlannedWrites {
     return path;
   }
 
-  #put(write: PlannedWrite, following: string | null): void {
+  *#take({ content, present, workspace }: PlannedWrite): Generator<undefined, void> {
+    if (present === undefined) return;
+    yield* present.prepareIndexed();
+    this.#edit.writer.remove(workspace, present);
+    if (content === undefined) this.#edit.audit(workspace, present, 'Delete', this.#purpose.details);
+  }
+
+  *#put(write: PlannedWrite, following: string | null): Generator<undefined, void> {
     const { changedLocale, id, isFollower, operation, present, workspace } = write;
     const content = write.content as NodeRecord;
     const { parentId } = content.header;
@@ -236,12 +250,13 @@ export class PlannedWrites {
     let next: NodeRecord;
     try {
       if (this.#edit.head.idAt(workspace, path) !== undefined) throw invalid('there is another node');
-      const { properties, translations } = givenContent(this.#edit, write, content);
+      const { properties, translations } = yield* givenContent(this.#edit, write, content);
       const change = { path, orderKey, translations, operation, changedLocale };
+      yield* content.prepareIndexed();
       next =
         isFollower === true
-          ? this.#edit.carried(content, change)
-          : this.#edit.next(content, { ...change, version }, properties);
+          ? yield* this.#edit.nextInSteps(content, { ...unmoved(content), ...change })
+          : yield* this.#edit.nextInSteps(content, { ...change, version }, properties);
       this.#edit.writer.add(workspace, next);
     } catch (error) {
       throw this.#naming(path, error);
@@ -250,12 +265,12 @@ export class PlannedWrites {
     this.#edit.audit(workspace, next, action, this.#purpose.details);
   }
 
-  #resolveReferences({ id, workspace }: PlannedWrite): void {
+  *#resolveReferences({ id, workspace }: PlannedWrite): Generator<undefined, void> {
     const { head, writer } = this.#edit;
     const record = head.byId(workspace, id) as NodeRecord;
-    const resolved = resolveReferences(this.#edit, workspace, record.properties);
+    const resolved = resolveReferences(this.#edit, workspace, yield* record.decode());
     if (jsonEquals(resolved, record.properties)) return;
-    writer.replace(workspace, record, makeNodeRecord(record.header, resolved));
+    writer.replace(workspace, record, yield* makeNodeRecordInSteps(record.header, resolved));
   }
 
   #requireNothingBelow({ content, id, workspace }: PlannedWrite): void {
@@ -294,17 +309,17 @@ export class PlannedWrites {
  * @returns properties undefined: those it has
  * @throws {ServiceError} `VALIDATION_FAILED` when given ones are not valid
  */
-function givenContent(
+function* givenContent(
   edit: EditScope,
   { given, translations: planned, workspace }: PlannedWrite,
   content: NodeRecord,
-): { properties: JsonObject | undefined; translations: JsonObject | null } {
+): Generator<undefined, { properties: JsonObject | undefined; translations: JsonObject | null }> {
   if (given?.properties === undefined && given?.translations === undefined) {
     return { properties: undefined, translations: planned };
   }
   const { archetype, nodeType } = content.header;
-  const wanted = given.properties ?? content.properties;
-  const valid = atOnce(changedNode(edit, workspace, content, wanted, archetype, {}));
+  const wanted = given.properties ?? (yield* content.decode());
+  const valid = yield* changedNode(edit, workspace, content, wanted, archetype, {});
   const type = edit.requireType(workspace, nodeType);
   let translations = planned;
   for (const [locale, values] of given.translations ?? []) {
@@ -364,10 +379,13 @@ function byOrderKey(a: PlannedWrite, b: PlannedWrite): number {
   return first === second ? 0 : first < second ? -1 : 1;
 }
 
-function* inSlices<T>(items: Iterable<T>, handle: (item: T) => void): Generator<undefined, void> {
+function* inSlices<T>(
+  items: Iterable<T>,
+  handle: (item: T) => Generator<undefined, void>,
+): Generator<undefined, void> {
   let handled = 0;
   for (const item of items) {
-    handle(item);
+    yield* handle(item);
     handled += 1;
     if (handled % SLICE_NODES === 0) yield;
   }

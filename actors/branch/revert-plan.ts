@@ -96,7 +96,7 @@ export class RevertPlan {
     const touched = yield* plan.#touchedNodes();
     let handled = 0;
     for (const node of touched.values()) {
-      plan.#undoNode(node);
+      yield* plan.#undoNode(node);
       handled += 1;
       if (handled % SLICE_NODES === 0) yield;
     }
@@ -146,11 +146,19 @@ export class RevertPlan {
     return touched;
   }
 
-  #undoNode({ by, what }: Touched<NodeAddress>): void {
+  *#undoNode({ by, what }: Touched<NodeAddress>): Generator<undefined, void> {
     const { id, workspace } = what;
     const present = this.#edit.head.byId(workspace, id);
-    const steps = this.#steps(by, (at) => this.trees.at(at).byId(workspace, id));
-    const undone = undoNode(workspace, present, steps);
+    const steps: Step<NodeRecord>[] = [];
+    for (const index of by) {
+      const { afterAt, beforeAt } = this.#moments(index);
+      const before = this.trees.at(beforeAt).byId(workspace, id);
+      if (before?.isLarge === true) yield;
+      const after = this.trees.at(afterAt).byId(workspace, id);
+      if (after?.isLarge === true) yield;
+      steps.push({ before, beforeAt, after, afterAt });
+    }
+    const undone = yield* undoNode(workspace, present, steps);
     for (const conflict of undone.conflicts) this.note(conflict);
     const { wanted } = undone;
     if (this.disputed.has(nodeKey(what))) return;
@@ -163,10 +171,12 @@ export class RevertPlan {
   #undoDefinition({ by, what: { kind, name } }: Touched<DefinitionAddress>): void {
     const { turn } = this.#edit;
     const present = storedDefinition(turn, kind, name) as StoredDefinition<StoredKind> | undefined;
-    const steps = this.#steps(
-      by,
-      (at) => storedDefinition(turn, kind, name, at) as StoredDefinition<StoredKind> | undefined,
-    );
+    const read = (at: Revision): StoredDefinition<StoredKind> | undefined =>
+      storedDefinition(turn, kind, name, at) as StoredDefinition<StoredKind> | undefined;
+    const steps = by.map((index) => {
+      const { afterAt, beforeAt } = this.#moments(index);
+      return { before: read(beforeAt), beforeAt, after: read(afterAt), afterAt };
+    });
     const { conflicts, wanted } = undoDefinition(kind, name, present, steps);
     for (const conflict of conflicts) this.note(conflict);
     const change = definitionNetChange(kind, name, present, wanted);
@@ -180,13 +190,11 @@ export class RevertPlan {
     this.#definitions.push(change);
   }
 
-  #steps<T>(by: readonly number[], read: (at: Revision) => T | undefined): readonly Step<T>[] {
-    return by.map((index) => {
-      const { parent, revision } = this.#records[index] as RevisionRecord;
-      const beforeAt = parent === null ? revisionZero : parseRevision(parent);
-      const afterAt = parseRevision(revision);
-      return { before: read(beforeAt), beforeAt, after: read(afterAt), afterAt };
-    });
+  /** Just before a reverted revision, and just after it. */
+  #moments(index: number): { readonly beforeAt: Revision; readonly afterAt: Revision } {
+    const { parent, revision } = this.#records[index] as RevisionRecord;
+    const beforeAt = parent === null ? revisionZero : parseRevision(parent);
+    return { beforeAt, afterAt: parseRevision(revision) };
   }
 }
 

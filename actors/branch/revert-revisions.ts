@@ -97,7 +97,7 @@ function* planWrites(
   for (const node of plan.nodes.values()) {
     planNode(writes, node);
     handled += 1;
-    if (handled % SLICE_NODES === 0) yield;
+    if (node.wanted?.isLarge === true || handled % SLICE_NODES === 0) yield;
   }
   yield* writes.followMoved();
   return writes;
@@ -129,7 +129,7 @@ function planNode(writes: PlannedWrites, { id, present, wanted, workspace }: Rev
 function isRewritten({ present, wanted }: RevertedNode): boolean {
   if (present === undefined || wanted === undefined) return false;
   return (
-    present.propertiesText !== wanted.propertiesText ||
+    !present.hasSamePropertyText(wanted) ||
     present.header.archetype !== wanted.header.archetype ||
     present.header.ownerId !== wanted.header.ownerId ||
     differingLocales(present, wanted).length > 0
@@ -145,7 +145,7 @@ function isImmutable(edit: EditScope, { present, workspace }: RevertedNode): boo
 function isToBeChecked({ present, wanted }: RevertedNode): boolean {
   if (wanted === undefined) return false;
   return (
-    present?.propertiesText !== wanted.propertiesText ||
+    present?.hasSamePropertyText(wanted) !== true ||
     present.header.nodeType !== wanted.header.nodeType ||
     present.header.archetype !== wanted.header.archetype ||
     present.header.parentId !== wanted.header.parentId

@@ -1,9 +1,20 @@
 import { overlayOf, withOverlay } from '#runtime/content/translation.ts';
 import type { Revision } from '#runtime/content/revision.ts';
-import { differingLocales, sameContent, sameDefinition, sameNode } from '#runtime/tree/net-change.ts';
-import { type NodeRecord, withHeader } from '#runtime/tree/node-record.ts';
+import {
+  differingLocales,
+  prepareComparison,
+  sameContent,
+  sameDefinition,
+  sameNode,
+} from '#runtime/tree/net-change.ts';
+import { type NodeRecord, withHeaderInSteps } from '#runtime/tree/node-record.ts';
 import type { StoredDefinition, StoredKind } from '#runtime/tree/schema-store.ts';
-import { definitionConflict, localeConflict, nodeConflict, type ThreeStates } from './conflict-entries.ts';
+import {
+  definitionConflict,
+  localeConflict,
+  nodeConflictInSteps,
+  type ThreeStates,
+} from './conflict-entries.ts';
 import type { MergeConflict } from './merge-messages.ts';
 
 /**
@@ -43,14 +54,16 @@ export interface UndoneNode {
  * Undoes what some revisions did to a node. The newest is undone first; what others did in between or afterwards
  * stays, and conflicts where it is about the same aspect: the node itself, or one of its locales.
  *
+ * @returns yields where the work may rest, which it does only for large nodes
  * @param present as the branch has it
  * @param steps at least one, oldest first
  */
-export function undoNode(
+export function* undoNode(
   workspace: string,
   present: NodeRecord | undefined,
   steps: readonly Step<NodeRecord>[],
-): UndoneNode {
+): Generator<undefined, UndoneNode> {
+  yield* prepareComparison([present, ...steps.flatMap(({ after, before }) => [before, after])]);
   const stretches = stretchesOf(steps, sameState);
   const { base, baseAt } = stretches[0] as Stretch<NodeRecord>;
   const conflicts: MergeConflict[] = [];
@@ -58,7 +71,7 @@ export function undoNode(
   let sourceAt = baseAt;
   for (const stretch of stretches) {
     const states = { base: stretch.base, target: wanted, source: stretch.source };
-    const undone = undoStretch(workspace, states, conflicts);
+    const undone = yield* undoStretch(workspace, states, conflicts);
     if (undone !== wanted) sourceAt = stretch.sourceAt;
     wanted = undone;
   }
@@ -109,14 +122,14 @@ function stretchesOf<T>(
   return found;
 }
 
-function undoStretch(
+function* undoStretch(
   workspace: string,
   states: ThreeStates<NodeRecord>,
   conflicts: MergeConflict[],
-): NodeRecord | undefined {
+): Generator<undefined, NodeRecord | undefined> {
   const { base, source, target } = states;
   if (base !== undefined && source !== undefined && target !== undefined) {
-    return undoAspects(workspace, { base, source, target }, conflicts);
+    return yield* undoAspects(workspace, { base, source, target }, conflicts);
   }
   if (sameContent(base, source) || sameContent(target, source)) return target;
   if (sameContent(target, base)) return source;
@@ -126,7 +139,7 @@ function undoStretch(
       : source === undefined
         ? 'DeletedBySourceModifiedByTarget'
         : 'BothAdded';
-  conflicts.push(nodeConflict(type, workspace, states));
+  conflicts.push(yield* nodeConflictInSteps(type, workspace, states));
   return target;
 }
 
@@ -136,12 +149,16 @@ interface AllStates {
   readonly source: NodeRecord;
 }
 
-function undoAspects(workspace: string, states: AllStates, conflicts: MergeConflict[]): NodeRecord {
+function* undoAspects(
+  workspace: string,
+  states: AllStates,
+  conflicts: MergeConflict[],
+): Generator<undefined, NodeRecord> {
   const { base, source, target } = states;
   let takesNode = false;
   if (!sameNode(base, source) && !sameNode(target, source)) {
     takesNode = sameNode(target, base);
-    if (!takesNode) conflicts.push(nodeConflict('BothModified', workspace, states));
+    if (!takesNode) conflicts.push(yield* nodeConflictInSteps('BothModified', workspace, states));
   }
   let { translations } = target.header;
   const changedSince = new Set(differingLocales(base, target));
@@ -156,7 +173,7 @@ function undoAspects(workspace: string, states: AllStates, conflicts: MergeConfl
   const orderKey = undoneOrderKey(states, taken);
   const { header } = taken;
   if (header.translations === translations && header.orderKey === orderKey) return taken;
-  return withHeader(taken, { ...header, translations, orderKey });
+  return yield* withHeaderInSteps(taken, { ...header, translations, orderKey });
 }
 
 /** A place never conflicts: it is what it was before, unless somebody gave the node another one since. */

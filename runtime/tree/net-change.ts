@@ -80,11 +80,39 @@ export function isTakenAlong(a: NodeRecord, b: NodeRecord): boolean {
   return orderKey === b.header.orderKey && sameOwnContent(a, b) && differingLocales(a, b).length === 0;
 }
 
-function sameOwnContent(a: NodeRecord, b: NodeRecord): boolean {
-  return (
-    sameHeader(a.header, b.header) &&
-    (a.propertiesText === b.propertiesText || jsonEquals(a.properties, b.properties))
-  );
+/** As {@link sameNode}, whatever the paths are. */
+export function sameOwnContent(a: NodeRecord, b: NodeRecord): boolean {
+  return sameHeader(a.header, b.header) && sameProperties(a, b);
+}
+
+function sameProperties(a: NodeRecord, b: NodeRecord): boolean {
+  // Equal values differ in the order of keys at most, so their texts are of one length.
+  if (!haveTextsOfOneLength(a, b)) return false;
+  return a.hasSamePropertyText(b) || jsonEquals(a.properties, b.properties);
+}
+
+function haveTextsOfOneLength(a: NodeRecord, b: NodeRecord): boolean {
+  return a.propertyBytes().text.length === b.propertyBytes().text.length;
+}
+
+/**
+ * Decodes what a comparison of states will ask for. Large properties are decoded only where their stored texts do not
+ * tell whether they are the same.
+ *
+ * @returns yields wherever the work may rest, which it does only for large states
+ */
+export function* prepareComparison(states: readonly (NodeRecord | undefined)[]): Generator<undefined, void> {
+  const large = states.filter((state) => state?.isLarge === true) as NodeRecord[];
+  for (const [index, state] of large.entries()) {
+    for (const other of large.slice(index + 1)) {
+      if (other === state || !haveTextsOfOneLength(state, other)) continue;
+      if (!state.hasSamePropertyText(other)) {
+        yield* state.decode();
+        yield* other.decode();
+      }
+      yield;
+    }
+  }
 }
 
 function sameHeader(a: NodeHeader, b: NodeHeader): boolean {

@@ -457,6 +457,11 @@ export class NodeRecord {
     return undefined;
   }
 
+  /** Whether the stored texts of all properties are the same, byte for byte. */
+  hasSamePropertyText(other: NodeRecord): boolean {
+    return Buffer.compare(this.propertyBytes().text, other.propertyBytes().text) === 0;
+  }
+
   /** The stored properties, to be put into another record. */
   propertyBytes(): PropertyBytes {
     const from = this.#textAt + this.bytes.readUInt32BE(PROPERTIES_AT);

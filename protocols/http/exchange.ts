@@ -323,6 +323,14 @@ export class HttpExchange<Principal> implements HttpRequest<Principal>, Sweepabl
     this.#context.callbacks.onWritable(this.response, goOn);
   }
 
+  /**
+   * Reads nothing more from a connection that ends with the answer. To be called before the last of the answer is
+   * written; the library closes the connection when its peer has not done so within some ten seconds.
+   */
+  stopReading(): void {
+    if (this.endsConnection) this.response.pause();
+  }
+
   /** How the head says where the request ends; to be asked in the turn that brought it. */
   framing(): Framing {
     assert(this.#uwsRequest !== undefined, 'the head is checked in the turn that brought it');

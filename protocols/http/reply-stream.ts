@@ -165,6 +165,7 @@ class StreamedReply<Principal> implements ExchangePart {
     assert(!isShort, 'a reply stream yields as many bytes as it has announced');
     response.cork(() => {
       this.#begin();
+      this.#exchange.stopReading();
       response.end();
     });
     this.#exchange.finish(this.#status);
@@ -210,6 +211,7 @@ class StreamedReply<Principal> implements ExchangePart {
       let outcome: [boolean, boolean] = [false, false];
       response.cork(() => {
         this.#begin();
+        this.#exchange.stopReading();
         outcome = response.tryEnd(rest, total);
         this.#offset = outcome[1] ? total : response.getWriteOffset();
       });

@@ -350,6 +350,7 @@ export class ReplyWriter<Principal> {
       // The library does not end an answer that announces a length it does not send, so it is a plain header.
       if (length !== undefined) response.writeHeader('Content-Length', String(length));
       if (closesConnection || this.isDraining) response.writeHeader('Connection', 'close');
+      exchange.stopReading();
       response.endWithoutBody();
     };
     const send = (): void => {

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import net from 'node:net';
+import type { HttpReply } from '#protocols/http/route.ts';
 import { describe, expect, it } from 'vitest';
 import type { ServiceError } from '#runtime/errors/service-error.ts';
 import { ask, eventually, gate, RawClient, route, start } from './http-fixture.ts';
@@ -307,5 +308,40 @@ describe('draining', () => {
         net.connect(port, '127.0.0.1', () => resolve('connected')).on('error', reject),
       ),
     ).rejects.toThrow(/ECONNREFUSED/);
+  });
+});
+
+describe('what comes behind a chunked body', () => {
+  const answers: [string, () => HttpReply, string][] = [
+    ['a long answer', () => ({ status: 200, raw: `${'x'.repeat(200_000)}!` }), '!'],
+    [
+      'a streamed answer',
+      () => ({
+        status: 200,
+        stream: (async function* () {
+          yield 'abc';
+        })(),
+      }),
+      '0\r\n\r\n',
+    ],
+    ['an answer without a body', () => ({ status: 204 }), '\r\n\r\n'],
+  ];
+  it.each(answers)('is never taken for a request: after %s', async (_what, reply, end) => {
+    let hidden = 0;
+    const { port } = await start([
+      route('POST', '/it', reply, { body: 'json' }),
+      route('GET', '/hidden', () => {
+        hidden += 1;
+        return { status: 200, raw: 'hidden' };
+      }),
+    ]);
+    const client = await RawClient.connect(port);
+    client.write('POST /it HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n');
+    await client.until(end);
+    client.write('GET /hidden HTTP/1.1\r\nHost: x\r\n\r\n');
+    // Other connections are answered meanwhile, so the first one has had its turn.
+    for (let round = 0; round < 5; round += 1) await ask(port, '/health');
+    expect([hidden, client.received.includes('hidden')]).toEqual([0, false]);
+    expect(client.received).toContain('Connection: close');
   });
 });

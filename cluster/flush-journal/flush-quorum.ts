@@ -112,10 +112,7 @@ export class FlushQuorum implements DurabilityGate {
     const isOpening = message.bytes[5] === RecordKind.open;
     // While the log is only read, of what others wrote, the record that opens it stands for all before.
     if (this.#listener === undefined && !isOpening) return;
-    if (isOpening) {
-      this.#chains.clear();
-      this.#opened = message.sequence;
-    }
+    if (isOpening) this.#opened = message.sequence;
     this.#chains.set(message.sequence, state.chain);
     this.#newest = message.sequence;
     for (const told of this.#early.values()) if (told.sequence <= this.#newest) this.#take(told);
@@ -209,7 +206,7 @@ export class FlushQuorum implements DurabilityGate {
 
   #take({ chain, member, sequence }: FlushConfirmation): void {
     this.#early.delete(member);
-    // The chain of a record is over its epoch and all before it, and here are only those of this epoch.
+    // The chain of a record is over its epoch and all before it.
     if (this.#chains.get(sequence)?.equals(chain) !== true) return;
     if (sequence > (this.#reached.get(member) ?? 0)) this.#reached.set(member, sequence);
   }

@@ -223,12 +223,13 @@ async function positionAhead(
   return { sinceMs };
 }
 
-/** @returns what was sent behind the very record that is known, where that is to be sent again */
+/**
+ * @returns what was sent behind the very record that is known, where that is to be sent again. The sequence tells: the
+ *   writer knew the record there when it sent the oldest one, or sent that record itself and found it since
+ */
 function sentBehind({ fold, isKeptByOthers, oldest }: UnresolvedWriter): SentRecord | undefined {
-  const { chain, epoch, sequence } = fold.state;
   const sent = isKeptByOthers ? oldest() : undefined;
-  if (sent?.expected !== sequence || sent.record.epoch !== epoch) return undefined;
-  return sent.record.previousChain.equals(chain) ? sent : undefined;
+  return sent?.expected === fold.state.sequence ? sent : undefined;
 }
 
 function seal(writer: UnresolvedWriter): SentRecord {

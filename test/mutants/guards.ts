@@ -20,6 +20,7 @@ const foldTest = ['test/cluster/replication/log-fold.test.ts'];
 const replicaTest = ['test/cluster/lease/flushed-replica.test.ts'];
 const supersededTest = ['test/cluster/lease/superseded.test.ts'];
 const logSimulation = ['test/cluster/replication/partition-log.sim.test.ts'];
+const logReaderTest = ['test/cluster/replication/log-reader.test.ts'];
 const surveyTest = ['test/cluster/flush-journal/replica-survey.test.ts'];
 const streamChecksTest = ['test/cluster/replication/stream-checks.test.ts'];
 
@@ -528,5 +529,68 @@ export const guardMutants: readonly GuardMutant[] = [
     from: 'if (message.sequence !== next)',
     to: 'if (false)',
     tests: ['test/cluster/flush-journal/segment-scan.test.ts'],
+  },
+  {
+    guard: 'what the keepers do not have is not let go of',
+    file: 'cluster/replication/partition-log.ts',
+    from: 'const unshown = this.#unconfirmed[0]?.firstSequence ?? this.#unshownFrom;',
+    to: 'const unshown = this.#unshownFrom;',
+    tests: flushQuorumTest,
+  },
+  {
+    guard: 'what the keepers did not have when a log ended is not let go of',
+    file: 'cluster/replication/partition-log.ts',
+    from: 'this.#unconfirmed[0]?.firstSequence ?? this.#unshownFrom;',
+    to: 'this.#unconfirmed[0]?.firstSequence;',
+    tests: flushQuorumTest,
+  },
+  {
+    guard: 'a record is stored right behind the one before it',
+    file: 'cluster/replication/partition-log.ts',
+    from: 'if (head.outcome.sequence !== head.expected + 1) {',
+    to: 'if (false) {',
+    tests: openingTest,
+  },
+  {
+    guard: 'who opens a partition sends nothing while the owner writes',
+    file: 'cluster/replication/partition-opening.ts',
+    from: 'if (state !== undefined && state.lastSequence !== sequence) return false;',
+    to: '',
+    tests: openingTest,
+  },
+  {
+    guard: 'an opening waits anew when the servers were away at the last moment',
+    file: 'cluster/replication/partition-opening.ts',
+    from: 'if (this.#breaks > breaks) continue;',
+    to: '',
+    tests: openingTest,
+  },
+  {
+    guard: 'time in which another server came to lead does not count for a lease',
+    file: 'cluster/replication/partition-opening.ts',
+    from: 'if (state !== undefined && state.leader === this.#leader)',
+    to: 'if (state !== undefined)',
+    tests: openingTest,
+  },
+  {
+    guard: 'a record of its epoch that an owner did not write is not its own',
+    file: 'cluster/replication/outcome-resolution.ts',
+    from: 'if (oldest === undefined || !oldest.record.chain.equals(writer.fold.state.chain))',
+    to: 'if (false)',
+    tests: openingTest,
+  },
+  {
+    guard: 'who follows a log goes on with the very stream',
+    file: 'cluster/replication/log-reader.ts',
+    from: 'await stateReaching(stream, partition, { identity: this.#identity, sequence }, clock);',
+    to: '',
+    tests: logReaderTest,
+  },
+  {
+    guard: 'nobody begins in the middle of a batch',
+    file: 'cluster/replication/log-reader.ts',
+    from: ' || state.firstChunk !== undefined',
+    to: '',
+    tests: logReaderTest,
   },
 ];

@@ -15,6 +15,7 @@ import {
   RecordKind,
 } from '#cluster/replication/record-format.ts';
 import { systemRandom } from '#runtime/base/random.ts';
+import { numberedEntry } from '#test/support/log-entries.ts';
 import { FaultyFileSystem } from '#test/support/faulty-file-system.ts';
 import { MemoryStream } from '#test/support/memory-stream.ts';
 import { settle, TestClock } from '#test/support/test-clock.ts';
@@ -294,6 +295,21 @@ describe('a write in class replica-disk', () => {
     await passed;
     expect(log.lease.isValid()).toBe(true);
     await log.close();
+  });
+
+  it('is behind what the log lets go of until the keepers have it, even when the log has ended', async () => {
+    await open({ old: [], new: ['m1', 'm2', 'm3'] });
+    tell('m2', 1);
+    await calm();
+    const written = [1, 2].map((number) => log.append(numberedEntry('a', number)));
+    const settled = Promise.allSettled(written);
+    await calm();
+    expect(stream.messages).toHaveLength(2);
+    // No shard has them: who went on behind them would miss them.
+    expect(log.releasedPosition.sequence).toBeLessThan(2);
+    log.abandon();
+    expect(await settled).toMatchObject(written.map(() => ({ reason: { code: 'WRITES_STOPPED' } })));
+    expect(log.releasedPosition.sequence).toBeLessThan(2);
   });
 
   it('is kept by others only when a record with both sets is kept by both, one change at a time', async () => {

@@ -2,8 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { logUnavailable } from '#cluster/replication/log-errors.ts';
 import { LogReader, type LogReaderOptions } from '#cluster/replication/log-reader.ts';
 import { openPartition, type PartitionLog } from '#cluster/replication/partition-log.ts';
+import { BODY_BYTES_MAX } from '#cluster/replication/record-format.ts';
 import { systemRandom } from '#runtime/base/random.ts';
-import type { StoredMessage } from '#cluster/replication/log-stream.ts';
+import type { StoredMessage, StreamState } from '#cluster/replication/log-stream.ts';
 import { numberedEntry } from '#test/support/log-entries.ts';
 import { MemoryLink, MemoryStream } from '#test/support/memory-stream.ts';
 import { TestClock, settle } from '#test/support/test-clock.ts';
@@ -11,8 +12,13 @@ import { TestClock, settle } from '#test/support/test-clock.ts';
 const PARTITION = 1;
 const LEASE_MS = 4000;
 
-async function opened(stream: MemoryStream, clock: TestClock): Promise<PartitionLog> {
+async function opened(
+  stream: MemoryStream,
+  clock: TestClock,
+  bodyBytesMax = BODY_BYTES_MAX,
+): Promise<PartitionLog> {
   return openPartition({
+    bodyBytesMax,
     stream: stream.link(),
     partition: PARTITION,
     member: 'm1',
@@ -65,11 +71,16 @@ class DamagedCopy extends MemoryLink {
 
 /** A stream whose consumer can be lost. */
 class LostConsumer extends MemoryLink {
+  identity = 'memory';
   #lost = Promise.withResolvers<undefined>();
 
   lose(): void {
     this.#lost.resolve(undefined);
     this.#lost = Promise.withResolvers();
+  }
+
+  override async state(): Promise<StreamState> {
+    return { ...(await super.state()), identity: this.identity };
   }
 
   override async *follow(first: number, signal: AbortSignal): AsyncGenerator<StoredMessage> {
@@ -183,4 +194,45 @@ describe('when a reader received what it stands at', () => {
     expect(receivedMs.get(false)).toEqual([0, 0, 0]);
     expect(receivedMs.get(true)).toEqual([0, undefined, 6000]);
   });
+});
+
+it('goes on with no other stream of the same name, though that has what this one had', async () => {
+  const clock = new TestClock();
+  const stream = new MemoryStream();
+  const log = await opened(stream, clock);
+  await log.append(numberedEntry('t/r/main/branch', 1));
+  const link = new LostConsumer(stream);
+  const options = { stream: link, partition: PARTITION, position: undefined, clock, random: systemRandom };
+  const reader = new LogReader({ ...options, report: () => {} });
+  let told: unknown;
+  const reading = (async () => {
+    for await (const news of reader.read(new AbortController().signal)) expect(news.kind).toBeDefined();
+  })().catch((error: unknown) => {
+    told = error;
+  });
+  await settle();
+  link.identity = 'another';
+  link.lose();
+  for (let passed = 0; passed < 15_000; passed += 250) {
+    await settle();
+    clock.advance(250);
+  }
+  await settle();
+  expect(told).toMatchObject({ code: 'DATA_CORRUPTED' });
+  await reading;
+});
+
+it('stands nowhere in the middle of a batch, whose beginning whoever went on there would miss', async () => {
+  const clock = new TestClock();
+  const stream = new MemoryStream();
+  const log = await opened(stream, clock, 1000);
+  await log.append(numberedEntry('t/r/main/branch', 1, 1500));
+  const [opening, beginning, ...rest] = stream.messages;
+  expect(rest.length).toBeGreaterThan(0);
+  const cut = new MemoryStream();
+  cut.messages.push(opening as StoredMessage);
+  expect(await readAll(cut, clock)).toMatchObject({ sequence: 1 });
+  cut.messages.push(beginning as StoredMessage);
+  expect(await readAll(cut, clock)).toBeUndefined();
+  expect((await readAll(stream, clock))?.sequence).toBe(stream.messages.length);
 });

@@ -1,7 +1,8 @@
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { BatchDecoder } from '#cluster/replication/batch-decoder.ts';
 import type { DurabilityGate, ReplicaPosition } from '#cluster/replication/durability-gate.ts';
-import type { AppendOutcome } from '#cluster/replication/log-stream.ts';
+import type { AppendOutcome, StreamState } from '#cluster/replication/log-stream.ts';
+import type { LogEvent } from '#cluster/replication/log-events.ts';
 import { openPartition, type PartitionLog } from '#cluster/replication/partition-log.ts';
 import type { OpeningOptions } from '#cluster/replication/partition-opening.ts';
 import { encodeRecord, RecordKind } from '#cluster/replication/record-format.ts';
@@ -19,6 +20,12 @@ const LENGTH = 3;
 /** A stream that something happens to when an append arrives, before it is stored. */
 class DisturbedLink extends MemoryLink {
   beforeAppend: () => void = () => {};
+  /** Which server leads, as the next look says. */
+  leader: () => string = () => 's1';
+
+  override async state(): Promise<StreamState> {
+    return { ...(await super.state()), leader: this.leader() };
+  }
 
   override async append(expected: number, bytes: Buffer): Promise<AppendOutcome> {
     this.beforeAppend();
@@ -56,12 +63,27 @@ async function pass(ms: number): Promise<void> {
 /** The servers lose the newest message, and another one is written in its place. */
 function replaceEnd(): void {
   stream.messages.pop();
+  appendStrange();
+}
+
+/** A record of the present epoch that its owner did not write. */
+function appendStrange(): void {
   const decoder = new BatchDecoder(PARTITION);
   for (const message of stream.messages) decoder.take(message);
   const { chain: previousChain, epoch } = decoder.fold.state;
   const fields = { kind: RecordKind.noop, partition: PARTITION, entries: 0, epoch, batch: 99, previousChain };
-  stream.append(LENGTH - 1, encodeRecord({ ...fields, clock: { ms: 0, counter: 0 } }, Buffer.alloc(0)).bytes);
+  const { bytes } = encodeRecord({ ...fields, clock: { ms: 0, counter: 0 } }, Buffer.alloc(0));
+  stream.append(stream.messages.length, bytes);
 }
+
+/** What the members that keep a log are waited for: nothing. */
+const gate: DurabilityGate = {
+  stored: () => {},
+  confirmed: Number.POSITIVE_INFINITY,
+  refusal: () => undefined,
+  stalled: () => undefined,
+  listen: () => {},
+};
 
 beforeEach(async () => {
   clock = new TestClock();
@@ -121,6 +143,83 @@ it('a log is opened by nobody while another replica knows it as another stream',
   expect(stream.messages).toHaveLength(LENGTH);
 });
 
+describe('a candidate', () => {
+  it('sends nothing while the owner writes', async () => {
+    const candidate = new DisturbedLink(stream);
+    let sent = 0;
+    candidate.beforeAppend = () => {
+      sent += 1;
+    };
+    const opening = open('m2', { stream: candidate });
+    for (let number = 3; number < 15; number += 1) {
+      await pass(LEASE_MS / 4);
+      await log.append(numberedEntry('a', number));
+    }
+    expect(sent).toBe(0);
+    await pass(2 * LEASE_MS);
+    expect((await opening).epoch).toBe(2);
+  });
+
+  it('waits anew when the servers were away, which may have lost what renewed a lease', async () => {
+    const { length } = stream.messages;
+    // When the lease was waited out, right before the opening goes out.
+    const ask = async (): Promise<readonly ReplicaPosition[]> => {
+      link.isConnected = false;
+      return [];
+    };
+    const replicas = {
+      ask: vi
+        .fn(ask)
+        .mockImplementation(async () => [])
+        .mockImplementationOnce(ask),
+    };
+    const opening = open('m2', { gate, replicas });
+    await pass(LEASE_MS + 500);
+    expect(replicas.ask).toHaveBeenCalledTimes(1);
+    link.isConnected = true;
+    await pass(LEASE_MS - 1000);
+    expect(stream.messages).toHaveLength(length);
+    await pass(LEASE_MS);
+    expect((await opening).epoch).toBe(2);
+  });
+
+  it('counts no time in which another server came to lead, for nobody could renew a lease', async () => {
+    link.leader = () => `s${clock.monotonicMs()}`;
+    const opening = open('m2');
+    await pass(3 * LEASE_MS);
+    expect(stream.messages).toHaveLength(LENGTH);
+    link.leader = () => 's1';
+    await pass(2 * LEASE_MS);
+    expect((await opening).epoch).toBe(2);
+  });
+});
+
+describe('an owner that cannot trust what the stream says', () => {
+  it('stops when a record of its epoch is there that it did not write', async () => {
+    link.beforeAppend = () => {
+      link.isConnected = false;
+    };
+    const refused = expect(log.barrier()).rejects.toMatchObject({ code: 'WRITES_STOPPED' });
+    await settle();
+    appendStrange();
+    link.isConnected = true;
+    await pass(1000);
+    await refused;
+    expect(stream.messages).toHaveLength(LENGTH + 1);
+  });
+
+  it('stops when a record is said to be stored elsewhere than behind the one before it', async () => {
+    const reports: LogEvent[] = [];
+    await log.close();
+    log = await open('m1', { report: (event) => reports.push(event) });
+    link.append = async (expected) => ({ kind: 'stored', sequence: expected + 2 });
+    void log.barrier().catch(() => undefined);
+    await settle();
+    expect(log.ended).toMatchObject({ code: 'WRITES_STOPPED' });
+    expect(reports.at(-1)).toMatchObject({ kind: 'quarantined', cause: { code: 'DATA_CORRUPTED' } });
+  });
+});
+
 it('a log that ended has no lease', () => {
   expect(log.lease.isValid()).toBe(true);
   log.abandon();
@@ -128,14 +227,6 @@ it('a log that ended has no lease', () => {
 });
 
 describe('an owner whose log other members keep on their disks', () => {
-  /** What the members that keep it are waited for: nothing. */
-  const gate: DurabilityGate = {
-    stored: () => {},
-    confirmed: Number.POSITIVE_INFINITY,
-    refusal: () => undefined,
-    stalled: () => undefined,
-    listen: () => {},
-  };
   /** Where the others are. */
   let others: ReplicaPosition[];
 

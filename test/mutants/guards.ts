@@ -593,4 +593,32 @@ export const guardMutants: readonly GuardMutant[] = [
     to: '',
     tests: logReaderTest,
   },
+  {
+    guard: 'a call without a seal takes no sealed answer',
+    file: 'cluster/seal/member-seal.ts',
+    from: '(data[0] === MAGIC ? undefined : data)',
+    to: 'data',
+    tests: ['test/cluster/seal/member-seal.test.ts'],
+  },
+  {
+    guard: 'a partition is handed over to nobody who does not follow it closely',
+    file: 'cluster/directory/cluster-directory.ts',
+    from: ' && warm.get(to)?.includes(partition) === true',
+    to: '',
+    tests: ['test/cluster/directory/member-registry.test.ts'],
+  },
+  {
+    guard: 'a journal whose folder was taken while it was stopped does not go on',
+    file: 'runtime/embedded/journal.ts',
+    from: '      await this.#removing;\n      this.#options.requireHeld?.();',
+    to: '      await this.#removing;',
+    tests: ['test/runtime/embedded/journal-held.test.ts'],
+  },
+  {
+    guard: 'nothing is written to a journal file that was cut',
+    file: 'runtime/embedded/journal.ts',
+    from: '    requireWhole(active);\n    const sequence',
+    to: '    const sequence',
+    tests: ['test/runtime/embedded/journal-lost.test.ts'],
+  },
 ];

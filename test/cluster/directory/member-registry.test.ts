@@ -144,6 +144,26 @@ describe('what a member says', () => {
   });
 });
 
+it('a member hands over only what the other follows closely by its own word', () => {
+  const clock = new TestClock();
+  const { registry, told } = listening(clock);
+  const directory = new ClusterDirectory(registry, 'self', 4);
+  for (const partition of [0, 1, 2, 3]) registry.claim(partition, 1);
+  let beat = 0;
+  const hear = (warm: number[]): void => {
+    for (let passed = 0; passed < 60; passed += 1) {
+      clock.advance(registryTimes.heartbeatMs);
+      beat += 1;
+      told({ beat, owned: [], warm });
+    }
+  };
+  hear([]);
+  expect(directory.placement.moves).toHaveLength(2);
+  expect(directory.handovers).toEqual([]);
+  hear([0, 1, 2, 3]);
+  expect(directory.handovers).toHaveLength(2);
+});
+
 describe('a member that does not hear others', () => {
   it('suspects nobody for a time in which it stood still itself', () => {
     const clock = new TestClock();

@@ -112,6 +112,9 @@ describe('a sealed call', () => {
       message.toString(),
       message.toString(),
     ]);
+    // What is sealed is for somebody else: nobody asked with a seal here.
+    const sealed = pair().callTo().seal('inbox.1', message);
+    expect(call.open('inbox.1', 'c', sealed)).toBeUndefined();
   });
 });
 

@@ -99,6 +99,22 @@ describe('a journal whose folder another process may have', () => {
     expect(files.paths().map((path) => files.content(path))).toEqual(before);
   });
 
+  it('does not go on by itself where the folder was taken while it was stopped', async () => {
+    const { clock, files, folder, journal } = await openHeld();
+    await journal.append(numberedEntry('a', 1));
+    files.fail('datasync', 'EIO');
+    await expect(journal.append(numberedEntry('a', 2))).rejects.toMatchObject({ code: 'WRITES_STOPPED' });
+    expect(journal.heals).toBe(true);
+    folder.isTaken = true;
+    const before = files.paths().map((path) => files.content(path));
+    for (let round = 0; journal.heals && round < 100; round += 1) {
+      clock.advance(1_000);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect(journal.trouble).toMatchObject({ code: 'WRITES_STOPPED', cause: { code: 'CONFLICT' } });
+    expect(files.paths().map((path) => files.content(path))).toEqual(before);
+  });
+
   it('goes on after it could not be told for a while', async () => {
     const clock = new TestClock();
     let cause: Error | undefined;

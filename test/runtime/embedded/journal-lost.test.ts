@@ -196,6 +196,17 @@ it('a journal whose newest file was cut and then removed does not give what is l
   expect(files.paths()).toEqual([]);
 });
 
+it('a journal whose newest file is cut right before a record is written does not write it, which would hide that', async () => {
+  const files = new FaultyFileSystem();
+  let before = (): void => {};
+  const { journal } = await openJournal(files, { clock: new TestClock(), requireHeld: () => before() });
+  await journal.append(numberedEntry('a', 1));
+  before = () => files.cut(newest(files), 200);
+  await expect(journal.append(numberedEntry('a', 2))).rejects.toMatchObject({ code: 'WRITES_STOPPED' });
+  expect(String(journal.trouble?.cause)).toMatch(/ was cut /);
+  expect(files.content(newest(files))).toHaveLength(200);
+});
+
 it('a journal that has not begun takes nothing, and does not look after its files', async () => {
   const { files, journal } = await open();
   await journal.append(numberedEntry('a', 1));

@@ -1,6 +1,6 @@
 import { assert } from '#runtime/base/assert.ts';
 import type { Clock } from '#runtime/base/clock.ts';
-import type { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
+import type { SlicedWork, SliceScheduler } from '#runtime/base/slice-scheduler.ts';
 import { isLargeJson, jsonPieces } from '#runtime/base/sliced-json.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { bytePieces } from './byte-pieces.ts';
@@ -52,9 +52,17 @@ async function closeUnstarted(stream: AsyncIterable<unknown>): Promise<void> {
   await stream[Symbol.asyncIterator]().return?.();
 }
 
-/** What is answered instead of an answer that is made already and finds no room. */
+/** What is answered instead of the answer of a read that is made already and finds no room. */
 function tooManyWait(): ServiceError {
   return new ServiceError('OVERLOADED', 'Too many answers wait for peers that read slowly; try again.');
+}
+
+/**
+ * Whether a request only reads. What any other request did is never answered as refused for want of room: whoever
+ * sends it once more would do it twice. Its answer waits for room.
+ */
+function isRead<Principal>({ method, route }: HttpExchange<Principal>): boolean {
+  return method === 'GET' || method === 'HEAD' || route.isRead === true;
 }
 
 /** Writes replies and errors; the one place that knows what an answer looks like on the wire. */
@@ -153,21 +161,53 @@ export class ReplyWriter<Principal> {
     const { json, ...rest } = reply;
     const write = async (): Promise<void> => {
       const work = sendingWork(exchange, this.#slices);
-      const pieces: string[] = [];
-      let held = 0;
-      try {
-        for (const piece of jsonPieces(json)) {
-          if (!this.#room.take(piece.length)) throw tooManyWait();
-          pieces.push(piece);
-          held += piece.length;
-          await work.pause();
-        }
-      } finally {
-        this.#room.give(held);
-      }
-      this.#send(exchange, { ...rest, raw: pieces.join('') }, closesConnection);
+      const raw = (await this.#largeText(json, work)) ?? (await this.#awaitedText(exchange, json, work));
+      this.#send(exchange, { ...rest, raw }, closesConnection);
     };
     write().catch((error: unknown) => this.sendError(exchange, error));
+  }
+
+  /** @returns the text of a value, made in slices; undefined when there is no room for it */
+  async #largeText(json: unknown, work: SlicedWork): Promise<string | undefined> {
+    const pieces: string[] = [];
+    let held = 0;
+    try {
+      for (const piece of jsonPieces(json)) {
+        if (!this.#room.take(piece.length)) return undefined;
+        pieces.push(piece);
+        held += piece.length;
+        await work.pause();
+      }
+      return pieces.join('');
+    } finally {
+      this.#room.give(held);
+    }
+  }
+
+  /**
+   * The text of a value for which there was no room. The whole of it is waited for at once: several answers that each
+   * hold a part would wait for each other.
+   *
+   * @throws {ServiceError} `OVERLOADED` for a read, which is not kept waiting
+   */
+  async #awaitedText(exchange: HttpExchange<Principal>, json: unknown, work: SlicedWork): Promise<string> {
+    if (isRead(exchange)) throw tooManyWait();
+    let length = 0;
+    for (const piece of jsonPieces(json)) {
+      length += piece.length;
+      await work.pause();
+    }
+    await this.#room.reserve(length);
+    try {
+      const pieces: string[] = [];
+      for (const piece of jsonPieces(json)) {
+        pieces.push(piece);
+        await work.pause();
+      }
+      return pieces.join('');
+    } finally {
+      this.#room.give(length);
+    }
   }
 
   #logFault(exchange: HttpExchange<Principal>, message: string, err: unknown): void {
@@ -245,10 +285,23 @@ export class ReplyWriter<Principal> {
       this.#sendWhole(exchange, reply, body, bytesMin, closesConnection);
       return;
     }
-    // It is made already, so it cannot wait for room.
-    if (!this.#room.take(body.length)) {
-      throw tooManyWait();
+    if (this.#room.take(body.length)) {
+      this.#sendMade(exchange, reply, body);
+      return;
     }
+    // It is made already, so a read does not wait for room: it can be asked again.
+    if (isRead(exchange)) throw tooManyWait();
+    exchange.detach();
+    Promise.resolve(this.#room.reserve(body.length))
+      .then(() => {
+        if (exchange.isOpen) this.#sendMade(exchange, reply, body);
+        else this.#room.give(body.length);
+      })
+      .catch((error: unknown) => this.sendError(exchange, error));
+  }
+
+  /** Sends a body whose room has been taken. */
+  #sendMade(exchange: HttpExchange<Principal>, reply: HttpReply, body: string | Uint8Array): void {
     if (typeof body === 'string' && body.length > longTextCharacters) {
       this.#sendLongText(exchange, reply, body);
       return;

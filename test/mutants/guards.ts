@@ -316,8 +316,8 @@ export const guardMutants: readonly GuardMutant[] = [
   {
     guard: 'a shard has the record of the log that stands where it stands',
     file: 'runtime/commit/replica.ts',
-    from: 'if (mark === undefined || reached.mark === undefined || isSameRecord(mark, reached.mark)) return;',
-    to: 'return;',
+    from: 'if (mark === undefined || reached.mark === undefined || isSameRecord(mark, reached.mark)) return undefined;',
+    to: 'return undefined;',
     tests: ['test/cluster/lease/marked-shards.test.ts'],
   },
   {

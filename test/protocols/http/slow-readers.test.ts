@@ -241,6 +241,63 @@ describe('what answers are made of', () => {
     expect(answers.map(({ status }) => status)).toEqual(Array(5).fill(503));
     expect(held).toHaveLength(1);
   });
+
+  it.each([
+    ['JSON', (): HttpReply => ({ status: 201, json: { text: 'x'.repeat(15 * mebibyte) } })],
+    ['bytes', (): HttpReply => ({ status: 201, raw: new Uint8Array(15 * mebibyte) })],
+    ['small JSON', (): HttpReply => ({ status: 201, json: 'x'.repeat(mebibyte / 2) })],
+  ])(
+    'is waited for where something was written, which is never answered as refused: %s',
+    async (_, reply) => {
+      const large = new LargeStreams(20 * mebibyte);
+      let written = 0;
+      const { port, server } = await start(
+        [
+          route('GET', '/large', () => ({ status: 200, stream: large.stream() })),
+          route('POST', '/write', () => {
+            written += 1;
+            return reply();
+          }),
+        ],
+        { limits: { replyBytesTotalMax: 20 * mebibyte, sweepMs: 10 }, clock: new SteppedClock() },
+      );
+      const client = await RawClient.connect(port);
+      client.socket.pause();
+      client.write(get('/large'));
+      await eventually(() => large.made === 1, 'a large answer waits');
+      const answers = Promise.all(Array.from({ length: 4 }, () => ask(port, '/write', { method: 'POST' })));
+      await eventually(() => written === 4, 'all are written');
+      client.socket.destroy();
+      expect((await answers).map(({ status }) => status)).toEqual(Array(4).fill(201));
+      await eventually(() => server.waitingBytes === 0, 'everything is given back');
+    },
+  );
+
+  it('is not kept for what was written by somebody who has gone', async () => {
+    const large = new LargeStreams(20 * mebibyte);
+    let written = 0;
+    const { port, server } = await start(
+      [
+        route('GET', '/large', () => ({ status: 200, stream: large.stream() })),
+        route('POST', '/write', () => {
+          written += 1;
+          return { status: 201, raw: new Uint8Array(15 * mebibyte) };
+        }),
+      ],
+      { limits: { replyBytesTotalMax: 20 * mebibyte, sweepMs: 10 }, clock: new SteppedClock() },
+    );
+    const reader = await RawClient.connect(port);
+    reader.socket.pause();
+    reader.write(get('/large'));
+    await eventually(() => large.made === 1, 'a large answer waits');
+    const writer = await RawClient.connect(port);
+    writer.write('POST /write HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n');
+    await eventually(() => written === 1, 'it is written');
+    writer.socket.destroy();
+    await eventually(() => server.inFlightCount === 1, 'the writer has gone');
+    reader.socket.destroy();
+    await eventually(() => server.waitingBytes === 0, 'everything is given back');
+  });
 });
 
 describe('answers without a body', () => {

@@ -315,6 +315,7 @@ class ClusterEngine implements MemberEngine {
     });
     this.lifecycle = tellingRemovals(this.router, this.bus);
     this.shards = new PartitionShards({
+      partitions: options.cluster.partitions,
       members: () => this.#started?.manager.members ?? new Map(),
       storeOf: (partition) => this.#stores.get(partition),
       damaged: (partition, cause) => this.#started?.manager.metDamage(partition, cause),

@@ -27,6 +27,11 @@ export interface CheckInfo {
   readonly damage: readonly CheckFinding[];
   /** How much does not verify, so far. */
   readonly damageTotal: number;
+  /**
+   * Partitions of the cluster that were not checked, or not to their end: this member neither owned nor followed them
+   * throughout the check. In ascending order; none for a member that is alone.
+   */
+  readonly partitionsSkipped: readonly number[];
   readonly error: OperationError | undefined;
 }
 

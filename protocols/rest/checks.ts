@@ -33,6 +33,12 @@ const checkSchema: JsonSchema = Object.freeze({
       description: 'What does not verify; the first ones where there are many.',
     },
     damage_total: { type: 'integer' },
+    partitions_skipped: {
+      type: 'array',
+      items: { type: 'integer' },
+      description:
+        'Partitions of the cluster that were not checked, or not to their end: this member neither owned nor followed them throughout the check. Empty for a member that is alone.',
+    },
   },
 });
 
@@ -55,6 +61,7 @@ function checkJson(check: CheckInfo): object {
     bytes: check.bytes,
     damage: check.damage,
     damage_total: check.damageTotal,
+    partitions_skipped: check.partitionsSkipped,
   };
 }
 
@@ -73,7 +80,7 @@ function startRoute({ checks }: ChecksContext): RestRoute {
     docs: {
       summary: 'Verify everything that is stored, while it is served',
       description:
-        'Each actor is copied as of one moment and its copy verified: pages, checksums, indexes against content, present tables against history. A member of a cluster checks the partitions it owns and follows, and makes damaged ones anew from the log. Ask for the check by its id to see how far it is.',
+        'Each actor is copied as of one moment and its copy verified: pages, checksums, indexes against content, present tables against history. A member of a cluster checks the partitions it owns and follows, names the others in `partitions_skipped`, and makes damaged ones anew from the log. Ask for the check by its id to see how far it is.',
       tag,
       responses: {
         202: { description: 'It has begun.', schema: checkSchema },

@@ -35,7 +35,7 @@ hash, and that all repositories and branches that are registered are there.
 Where a server runs on the directory, or with --url or --online, the check goes through that server, which does it beside
 everything else. A server that was found so is asked only when it answers on the loopback interface, and when nobody but you
 and root may write the lock file that names it; --url names any other: each shard is copied as of one moment, and the copy is verified. The journal is not looked at then. A member
-of a cluster checks the partitions it owns and follows, and always so. Ctrl+C gives the check up.
+of a cluster checks the partitions it owns and follows, and always so; it names the partitions that it did not verify. Ctrl+C gives the check up.
 
   --data-dir <folder>   the data directory; default: SVC_DATA_DIR, else data
   --no-lock             take no lock: nobody may write to the directory meanwhile, as where it is a copy or a snapshot. Without
@@ -53,7 +53,7 @@ ${connectionUsage}
 What to do with what it finds: put the named file back from a copy; or restore the repository from a backup; or make a new
 directory of all that is whole: npm run salvage -- --help. A member of a cluster makes damaged shards anew by itself.
 
-Exit code 0: everything verifies. ${FAILED_EXIT_CODE}: something does not, or could not be read, or the check was given up.
+Exit code 0: everything that was read verifies. ${FAILED_EXIT_CODE}: something does not, or could not be read, or the check was given up.
 ${USAGE_EXIT_CODE}: it could not be asked for.
 `;
 
@@ -125,7 +125,8 @@ async function throughServer(settings: ConnectionSettings, values: Arguments): P
   const check = await checkServer(settings, systemClock, interruption(), (now) =>
     line.show(`${now.actors} of ${now.actors_total}, ${bytesText(now.bytes)}, ${now.current ?? ''}`),
   ).finally(() => line.end());
-  return print(check, check.damage, check.damage_total, shardsText(check.actors, check.bytes), values);
+  const read = shardsText(check.actors, check.bytes);
+  return print(check, check.damage, check.damage_total, read, values, check.partitions_skipped);
 }
 
 function progress({ json }: Arguments): ProgressLine {
@@ -140,13 +141,18 @@ function shardsText(actors: number, bytes: number): string {
   return `${actors} shards (${bytesText(bytes)})`;
 }
 
-/** @param total how much does not verify, of which the first ones are listed @returns the exit code */
+/**
+ * @param total how much does not verify, of which the first ones are listed
+ * @param partitionsSkipped those that were not read, or not to their end
+ * @returns the exit code
+ */
 function print(
   report: object,
   damage: readonly DamageFound[],
   total: number,
   read: string,
   { json }: Arguments,
+  partitionsSkipped: readonly number[] = [],
 ): number {
   if (json) process.stdout.write(`${JSON.stringify(report, null, 2)}\n`);
   else {
@@ -154,9 +160,13 @@ function print(
     if (total > damage.length) process.stdout.write(`… and ${total - damage.length} more\n`);
     process.stdout.write(
       total === 0
-        ? `Everything verifies: ${read}\n`
+        ? `${partitionsSkipped.length === 0 ? 'Everything' : 'Everything that was read'} verifies: ${read}\n`
         : `${total} things do not verify (${read} were read). Put the named files back from a copy, restore what they belong to from a backup, or salvage what is whole: npm run salvage -- --help\n`,
     );
+    if (partitionsSkipped.length > 0)
+      process.stdout.write(
+        `Not verified, since this member neither owned nor followed them throughout the check: partitions ${partitionsSkipped.join(', ')}. Check the members that do\n`,
+      );
   }
   return total === 0 ? 0 : FAILED_EXIT_CODE;
 }

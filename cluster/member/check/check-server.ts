@@ -10,6 +10,8 @@ export interface ServerCheck extends Operation {
   readonly actors_total: number;
   readonly damage: readonly DamageFound[];
   readonly damage_total: number;
+  /** Partitions that the server did not check, or not to their end. */
+  readonly partitions_skipped: readonly number[];
 }
 
 const PATH = '/api/management/checks';

@@ -78,6 +78,7 @@ export class MemberChecks implements Checks {
       current: undefined,
       damage: [],
       damageTotal: 0,
+      partitionsSkipped: [],
       error: undefined,
     };
     this.#checks.set(id, check);
@@ -122,18 +123,24 @@ export class MemberChecks implements Checks {
       const known = error instanceof ServiceError ? error : new ServiceError('INTERNAL_SERVER_ERROR', FAILED);
       return { state: 'failed', error: { code: known.code, message: known.message } };
     }
-    log.info('check is done', { check: check.id, actors: check.actors, damage: check.damageTotal });
+    log.info('check is done', {
+      check: check.id,
+      actors: check.actors,
+      damage: check.damageTotal,
+      partitionsSkipped: check.partitionsSkipped,
+    });
     return { state: 'done' };
   }
 
   async #checkAll(check: Changing<CheckInfo>, signal: AbortSignal): Promise<void> {
-    const shards = await this.#environment.shards.all();
+    const { partitionsSkipped, shards } = await this.#environment.shards.all();
+    check.partitionsSkipped = partitionsSkipped;
     check.actorsTotal = shards.length;
     for (const shard of shards) {
       requireWanted(signal);
       check.current = shard.actor;
-      await this.#check(check, shard, signal);
-      check.actors += 1;
+      if (await this.#check(check, shard, signal)) check.actors += 1;
+      else skip(check, shard.partition);
     }
     await this.#checkFiles(check, signal);
   }
@@ -166,19 +173,21 @@ export class MemberChecks implements Checks {
     await rm(this.#folder, { recursive: true, force: true });
   }
 
-  async #check(check: Changing<CheckInfo>, shard: OwnShard, signal: AbortSignal): Promise<void> {
+  /** @returns false when it is with another member now, and was not read */
+  async #check(check: Changing<CheckInfo>, shard: OwnShard, signal: AbortSignal): Promise<boolean> {
     const { actor, file, tableNames } = shard;
     const path = join(this.#folder, COPY_FILE);
     await this.#removeCopy();
     try {
       await shard.copy(this.#folder, signal);
     } catch (error) {
+      if (error instanceof ServiceError && error.code === 'NOT_OWNER') return false;
       // Removed meanwhile.
-      if (error instanceof ServiceError && error.code === 'NOT_FOUND') return;
+      if (error instanceof ServiceError && error.code === 'NOT_FOUND') return true;
       if (!(error instanceof ServiceError) || error.code !== 'DATA_CORRUPTED') throw error;
       this.#note(check, { file, actor, table: '', what: error.message });
       shard.damaged();
-      return;
+      return true;
     }
     const slice = this.#slice(signal);
     const work = checkShard({ actor, path, tableNames, lastSequence: undefined });
@@ -192,6 +201,7 @@ export class MemberChecks implements Checks {
       await slice.pause();
     }
     check.bytes += statSync(path).size;
+    return true;
   }
 
   #note(check: Changing<CheckInfo>, finding: CheckFinding): void {
@@ -208,6 +218,12 @@ export class MemberChecks implements Checks {
   #now(): string {
     return new Date(this.#environment.clock.wallMs()).toISOString();
   }
+}
+
+/** Notes that not everything of a partition was read. */
+function skip(check: Changing<CheckInfo>, partition: number | undefined): void {
+  if (partition === undefined || check.partitionsSkipped.includes(partition)) return;
+  check.partitionsSkipped = [...check.partitionsSkipped, partition].sort((a, b) => a - b);
 }
 
 function requireWanted(signal: AbortSignal): void {

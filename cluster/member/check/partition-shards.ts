@@ -4,7 +4,7 @@ import type { ActorId } from '#runtime/actor/ports.ts';
 import { type Clock, sleep } from '#runtime/base/clock.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { PartitionMember } from '#cluster/lease/partition-member.ts';
-import type { OwnShard, OwnShards } from './own-shards.ts';
+import type { FoundShards, OwnShard, OwnShards } from './own-shards.ts';
 import { shardPathOf } from './shard-path.ts';
 
 /** Time before a shard is copied again whose partition changed its role meanwhile, in milliseconds. */
@@ -18,6 +18,8 @@ const movedCodes: ReadonlySet<string> = new Set(['SHUTTING_DOWN', 'REQUEST_CANCE
 
 /** What the shards of a member of a cluster are found with. */
 export interface PartitionShardsEnvironment {
+  /** How many the cluster has. */
+  readonly partitions: number;
   /** This member's side of each partition. */
   readonly members: () => ReadonlyMap<number, PartitionMember>;
   /** Where the shards of a partition are. */
@@ -35,15 +37,22 @@ export class PartitionShards implements OwnShards {
     this.#environment = environment;
   }
 
-  async all(): Promise<readonly OwnShard[]> {
+  async all(): Promise<FoundShards> {
+    const { members, partitions, storeOf } = this.#environment;
     const shards: OwnShard[] = [];
-    for (const [partition, { role }] of this.#environment.members()) {
-      const store = this.#environment.storeOf(partition);
-      if (store === undefined || (role !== 'owning' && role !== 'following')) continue;
+    const partitionsSkipped: number[] = [];
+    for (let partition = 0; partition < partitions; partition += 1) {
+      const role = members().get(partition)?.role;
+      const store = storeOf(partition);
+      if (store === undefined || (role !== 'owning' && role !== 'following')) {
+        partitionsSkipped.push(partition);
+        continue;
+      }
       const side = new PartitionSide(partition, this.#environment);
       for (const actor of await store.listed())
         shards.push({
           actor,
+          partition,
           file: shardPathOf(store, actor),
           tableNames: store.tablesOf(actor),
           copy: async (folder, signal) => {
@@ -54,7 +63,7 @@ export class PartitionShards implements OwnShards {
           damaged: () => side.damaged(actor),
         });
     }
-    return shards;
+    return { shards, partitionsSkipped };
   }
 }
 
@@ -85,7 +94,7 @@ class PartitionSide {
       await rm(folder, { recursive: true, force: true });
       await sleep(this.#environment.clock, RETRY_MS);
     }
-    throw new ServiceError('NOT_FOUND', `${actor} is not this member's any more`);
+    throw new ServiceError('NOT_OWNER', `${actor} is not this member's any more`);
   }
 
   /** @returns false when the partition changes its role */

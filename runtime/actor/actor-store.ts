@@ -3,6 +3,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { assert } from '#runtime/base/assert.ts';
 import type { Clock } from '#runtime/base/clock.ts';
+import { inTurns } from '#runtime/base/in-slices.ts';
 import { type ActorKind, commonTableNames } from '#runtime/commit/behaviour.ts';
 import { crashPoint } from '#runtime/commit/crash-point.ts';
 import type { ReplicaStore } from '#runtime/commit/replica.ts';
@@ -34,6 +35,7 @@ export interface ListedActor {
 export class ActorStore implements ReplicaStore {
   readonly folders: ActorFolders;
   readonly #kinds: ReadonlyMap<string, ActorKind>;
+  readonly #clock: Clock;
   readonly #inHand: ShardsInHand;
   #catalogue: ActorCatalogue | undefined;
   #isShared = false;
@@ -48,6 +50,7 @@ export class ActorStore implements ReplicaStore {
    */
   constructor(folder: string, kinds: readonly ActorKind[], clock: Clock, rules: RemovalRules = keepNothing) {
     this.folders = new ActorFolders(folder, clock, rules);
+    this.#clock = clock;
     this.#inHand = new ShardsInHand(folder, clock);
     this.#kinds = new Map(kinds.map((kind) => [kind.kind, kind]));
   }
@@ -293,6 +296,18 @@ export class ActorStore implements ReplicaStore {
 
   openCatalogue(tables: readonly string[]): Shard {
     return new LmdbShard(join(this.folders.root, CATALOGUE), tables);
+  }
+
+  /**
+   * Reads every page of the catalogue without LMDB, which ends the process over some damaged ones. At every start, whatever
+   * was in hand: a start reads all of its rows anyway, to miss files. Of 100,000 actors it has 24 MB, which take 0.2 s of
+   * processor time.
+   *
+   * @returns what is damaged, undefined when nothing is
+   * @throws {Error} of the system, when it cannot be read
+   */
+  damageOfCatalogue(): Promise<string | undefined> {
+    return inTurns(this.#clock, verifyShard(ActorCatalogue.pathIn(this.folders.root)));
   }
 
   headOf(actor: ActorId): StoredHead | undefined {

@@ -47,8 +47,9 @@ export interface FoundCatalogue {
 }
 
 /**
- * Reads the catalogue of a data directory and compares it with the log, before either is relied on. A directory of an
- * older version has none: what is there is taken as it is, once. Nothing is changed.
+ * Reads the catalogue of a data directory and compares it with the log, before either is relied on. All of it is
+ * verified without LMDB, which ends the process over some damaged pages. A directory of an older version has none: what is
+ * there is taken as it is, once. Nothing is changed.
  *
  * @throws {ServiceError} `DATA_CORRUPTED` when the catalogue or the log is missing, damaged, older than the other, or of
  *   another data directory
@@ -56,6 +57,8 @@ export interface FoundCatalogue {
 export async function findCatalogue(environment: CatalogueEnvironment): Promise<FoundCatalogue> {
   const file = CatalogueFile.in(environment.folder);
   try {
+    const damage = file && (await environment.store.damageOfCatalogue());
+    if (damage !== undefined) throw catalogueDamaged(environment.folder, `is damaged (${damage})`);
     if (file?.directory !== undefined) {
       requireSameHistory(environment, file);
       return { file, unlisted: undefined };

@@ -1,6 +1,7 @@
 import { closeSync, constants, ftruncateSync, readSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Clock } from '#runtime/base/clock.ts';
+import { inTurns } from '#runtime/base/in-slices.ts';
 import { openRegularSync } from '#runtime/base/regular-file.ts';
 import type { ActorId } from './ports.ts';
 
@@ -15,9 +16,6 @@ const READ_BYTES_MAX = 4 * 1024 * 1024;
 
 /** Lines above which the file is written anew. */
 const LINES_MAX = 8_192;
-
-/** Time without a pause while files are verified, in milliseconds. */
-const SLICE_MS = 8;
 
 const { O_APPEND, O_CREAT, O_WRONLY } = constants;
 
@@ -176,15 +174,8 @@ export class ShardsInHand {
   }
 
   async #verified(work: Generator<undefined, string | undefined>): Promise<string | undefined> {
-    let since = this.#clock.monotonicMs();
     try {
-      for (;;) {
-        const step = work.next();
-        if (step.done === true) return step.value;
-        if (this.#clock.monotonicMs() - since < SLICE_MS) continue;
-        await new Promise<void>((resolve) => this.#clock.soon(resolve));
-        since = this.#clock.monotonicMs();
-      }
+      return await inTurns(this.#clock, work);
     } catch (error) {
       return (error as Error).message;
     }

@@ -2,8 +2,11 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { rebuildCatalogue } from '#cluster/member/check/rebuilt-catalogue.ts';
+import { systemClock } from '#runtime/base/clock.ts';
+import { systemRandom } from '#runtime/base/random.ts';
 import { ContentClient } from '#test/support/content-client.ts';
-import { branchFile } from '#test/support/damaged-directory.ts';
+import { actorOf, branchFile } from '#test/support/damaged-directory.ts';
 import { startServer } from '#test/support/server.ts';
 import { type ServerProcess, startServerProcess } from '#test/support/server-process.ts';
 
@@ -51,6 +54,39 @@ function damage(path: string): void {
       bytes[at - 6] = (bytes[at - 6] as number) ^ 0xff;
   writeFileSync(path, bytes);
 }
+
+/** Makes the row of an actor longer than the catalogue it is in. */
+function damageRow(path: string, actor: string): void {
+  const bytes = readFileSync(path);
+  let damaged = 0;
+  for (let at = bytes.indexOf(actor); at >= 0; at = bytes.indexOf(actor, at + 1)) {
+    // Of the actor itself, not of one whose name begins so.
+    if (bytes.readUInt16LE(at - 2) > actor.length + 1) continue;
+    bytes[at - 6] = 0xff;
+    damaged += 1;
+  }
+  expect(damaged).toBeGreaterThan(0);
+  writeFileSync(path, bytes);
+}
+
+describe('a catalogue over which LMDB would end the process [DUR-026]', () => {
+  it('refuses each start with its name and what to do, changes nothing, and can be made anew', async () => {
+    const path = join(dataDir, 'actors', '.catalogue', 'data.mdb');
+    damageRow(path, actorOf(dataDir, branchFile(dataDir, 'mag')));
+    const damaged = readFileSync(path);
+    for (let restart = 0; restart < 2; restart += 1) {
+      const server = await start();
+      expect(await server.exited).toMatchObject({ code: 1, signal: null });
+      expect(server.stdout + server.stderr).toContain(`${path} is damaged`);
+      expect(server.stdout + server.stderr).toContain('npm run rebuild-catalogue');
+      expect(readFileSync(path).equals(damaged)).toBe(true);
+    }
+    await rebuildCatalogue({ dataDir, clock: systemClock, random: systemRandom });
+    const last = await start();
+    await last.ready();
+    expect((await last.request('GET', '/ready')).json).toMatchObject({ stopped_actors: 0 });
+  }, 60_000);
+});
 
 describe('a shard over which LMDB ends the process [DUR-026]', () => {
   it('ends one start; from then on only its own branch is refused, until its file is back', async () => {

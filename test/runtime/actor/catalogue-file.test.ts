@@ -1,9 +1,10 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ActorCatalogue } from '#runtime/actor/actor-catalogue.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
+import { ActorStore } from '#runtime/actor/actor-store.ts';
 import { CatalogueFile } from '#runtime/actor/catalogue-file.ts';
 import { systemClock } from '#runtime/base/clock.ts';
 import { trustedRoot } from '#runtime/shard/lmdb-head.ts';
@@ -86,4 +87,42 @@ it('refuses a catalogue whose list of tables is damaged: no actor would be liste
   bytes.fill(0xa7, root * PAGE_BYTES + 3000, (root + 1) * PAGE_BYTES);
   writeFileSync(path, bytes);
   expect(() => CatalogueFile.in(folder)).toThrow(refusal);
+});
+
+describe('the verification of all of a catalogue', () => {
+  const verified = (): Promise<string | undefined> =>
+    new ActorStore(folder, [], systemClock).damageOfCatalogue();
+
+  it('finds nothing in a whole one, also where actors came and went', async () => {
+    expect(await verified()).toBeUndefined();
+    const catalogue = new ActorCatalogue(folder, systemClock);
+    for (let round = 0; round < 30; round += 1) {
+      const gone = Array.from({ length: 40 }, (_, number) => [idOf(round * 40 + number), null] as const);
+      const added = Array.from(
+        { length: 50 },
+        (_, number) => [idOf(ACTORS + round * 50 + number), row] as const,
+      );
+      await catalogue.note({ actors: new Map([...gone, ...added]) }, round + 2);
+    }
+    await catalogue.close();
+    expect(await verified()).toBeUndefined();
+  });
+
+  it('finds a damaged page that nothing of a start reads', async () => {
+    damage(idOf(7));
+    expect(await verified()).toMatch(/^actors: page \d+ is not the page of a tree/);
+  });
+
+  it('finds a damaged list of free pages, which LMDB believes when it writes', async () => {
+    const catalogue = new ActorCatalogue(folder, systemClock);
+    for (let round = 0; round < 5; round += 1)
+      await catalogue.note({ actors: new Map([[idOf(round * 300), { created: 2, floor: 2 }]]) }, 2);
+    await catalogue.close();
+    const path = ActorCatalogue.pathIn(folder);
+    const root = Number(trustedRoot(path)?.free.root);
+    const bytes = readFileSync(path);
+    bytes.fill(0xa7, root * PAGE_BYTES, (root + 1) * PAGE_BYTES);
+    writeFileSync(path, bytes);
+    expect(await verified()).toMatch(/^free pages: /);
+  });
 });

@@ -5,11 +5,11 @@ import type { FileSystem } from '#runtime/base/file-system.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 
 /** A data directory with this file in it is being filled from a backup. */
-const MARKER = 'restoring';
+export const RESTORE_MARKER = 'restoring';
 
 /** Whether a restore into a data directory has begun and not finished. */
 export function isBeingRestored(dataDir: string): boolean {
-  return existsSync(join(dataDir, MARKER));
+  return existsSync(join(dataDir, RESTORE_MARKER));
 }
 
 /** @throws {ServiceError} `CONFLICT` when a data directory has a part of a backup only */
@@ -23,12 +23,12 @@ export function requireFinishedRestore(dataDir: string): void {
 
 /** Notes that a restore begins, on the disk when it resolves. */
 export async function markRestore(dataDir: string, files: FileSystem): Promise<void> {
-  await writeFile(join(dataDir, MARKER), 'A restore has begun and not finished.\n', { flush: true });
+  await writeFile(join(dataDir, RESTORE_MARKER), 'A restore has begun and not finished.\n', { flush: true });
   await files.syncDirectory(dataDir);
 }
 
 /** Notes that a restore is over, on the disk when it resolves. */
 export async function unmarkRestore(dataDir: string, files: FileSystem): Promise<void> {
-  await rm(join(dataDir, MARKER));
+  await rm(join(dataDir, RESTORE_MARKER));
   await files.syncDirectory(dataDir);
 }

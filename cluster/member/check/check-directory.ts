@@ -13,6 +13,7 @@ import { FileBlobs } from '#runtime/embedded/file-blobs.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { PageFile } from '#runtime/shard/page-file.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
+import { isBeingRestored, RESTORE_MARKER } from '../backup/restore-marker.ts';
 import { partOf } from '../part-names.ts';
 import { checkBlobs } from './check-blobs.ts';
 import { checkAgainstJournal } from './check-journal.ts';
@@ -26,6 +27,9 @@ import {
   holdDirectory,
   surveyDirectory,
 } from './survey-directory.ts';
+
+/** Time a shard is read at a stretch, in milliseconds. */
+const SLICE_MS = 8;
 
 /**
  * Verifies a data directory that no process has open: the journal, every shard, and the two against each other.
@@ -46,6 +50,11 @@ export async function checkDirectory(environment: CheckEnvironment): Promise<Che
         actor,
         what: `it may have lost acknowledged writes: ${why}`,
       });
+    if (isBeingRestored(dataDir))
+      damage.push({
+        file: join(dataDir, RESTORE_MARKER),
+        what: 'a restore into the directory did not finish: it has a part of the backup only',
+      });
     const folder = join(dataDir, 'actors');
     const isExpected = actors.some((actor) => saysWhose(store, actor));
     const catalogue = readCatalogue(folder, isExpected);
@@ -53,9 +62,11 @@ export async function checkDirectory(environment: CheckEnvironment): Promise<Che
     const positions = new Map<ActorId, number>();
     const total = actors.reduce((sum, actor) => sum + sizeOf(shardPathOf(store, actor)), 0);
     let bytes = 0;
+    let restedAtMs = Number.NEGATIVE_INFINITY;
     for (const actor of actors) {
       const path = shardPathOf(store, actor);
       onProgress(bytes, total, actor);
+      await rest(environment);
       // The journal makes its file, unless it is known to have had one.
       const isMade = made.get(actor)?.isLost === false;
       const isNew = sizeOf(path) === 0 && isMade && (catalogue.actors.get(actor)?.floor ?? 0) === 0;
@@ -75,7 +86,9 @@ export async function checkDirectory(environment: CheckEnvironment): Promise<Che
             damage.push(...step.value);
             break;
           }
-          requireWanted(signal);
+          if (clock.monotonicMs() - restedAtMs < SLICE_MS) continue;
+          await rest(environment);
+          restedAtMs = clock.monotonicMs();
         }
       }
       bytes += sizeOf(path);
@@ -100,6 +113,12 @@ export async function checkDirectory(environment: CheckEnvironment): Promise<Che
   } finally {
     release();
   }
+}
+
+/** Lets the event loop turn, in which an interruption arrives. @throws {ServiceError} `REQUEST_CANCELLED` */
+async function rest({ clock, signal }: CheckEnvironment): Promise<void> {
+  await new Promise<void>((resolve) => clock.soon(resolve));
+  requireWanted(signal);
 }
 
 function requireWanted(signal: AbortSignal): void {

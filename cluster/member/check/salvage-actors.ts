@@ -55,18 +55,24 @@ export class SalvagedActors {
     const { onProgress } = this.#environment;
     const actors = await this.#existing();
     for (const [index, actor] of actors.entries()) {
-      this.#requireWanted();
       onProgress(index, actors.length, actor);
+      await this.#rest();
       await this.#copy(actor);
     }
     await this.#shards.flush();
     onProgress(actors.length, actors.length, 'the journal');
     await this.#applyJournal();
     for (const actor of this.#shards.actors) {
-      this.#requireWanted();
       onProgress(actors.length, actors.length, `tables of ${actor}`);
+      await this.#rest();
       await this.#repair(actor);
     }
+  }
+
+  /** A turn of the event loop, in which an interruption arrives. */
+  async #rest(): Promise<void> {
+    await new Promise<void>((resolve) => this.#environment.clock.soon(resolve));
+    this.#requireWanted();
   }
 
   #requireWanted(): void {

@@ -69,6 +69,13 @@ export async function salvageDirectory(environment: SalvageEnvironment): Promise
       flush: true,
     });
     return report;
+  } catch (error) {
+    if (!(error instanceof ServiceError) || error.code !== 'REQUEST_CANCELLED') throw error;
+    throw new ServiceError(
+      'REQUEST_CANCELLED',
+      `The salvage was given up: ${into} has a part only, and no server starts on it. Begin again with a new directory`,
+      { cause: error },
+    );
   } finally {
     release();
   }

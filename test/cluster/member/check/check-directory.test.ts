@@ -5,7 +5,9 @@ import { verifyBuiltInsRow } from '#actors/branch/built-ins.ts';
 import { CommonTable } from '#runtime/commit/behaviour.ts';
 import { actorKinds } from '#cluster/member/actor-kinds.ts';
 import { tableNamesOf } from '#cluster/member/backup/take-backup.ts';
+import { checkDirectory } from '#cluster/member/check/check-directory.ts';
 import { checkShard } from '#cluster/member/check/check-shard.ts';
+import { systemClock } from '#runtime/base/clock.ts';
 import { defaultLimits } from '#runtime/config/options.ts';
 import { PageFile } from '#runtime/shard/page-file.ts';
 import {
@@ -176,6 +178,21 @@ describe('checking a directory', () => {
     expect(damage.some(({ actor }) => actor === 'default/tenant')).toBe(true);
     expect(existsSync(join(swapped, 'actors/default/tenant'))).toBe(false);
     discard(swapped);
+  });
+
+  it('begins no other shard once it is given up in a turn of the event loop [CHK-013]', async () => {
+    const stop = new AbortController();
+    const begun: string[] = [];
+    const given = checkDirectory({
+      dataDir: folder,
+      clock: systemClock,
+      signal: stop.signal,
+      onProgress: (_bytes, _total, actor) => {
+        if (begun.push(actor) === 1) setImmediate(() => stop.abort());
+      },
+    });
+    await expect(given).rejects.toMatchObject({ code: 'REQUEST_CANCELLED' });
+    expect(begun.length).toBeLessThan(shards().length);
   });
 
   it('compares files that are named by their hash, in a directory and in a running member [CHK-010]', async () => {

@@ -12,7 +12,12 @@ let server: TestServer;
 let space: Space;
 
 beforeAll(async () => {
-  const clock = { ...systemClock, wallMs: () => systemClock.wallMs() + aheadMs };
+  // Time passes on both: a step of the wall clock alone ages no key.
+  const clock = {
+    ...systemClock,
+    wallMs: () => systemClock.wallMs() + aheadMs,
+    monotonicMs: () => systemClock.monotonicMs() + aheadMs,
+  };
   server = await startServer({ clock, env: { JWT_SECRET: SECRET } });
   space = await (await ContentClient.on(server)).workspace();
 });

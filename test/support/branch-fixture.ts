@@ -22,7 +22,7 @@ import type { Principal } from '#runtime/access/principal.ts';
 import { ActorHost } from '#runtime/actor/actor-host.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
-import { systemClock } from '#runtime/base/clock.ts';
+import { type Clock, systemClock } from '#runtime/base/clock.ts';
 import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
 import { realFileSystem } from '#runtime/base/file-system.ts';
 import { systemRandom } from '#runtime/base/random.ts';
@@ -88,6 +88,8 @@ export interface BranchSetup {
   readonly commitNodesMax?: number;
   /** What reads of large nodes may hold together, in bytes. Default: that of the product. */
   readonly roomBytes?: number;
+  /** What tells how long the slices of its long reads take. Default: the clock of the system. */
+  readonly slicesClock?: Clock;
 }
 
 const tenant = 'acme';
@@ -134,10 +136,10 @@ export class BranchFixture {
   #journal: Journal | undefined;
   #host: ActorHost | undefined;
 
-  constructor(folder: string, commitNodesMax: number, roomBytes?: number) {
-    this.slices = new SliceScheduler(systemClock, roomBytes);
+  constructor(folder: string, { commitNodesMax, roomBytes, slicesClock }: BranchSetup) {
+    this.slices = new SliceScheduler(slicesClock ?? systemClock, roomBytes);
     this.#folder = folder;
-    this.#commitNodesMax = commitNodesMax;
+    this.#commitNodesMax = commitNodesMax ?? 100_000;
   }
 
   /** Sends a command; the answer is durable. */
@@ -312,7 +314,7 @@ export class BranchFixture {
 /** Opens a new branch with the built-in types and the workspace {@link WORKSPACE}. */
 export async function openBranch(setup: BranchSetup = {}): Promise<BranchFixture> {
   const folder = mkdtempSync(join(tmpdir(), 'branch-'));
-  const fixture = new BranchFixture(folder, setup.commitNodesMax ?? 100_000, setup.roomBytes);
+  const fixture = new BranchFixture(folder, setup);
   await fixture.open();
   await fixture.fill(setup);
   return fixture;

@@ -20,7 +20,7 @@ import { claimName } from '#cluster/member/claimed-name.ts';
 import { acquireDataDirectory } from '#runtime/embedded/data-directory-lock.ts';
 import { branchFile, copyOf, discard, makeDirectory } from '#test/support/damaged-directory.ts';
 import { freePorts } from '#test/support/free-ports.ts';
-import { type ProgramOutcome, runProgram, startProgram } from '#test/support/run-program.ts';
+import { type ProgramOutcome, runProgram } from '#test/support/run-program.ts';
 import { ADMIN_PASSWORD, startServer } from '#test/support/server.ts';
 import { startServerProcess } from '#test/support/server-process.ts';
 import { SmallVolume } from '#test/support/small-volume.ts';
@@ -143,25 +143,6 @@ describe('programs for operators', () => {
       stranger.closeAllConnections();
       lock.release();
       discard(folder);
-    }
-  });
-
-  it('check-data gives up a check of a server when it is interrupted [CHK-007]', async () => {
-    const server = await startServer();
-    try {
-      // Enough that the check is under way when it is seen.
-      await Promise.all(Array.from({ length: 60 }, () => server.createRepository()));
-      const program = startProgram(CHECK, ['--url', server.url], password);
-      await expect.poll(program.output, { timeout: 15_000, interval: 5 }).toMatch(/\d+ of \d+/);
-      program.child.kill('SIGINT');
-      const { code, stderr } = await program.ended;
-      expect([code, stderr]).toEqual([1, 'The check was given up\n']);
-      // Nothing of it runs any more: the next one begins.
-      const again = await server.admin('POST', '/api/management/checks');
-      expect(again.status).toBe(202);
-      await server.admin('DELETE', `/api/management/checks/${again.json.id as string}`);
-    } finally {
-      await server.close();
     }
   });
 

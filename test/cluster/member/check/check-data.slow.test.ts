@@ -1,7 +1,8 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import { runProgram } from '#test/support/run-program.ts';
+import { runProgram, startProgram } from '#test/support/run-program.ts';
+import { until } from '#test/support/until.ts';
 
 const CHECK = 'cluster/member/check/check-data.ts';
 
@@ -55,5 +56,23 @@ describe('check-data through a server', () => {
     expect(skipped.stdout).toContain('partitions 1, 4.');
     const json = await runProgram(CHECK, ['--url', url, '--json'], token);
     expect(JSON.parse(json.stdout)).toMatchObject({ partitions_skipped: [1, 4] });
+  });
+
+  it('gives the check of the server up when it is interrupted, and waits until it is over [CHK-007]', async () => {
+    const methods: string[] = [];
+    const url = await answering((method) => {
+      methods.push(method);
+      if (!methods.includes('DELETE')) return { ...done, state: 'running', actors: 1 };
+      const error = { code: 'REQUEST_CANCELLED', message: 'The check was given up' };
+      return { ...done, state: 'failed', actors: 1, error };
+    });
+    const program = startProgram(CHECK, ['--url', url], token);
+    await until(() => program.output().includes('1 of 3'), 'it shows how far the check is');
+    program.child.kill('SIGINT');
+    const { code, stderr, stdout } = await program.ended;
+    expect([code, stderr]).toEqual([1, 'The check was given up\n']);
+    expect(stdout).not.toContain('verif');
+    expect(methods.filter((method) => method !== 'GET')).toEqual(['POST', 'DELETE']);
+    expect(methods.at(-1)).toBe('GET');
   });
 });

@@ -185,7 +185,9 @@ function* addNode(
       publishedBy: null,
       ownerId: requireShortOwner(node.ownerId),
       translations:
-        node.translations == null ? null : storedTranslations(properties, node.translations, edit.now, type),
+        node.translations == null
+          ? null
+          : yield* storedTranslations(properties, node.translations, edit.now, type),
       relations: [],
       revision: edit.revision,
       operation: 'added',

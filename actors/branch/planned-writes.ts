@@ -324,7 +324,13 @@ function* givenContent(
   let translations = planned;
   for (const [locale, values] of given.translations ?? []) {
     const field = { [locale]: values };
-    const stored = storedTranslations(valid.properties, field, edit.now, type, content.header.translations);
+    const stored = yield* storedTranslations(
+      valid.properties,
+      field,
+      edit.now,
+      type,
+      content.header.translations,
+    );
     translations = withOverlay(translations, locale, overlayOf(stored, locale) ?? null);
   }
   return { properties: given.properties === undefined ? undefined : valid.properties, translations };

@@ -5,12 +5,14 @@ import {
   makeOverlay,
   type Overlay,
   overlayOf,
+  requireSmall,
   unhideOverlay,
   withOverlay,
 } from '#runtime/content/translation.ts';
 import { acknowledgeStaleness as acknowledged } from '#runtime/content/translation-staleness.ts';
 import type { NodeRecord } from '#runtime/tree/node-record.ts';
 import type { EditScope } from './edit-scope.ts';
+import { countHashed } from './translations-info.ts';
 import type {
   AcknowledgeStaleness,
   ChangeLocale,
@@ -25,7 +27,7 @@ import type {
  * reads fall back, not what may be stored.
  *
  * @throws {ServiceError} `NODE_NOT_FOUND`, `PERMISSION_DENIED`; `VALIDATION_FAILED` for a malformed locale, an
- *   empty map, a bad pointer, a node of an immutable type
+ *   empty map, a bad pointer, translations that are too large, a node of an immutable type
  * @see messages.ts, TranslateNode; Supplement 9
  */
 export function* translateNode(edit: EditScope, command: TranslateNode): Generator<undefined, Translated> {
@@ -34,7 +36,8 @@ export function* translateNode(edit: EditScope, command: TranslateNode): Generat
   const node = edit.requireNode(workspace, command.place, 'translate');
   edit.requireMutable(workspace, node);
   const type = edit.schema(workspace).nodeType(node.header.nodeType) ?? null;
-  const overlay = makeOverlay(yield* node.decode(), translations, edit.now, type);
+  const overlay = yield* makeOverlay(yield* node.decode(), translations, edit.now, type);
+  requireSmall(withOverlay(node.header.translations, locale, overlay));
   return yield* written(edit, command, node, locale, overlay, `Translated node to ${locale}`);
 }
 
@@ -80,7 +83,8 @@ export function* acknowledgeStaleness(
   const locale = parseLocale(command.locale);
   const node = edit.requireNode(workspace, command.place, 'translate');
   const present = overlayOf(node.header.translations, locale);
-  const overlay = acknowledged(present, pointer, yield* node.decode(), edit.now);
+  const count = countHashed(edit.turn.budget);
+  const overlay = yield* acknowledged(present, pointer, yield* node.decode(), edit.now, count);
   return yield* written(edit, command, node, locale, overlay, `Acknowledged translation to ${locale}`);
 }
 

@@ -66,7 +66,7 @@ export function* changedNode(
       ? old.header.translations
       : more.translations === null
         ? null
-        : storedTranslations(properties, more.translations, edit.now, type, old.header.translations);
+        : yield* storedTranslations(properties, more.translations, edit.now, type, old.header.translations);
   const { ownerId: present } = old.header;
   const ownerId = more.ownerId === undefined ? present : requireShortOwner(more.ownerId, present);
   return yield* edit.nextInSteps(

@@ -1,4 +1,5 @@
 import type { ExactNumber } from '#runtime/base/exact-number.ts';
+import { isLargeJson, jsonPieces } from '#runtime/base/sliced-json.ts';
 
 /** Any JSON value, read-only. Numbers that a double does not keep are bigints. */
 export type JsonValue = null | boolean | ExactNumber | string | readonly JsonValue[] | JsonObject;
@@ -71,8 +72,8 @@ export function jsonEquals(a: JsonValue, b: JsonValue): boolean {
 }
 
 /**
- * The text of a value with object keys sorted, so that equal values have equal text. Used for hashes and for
- * comparing items of an array; lone surrogates are written as escapes, as `JSON.stringify` does.
+ * The text of a value with object keys sorted, so that equal values have equal text. Used for comparing items of an array,
+ * and for hashes by {@link canonicalPieces}; lone surrogates are written as escapes, as `JSON.stringify` does.
  */
 export function canonicalJson(value: JsonValue): string {
   if (isJsonArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
@@ -83,4 +84,47 @@ export function canonicalJson(value: JsonValue): string {
     return `{${parts.join(',')}}`;
   }
   return JSON.stringify(value);
+}
+
+/** Characters of a piece, about. */
+const PIECE = 64 * 1024;
+
+/** The text of {@link canonicalJson} in pieces of some `PIECE` characters. The work may rest between any two of them. */
+export function* canonicalPieces(value: JsonValue): Generator<string, void> {
+  if (!isLargeJson(value, PIECE)) {
+    yield canonicalJson(value);
+    return;
+  }
+  let text = '';
+  for (const part of canonicalParts(value)) {
+    text += part;
+    if (text.length < PIECE) continue;
+    yield text;
+    text = '';
+  }
+  yield text;
+}
+
+function* canonicalParts(value: JsonValue): Generator<string, void> {
+  if (!isLargeJson(value, PIECE)) {
+    yield canonicalJson(value);
+  } else if (isJsonArray(value)) {
+    let before = '[';
+    for (const item of value) {
+      yield before;
+      yield* canonicalParts(item);
+      before = ',';
+    }
+    yield ']';
+  } else if (isJsonObject(value)) {
+    let before = '{';
+    for (const key of Object.keys(value).sort()) {
+      yield `${before}${JSON.stringify(key)}:`;
+      yield* canonicalParts(value[key]!);
+      before = ',';
+    }
+    yield '}';
+  } else {
+    yield* jsonPieces(value, PIECE);
+  }
 }

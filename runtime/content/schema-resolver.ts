@@ -15,8 +15,9 @@ export interface ResolvedSource {
 }
 
 /**
- * Resolves types on demand and keeps them. A name that no type can have is not looked for: it may be of megabytes. It knows nothing of changes: whoever owns the schema makes a new one
- * when any definition changes, one per schema revision (and per workspace with pinned types).
+ * Resolves types on demand and keeps them. It knows nothing of changes: whoever owns the schema makes a new one
+ * when any definition changes, one per schema revision (and per workspace with pinned types). A name that no type can
+ * have is not looked for: it may be of megabytes.
  */
 export class SchemaResolver implements ResolvedSource {
   readonly #source: SchemaSource;

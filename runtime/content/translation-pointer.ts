@@ -6,6 +6,7 @@ import {
   type JsonObject,
   type JsonValue,
   ownValue,
+  setKey,
   withKey,
 } from './json-value.ts';
 import type { ResolvedNodeType } from './type-resolver.ts';
@@ -56,44 +57,119 @@ export function formatPointer(keys: readonly string[]): string {
   return keys.map((key) => `/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 }
 
-function indexOfUuid(list: readonly JsonValue[], uuid: string): number {
-  return list.findIndex((item) => isJsonObject(item) && ownValue(item, 'uuid') === uuid);
-}
-
-/** The value a pointer leads to, through arrays by the items' `uuid`; undefined when there is none. */
-export function valueAt(properties: JsonObject, keys: readonly string[]): JsonValue | undefined {
-  let value: JsonValue | undefined = properties;
-  for (const key of keys) {
-    if (isJsonArray(value)) value = value[indexOfUuid(value, key)];
-    else if (isJsonObject(value)) value = ownValue(value, key);
-    else return undefined;
-  }
-  return value;
-}
-
 /**
- * The value with what a pointer leads to replaced. The last key of an object may be new; anything else that is not
- * there, an unknown `uuid` for one, leaves the value as it is.
+ * Follows pointers into the properties of one node, and replaces what they lead to. It remembers where the items of an
+ * array are, and what it has copied already: however many pointers lead into one array or object, that is read and copied
+ * once. So it is for one use: what it was given must not change meanwhile, and what it returned may.
  */
-export function replaceAt(
-  value: JsonValue,
-  keys: readonly string[],
-  replacement: JsonValue,
-  at = 0,
-): JsonValue {
-  if (at === keys.length) return replacement;
-  const key = keys[at]!;
-  if (isJsonArray(value)) {
-    const index = indexOfUuid(value, key);
-    if (index === -1) return value;
-    const changed = replaceAt(value[index]!, keys, replacement, at + 1);
-    return changed === value[index] ? value : value.with(index, changed);
+export class PointerWalk {
+  /** Where the first item of a `uuid` is. */
+  readonly #indexes = new Map<readonly JsonValue[], Map<string, number>>();
+  /** Copies nobody else has yet. */
+  readonly #own = new Set<JsonValue>();
+
+  /** The value a pointer leads to, through arrays by the items' `uuid`; undefined when there is none. */
+  valueAt(properties: JsonObject, keys: readonly string[]): JsonValue | undefined {
+    let value: JsonValue | undefined = properties;
+    for (const key of keys) {
+      if (isJsonArray(value)) value = value[this.#indexOf(value, key)];
+      else if (isJsonObject(value)) value = ownValue(value, key);
+      else return undefined;
+    }
+    return value;
   }
-  if (!isJsonObject(value)) return value;
-  const current = ownValue(value, key);
-  if (current === undefined && at < keys.length - 1) return value;
-  const changed = replaceAt(current ?? null, keys, replacement, at + 1);
-  return changed === current ? value : withKey(value, key, changed);
+
+  /**
+   * The value with what a pointer leads to replaced. The last key of an object may be new; anything else that is not
+   * there, an unknown `uuid` for one, leaves the value as it is.
+   */
+  replaceAt(value: JsonValue, keys: readonly string[], replacement: JsonValue, at = 0): JsonValue {
+    if (at === keys.length) return replacement;
+    const key = keys[at]!;
+    if (isJsonArray(value)) {
+      const index = this.#indexOf(value, key);
+      const current = value[index];
+      if (current === undefined) return value;
+      const changed = this.replaceAt(current, keys, replacement, at + 1);
+      return changed === current ? value : this.#withItem(value, index, changed);
+    }
+    if (!isJsonObject(value)) return value;
+    const current = ownValue(value, key);
+    if (current === undefined && at < keys.length - 1) return value;
+    const changed = this.replaceAt(current ?? null, keys, replacement, at + 1);
+    return changed === current ? value : this.#withKey(value, key, changed);
+  }
+
+  /**
+   * Checks that a pointer steps through objects (by key) and arrays (by `uuid`) only. A `uuid` no item has ends the
+   * check: reads ignore it, and the item may come back.
+   *
+   * @throws {ServiceError} `VALIDATION_FAILED` when something on the way is neither, or a key on the way is missing
+   * @see Supplement 9, Pointers
+   */
+  requireReachable(properties: JsonObject, keys: readonly string[]): void {
+    let value: JsonValue | undefined = properties;
+    for (const key of keys.slice(0, -1)) {
+      if (isJsonArray(value)) {
+        const index = this.#indexOf(value, key);
+        if (index === -1) return;
+        value = value[index];
+      } else {
+        value = ownValue(value as JsonObject, key);
+      }
+      if (isJsonObject(value) || isJsonArray(value)) continue;
+      throw invalid(`Pointer '${formatPointer(keys)}': '${key}' is not an object or array`, {
+        field: 'translations',
+      });
+    }
+  }
+
+  #indexOf(list: readonly JsonValue[], uuid: string): number {
+    let indexes = this.#indexes.get(list);
+    if (indexes === undefined) {
+      indexes = new Map();
+      for (const [index, item] of list.entries()) {
+        const own = uuidOf(item);
+        if (own !== undefined && !indexes.has(own)) indexes.set(own, index);
+      }
+      this.#indexes.set(list, indexes);
+    }
+    return indexes.get(uuid) ?? -1;
+  }
+
+  #withItem(list: readonly JsonValue[], index: number, item: JsonValue): JsonValue {
+    const indexes = this.#indexes.get(list)!;
+    const before = uuidOf(list[index]!);
+    const after = uuidOf(item);
+    let copy = list as JsonValue[];
+    if (!this.#own.has(list as JsonValue)) {
+      copy = list.slice();
+      this.#own.add(copy);
+      this.#indexes.set(copy, indexes);
+    }
+    copy[index] = item;
+    if (before !== after) {
+      // Only an item that is replaced whole can have another one.
+      if (before !== undefined) indexes.delete(before);
+      if (after !== undefined && !indexes.has(after)) indexes.set(after, index);
+    }
+    return copy;
+  }
+
+  #withKey(object: JsonObject, key: string, value: JsonValue): JsonValue {
+    if (this.#own.has(object)) {
+      setKey(object, key, value);
+      return object;
+    }
+    const copy = withKey(object, key, value);
+    this.#own.add(copy);
+    return copy;
+  }
+}
+
+function uuidOf(item: JsonValue): string | undefined {
+  const uuid = isJsonObject(item) ? ownValue(item, 'uuid') : undefined;
+  return typeof uuid === 'string' ? uuid : undefined;
 }
 
 /**
@@ -114,58 +190,32 @@ export function requireTranslatable(keys: readonly string[], type: ResolvedNodeT
 }
 
 /**
- * Checks that a pointer steps through objects (by key) and arrays (by `uuid`) only. A `uuid` no item has ends the
- * check: reads ignore it, and the item may come back.
- *
- * @throws {ServiceError} `VALIDATION_FAILED` when something on the way is neither, or a key on the way is missing
- * @see Supplement 9, Pointers
- */
-export function requireReachable(properties: JsonObject, keys: readonly string[]): void {
-  let value: JsonValue | undefined = properties;
-  for (const key of keys.slice(0, -1)) {
-    if (isJsonArray(value)) {
-      const index = indexOfUuid(value, key);
-      if (index === -1) return;
-      value = value[index];
-    } else {
-      value = ownValue(value as JsonObject, key);
-    }
-    if (isJsonObject(value) || isJsonArray(value)) continue;
-    throw invalid(`Pointer '${formatPointer(keys)}': '${key}' is not an object or array`, {
-      field: 'translations',
-    });
-  }
-}
-
-/**
  * The places a translator is expected to fill: texts, at any depth, addressed as translations address them. When
  * the type marks properties `is_translatable: true`, only those count; one marked false never does.
  */
-export function translatablePointers(
+export function* translatablePointers(
   properties: JsonObject,
   type: ResolvedNodeType | null,
-): readonly string[] {
+): Generator<string, void> {
   const marked = (type?.properties ?? []).filter((schema) => schema.is_translatable === true);
-  const pointers: string[] = [];
   for (const key of Object.keys(properties)) {
     if (marked.length > 0 && !marked.some((schema) => schema.name === key)) continue;
     if (type?.byName.get(key)?.schema.is_translatable === false) continue;
-    collectTexts(properties[key]!, [key], pointers);
+    yield* texts(properties[key]!, [key]);
   }
-  return pointers;
 }
 
-function collectTexts(value: JsonValue, keys: readonly string[], pointers: string[]): void {
+function* texts(value: JsonValue, keys: readonly string[]): Generator<string, void> {
   const last = keys[keys.length - 1]!;
   if (neverTranslatable.has(last) || last.startsWith('svc:') || keys.length > JSON_DEPTH_MAX) return;
   if (typeof value === 'string') {
-    if (value !== '') pointers.push(formatPointer(keys));
+    if (value !== '') yield formatPointer(keys);
   } else if (isJsonArray(value)) {
     for (const item of value) {
-      const uuid = isJsonObject(item) ? ownValue(item, 'uuid') : undefined;
-      if (typeof uuid === 'string') collectTexts(item, [...keys, uuid], pointers);
+      const uuid = uuidOf(item);
+      if (uuid !== undefined) yield* texts(item, [...keys, uuid]);
     }
   } else if (isJsonObject(value)) {
-    for (const key of Object.keys(value)) collectTexts(value[key]!, [...keys, key], pointers);
+    for (const key of Object.keys(value)) yield* texts(value[key]!, [...keys, key]);
   }
 }

@@ -1,8 +1,8 @@
-import { hash } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { invalid } from '#runtime/errors/service-error.ts';
-import { canonicalJson, type JsonObject, type JsonValue } from './json-value.ts';
+import { canonicalPieces, type JsonObject, type JsonValue } from './json-value.ts';
 import type { Overlay, PropertiesOverlay } from './translation.ts';
-import { parsePointer, translatablePointers, valueAt } from './translation-pointer.ts';
+import { parsePointer, PointerWalk, translatablePointers } from './translation-pointer.ts';
 import type { ResolvedNodeType } from './type-resolver.ts';
 
 /** The answer of `translation-staleness`. @see Supplement 5.3 */
@@ -22,22 +22,32 @@ export interface Staleness {
   readonly unknown: readonly string[];
 }
 
-/** SHA-256 (hex) of a value; equal values have equal hashes, whatever the order of their keys. */
-export function sourceHash(value: JsonValue): string {
-  return hash('sha256', canonicalJson(value), 'hex');
+/** Told how many characters are going to be hashed; throws when they are too many. */
+export type CountHashed = (characters: number) => void;
+
+/** SHA-256 (hex) of a value, in steps; equal values have equal hashes, whatever the order of their keys. */
+export function* sourceHash(value: JsonValue, count: CountHashed): Generator<undefined, string> {
+  const hash = createHash('sha256');
+  for (const piece of canonicalPieces(value)) {
+    count(piece.length);
+    hash.update(piece);
+    yield;
+  }
+  return hash.digest('hex');
 }
 
 /**
- * Compares each translated value with the source it was made from.
+ * Compares each translated value with the source it was made from, in steps.
  *
  * @param overlay undefined when the locale has none; a hidden locale misses nothing
  * @param type for `is_translatable`; null when it is gone
  */
-export function translationStaleness(
+export function* translationStaleness(
   properties: JsonObject,
   overlay: Overlay | undefined,
   type: ResolvedNodeType | null,
-): Staleness {
+  count: CountHashed,
+): Generator<undefined, Staleness> {
   const result = {
     stale: [] as Staleness['stale'][number][],
     missing: [] as Staleness['missing'][number][],
@@ -46,14 +56,15 @@ export function translationStaleness(
   };
   if (overlay?.type === 'hidden') return result;
   const data = overlay?.data ?? {};
+  const walk = new PointerWalk();
   for (const pointer of Object.keys(data)) {
-    const source = valueAt(properties, parsePointer(pointer));
+    const source = walk.valueAt(properties, parsePointer(pointer));
     const origin = overlay!.origins[pointer];
     if (source === undefined || origin === undefined || origin.hash === null) {
       result.unknown.push(pointer);
       continue;
     }
-    const current = sourceHash(source);
+    const current = yield* sourceHash(source, count);
     if (current === origin.hash) result.fresh.push(pointer);
     else {
       result.stale.push({
@@ -66,10 +77,8 @@ export function translationStaleness(
   }
   for (const pointer of translatablePointers(properties, type)) {
     if (isCovered(pointer, data)) continue;
-    result.missing.push({
-      pointer,
-      current_original_hash: sourceHash(valueAt(properties, parsePointer(pointer))!),
-    });
+    const source = walk.valueAt(properties, parsePointer(pointer))!;
+    result.missing.push({ pointer, current_original_hash: yield* sourceHash(source, count) });
   }
   return result;
 }
@@ -88,18 +97,19 @@ function isCovered(pointer: string, data: PropertiesOverlay['data']): boolean {
  * @param now ISO 8601
  * @throws {ServiceError} `VALIDATION_FAILED` when the pointer is not translated, or its source is gone
  */
-export function acknowledgeStaleness(
+export function* acknowledgeStaleness(
   overlay: Overlay | undefined,
   pointer: string,
   properties: JsonObject,
   now: string,
-): PropertiesOverlay {
+  count: CountHashed,
+): Generator<undefined, PropertiesOverlay> {
   const isTranslated = overlay?.type === 'properties' && Object.hasOwn(overlay.data, pointer);
   // Split only when it is kept, and then it is short.
-  const source = isTranslated ? valueAt(properties, parsePointer(pointer)) : undefined;
+  const source = isTranslated ? new PointerWalk().valueAt(properties, parsePointer(pointer)) : undefined;
   if (!isTranslated || source === undefined) {
     throw invalid(`'${pointer.slice(0, 80)}' is not a translated value of this locale`, { field: 'pointer' });
   }
-  const origin = { hash: sourceHash(source), translated_at: now };
+  const origin = { hash: yield* sourceHash(source, count), translated_at: now };
   return Object.freeze({ ...overlay, origins: { ...overlay.origins, [pointer]: origin } });
 }

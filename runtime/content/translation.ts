@@ -1,24 +1,28 @@
+import { isLargeJson } from '#runtime/base/sliced-json.ts';
 import { invalid } from '#runtime/errors/service-error.ts';
 import { DefinitionReader } from './definition-reader.ts';
 import { boundMessage, measureJson } from './json-bounds.ts';
 import { isJsonObject, type JsonObject, type JsonValue, jsonEquals, ownValue } from './json-value.ts';
 import { LOCALES_MAX, parseLocale } from './locale.ts';
-import { sourceHash } from './translation-staleness.ts';
+import { type CountHashed, sourceHash } from './translation-staleness.ts';
 import {
   formatPointer,
   parsePointer,
-  replaceAt,
-  requireReachable,
+  PointerWalk,
   requireShortPointer,
   requireTranslatable,
-  valueAt,
 } from './translation-pointer.ts';
 import type { ResolvedNodeType } from './type-resolver.ts';
 
 /** The most pointers one overlay may have. */
 export const OVERLAY_POINTERS_MAX = 4_096;
-/** The largest overlay, in units of `measureJson`. */
-export const OVERLAY_SIZE_MAX = 16 * 1024 * 1024;
+/** The most characters of all translations of a node together, with what they were made from, about. */
+export const TRANSLATIONS_LENGTH_MAX = 2 * 1024 * 1024;
+/**
+ * The most characters that are hashed of what one command translates. What a node can have at all is less: only a value
+ * that is translated within another that is translated counts more than once.
+ */
+const HASHED_LENGTH_MAX = 32 * 1024 * 1024;
 
 /** What a translated value was made from. */
 export type TranslationOrigin = {
@@ -103,9 +107,10 @@ export function applyTranslations(
     else if (overlays.length === 0) return 'hidden';
   }
   let translated: JsonValue = properties;
+  const walk = new PointerWalk();
   for (const overlay of overlays.reverse()) {
     for (const [pointer, value] of Object.entries(overlay.data)) {
-      translated = replaceAt(translated, parsePointer(pointer), value);
+      translated = walk.replaceAt(translated, parsePointer(pointer), value);
     }
   }
   return translated as JsonObject;
@@ -120,44 +125,70 @@ export function applyTranslations(
  * @throws {ServiceError} `VALIDATION_FAILED` for an empty map, a bad pointer, a place that is not translatable
  * @see Supplement 5.3, 9
  */
-export function makeOverlay(
+export function* makeOverlay(
   properties: JsonObject,
   translations: JsonObject,
   now: string,
   type: ResolvedNodeType | null,
-): PropertiesOverlay {
+): Generator<undefined, PropertiesOverlay> {
   const entries = Object.entries(translations);
   if (entries.length === 0)
     throw invalid('A translation needs at least one pointer', { field: 'translations' });
   requireFew(entries);
+  const walk = new PointerWalk();
   for (const [pointer] of entries) {
     requireShortPointer(pointer);
-    requireReachable(properties, parsePointer(pointer));
+    walk.requireReachable(properties, parsePointer(pointer));
   }
-  return overlayFrom(entries, properties, now, type, undefined);
+  return yield* overlayFrom(entries, { properties, now, type, walk }, undefined, new HashedSources());
 }
 
-function overlayFrom(
+/** What translations are of, and who follows their pointers. */
+interface Translated {
+  readonly properties: JsonObject;
+  /** ISO 8601. */
+  readonly now: string;
+  readonly type: ResolvedNodeType | null;
+  readonly walk: PointerWalk;
+}
+
+/** Counts what is hashed of the sources of translations. */
+class HashedSources {
+  #characters = 0;
+
+  /** @throws {ServiceError} `VALIDATION_FAILED` when it is too much */
+  readonly count: CountHashed = (characters) => {
+    this.#characters += characters;
+    if (this.#characters <= HASHED_LENGTH_MAX) return;
+    throw invalid('The translated values are too large together; do not translate one within another', {
+      field: 'translations',
+    });
+  };
+}
+
+function* overlayFrom(
   entries: readonly (readonly [pointer: string, value: JsonValue])[],
-  properties: JsonObject,
-  now: string,
-  type: ResolvedNodeType | null,
+  { now, properties, type, walk }: Translated,
   previous: Overlay | undefined,
-): PropertiesOverlay {
+  hashed: HashedSources,
+): Generator<undefined, PropertiesOverlay> {
+  requireSmall(entries);
   const data: Record<string, JsonValue> = {};
   const origins: Record<string, TranslationOrigin> = {};
   for (const [pointer, value] of entries) {
     const keys = parsePointer(pointer);
     requireTranslatable(keys, type);
     data[pointer] = value;
-    origins[pointer] = keptOrigin(previous, pointer, value) ?? {
-      hash: hashOrNull(valueAt(properties, keys)),
-      translated_at: now,
-    };
+    let origin = keptOrigin(previous, pointer, value);
+    if (origin === undefined) {
+      const source = walk.valueAt(properties, keys);
+      const hash = source === undefined ? null : yield* sourceHash(source, hashed.count);
+      origin = { hash, translated_at: now };
+    }
+    origins[pointer] = origin;
   }
   const size = measureJson(data);
   if (size < 0) throw invalid(`The translation ${boundMessage(size)}`, { field: 'translations' });
-  if (size > OVERLAY_SIZE_MAX) throw invalid('The translation is too large', { field: 'translations' });
   return Object.freeze({ type: 'properties', data, origins });
 }
 
@@ -165,10 +196,6 @@ function overlayFrom(
 function requireFew(pointers: readonly unknown[]): void {
   if (pointers.length > OVERLAY_POINTERS_MAX)
     throw invalid(`A translation has at most ${OVERLAY_POINTERS_MAX} pointers`, { field: 'translations' });
-}
-
-function hashOrNull(value: JsonValue | undefined): string | null {
-  return value === undefined ? null : sourceHash(value);
 }
 
 /** A value that is written again unchanged is no new translation: it keeps what it was made from. */
@@ -216,18 +243,20 @@ function shortKey(pointer: string): string {
  * @param type for `is_translatable`; null when it is gone
  * @param previous the stored form so far: values that are the same keep what they were translated from
  * @returns null when nothing is translated
- * @throws {ServiceError} `UNPROCESSABLE_BODY`, `VALIDATION_FAILED`
+ * @throws {ServiceError} `UNPROCESSABLE_BODY`, `VALIDATION_FAILED`; also when they are too large together
  * @see Supplement 5.1, PUT
  */
-export function storedTranslations(
+export function* storedTranslations(
   properties: JsonObject,
   field: JsonObject,
   now: string,
   type: ResolvedNodeType | null,
   previous: JsonObject | null = null,
-): JsonObject | null {
+): Generator<undefined, JsonObject | null> {
   const reader = new DefinitionReader(field, 'translations');
   let stored: JsonObject | null = null;
+  const translated = { properties, now, type, walk: new PointerWalk() };
+  const hashed = new HashedSources();
   for (const key of Object.keys(field)) {
     const values = reader.optionalObject(key);
     if (values === null) continue;
@@ -236,10 +265,27 @@ export function storedTranslations(
       stored = withOverlay(stored, locale, hideOverlay(overlayOf(previous, locale)));
       continue;
     }
-    const overlay = overlayFrom(overlayEntries(values), properties, now, type, overlayOf(previous, locale));
+    const known = overlayOf(previous, locale);
+    const overlay = yield* overlayFrom(overlayEntries(values), translated, known, hashed);
     if (Object.keys(overlay.data).length > 0) stored = withOverlay(stored, locale, overlay);
   }
-  return stored;
+  return requireSmall(stored);
+}
+
+/**
+ * Refuses translations that are too large together. They are read and written whole with anything of their node, in one
+ * step of the event loop. Those from before there was a bound, and those that a merge brings together, can be larger;
+ * removing a locale is always possible.
+ *
+ * @param translations the stored form, or a part of it
+ * @throws {ServiceError} `VALIDATION_FAILED`
+ */
+export function requireSmall<T>(translations: T): T {
+  if (!isLargeJson(translations, TRANSLATIONS_LENGTH_MAX)) return translations;
+  throw invalid(
+    `The translations of a node have at most ${TRANSLATIONS_LENGTH_MAX} characters together; put long texts into nodes of their own`,
+    { field: 'translations' },
+  );
 }
 
 function isHidden(values: JsonObject): boolean {

@@ -1,21 +1,46 @@
+import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import type { JsonObject } from '#runtime/content/json-value.ts';
+import { canonicalJson, type JsonObject, type JsonValue } from '#runtime/content/json-value.ts';
+import * as translation from '#runtime/content/translation.ts';
 import {
   applyTranslations,
   hiddenOverlay,
-  makeOverlay,
   overlayOf,
-  storedTranslations,
+  TRANSLATIONS_LENGTH_MAX,
   translatedLocales,
   translationsField,
   withOverlay,
 } from '#runtime/content/translation.ts';
-import {
-  acknowledgeStaleness,
-  sourceHash,
-  translationStaleness,
-} from '#runtime/content/translation-staleness.ts';
+import { PointerWalk } from '#runtime/content/translation-pointer.ts';
+import * as staleness from '#runtime/content/translation-staleness.ts';
+import type { ResolvedNodeType } from '#runtime/content/type-resolver.ts';
 import { schemaOf } from './schema-fixture.ts';
+
+/** Runs steps to their end. */
+function ended<T>(steps: Generator<undefined, T>): T {
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+  }
+}
+
+const count = () => {};
+const makeOverlay = (...given: Parameters<typeof translation.makeOverlay>) =>
+  ended(translation.makeOverlay(...given));
+const storedTranslations = (...given: Parameters<typeof translation.storedTranslations>) =>
+  ended(translation.storedTranslations(...given));
+const sourceHash = (value: JsonValue) => ended(staleness.sourceHash(value, count));
+const translationStaleness = (
+  base: JsonObject,
+  overlay: translation.Overlay | undefined,
+  type: ResolvedNodeType | null,
+) => ended(staleness.translationStaleness(base, overlay, type, count));
+const acknowledgeStaleness = (
+  overlay: translation.Overlay | undefined,
+  pointer: string,
+  base: JsonObject,
+  now: string,
+) => ended(staleness.acknowledgeStaleness(overlay, pointer, base, now, count));
 
 const badValue = expect.objectContaining({ code: 'VALIDATION_FAILED' });
 const properties: JsonObject = {
@@ -243,5 +268,77 @@ describe('staleness', () => {
   it('hashes by content, whatever the order of keys', () => {
     expect(sourceHash({ a: 1, b: 2 })).toBe(sourceHash({ b: 2, a: 1 }));
     expect(sourceHash('a')).not.toBe(sourceHash(['a']));
+  });
+});
+
+describe('what is large', () => {
+  const large = 'x'.repeat(1024 * 1024);
+
+  it('is hashed in steps, to the hash of its whole text', () => {
+    const value: JsonObject = {
+      10: ['a', large, { 9: `"${large}😀`.repeat(2), 10: [] }],
+      9: { __proto: 1, text: '\ud800' },
+      list: Array.from({ length: 30_000 }, (_, index) => ({ z: index, a: null })),
+    };
+    const counted: number[] = [];
+    const hash = ended(staleness.sourceHash(value, (characters) => counted.push(characters)));
+    expect(hash).toBe(createHash('sha256').update(canonicalJson(value)).digest('hex'));
+    expect(Math.max(...counted)).toBeLessThan(200_000);
+    expect(counted.reduce((sum, each) => sum + each, 0)).toBe(canonicalJson(value).length);
+  });
+
+  it('is refused as translations of one node together', () => {
+    const data = { '/a': 'x'.repeat(TRANSLATIONS_LENGTH_MAX / 2) };
+    expect(() => makeOverlay({}, { ...data, '/b': data['/a'] }, 't', null)).toThrowError(badValue);
+    const half = { a: data['/a'] };
+    expect(storedTranslations({}, { de: half }, 't', null)).not.toBeNull();
+    expect(() => storedTranslations({}, { de: half, fr: half }, 't', null)).toThrowError(badValue);
+  });
+
+  it('is not hashed again and again for values within values', () => {
+    let nested: JsonValue = large;
+    const data: Record<string, string> = {};
+    let pointer = '';
+    for (let depth = 0; depth < 100; depth += 1) {
+      nested = { a: nested };
+      pointer += '/a';
+      data[pointer] = 'b';
+    }
+    expect(() => makeOverlay(nested as JsonObject, data, 't', null)).toThrowError(badValue);
+  });
+
+  it('is read and copied once, however many pointers lead into it', () => {
+    let reads = 0;
+    const items = Array.from({ length: 2_000 }, (_, index) => ({
+      get uuid() {
+        reads += 1;
+        return `u${index}`;
+      },
+      text: 'a',
+    })) as unknown as JsonObject[];
+    const base: JsonObject = { items };
+    const walk = new PointerWalk();
+    let shown: JsonValue = base;
+    const copies = new Set<unknown>();
+    for (let index = 0; index < 2_000; index += 1) {
+      shown = walk.replaceAt(shown, ['items', `u${index}`, 'text'], 'b');
+      copies.add((shown as JsonObject).items);
+    }
+    expect(copies.size).toBe(1);
+    // Without what it remembers it were two million.
+    expect(reads).toBeLessThan(20_000);
+    expect((shown as JsonObject).items).toEqual(items.map(({ uuid }) => ({ uuid, text: 'b' })));
+    expect(items[7]).toMatchObject({ text: 'a' });
+  });
+
+  it('finds an item that was replaced by its new uuid', () => {
+    const walk = new PointerWalk();
+    const base: JsonObject = { list: [{ uuid: 'a', text: '1' }] };
+    const replaced = walk.replaceAt(base, ['list', 'a'], { uuid: 'b', text: '2' });
+    expect(walk.replaceAt(replaced, ['list', 'a', 'text'], '3')).toBe(replaced);
+    expect(walk.replaceAt(replaced, ['list', 'b', 'text'], '3')).toEqual({
+      list: [{ uuid: 'b', text: '3' }],
+    });
+    expect(base).toEqual({ list: [{ uuid: 'a', text: '1' }] });
   });
 });

@@ -217,8 +217,8 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
     if (this.#state !== 'running') throw new ServiceError('SHUTTING_DOWN');
     if (premise !== undefined) requirePremise(this, premise);
     this.#storage.requireKept(actor);
-    // Behind the record of the removal it would come back with a start.
-    if (this.#isDestroying(actor)) throw new ServiceError('NOT_FOUND');
+    // Behind the record of the removal it would come back with a start, and be there for whoever follows the log.
+    if (this.#isDestroying(actor) || this.#isRemoved(actor)) throw new ServiceError('NOT_FOUND');
     if (this.#store.hasLeft(actor)) {
       await this.#store.putAwayLeft(actor);
       return await this.#create(actor, premise);
@@ -238,9 +238,8 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
       return await this.#takeBack(actor, error);
     }
     // What is removed by a later record is not made. One that is going to be is: its removal may fail.
-    const isRemoved = this.#making.get(actor)?.isRemoved === true;
     try {
-      const known = isRemoved ? Promise.resolve() : this.#store.create(actor, sequence);
+      const known = this.#isRemoved(actor) ? Promise.resolve() : this.#store.create(actor, sequence);
       this.#releaseWhen(known, actor, sequence);
     } catch (error) {
       this.#environment.observer.applyFailed(actor, error);
@@ -272,7 +271,7 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
     const { log } = this.#environment;
     const requireSource = (): void => {
       const isGone = this.#open.get(source) !== open || this.#isDestroying(source);
-      if (isGone || this.#isDestroying(target) || this.#making.get(target)?.isRemoved === true)
+      if (isGone || this.#isDestroying(target) || this.#isRemoved(target))
         throw new ServiceError('NOT_FOUND');
       if (this.#store.exists(target)) throw new ServiceError('ALREADY_EXISTS');
     };
@@ -501,6 +500,11 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
     if (this.#destroying.size === 0) return false;
     for (const owner of this.#destroying.keys()) if (isUnder(actor, owner)) return true;
     return false;
+  }
+
+  /** Whether an actor that is being made was removed meanwhile. */
+  #isRemoved(actor: ActorId): boolean {
+    return this.#making.get(actor)?.isRemoved === true;
   }
 
   #actor(actor: ActorId): OpenActor {

@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { ActorFolders } from '#runtime/actor/actor-folders.ts';
 import { ActorStore } from '#runtime/actor/actor-store.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
@@ -162,6 +162,36 @@ describe('what was removed', () => {
     clock.advance(removedKeepMs);
     await store.purge();
     expect(readdirSync(join(root, '.removed'))).toEqual([]);
+  });
+});
+
+describe('an actor that waits to be made until what was left of its name is put away', () => {
+  it('is refused when its owner is removed meanwhile, and the log has nothing of it behind the removal', async () => {
+    const other = actorId('acme', 'site~2', 'b', 'notes');
+    const place = join(folder, 'actors', ...other.split('/'));
+    mkdirSync(place, { recursive: true });
+    writeFileSync(join(place, 'data.mdb'), 'of an earlier one');
+    const { putAwayLeft } = ActorStore.prototype;
+    const isRemoved = Promise.withResolvers<void>();
+    const held = vi.spyOn(ActorStore.prototype, 'putAwayLeft');
+    held.mockImplementationOnce(async function (this: ActorStore, left) {
+      await putAwayLeft.call(this, left);
+      await isRemoved.promise;
+    });
+    try {
+      const made = engine.host.create(other);
+      const refused = expect(made).rejects.toMatchObject({ code: 'NOT_FOUND' });
+      expect(held).toHaveBeenCalledOnce();
+      await engine.host.destroyUnder('acme/site~2');
+      const last = engine.journal.lastSequence;
+      isRemoved.resolve();
+      await refused;
+      expect([engine.journal.lastSequence, engine.host.exists(other)]).toEqual([last, false]);
+    } finally {
+      held.mockRestore();
+    }
+    await engine.host.create(other);
+    expect(await engine.host.query(other, { type: 'ReadAll' }, caller)).toEqual({});
   });
 });
 

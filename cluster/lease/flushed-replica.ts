@@ -395,6 +395,7 @@ export class FlushedReplica {
 
   async #openFiles(): Promise<void> {
     const { clock, files, flush, folder, random } = this.#options;
+    await this.#options.shards.verify();
     this.#options.shards.look();
     if (flush !== undefined) {
       this.#journal = await this.#openJournal();

@@ -40,6 +40,8 @@ const CHANGE_KEY = 'change';
 export interface ShardFiles {
   /** Whether there is a catalogue. */
   hasCatalogue(): boolean;
+  /** Reads all of the catalogue without opening it. @returns its path and what is damaged */
+  damageOfCatalogue?(): Promise<{ readonly path: string; readonly what: string } | undefined>;
   /** Opens the catalogue; makes it where there is none. @param tables names of its tables, in the order of their numbers */
   openCatalogue(tables: readonly string[]): Shard;
   /** Every actor that has a folder. */
@@ -119,6 +121,8 @@ export class ShardPositions {
   readonly #applied = new Map<ActorId, CatalogueRow>();
   #name: string | undefined;
   #isLooked = false;
+  /** Under way, or found nothing. */
+  #verified: Promise<void> | undefined;
   /** Files that are gone were looked for. */
   #isSearched = false;
   /** The shards are being replaced. */
@@ -157,6 +161,7 @@ export class ShardPositions {
     if (this.#name !== undefined) return;
     if (position !== undefined && named === undefined) await this.#requireActors(least);
     if (named !== undefined && !this.#files.hasCatalogue()) throw lostCatalogue('is missing');
+    await this.verify();
     this.look();
     const catalogue = this.#open();
     const name = catalogue.fact<string>(NAME_KEY);
@@ -242,6 +247,31 @@ export class ShardPositions {
   }
 
   /**
+   * Verifies the catalogue the process before this one left, once: opening a damaged one may end the process. To be called
+   * before {@link look}. Whoever calls it meanwhile waits for the same: nobody has it open until it is over.
+   *
+   * @throws {ServiceError} `DATA_CORRUPTED`
+   */
+  async verify(): Promise<void> {
+    if (this.#isLooked || this.#isSuspended) return;
+    this.#verified ??= this.#verify();
+    const verified = this.#verified;
+    try {
+      await verified;
+    } catch (cause) {
+      // The file may be brought back.
+      if (this.#verified === verified) this.#verified = undefined;
+      throw cause;
+    }
+  }
+
+  async #verify(): Promise<void> {
+    if (!this.#files.hasCatalogue()) return;
+    const damage = await this.#files.damageOfCatalogue?.();
+    if (damage !== undefined) throw lostCatalogue(`is damaged (${damage.path}: ${damage.what})`);
+  }
+
+  /**
    * Looks at what the process before this one left, once.
    *
    * @throws {ServiceError} `DATA_CORRUPTED`
@@ -311,6 +341,7 @@ export class ShardPositions {
   resume(): void {
     this.#isSuspended = false;
     this.#isLooked = false;
+    this.#verified = undefined;
     this.#ahead.clear();
     this.#applied.clear();
     this.#changed = 0;

@@ -303,11 +303,13 @@ export class ActorStore implements ReplicaStore {
    * was in hand: a start reads all of its rows anyway, to miss files. Of 100,000 actors it has 24 MB, which take 0.2 s of
    * processor time.
    *
-   * @returns what is damaged, undefined when nothing is
+   * @returns its path and what is damaged; undefined when nothing is
    * @throws {Error} of the system, when it cannot be read
    */
-  damageOfCatalogue(): Promise<string | undefined> {
-    return inTurns(this.#clock, verifyShard(ActorCatalogue.pathIn(this.folders.root)));
+  async damageOfCatalogue(): Promise<{ readonly path: string; readonly what: string } | undefined> {
+    const path = ActorCatalogue.pathIn(this.folders.root);
+    const what = await inTurns(this.#clock, verifyShard(path));
+    return what === undefined ? undefined : { path, what };
   }
 
   headOf(actor: ActorId): StoredHead | undefined {

@@ -58,7 +58,7 @@ export async function findCatalogue(environment: CatalogueEnvironment): Promise<
   const file = CatalogueFile.in(environment.folder);
   try {
     const damage = file && (await environment.store.damageOfCatalogue());
-    if (damage !== undefined) throw catalogueDamaged(environment.folder, `is damaged (${damage})`);
+    if (damage !== undefined) throw catalogueDamaged(environment.folder, `is damaged (${damage.what})`);
     if (file?.directory !== undefined) {
       requireSameHistory(environment, file);
       return { file, unlisted: undefined };

@@ -169,6 +169,49 @@ describe('a catalogue that is gone where the log was cut, without a snapshot', (
   });
 });
 
+describe('a catalogue with a damaged page, over which LMDB would end the process', () => {
+  /** Fills a page of the actors that are listed with something else. */
+  function damageRows(side: SnapshotSide): string {
+    const path = join(side.folder, 'actors', '.catalogue', 'data.mdb');
+    const bytes = readFileSync(path);
+    let damaged = 0;
+    for (let at = bytes.indexOf(two); at >= 0; at = bytes.indexOf(two, at + 1)) {
+      // The length of its row.
+      bytes[at - 6] = 0xff;
+      damaged += 1;
+    }
+    expect(damaged).toBeGreaterThan(0);
+    writeFileSync(path, bytes);
+    return path;
+  }
+
+  it('is found before it is opened, and made anew where the log has everything', async () => {
+    const a = world.side('a');
+    await a.member.own();
+    for (const actor of [one, two]) {
+      await a.host.create(actor);
+      await a.write(actor, 'early');
+    }
+    await a.member.leave();
+    const again = world.side('a');
+    const path = damageRows(again);
+    expect(await again.member.own()).toBe(true);
+    expect(again.member.damage.rebuilt).toContain(`is damaged (${path}: actors: page`);
+    expect([await keysOf(again, one), await keysOf(again, two)]).toEqual([['early'], ['early']]);
+  });
+
+  it('has the partition refused here where nothing else has all of it, and nothing put away', async () => {
+    await cutLog();
+    const a = world.side('a');
+    const path = damageRows(a);
+    const damaged = readFileSync(path);
+    expect(await a.member.own()).toBe(false);
+    expect(a.member.trouble).toContain(`is damaged (${path}: actors: page`);
+    expect(putAway(a)).toEqual([]);
+    expect(readFileSync(path).equals(damaged)).toBe(true);
+  });
+});
+
 describe('a position that names no catalogue', () => {
   /** As a version before catalogues stored it, or a process that died behind a snapshot. */
   async function unnamed(facts: object): Promise<SnapshotSide> {

@@ -265,3 +265,41 @@ it('does not look at what is about to be replaced, and looks at what replaced it
   positions.look();
   expect(positions.newest).toEqual(at(4));
 });
+
+it('verifies the catalogue once before it is looked at, again where it was damaged or replaced', async () => {
+  const files = new MemoryShardFiles();
+  const before = looked(files);
+  await before.cover(2, at(2), 'a');
+  await before.close();
+  let reads = 0;
+  let what: string | undefined = 'page 7';
+  const read = Object.assign(files.crash(), {
+    damageOfCatalogue: async () => {
+      reads += 1;
+      await Promise.resolve();
+      return what === undefined ? undefined : { path: 'data.mdb', what };
+    },
+  });
+  const positions = new ShardPositions(read, systemClock, systemRandom);
+  await positions.suspend();
+  await positions.verify();
+  expect(reads).toBe(0);
+  positions.resume();
+  await expect(Promise.all([positions.verify(), positions.verify()])).rejects.toThrow(
+    /is damaged \(data\.mdb: page 7\)/,
+  );
+  expect(reads).toBe(1);
+  what = undefined;
+  await Promise.all([positions.verify(), positions.verify()]);
+  expect(reads).toBe(2);
+  positions.look();
+  await positions.verify();
+  expect(reads).toBe(2);
+  await positions.suspend();
+  await positions.verify();
+  expect(reads).toBe(2);
+  positions.resume();
+  await positions.verify();
+  expect(reads).toBe(3);
+  await positions.close();
+});

@@ -90,8 +90,8 @@ it('refuses a catalogue whose list of tables is damaged: no actor would be liste
 });
 
 describe('the verification of all of a catalogue', () => {
-  const verified = (): Promise<string | undefined> =>
-    new ActorStore(folder, [], systemClock).damageOfCatalogue();
+  const verified = async (): Promise<string | undefined> =>
+    (await new ActorStore(folder, [], systemClock).damageOfCatalogue())?.what;
 
   it('finds nothing in a whole one, also where actors came and went', async () => {
     expect(await verified()).toBeUndefined();

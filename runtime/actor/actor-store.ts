@@ -430,18 +430,25 @@ export class ActorStore implements ReplicaStore {
    */
   async remove(owner: string, sequence: number, remade?: ReadonlySet<ActorId>): Promise<void> {
     const owned = this.#catalogue?.under(owner);
-    // Nothing of it is shown any more when its folders go.
-    const noted =
-      owned && this.#catalogue?.note({ actors: new Map(owned.map((id) => [id, null])) }, sequence);
-    // Told below.
-    noted?.catch(() => undefined);
     // Without a row the folder is of before: the process died when the catalogue had this removal and the disk had not.
     const isThereAgain =
       owned !== undefined && owned.length > 0 && owned.every((id) => remade?.has(id) === true);
+    // A row without a folder would be damage to the next start. Nothing of it is shown any more when its folders go.
+    const failed = owned && (await this.#noteGone(owned, sequence));
     await this.folders.remove(owner, isThereAgain);
     this.#inHand.forget((actor) => isUnder(actor, owner));
     for (const actor of [...this.#refused.keys()]) if (isUnder(actor, owner)) this.#refused.delete(actor);
-    await noted;
+    if (failed !== undefined) throw failed;
+  }
+
+  /** @returns why it is not on the disk: a disk that takes nothing more needs the space of the folders all the same */
+  async #noteGone(owned: readonly ActorId[], sequence: number): Promise<Error | undefined> {
+    try {
+      await this.#catalogue?.note({ actors: new Map(owned.map((id) => [id, null])) }, sequence);
+      return undefined;
+    } catch (error) {
+      return requireStorageError(error);
+    }
   }
 
   #pathOf(actor: ActorId): string {

@@ -1,8 +1,8 @@
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { cpSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { ActorCatalogue } from '#runtime/actor/actor-catalogue.ts';
+import { ActorCatalogue, CATALOGUE } from '#runtime/actor/actor-catalogue.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
 import { ActorStore } from '#runtime/actor/actor-store.ts';
 import { systemClock } from '#runtime/base/clock.ts';
@@ -32,6 +32,23 @@ it('lowers no floor when the record that made an actor is read once more', async
   await catalogue.note({ actors: new Map([[first, { created: 0, floor: 5 }]]) }, 5);
   await store.create(first, 1);
   expect(catalogue.get(first)?.floor).toBe(5);
+});
+
+it('moves no folder away before the catalogue on the disk has the removal [DUR-024]', async () => {
+  const killed = mkdtempSync(join(tmpdir(), 'actor-store-killed-'));
+  const remove = store.folders.remove.bind(store.folders);
+  store.folders.remove = (owner, isRemade) => {
+    cpSync(join(root, CATALOGUE), join(killed, CATALOGUE), { recursive: true });
+    return remove(owner, isRemade);
+  };
+  await store.remove(first, 2);
+  const left = new ActorCatalogue(killed, systemClock);
+  try {
+    expect([left.under(), store.folders.exists(first)]).toEqual([[second], false]);
+  } finally {
+    await left.close();
+    rmSync(killed, { recursive: true });
+  }
 });
 
 it('keeps what is removed unless all of it is there only because that record is read once more', async () => {

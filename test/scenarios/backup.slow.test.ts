@@ -1,6 +1,15 @@
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -242,7 +251,9 @@ describe('an unfinished restore', () => {
     const used = await restore('--from', join(server.dataDir, 'backups/all'), '--into', server.dataDir);
     expect(used.code).toBe(1);
     expect(used.stderr).toContain('is in use by process');
-    const none = await restore('--from', dataDir, '--into', join(dataDir, 'new'));
+    const empty = join(dataDir, 'empty');
+    mkdirSync(empty);
+    const none = await restore('--from', empty, '--into', join(dataDir, 'new'));
     expect(none.stderr).toContain('is not a backup: it has no manifest.json');
     const single = await restore('--from', folder, '--into', join(dataDir, 'new'), '--accept-foreign');
     expect(single.stderr).toContain('does not have everything; name what to restore of it: default/shop');

@@ -6,6 +6,7 @@ import { sleep } from '#runtime/base/clock.ts';
 import { Replica, type StillShards } from '#runtime/commit/replica.ts';
 import type { SupersededEnd } from '#cluster/flush-journal/superseded-end.ts';
 import type { Standing } from '#cluster/flush-journal/standing.ts';
+import { isStorageFull } from '#runtime/embedded/journal-errors.ts';
 import { isDamage, type ServiceError } from '#runtime/errors/service-error.ts';
 import { isOtherRecord, isShorter, isTruncated } from '#cluster/replication/log-errors.ts';
 import type { LogEvent } from '#cluster/replication/log-events.ts';
@@ -418,12 +419,14 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
     return isMade;
   }
 
-  /** The member has nothing of the partition but what is in its flush journal. */
+  /** The member has nothing of the partition but what is in its flush journal. When it throws it has what it had. */
   async #clearShards(): Promise<void> {
-    await this.#positions.remove();
     await this.#shards.suspend();
-    await this.#environment.store.clear();
-    this.#shards.resume();
+    try {
+      await this.#positions.removeWith(() => this.#environment.store.clear());
+    } finally {
+      this.#shards.resume();
+    }
   }
 
   /** @returns false when it cannot be gone on without: who trusted what this member flushed must not be let down */
@@ -512,6 +515,8 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
       await this.#startFollowing();
     } catch (cause) {
       this.#quarantine(cause);
+      // There may be room for it later.
+      if (isStorageFull(cause)) this.#superseded?.begin();
     }
   }
 

@@ -102,6 +102,25 @@ export class PositionKeeper {
     this.#current = undefined;
   }
 
+  /**
+   * The member has nothing any more once everything is put away; where that fails it stands where it stood.
+   *
+   * @param putAway puts everything away
+   */
+  async removeWith(putAway: () => Promise<void>): Promise<void> {
+    const position = this.#current;
+    const { actors, catalogue } = this.#file;
+    // First: a position of what is not there any more would be believed.
+    await this.remove();
+    try {
+      await putAway();
+    } catch (cause) {
+      if (position !== undefined) await this.#file.write(position, catalogue, actors);
+      this.#current = position;
+      throw cause;
+    }
+  }
+
   /** @param store stores what there is, every second until {@link end}; never rejects */
   begin(store: () => Promise<void>): void {
     const timer = this.#clock.after(STORE_POSITION_MS, () => {

@@ -1,4 +1,5 @@
 import type { Clock, Timer } from '#runtime/base/clock.ts';
+import { isStorageFull } from '#runtime/embedded/journal-errors.ts';
 import type { ServiceError } from '#runtime/errors/service-error.ts';
 import type { LogReport } from '#cluster/replication/log-events.ts';
 import type { LogStream } from '#cluster/replication/log-stream.ts';
@@ -84,21 +85,20 @@ export class ShardDamage {
   /**
    * Makes everything anew where that is certain to bring everything back, and there is room to keep what is damaged.
    *
-   * @param clear puts away what is there
+   * @param clear puts away what is there; `STORAGE_FULL` changes nothing
    * @returns false when it is not: then nothing was changed
    */
   async makeAnew(cause: ServiceError, clear: () => Promise<void>): Promise<boolean> {
     const { clock, coldStart, report } = this.#options;
     const begins = this.#hasRoom ? await this.#logBegins() : undefined;
     const isInLog = begins !== undefined && begins <= 1;
-    if (begins === undefined || (!isInLog && !(await coldStart.replace()))) {
+    if (begins === undefined || !(await (isInLog ? hadRoom(clear) : coldStart.replace()))) {
       report({ kind: 'damage-contained', cause });
       return false;
     }
     report({ kind: 'shards-failed', isDamaged: true, cause });
     this.#made = { what: cause.message, atMs: clock.monotonicMs() };
     this.#rest.begin();
-    if (isInLog) await clear();
     this.end();
     return true;
   }
@@ -166,5 +166,16 @@ export class ShardDamage {
     const begins = this.#hasRoom ? await this.#logBegins() : undefined;
     if (begins === undefined) return false;
     return begins <= 1 || this.#options.coldStart.isOffered();
+  }
+}
+
+/** @returns false when there was no room for `work` */
+async function hadRoom(work: () => Promise<void>): Promise<boolean> {
+  try {
+    await work();
+    return true;
+  } catch (cause) {
+    if (!isStorageFull(cause)) throw cause;
+    return false;
   }
 }

@@ -185,25 +185,36 @@ export class ActorFolders {
   }
 
   /**
-   * Puts away the folders of every actor under an owner because something of them is damaged. They may be all there is, so
-   * they are kept for their time whatever room there is. Only the first set of an owner is kept: one that is damaged again
+   * Puts away the folders of every actor under some owners because something of them is damaged. They may be all there is,
+   * so they are kept for their time whatever room there is. Only the first set of an owner is kept: one that is damaged again
    * and again would fill the disk.
    *
-   * @throws {ServiceError} `STORAGE_FULL` when there is no room to keep them: nothing was changed
+   * @throws {ServiceError} `STORAGE_FULL` when there is no room to keep them. Whatever it throws, all of them are where they
+   *   were, unless what is not kept could not be deleted
    */
-  async removeDamaged(owner: string): Promise<void> {
-    const folder = this.of(owner);
-    if (!existsSync(folder)) return;
-    const isKept = this.#rules.keepMs > 0 && !this.#hasDamaged(owner);
-    if (isKept && this.#rules.isPressed()) throw new ServiceError('STORAGE_FULL');
-    const place = this.#freePlace(owner);
-    if (!tryWithRoom(() => moveAway(folder, place, DAMAGED))) {
-      rmSync(place, { recursive: true, force: true });
-      throw new ServiceError('STORAGE_FULL');
+  async removeDamaged(owners: readonly string[]): Promise<void> {
+    const sets = owners
+      .filter((owner) => existsSync(this.of(owner)))
+      .map((owner) => ({ owner, isKept: this.#rules.keepMs > 0 && !this.#hasDamaged(owner) }));
+    if (sets.some(({ isKept }) => isKept) && this.#rules.isPressed()) throw new ServiceError('STORAGE_FULL');
+    const places: string[] = [];
+    try {
+      for (const { owner } of sets) {
+        places.push(this.#freePlace(owner));
+        moveAway(this.of(owner), places.at(-1) as string, DAMAGED);
+      }
+      for (const { owner } of sets) flushFolder(dirname(this.of(owner)));
+    } catch (error) {
+      // One owner's actors would be refused as lost because another one's are damaged.
+      for (const [at, place] of places.entries())
+        moveBack(this.of(sets[at]?.owner as string), place, DAMAGED);
+      throw isWithoutRoom(error) ? new ServiceError('STORAGE_FULL') : error;
     }
-    flushFolder(dirname(folder));
-    if (isKept) noteOwner(place, owner);
-    else await removePaced(place, this.#clock);
+    for (const [at, { owner, isKept }] of sets.entries()) {
+      const place = places[at] as string;
+      if (isKept) noteOwner(place, owner);
+      else await removePaced(place, this.#clock);
+    }
   }
 
   /** Removes what was kept for long enough; when there is no room, all of it that is not damaged. */
@@ -287,6 +298,13 @@ function isActorName(name: string): boolean {
 function moveAway(folder: string, place: string, name: string): void {
   mkdirSync(place, { recursive: true, mode: 0o700 });
   renameSync(folder, join(place, name));
+}
+
+/** Undoes {@link moveAway}, also one that failed. */
+function moveBack(folder: string, place: string, name: string): void {
+  const moved = join(place, name);
+  if (existsSync(moved)) renameSync(moved, folder);
+  rmSync(place, { recursive: true, force: true });
 }
 
 /** Shards say of what actor they are, too: where there is no room, nothing is noted. */

@@ -392,7 +392,7 @@ export class ActorStore implements ReplicaStore {
    * kept for a while, because it is all there is where the log turns out not to have everything. To be called while
    * nothing else uses the store.
    *
-   * @throws {ServiceError} `STORAGE_FULL` when there is no room to keep it
+   * @throws {ServiceError} `STORAGE_FULL` when there is no room to keep it: nothing was changed
    */
   async clear(): Promise<void> {
     await this.putAwayDamaged();
@@ -405,11 +405,10 @@ export class ActorStore implements ReplicaStore {
   /**
    * Puts every actor away because something of them is damaged. To be called before something else takes their place.
    *
-   * @throws {ServiceError} `STORAGE_FULL` when there is no room to keep them
+   * @throws {ServiceError} as {@link ActorFolders.removeDamaged}: all of them are where they were
    */
-  async putAwayDamaged(): Promise<void> {
-    for (const tenant of this.folders.namesUnder(''))
-      await this.folders.removeDamaged(encodeURIComponent(tenant));
+  putAwayDamaged(): Promise<void> {
+    return this.folders.removeDamaged(this.folders.namesUnder('').map(encodeURIComponent));
   }
 
   /** Whether there is room to put away what is damaged, see {@link clear}. */

@@ -156,6 +156,46 @@ describe('a damaged actor on a volume that is short of room', () => {
   }, 20_000);
 });
 
+describe('a volume that becomes short of room while damaged shards of several tenants are put away', () => {
+  const foreign = actorId('beta', 'site~1', 'one', 'notes');
+
+  it.each([
+    ['the log has everything', false],
+    ['a snapshot has', true],
+  ])(
+    'leaves all of them where they are when %s [CLU-046]',
+    async (_, isCut) => {
+      const before = world.side('a');
+      await before.member.own();
+      for (const actor of [one, foreign]) {
+        await before.host.create(actor);
+        await before.write(actor, 'early');
+      }
+      await until(async () => (await before.snapshot()) !== undefined, 'a snapshot is taken');
+      await before.member.leave();
+      if (isCut) await world.stream.link().truncate(before.member.storedSequence);
+      const a = world.side('a');
+      // Room is looked for before, and is gone when it is wanted.
+      const { canKeepDamaged } = a.store.folders;
+      expect(canKeepDamaged).toBe(true);
+      Object.defineProperty(a.store.folders, 'canKeepDamaged', { value: true });
+      a.isPressed = true;
+      rmSync(pathOf(a, foreign));
+      await a.member.follow();
+      await until(() => a.member.damage.contained !== undefined, 'it is contained');
+      expect(await a.member.own()).toBe(true);
+      expect(await keysOf(a, one)).toEqual(['early']);
+      expect([putAway(a), [...a.store.refused.keys()]]).toEqual([[], [foreign]]);
+      expect(JSON.parse(readFileSync(join(a.folder, 'position.json'), 'utf8')).catalogue).toBeDefined();
+      a.isPressed = false;
+      await until(() => a.member.damage.rebuilt !== undefined, 'there is room');
+      expect(await a.member.own()).toBe(true);
+      expect([await keysOf(a, one), await keysOf(a, foreign)]).toEqual([['early'], ['early']]);
+    },
+    30_000,
+  );
+});
+
 describe('a catalogue that is gone where the log was cut, without a snapshot', () => {
   it('has the partition refused here, and nothing put away', async () => {
     await cutLog();

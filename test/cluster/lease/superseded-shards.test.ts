@@ -33,6 +33,8 @@ let told: Standing[];
 let member: PartitionMember;
 let isOffered: boolean;
 let asked: number;
+/** Whether the volume is short of room, look after look; at last it is not. */
+let pressures: boolean[];
 
 function openLog(name: string): Promise<PartitionLog> {
   return openPartition({
@@ -52,7 +54,7 @@ beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'superseded-'));
   stream = new MemoryStream();
   clock = new TestClock();
-  [isOffered, asked] = [false, 0];
+  [isOffered, asked, pressures] = [false, 0, []];
   const log = await openLog('m1');
   await log.state(encodeKeepers({ old: NAMES, new: NAMES }));
   for (let count = 0; count < 3; count += 1) await log.barrier();
@@ -72,7 +74,7 @@ beforeEach(async () => {
   const { chain, epoch } = decoder.fold.state;
   const store = new ActorStore(join(folder, 'actors'), [noteActor], systemClock, {
     keepMs: 3_600_000,
-    isPressed: () => false,
+    isPressed: () => pressures.shift() ?? false,
   });
   await store.create(actor, 1);
   const position = { identity: 'memory', sequence: stream.messages.length, epoch, chain: Buffer.from(chain) };
@@ -169,5 +171,14 @@ it('stay where the log was cut and no snapshot is there, until one is [CLU-046]'
   expect([member.role, putAway()]).toEqual(['quarantined', []]);
   expect(member.trouble).toMatch(/wrote over what it has from log record 4 on, and neither its log nor/);
   isOffered = true;
+  await whileTimeGoes(() => putAway().length === 1, 'they are put away');
+});
+
+it('stay when the volume becomes short of room while they are put away, until it is not [CLU-046]', async () => {
+  pressures = [false, true];
+  await quarantined();
+  await whileTimeGoes(() => pressures.length === 0, 'it is short of room');
+  await until(() => member.trouble?.includes('disk is full') === true, 'it says so');
+  expect([member.role, putAway(), member.storedSequence > 0]).toEqual(['quarantined', [], true]);
   await whileTimeGoes(() => putAway().length === 1, 'they are put away');
 });

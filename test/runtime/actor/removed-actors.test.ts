@@ -211,7 +211,7 @@ describe('damaged shards that are put away', () => {
   });
 
   it('stay while the volume is short of room, and go when their time is over [DUR-024]', async () => {
-    await folders.removeDamaged('acme');
+    await folders.removeDamaged(['acme']);
     const [name = ''] = removed();
     expect(readFileSync(join(root, '.removed', name, 'damaged/site~1/a/notes/data.mdb'), 'utf8')).toBe(
       'all there is',
@@ -228,15 +228,28 @@ describe('damaged shards that are put away', () => {
   it('stay where they are when it is short of room at that moment', async () => {
     isPressed = true;
     expect(folders.canKeepDamaged).toBe(false);
-    await expect(folders.removeDamaged('acme')).rejects.toMatchObject({ code: 'STORAGE_FULL' });
+    await expect(folders.removeDamaged(['acme'])).rejects.toMatchObject({ code: 'STORAGE_FULL' });
     expect([folders.exists(actor), removed()]).toEqual([true, []]);
+  });
+
+  it('stay all where they are when one of them cannot be put away', async () => {
+    const other = actorId('beta', 'site~1', 'a', 'notes');
+    await folders.create(other);
+    const place = folders.of('beta');
+    expect(spawnSync('mount', ['--bind', place, place]).status).toBe(0);
+    try {
+      await expect(folders.removeDamaged(['acme', 'beta'])).rejects.toMatchObject({ code: 'EBUSY' });
+    } finally {
+      spawnSync('umount', [place]);
+    }
+    expect([folders.exists(actor), folders.exists(other), removed()]).toEqual([true, true, []]);
   });
 
   it('are kept also where something of that name was removed before', async () => {
     await folders.remove('acme');
     clock.advance(1);
     await folders.create(actor);
-    await folders.removeDamaged('acme');
+    await folders.removeDamaged(['acme']);
     expect(removed()).toHaveLength(2);
   });
 });
@@ -338,7 +351,7 @@ describe('a removal on a volume without any room', () => {
     const folders = new ActorFolders(root, clock, { keepMs: removedKeepMs, isPressed: () => false });
     await folders.create(actor);
     volume.takeInodes();
-    await expect(folders.removeDamaged('acme')).rejects.toMatchObject({ code: 'STORAGE_FULL' });
+    await expect(folders.removeDamaged(['acme'])).rejects.toMatchObject({ code: 'STORAGE_FULL' });
     expect(folders.exists(actor)).toBe(true);
   });
 

@@ -174,7 +174,7 @@ export interface UnregisterBranch {
   readonly name: string;
   /** Other branches that have the revision of a tag of this branch, by the name of the tag. */
   readonly heirs?: Readonly<Record<string, BranchAddress>>;
-  /** Name of {@link RetireTokens}; when this fails, send {@link ReopenTokens} with it. */
+  /** Name of {@link RetireTokens}, a new one each time. */
   readonly seal: string;
 }
 
@@ -188,7 +188,7 @@ export interface RetireTokens {
   readonly seal: string;
 }
 
-/** The branch stays: its locks grant again. Answer: undefined. */
+/** What a repository asks the locks of a branch that stays after all: they grant again. Answer: undefined. */
 export interface ReopenTokens {
   readonly type: 'ReopenTokens';
   readonly seal: string;

@@ -26,6 +26,7 @@ import { installBuiltIns, pendingBuiltIns, type WorkspaceRows } from './built-in
 import type {
   BranchAddress,
   BranchEntry,
+  FindBranch,
   InitializeRepository,
   PutWorkspace,
   PutWorkspaceConfig,
@@ -34,6 +35,7 @@ import type {
   RepositoryQuery,
   RepositorySettings,
   RepositoryState,
+  ReopenTokens,
   RetireTokens,
   TagEntry,
   UpdateRepository,
@@ -65,6 +67,8 @@ const repositoryChanged: RepositoryChanged = Object.freeze({ type: 'RepositoryCh
 class RepositoryActor implements ActorBehaviour {
   readonly #cache = new RecordCache();
   readonly #context: ActorContext;
+  /** Branches whose locks this batch asked to grant nothing more, and under which name. */
+  readonly #sealed: { readonly branch: BranchAddress; readonly seal: string }[] = [];
 
   constructor(context: ActorContext) {
     this.#context = context;
@@ -154,17 +158,39 @@ class RepositoryActor implements ActorBehaviour {
     }
   }
 
+  batchEnded(): void {
+    for (const { branch, seal } of this.#sealed.splice(0)) this.#reopenTokens(branch, seal);
+  }
+
   /** Nobody has ever used the locks of a branch without an actor for them. */
-  #retireTokens({ name, uid }: BranchAddress, seal: string): number {
-    const { ask, id } = this.#context;
-    const [tenant, repository] = id.split('/').map(decodeURIComponent) as [string, string];
+  #retireTokens(branch: BranchAddress, seal: string): number {
     const query: RetireTokens = { type: 'RetireTokens', seal };
+    this.#sealed.push({ branch, seal });
     try {
-      return ask(actorId(tenant, repository, `${name}~${uid}`, 'locks'), query) as number;
+      return this.#context.ask(this.#locksOf(branch), query) as number;
     } catch (error) {
       if (error instanceof ServiceError && error.code === 'NOT_FOUND') return 0;
       throw error;
     }
+  }
+
+  /** The locks of a branch that is still listed grant again. Only here it is certain that its removal does not come any more. */
+  #reopenTokens(branch: BranchAddress, seal: string): void {
+    const { ask, id } = this.#context;
+    const find: FindBranch = { type: 'FindBranch', name: branch.name };
+    const query: ReopenTokens = { type: 'ReopenTokens', seal };
+    try {
+      const listed = ask(id, find) as BranchEntry | undefined;
+      if (listed?.uid === branch.uid) ask(this.#locksOf(branch), query);
+    } catch (error) {
+      // Locks that cannot be asked are not open, and whoever opens them knows of no seal.
+      if (!(error instanceof ServiceError)) throw error;
+    }
+  }
+
+  #locksOf({ name, uid }: BranchAddress): string {
+    const [tenant, repository] = this.#context.id.split('/').map(decodeURIComponent) as [string, string];
+    return actorId(tenant, repository, `${name}~${uid}`, 'locks');
   }
 }
 

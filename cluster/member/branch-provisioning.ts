@@ -12,7 +12,6 @@ import type {
   ReadRepository,
   RegisterBranch,
   RemoveTag,
-  ReopenTokens,
   RepositoryQuery,
   RepositoryState,
   TagEntry,
@@ -39,7 +38,7 @@ import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { JobRequest } from '#runtime/jobs/job.ts';
 import type { MemberJobs } from './member-jobs.ts';
 import { newUid, partOf } from './part-names.ts';
-import { isCertainlyRefused, isOver, toItsEnd } from './registration.ts';
+import { isCertainlyRefused, toItsEnd } from './registration.ts';
 import { historyCopyJob } from './revision-history-copy.ts';
 
 /** Upstream of a branch when nobody names one. @see Content, Query, Functions and Versioning Interface: Branch, tag, revision, conflict */
@@ -62,22 +61,15 @@ export class MemberBranches implements BranchProvisioning {
   readonly #random: Random;
   readonly #jobs: JobOutlet;
   readonly #unsettled: UnsettledOwners;
-  readonly #resumed: () => Promise<void> | undefined;
 
-  /**
-   * @param unsettled where it is noted what is being made and removed; default: nowhere
-   * @param resumed resolves when writes that stopped go on, with nothing in the log of those that were refused; undefined
-   *   where they have not stopped, or never do
-   */
+  /** @param unsettled where it is noted what is being made and removed; default: nowhere */
   constructor(
     router: Router,
     lifecycle: ActorLifecycle,
     random: Random,
     jobs: JobOutlet,
     unsettled: UnsettledOwners = noUnsettledOwners,
-    resumed: () => Promise<void> | undefined = () => undefined,
   ) {
-    this.#resumed = resumed;
     this.#unsettled = unsettled;
     this.#router = router;
     this.#lifecycle = lifecycle;
@@ -128,40 +120,12 @@ export class MemberBranches implements BranchProvisioning {
     if (known !== undefined) await beginRemoval(this.#unsettled, ownerOf(repository, known));
     const seal = newUid(this.#random);
     const command: UnregisterBranch = { type: 'UnregisterBranch', name, heirs, seal };
-    const { branch, isRetired } = (await this.#router
-      .command(repository.actor, command, toItsEnd(delivery))
-      .catch((error) => this.#reopen(repository, name, seal, error))) as BranchUnregistered;
+    const removed = await this.#router.command(repository.actor, command, toItsEnd(delivery));
+    const { branch, isRetired } = removed as BranchUnregistered;
     const owner = ownerOf(repository, branch);
     if (!isRetired) return this.#discard(owner);
     await this.#lifecycle.destroyUnder(`${owner}/locks`);
     await this.#unsettled.settled(owner);
-  }
-
-  /**
-   * The branch stays: its locks grant again. Where nobody knows whether it stays they do not, until
-   * writes that had stopped go on, or else a restart.
-   *
-   * @throws the error that kept it
-   */
-  async #reopen(repository: RepositoryAddress, name: string, seal: string, error: unknown): Promise<never> {
-    const reopen = (): Promise<void> => this.#reopenListed(repository, name, seal);
-    // The removal is certainly not in the log from then on. A member that is closing has no locks any more.
-    if (isOver(error)) await reopen();
-    else
-      this.#resumed()
-        ?.then(reopen)
-        .catch(() => undefined);
-    throw error;
-  }
-
-  async #reopenListed(repository: RepositoryAddress, name: string, seal: string): Promise<void> {
-    const find: FindBranch = { type: 'FindBranch', name };
-    const branch = (await this.#ask(repository, find)) as BranchEntry | undefined;
-    const locks = branch === undefined ? undefined : `${ownerOf(repository, branch)}/locks`;
-    if (locks !== undefined && (await this.#lifecycle.exists(locks))) {
-      const query: ReopenTokens = { type: 'ReopenTokens', seal };
-      await this.#router.query(locks, query, engineCaller(repository.tenant));
-    }
   }
 
   async createTag(repository: RepositoryAddress, tag: NewTag, delivery: Delivery): Promise<TagEntry> {

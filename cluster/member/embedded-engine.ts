@@ -90,7 +90,6 @@ export async function openEmbeddedEngine(environment: EngineEnvironment): Promis
     unsettled: new UnsettledFiles(join(dataDir, 'unsettled')),
     bus,
     missing: () => journalMissing(journal),
-    resumed: () => journal.resumed(),
     stoppedActors: () => host.stoppedActors,
     // There is nothing to make them anew from.
     rebuiltPartitions: () => new Map(),

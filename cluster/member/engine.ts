@@ -80,8 +80,6 @@ export interface MemberEngine {
   readonly logins?: LoginNews;
   /** What this member lacks to serve as well as the others. */
   missing(): readonly MissingPart[];
-  /** Resolves when writes that stopped go on; left out where the log never goes on by itself after it refused an entry. */
-  resumed?(): Promise<void> | undefined;
   /** Actors of this member that take no commands any more. */
   stoppedActors(): readonly StoppedActor[];
   /** Partitions whose data it found damaged or gone in the last hour and makes anew, with what it found of each. */

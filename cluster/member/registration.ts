@@ -49,7 +49,7 @@ export function toItsEnd(delivery: Delivery): Delivery {
  * Whether a command to a registry that failed is over, so that what the registry says from now on is the outcome. Any
  * other error, also one that is not known here, leaves open whether the command takes effect later.
  */
-export function isOver(error: unknown): boolean {
+function isOver(error: unknown): boolean {
   return error instanceof ServiceError && (refusals.has(error.code) || turnedAway.has(error.code));
 }
 

@@ -252,7 +252,7 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
     directory: new RepositoryDirectory(router, upgrades, engine.nearby),
     clock,
     provisioning,
-    branches: new MemberBranches(router, lifecycle, random, background, unsettled, () => engine.resumed?.()),
+    branches: new MemberBranches(router, lifecycle, random, background, unsettled),
     jobs: background,
     backups,
     checks,

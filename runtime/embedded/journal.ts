@@ -76,8 +76,6 @@ export class Journal implements Log {
   #stoppedMs = 0;
   /** Whether what stopped it may pass; meaningless while it is not stopped. */
   #heals = true;
-  /** Told when it takes entries again. */
-  #resumeWaiters: (() => void)[] = [];
   #healMs = HEAL_MS_MIN;
   #healTimer: Timer | undefined;
   #healing: Promise<void> | undefined;
@@ -163,12 +161,6 @@ export class Journal implements Log {
 
   get heals(): boolean {
     return this.#heals;
-  }
-
-  /** Resolves when it takes entries again. @returns undefined: it takes them, or does not go on by itself */
-  resumed(): Promise<void> | undefined {
-    if (this.#stopped === undefined || !this.#heals) return undefined;
-    return new Promise((resolve) => void this.#resumeWaiters.push(resolve));
   }
 
   append(entry: LogEntry): Promise<number> {
@@ -501,7 +493,6 @@ export class Journal implements Log {
     }
     if (!this.#heals) return;
     this.#stopped = undefined;
-    for (const resolve of this.#resumeWaiters.splice(0)) resolve();
     report({ kind: 'writes-resumed', stoppedMs: clock.monotonicMs() - this.#stoppedMs });
     this.#removeReleased();
   }

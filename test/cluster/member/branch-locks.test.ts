@@ -8,7 +8,6 @@ import type { ActorLifecycle, Router } from '#runtime/actor/ports.ts';
 import { PremiseRefuted } from '#runtime/actor/premise.ts';
 import { systemClock } from '#runtime/base/clock.ts';
 import type { FileSystem } from '#runtime/base/file-system.ts';
-import { noUnsettledOwners } from '#runtime/actor/unsettled-owners.ts';
 import { FaultyFileSystem } from '#test/support/faulty-file-system.ts';
 import { until as untilSo } from '#test/support/until.ts';
 import { systemRandom } from '#runtime/base/random.ts';
@@ -46,9 +45,7 @@ async function openBranch(
   };
   await provisioning.createRepository('default', repository, { caller: callers.admin });
   const directory = new RepositoryDirectory(host, new LazyUpgrades(host, systemClock, silentLog));
-  const branches = new MemberBranches(host, host, systemRandom, jobsOn(fixture, 0), noUnsettledOwners, () =>
-    fixture.journal.resumed(),
-  );
+  const branches = new MemberBranches(host, host, systemRandom, jobsOn(fixture, 0));
   const dev = {
     name: 'dev',
     createdBy: 'system',
@@ -183,6 +180,65 @@ it('grant nothing while nobody knows what became of the deletion of their branch
   gate.resolve();
   expect(refused).toBeInstanceOf(ServiceError);
   await deleted;
+  await expect(acquire(branch)).rejects.toThrow(/delet/);
+});
+
+it('grant again once a deletion whose answer was lost is refused, whoever sent it', async () => {
+  const appended = Promise.withResolvers<void>();
+  const gate = Promise.withResolvers<void>();
+  let isHeld = false;
+  const { branch } = await openBranch((journal) => {
+    const append = async (entry: LogEntry): Promise<number> => {
+      if (!isHeld || !entry.actor.endsWith('/repository')) return await journal.append(entry);
+      isHeld = false;
+      appended.resolve();
+      await gate.promise;
+      throw new ServiceError('LOG_UNAVAILABLE');
+    };
+    return new Proxy(journal, {
+      get(target, key) {
+        if (key === 'append') return append;
+        const value: unknown = Reflect.get(target, key, target);
+        return typeof value === 'function' ? value.bind(target) : value;
+      },
+    });
+  });
+  const { host } = fixture;
+  await new MemberLocks(host, host, true).createLocks(branch);
+  let deleted: Promise<unknown> | undefined;
+  // The member that was asked for the deletion falls silent.
+  const router: Router = {
+    query: (actor, query, caller) => host.query(actor, query, caller),
+    async command(actor, command, delivery) {
+      deleted = host.command(actor, command, delivery);
+      await appended.promise;
+      throw new ServiceError('DEADLINE_EXCEEDED');
+    },
+  };
+  const branches = new MemberBranches(router, host, systemRandom, jobsOn(fixture, 0));
+  isHeld = true;
+  const delivery = { caller: callers.admin };
+  await expect(branches.removeBranch(branch.repository, 'dev', delivery)).rejects.toMatchObject({
+    code: 'DEADLINE_EXCEEDED',
+  });
+  await expect(acquire(branch)).rejects.toThrow(/delet/);
+  gate.resolve();
+  await expect(deleted).rejects.toMatchObject({ code: 'LOG_UNAVAILABLE' });
+  expect(await acquire(branch)).toMatchObject({ acquired: true });
+});
+
+it('grant nothing of a branch that was deleted and asked to be deleted again in the same batch', async () => {
+  const { branch } = await openBranch();
+  const { host } = fixture;
+  await new MemberLocks(host, host, true).createLocks(branch);
+  const remove = (seal: string): Promise<unknown> =>
+    host.command(
+      branch.repository.actor,
+      { type: 'UnregisterBranch', name: 'dev', seal },
+      { caller: callers.admin },
+    );
+  const outcomes = await Promise.allSettled([remove('first'), remove('second')]);
+  expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected']);
   await expect(acquire(branch)).rejects.toThrow(/delet/);
 });
 

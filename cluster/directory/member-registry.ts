@@ -2,6 +2,7 @@ import type { Clock, Timer } from '#runtime/base/clock.ts';
 import type { Random } from '#runtime/base/random.ts';
 import type { MemberAddress, MemberLoad, MemberView, PartitionOwner } from '#runtime/directory/ports.ts';
 import { commonFormats, type Formats } from './common-formats.ts';
+import { LivesOfOneName, type Namesake } from './lives-of-one-name.ts';
 import { type Claim, type Handover, type Heartbeat, HEARTBEAT_FORMAT } from './heartbeat.ts';
 
 /** Times of the registry, in milliseconds. */
@@ -98,6 +99,7 @@ export class MemberRegistry {
   readonly #incarnation: string;
   readonly #peers = new Map<string, Peer>();
   readonly #pastLives = new Set<string>();
+  readonly #namesakes: LivesOfOneName;
   /** Epochs seen in the logs: a claim under an older one is out of date. */
   readonly #epochs = new Map<number, number>();
   readonly #owned = new Map<number, number>();
@@ -125,6 +127,7 @@ export class MemberRegistry {
   constructor(environment: RegistryEnvironment) {
     this.#environment = environment;
     this.#times = environment.times ?? registryTimes;
+    this.#namesakes = new LivesOfOneName(environment.clock, this.#times.heartbeatMs);
     this.#incarnation = Buffer.from(environment.random.bytes(8)).toString('hex');
   }
 
@@ -161,6 +164,11 @@ export class MemberRegistry {
       this.#surplus === undefined ||
       this.#environment.clock.monotonicMs() - this.#surplus.heardMs > SURPLUS_TOLD_MS;
     return isOld ? undefined : this.#surplus?.member;
+  }
+
+  /** Names that two processes have, as far as is heard; it may be that of this one. */
+  get namesakes(): readonly Namesake[] {
+    return this.#namesakes.all;
   }
 
   /** This member owns a partition from now on. */
@@ -367,9 +375,13 @@ export class MemberRegistry {
     if (this.#isLeaving || incarnation === this.#incarnation) return;
     if (member === self.id) {
       observer.duplicate(heartbeat.url);
+      this.#namesakes.hear(heartbeat);
       return;
     }
-    if (this.#pastLives.has(incarnation)) return;
+    if (this.#pastLives.has(incarnation)) {
+      this.#namesakes.hear(heartbeat);
+      return;
+    }
     const nowMs = clock.monotonicMs();
     const peer = this.#peers.get(member);
     const isSameLife = peer?.heartbeat.incarnation === incarnation;

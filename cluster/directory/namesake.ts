@@ -1,8 +1,6 @@
 import { type Clock, sleep } from '#runtime/base/clock.ts';
+import { GOES_ON_BEATS } from './lives-of-one-name.ts';
 import type { HeartbeatChannel } from './member-registry.ts';
-
-/** Heartbeats that have to fit into the time a life is heard for before it is one that goes on. */
-const GOES_ON_BEATS = 1.5;
 
 /** Heartbeats without a sound of a life after which it has ended. */
 const ENDED_BEATS = 2.5;

@@ -52,6 +52,7 @@ import { hostLimits, requestLimits } from './host-limits.ts';
 import { LogWatch } from './log-watch.ts';
 import { busObserver, tellingRemovals } from './member-bus.ts';
 import { MemberClusterStatus } from './member-cluster-status.ts';
+import { memberFindings } from './member-findings.ts';
 import { linkFindings, logSealOf, sealedLink } from './member-link.ts';
 import { NatsLogins } from './nats-logins.ts';
 import { NatsServersView } from './nats-servers-view.ts';
@@ -197,12 +198,6 @@ function tooManyMembers(): OptionError {
   return new OptionError([
     `the cluster has ${MEMBERS_MAX} members already, and may not have more: stop one of them before you start this one`,
   ]);
-}
-
-function surplusFindings(member: string | undefined): readonly MemberFinding[] {
-  if (member === undefined) return [];
-  const message = `there are more than ${MEMBERS_MAX} members, and the others do not listen to ${member}: stop it`;
-  return [{ code: 'too-many-members', message }];
 }
 
 class ClusterEngine implements MemberEngine {
@@ -387,7 +382,7 @@ class ClusterEngine implements MemberEngine {
       ...rebuilt,
       ...linkFindings(this.#sealed, this.#environment.options.server.natsUrl),
       ...stalled,
-      ...surplusFindings(this.#started?.registry.surplus),
+      ...memberFindings(this.#started?.registry),
       ...stoppedFindings(this.stoppedActors()),
       ...this.revisionClock.findings,
     ];

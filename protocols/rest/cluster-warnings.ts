@@ -27,6 +27,7 @@ export const clusterWarningSeverities = Object.freeze({
   'log-cannot-be-cut': 'alarm',
   'member-silent': 'alarm',
   'member-versions-differ': 'notice',
+  'duplicate-member': 'alarm',
   'too-many-members': 'alarm',
   'durability-weak': 'notice',
   'nats-unreachable': 'alarm',

@@ -230,6 +230,8 @@ export type MemberFindingCode =
   | 'messages-refused'
   | 'unsigned-accepted'
   | 'too-many-members'
+  /** Two processes have the name of one member. */
+  | 'duplicate-member'
   | 'nats-unauthenticated'
   | 'nats-plaintext'
   | 'actor-stopped'

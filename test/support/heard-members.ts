@@ -23,6 +23,17 @@ export class HeardMembers {
 
   /** Starts a member. */
   add(id: string, formats: Formats = { records: 1, calls: 1 }): void {
+    const registry = this.#start(id, id, formats);
+    this.#members.set(id, { registry, directory: new ClusterDirectory(registry, id, this.#partitions) });
+  }
+
+  /** Starts another process under the name of a member. */
+  addTwin(id: string): void {
+    this.#start(id, `twin of ${id}`, { records: 1, calls: 1 });
+  }
+
+  /** @param process told apart from others of the same name */
+  #start(id: string, process: string, formats: Formats): MemberRegistry {
     const registry = new MemberRegistry({
       member: { id, url: `http://${id}:8080` },
       version: '1.2.3',
@@ -31,20 +42,20 @@ export class HeardMembers {
       load: () => ({ requestsInFlight: 1, openActors: 2, pendingBytes: 3 }),
       channel: {
         send: (heartbeat) => {
-          if (this.#cut.has(id)) return;
-          for (const [ear, hear] of this.#ears) if (ear !== id && !this.#cut.has(ear)) hear(heartbeat);
+          if (this.#cut.has(process)) return;
+          for (const [ear, hear] of this.#ears) if (ear !== process && !this.#cut.has(ear)) hear(heartbeat);
         },
         listen: (hear) => {
-          this.#ears.set(id, hear);
-          return () => void this.#ears.delete(id);
+          this.#ears.set(process, hear);
+          return () => void this.#ears.delete(process);
         },
       },
       clock: this.clock,
       random: systemRandom,
       observer: { joined: () => {}, lost: () => {}, duplicate: () => {}, surplus: () => {} },
     });
-    this.#members.set(id, { registry, directory: new ClusterDirectory(registry, id, this.#partitions) });
     registry.start();
+    return registry;
   }
 
   registry(id: string): MemberRegistry {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ClusterDirectory } from '#cluster/directory/cluster-directory.ts';
 import { type Heartbeat, HEARTBEAT_FORMAT } from '#cluster/directory/heartbeat.ts';
+import { memberFindings } from '#cluster/member/member-findings.ts';
 import { MEMBERS_MAX, MemberRegistry, registryTimes } from '#cluster/directory/member-registry.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { HeardMembers } from '#test/support/heard-members.ts';
@@ -92,6 +93,88 @@ function listening(clock = new TestClock()) {
   const owner = () => registry.owners.get(1);
   return { lost, owner, registry, sent, told };
 }
+
+describe('a name that two processes have', () => {
+  const url = 'http://twin:8080';
+
+  it('is told of once the one that nobody listens to goes on, until it is silent for a minute', () => {
+    const clock = new TestClock();
+    const { registry, told } = listening(clock);
+    told({ url });
+    told({ incarnation: 'second', beat: 1 });
+    for (const beat of [6, 7]) {
+      told({ url, beat });
+      expect(registry.namesakes).toEqual([]);
+      clock.advance(1_000);
+    }
+    told({ url, beat: 8 });
+    expect(memberFindings(registry)).toEqual([
+      { code: 'duplicate-member', message: expect.stringContaining(`other, and the one at ${url}`) },
+    ]);
+    clock.advance(60_000);
+    expect(registry.namesakes).toEqual([{ member: 'other', url }]);
+    clock.advance(1);
+    expect(registry.namesakes).toEqual([]);
+  });
+
+  it('is none after a restart, whatever the process before it said comes late or again', () => {
+    const clock = new TestClock();
+    const { registry, told } = listening(clock);
+    told({ url });
+    told({ incarnation: 'second', beat: 1 });
+    told({ url, beat: 6 });
+    clock.advance(2_000);
+    told({ url, beat: 6 });
+    expect(registry.namesakes).toEqual([]);
+  });
+
+  it('is told of no more when one of them says good-bye', () => {
+    const clock = new TestClock();
+    const { registry, told } = listening(clock);
+    told({ url });
+    told({ incarnation: 'second', beat: 1 });
+    told({ url, beat: 6 });
+    clock.advance(1_500);
+    told({ url, beat: 7 });
+    expect(registry.namesakes).toHaveLength(1);
+    told({ url, beat: 8, isLeaving: true });
+    expect(registry.namesakes).toEqual([]);
+  });
+
+  it('is told of once, and may be that of the one who tells', () => {
+    const clock = new TestClock();
+    const { registry, told } = listening(clock);
+    for (const beat of [1, 3]) {
+      for (const incarnation of ['twin', 'third']) told({ member: 'self', url, incarnation, beat });
+      clock.advance(1_500);
+    }
+    expect(registry.namesakes).toEqual([{ member: 'self', url }]);
+  });
+
+  it('is told of for as many lives as are listened to at once', () => {
+    const clock = new TestClock();
+    const { registry, told } = listening(clock);
+    const lives = Array.from({ length: 257 }, (_, index) => `life ${index}`);
+    for (const incarnation of lives) told({ member: 'self', url, incarnation, beat: 1 });
+    clock.advance(1_500);
+    told({ member: 'self', url, incarnation: 'life 0', beat: 2 });
+    expect(registry.namesakes).toEqual([]);
+    clock.advance(1_500);
+    told({ member: 'self', url, incarnation: 'life 0', beat: 3 });
+    expect(registry.namesakes).toHaveLength(1);
+  });
+
+  it('is told of by both of two members that were started at the same moment, and by the others [CLU-048]', () => {
+    const heard = new HeardMembers(4, 'm1', 'm2');
+    heard.add('m3');
+    heard.pass(2);
+    expect(heard.registry('m2').namesakes).toEqual([]);
+    heard.addTwin('m1');
+    heard.pass(4);
+    for (const id of ['m1', 'm2', 'm3'])
+      expect(heard.registry(id).namesakes).toEqual([{ member: 'm1', url: 'http://m1:8080' }]);
+  });
+});
 
 describe('what a member says', () => {
   it('is not taken back by what it said before and comes late', () => {

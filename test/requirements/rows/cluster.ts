@@ -20,4 +20,5 @@ export const clusterRows: readonly Requirement[] = [
   { id: 'CLU-043', document: 'design', section: 'Cluster', status: 'verified', theme: 'cluster', behaviour: 'Members of different versions: they tell which formats they understand, a newer record or call is refused with what to do, and nothing is done' },
   { id: 'CLU-046', document: 'design', section: 'Cluster', status: 'verified', theme: 'cluster', behaviour: 'A damaged actor of a member whose log was cut, without a whole snapshot, is refused alone: nothing is put away, all others of its partition are served, and it is made anew when another member has stored a snapshot' },
   { id: 'CLU-047', document: 'design', section: 'Cluster', status: 'verified', theme: 'cluster', behaviour: 'A member that is started with the name of one that lives ends with 2 and says whose name it is, before the others hear of it; the one that lives keeps all it has' },
+  { id: 'CLU-048', document: 'design', section: 'Cluster', status: 'verified', theme: 'cluster', behaviour: 'Two processes that run under one name are an alarm in the status of every member, whichever of them the others listen to' },
 ];

@@ -1,16 +1,18 @@
 import type { Msg } from '@nats-io/transport-node';
+import type { Clock } from '#runtime/base/clock.ts';
 import { LinkWatch } from '#cluster/nats/link-watch.ts';
 import type { Subjects } from '#cluster/nats/subjects.ts';
 import type { NewsSender } from '#cluster/seal/member-seal.ts';
 import type { SealedLink } from '#cluster/seal/sealed-link.ts';
 import { decodeHeartbeat, encodeHeartbeat, type Heartbeat } from './heartbeat.ts';
 import type { HeartbeatChannel } from './member-registry.ts';
+import type { Hearing, NamesakeChannel } from './namesake.ts';
 
 /**
  * Heartbeats over core NATS: who is connected hears them, nothing is stored. While there is no connection nothing is
  * sent: a heartbeat that comes minutes late says nothing of now.
  */
-export class NatsHeartbeats implements HeartbeatChannel {
+export class NatsHeartbeats implements HeartbeatChannel, NamesakeChannel {
   readonly #sealed: SealedLink;
   readonly #link: LinkWatch;
   readonly #subject: string;
@@ -41,5 +43,32 @@ export class NatsHeartbeats implements HeartbeatChannel {
     };
     const subscription = this.#sealed.subscribe(this.#subject, listen);
     return () => subscription.unsubscribe();
+  }
+
+  /** What is asked of the server behind a subscription is answered once the server has that. */
+  hearing(clock: Clock): Hearing {
+    const link = this.#link;
+    let sinceMs: number | undefined;
+    let asked = 0;
+    const ask = (): void => {
+      asked += 1;
+      const asking = asked;
+      sinceMs = undefined;
+      this.#sealed.connection.flush().then(
+        () => {
+          if (asking === asked) sinceMs = clock.monotonicMs();
+        },
+        // It was cut off meanwhile: it is asked again when it is back.
+        () => undefined,
+      );
+    };
+    const stop = link.onReturn(ask);
+    ask();
+    return {
+      get sinceMs() {
+        return link.isUp ? sinceMs : undefined;
+      },
+      stop,
+    };
   }
 }

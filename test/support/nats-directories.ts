@@ -1,10 +1,11 @@
 import type { NatsConnection } from '@nats-io/transport-node';
 import { ClusterDirectory } from '#cluster/directory/cluster-directory.ts';
 import { MemberRegistry, registryTimes, type RegistryTimes } from '#cluster/directory/member-registry.ts';
+import { liveNamesake } from '#cluster/directory/namesake.ts';
 import { NatsHeartbeats } from '#cluster/directory/nats-heartbeats.ts';
 import { connectToNats } from '#cluster/nats/connection.ts';
 import { Subjects } from '#cluster/nats/subjects.ts';
-import { systemClock } from '#runtime/base/clock.ts';
+import { type Clock, systemClock } from '#runtime/base/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { testLink } from './member-seals.ts';
 
@@ -59,6 +60,16 @@ export class NatsDirectories {
     const member = { registry, directory, connection, heard };
     this.members.push(member);
     return member;
+  }
+
+  /**
+   * Whether a name is that of another member, as one finds out that is about to start.
+   *
+   * @param heartbeatMs what it takes for the time between two heartbeats
+   */
+  namesakeOf(member: string, connection: NatsConnection, clock: Clock, heartbeatMs: number) {
+    const channel = new NatsHeartbeats(testLink(connection, member), this.#subjects, this.#partitions);
+    return liveNamesake({ channel, member, clock, heartbeatMs, onHeard: () => undefined });
   }
 
   /** Waits until something is so for a member, looking whenever something changed. */

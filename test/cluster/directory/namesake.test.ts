@@ -24,18 +24,23 @@ const said: Heartbeat = {
 function looking() {
   const clock = new TestClock();
   const heard: string[] = [];
-  const sent: Heartbeat[] = [];
   let hear: (heartbeat: Heartbeat) => void = () => {};
+  let sinceMs: number | undefined = clock.monotonicMs();
   let outcome: { readonly url: string | undefined } | undefined;
   void liveNamesake({
     channel: {
-      send: (heartbeat) => void sent.push(heartbeat),
       listen(ear) {
         hear = ear;
         return () => {
           hear = () => {};
         };
       },
+      hearing: () => ({
+        get sinceMs() {
+          return sinceMs;
+        },
+        stop: () => {},
+      }),
     },
     member: 'm1',
     clock,
@@ -51,18 +56,24 @@ function looking() {
       await settle();
     }
   };
-  return { heard, pass, sent, tell, outcome: () => outcome };
+  const deafen = (): void => {
+    sinceMs = undefined;
+  };
+  const restore = (): void => {
+    sinceMs = clock.monotonicMs();
+  };
+  return { deafen, heard, pass, restore, tell, outcome: () => outcome };
 }
 
 describe('the name of a member that starts', () => {
   it('is its own when nobody of that name is heard for a heartbeat and a half', async () => {
-    const { heard, outcome, pass, sent, tell } = looking();
+    const { heard, outcome, pass, tell } = looking();
     tell({ member: 'm2' });
     await pass(1_400);
     expect(outcome()).toBeUndefined();
     tell({ member: 'm2', beat: 8 });
     await pass(200);
-    expect([outcome(), heard, sent]).toEqual([{ url: undefined }, [], []]);
+    expect([outcome(), heard]).toEqual([{ url: undefined }, []]);
   });
 
   it('is that of another one whose heartbeats go on', async () => {
@@ -97,5 +108,30 @@ describe('the name of a member that starts', () => {
     tell({ beat: 8, isLeaving: true });
     await pass(200);
     expect(outcome()).toEqual({ url: undefined });
+  });
+
+  it('is not its own for a silence without a connection, nor for what is left of one after that', async () => {
+    const { deafen, outcome, pass, restore } = looking();
+    await pass(1_400);
+    deafen();
+    await pass(60_000);
+    restore();
+    await pass(1_400);
+    expect(outcome()).toBeUndefined();
+    await pass(200);
+    expect(outcome()).toEqual({ url: undefined });
+  });
+
+  it('is that of another one that was heard before the connection was lost', async () => {
+    const { deafen, outcome, pass, restore, tell } = looking();
+    tell();
+    deafen();
+    await pass(60_000);
+    restore();
+    await pass(2_400);
+    expect(outcome()).toBeUndefined();
+    tell({ beat: 60 });
+    await pass(100);
+    expect(outcome()).toEqual({ url: said.url });
   });
 });

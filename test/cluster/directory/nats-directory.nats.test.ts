@@ -1,7 +1,10 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { directoryConformance } from '#test/runtime/directory/directory-conformance.ts';
+import { connectToNats } from '#cluster/nats/connection.ts';
+import { type Clock, systemClock } from '#runtime/base/clock.ts';
 import { sharedNatsCluster } from '#test/support/nats-cluster.ts';
 import { type DirectoryMember, NatsDirectories } from '#test/support/nats-directories.ts';
+import { TcpProxy } from '#test/support/tcp-proxy.ts';
 
 const PARTITIONS = 8;
 const nats = sharedNatsCluster(1);
@@ -58,6 +61,37 @@ describe('members over NATS', () => {
     expect(b.directory.ownerOf(1)).toEqual({ id: 'b', url: 'http://b', epoch: 6, isSelf: true });
     a.registry.observe(1, 7);
     expect(a.directory.ownerOf(1)).toBeUndefined();
+  });
+
+  it('are noticed by another one of the same name that starts without a connection', async () => {
+    cluster = new NatsDirectories(PARTITIONS, quick);
+    await cluster.join('a', nats().urls);
+    const [url] = nats().urls;
+    const way = await TcpProxy.to(Number(new URL(url as string).port));
+    const connection = await connectToNats({ urls: [`nats://127.0.0.1:${way.port}`], name: 'a' });
+    try {
+      const isLost = new Promise<void>((resolve) => {
+        void (async () => {
+          for await (const { type } of connection.status()) if (type === 'disconnect') resolve();
+        })();
+      });
+      way.cut();
+      await isLost;
+      // The connection comes back when the name was looked at for twice as long as nobody may be heard.
+      let looks = 0;
+      const clock: Clock = {
+        ...systemClock,
+        after(delayMs, callback) {
+          looks += 1;
+          if (looks === 30) way.restore();
+          return systemClock.after(delayMs, callback);
+        },
+      };
+      expect(await cluster.namesakeOf('a', connection, clock, 500)).toBe('http://a');
+    } finally {
+      await connection.close();
+      await way.close();
+    }
   });
 
   it('lose at once who says good-bye, and after a while who is silent', async () => {

@@ -20,14 +20,20 @@ export interface ColdStart {
    */
   run(position: LogPosition | undefined, signal: AbortSignal): Promise<LogPosition | undefined>;
   /**
-   * Puts a snapshot in the place of the actors if there is one that is whole; asks for one where there is none, and does
-   * not wait for it.
+   * Brings a snapshot that is whole and puts it beside the actors, which may be used meanwhile. Asks for one where there is
+   * none, and does not wait for it. What it brought before it failed is not brought again, until {@link done}.
    *
-   * @returns where they stand now; undefined when nothing was changed
+   * @returns whether there is one for {@link replace}
    * @throws {ServiceError} `REQUEST_CANCELLED`
    */
-  replace(signal: AbortSignal): Promise<LogPosition | undefined>;
-  /** Whether there seems to be one that {@link replace} could take; asks for one where there is none. Never rejects. */
+  bring(signal: AbortSignal): Promise<boolean>;
+  /**
+   * Puts what {@link bring} brought in the place of the actors. Nothing else uses them meanwhile.
+   *
+   * @returns where they stand now; undefined when nothing was changed, as nothing whole was brought
+   */
+  replace(): Promise<LogPosition | undefined>;
+  /** Whether there seems to be one that {@link bring} could bring; asks for one where there is none. Never rejects. */
   isOffered(): Promise<boolean>;
   /** Removes what it worked with, once the new position is on the disk. */
   done(): Promise<void>;
@@ -39,6 +45,12 @@ export class ColdStarter {
   readonly #positions: PositionKeeper;
   readonly #shards: ShardPositions;
   #controller: AbortController | undefined;
+  /** Gives up what is brought beside the actors. */
+  #bringing: AbortController | undefined;
+  /** What was brought beside the actors is wanted still. */
+  #isWanted = false;
+  /** One thing after the other: all of them work in one folder. */
+  #work: Promise<unknown> = Promise.resolve();
 
   /** @param coldStart undefined where there are no snapshots */
   constructor(coldStart: ColdStart | undefined, positions: PositionKeeper, shards: ShardPositions) {
@@ -52,9 +64,11 @@ export class ColdStarter {
     return this.#coldStart !== undefined;
   }
 
-  /** Removes what an earlier one left. */
+  /** Removes what an earlier one left, but for what is wanted still. */
   async tidy(): Promise<void> {
-    await this.#coldStart?.done();
+    await this.#alone(async () => {
+      if (!this.#isWanted) await this.#coldStart?.done();
+    });
   }
 
   /** @returns false when it was given up */
@@ -63,9 +77,31 @@ export class ColdStarter {
     return reached !== 'cancelled';
   }
 
+  /** As {@link ColdStart.bring}; false also when it was given up. What was brought is kept until {@link drop}. */
+  bring(): Promise<boolean> {
+    this.#isWanted = true;
+    const controller = new AbortController();
+    this.#bringing?.abort();
+    this.#bringing = controller;
+    return this.#alone(async () => {
+      try {
+        return (await this.#coldStart?.bring(controller.signal)) === true;
+      } catch (error) {
+        if (controller.signal.aborted) return false;
+        throw error;
+      }
+    });
+  }
+
+  /** What was brought is not wanted any more. */
+  drop(): void {
+    this.#isWanted = false;
+    this.#bringing?.abort();
+  }
+
   /** As {@link ColdStart.replace}. @returns whether there is a snapshot in the place of the actors now */
   async replace(): Promise<boolean> {
-    return (await this.#begin((coldStart, signal) => coldStart.replace(signal))) === 'replaced';
+    return (await this.#begin((coldStart) => coldStart.replace())) === 'replaced';
   }
 
   /** As {@link ColdStart.isOffered}. */
@@ -73,7 +109,20 @@ export class ColdStarter {
     return (await this.#coldStart?.isOffered()) === true;
   }
 
-  async #begin(
+  #alone<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#work.then(work);
+    this.#work = done.catch(() => undefined);
+    return done;
+  }
+
+  #begin(
+    bring: (coldStart: ColdStart, signal: AbortSignal) => Promise<LogPosition | undefined>,
+  ): Promise<'replaced' | 'unchanged' | 'cancelled'> {
+    this.#bringing?.abort();
+    return this.#alone(() => this.#put(bring));
+  }
+
+  async #put(
     bring: (coldStart: ColdStart, signal: AbortSignal) => Promise<LogPosition | undefined>,
   ): Promise<'replaced' | 'unchanged' | 'cancelled'> {
     if (this.#coldStart === undefined) return 'unchanged';
@@ -85,6 +134,7 @@ export class ColdStarter {
       if (reached === undefined) return 'unchanged';
       await this.#positions.replace(reached, await this.#shards.replaced());
       await this.#coldStart.done();
+      this.#isWanted = false;
       return 'replaced';
     } catch (error) {
       if (controller.signal.aborted) return 'cancelled';
@@ -98,5 +148,6 @@ export class ColdStarter {
   /** Gives it up. */
   cancel(): void {
     this.#controller?.abort();
+    this.#bringing?.abort();
   }
 }

@@ -102,7 +102,7 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
       positions: this.#positions,
       shards,
       coldStart: this.#coldStart,
-      onCurable: (cause) => void this.startOver(cause),
+      onCurable: (cause) => this.#inTurn(() => this.#cure(cause)),
     });
     this.#mending =
       flushed &&
@@ -296,6 +296,8 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
         this.#damage.end();
         await this.#giveUp();
         await this.#stopFollowing();
+        // Else the next start does.
+        await this.#coldStart.tidy().catch(() => undefined);
         await this.#flushed?.close();
         await this.#shards.close();
         this.#become('idle');
@@ -331,6 +333,11 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
       report({ kind: 'shards-failed', isDamaged: false, cause: failure });
       this.#rest.begin();
     }
+  }
+
+  /** Stops what is served for no longer than it takes to put something whole in its place. */
+  async #cure(cause: ServiceError): Promise<void> {
+    if (this.#damage.contained !== undefined) await this.#startOver(cause);
   }
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
@@ -393,6 +400,8 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
     } catch (cause) {
       const isDamaged = isDamage(cause);
       if (!isDamaged) this.#environment.report({ kind: 'shards-failed', isDamaged, cause });
+      // Nothing is served that bringing a snapshot would keep from it.
+      if (isDamaged && !(await this.#damage.isLogWhole())) await this.#coldStart.bring();
       if (isDamaged && (await this.#makeAnew(cause))) {
         await open();
         return true;

@@ -1,4 +1,6 @@
+import { type Backoff, backoffMs } from '#runtime/base/backoff.ts';
 import type { Clock, Timer } from '#runtime/base/clock.ts';
+import type { Random } from '#runtime/base/random.ts';
 import { isStorageFull } from '#runtime/embedded/journal-errors.ts';
 import type { ServiceError } from '#runtime/errors/service-error.ts';
 import type { LogReport } from '#cluster/replication/log-events.ts';
@@ -12,26 +14,31 @@ import type { ShardPositions } from './shard-positions.ts';
 /** Between two looks whether a partition can be made anew by now, in milliseconds. */
 const LOOK_MS = 5_000;
 
+/** Between two times a partition is taken down in vain: what was brought could not take the place of what is there. */
+const swapBackoff: Backoff = Object.freeze({ firstMs: 10_000, factor: 2, mostMs: 300_000 });
+
 /** Time it is told that shards were damaged or lost, in milliseconds. */
 const TOLD_MS = 3_600_000;
 
 /** What is worked with. */
 export interface ShardDamageOptions {
   readonly clock: Clock;
+  readonly random: Random;
   readonly store: PartitionStore;
   readonly stream: LogStream;
   readonly positions: PositionKeeper;
   readonly shards: ShardPositions;
   readonly coldStart: ColdStarter;
   readonly report: LogReport;
-  /** To be told that everything can be had again, with what had been damaged. */
-  readonly onCurable: (cause: ServiceError) => void;
+  /** Told when all there is to do is to call {@link ShardDamage.makeAnew}, with what had been damaged. */
+  readonly onCurable: (cause: ServiceError) => Promise<void>;
 }
 
 /**
  * What is done about damaged shards of a partition. They are made anew where the log or a whole snapshot certainly has
- * everything. Where nothing does, the damage is contained: each damaged actor is refused alone, the rest is served, what is
- * there stays where it is, and it is looked every few seconds whether something has everything by now.
+ * everything. Until then the damage is contained: each damaged actor is refused alone, the rest is served, and what is
+ * there stays where it is. Every few seconds it is looked whether something has everything by now. A snapshot is brought
+ * whole beside what is served, which is stopped only to put the one in the place of the other.
  *
  * @see docs/decisions/0030-nothing-is-removed-by-inference.md
  */
@@ -39,6 +46,8 @@ export class ShardDamage {
   readonly #options: ShardDamageOptions;
   #contained: ServiceError | undefined;
   #timer: Timer | undefined;
+  /** How often it was contained since there was none. */
+  #containments = 0;
   /** Keeps shards from being made anew again soon. */
   readonly #rest: Rest;
   /** Why they were made anew last, and when, on the monotonic clock. */
@@ -71,19 +80,26 @@ export class ShardDamage {
   /** Damaged actors are refused alone from now on. */
   contain(cause: ServiceError): void {
     this.#contained ??= cause;
-    this.#options.store.refuseAlone?.(true);
-    this.#schedule();
+    const { random, store } = this.#options;
+    store.refuseAlone?.(true);
+    // A swap that failed before would take the partition down again.
+    this.#schedule(this.#containments === 0 ? 0 : backoffMs(swapBackoff, this.#containments - 1, random));
+    this.#containments += 1;
   }
 
   /** Nothing is contained any more: it is over, or nobody uses the partition. */
   end(): void {
     this.#timer?.cancel();
+    this.#timer = undefined;
     this.#contained = undefined;
+    this.#containments = 0;
+    this.#options.coldStart.drop();
     this.#options.store.refuseAlone?.(false);
   }
 
   /**
-   * Makes everything anew where that is certain to bring everything back, and there is room to keep what is damaged.
+   * Makes everything anew where that is certain to bring everything back, and there is room to keep what is damaged: of the
+   * whole log, or of a snapshot that was brought.
    *
    * @param clear puts away what is there; `STORAGE_FULL` changes nothing
    * @returns false when it is not: then nothing was changed
@@ -148,24 +164,32 @@ export class ShardDamage {
     }
   }
 
-  #schedule(): void {
-    const { clock } = this.#options;
+  #schedule(ms: number): void {
     this.#timer?.cancel();
-    const timer = clock.after(LOOK_MS, () => {
-      void this.#isCurable().then((isCurable) => {
-        if (this.#timer !== timer || this.#contained === undefined) return;
-        this.#schedule();
-        if (isCurable) this.#options.onCurable(this.#contained);
-      });
-    });
+    const timer = this.#options.clock.after(ms, () => void this.#look(timer));
     this.#timer = timer;
+  }
+
+  async #look(timer: Timer): Promise<void> {
+    const isCurable = await this.#isCurable();
+    if (this.#timer !== timer || this.#contained === undefined) return;
+    if (isCurable) await this.#options.onCurable(this.#contained);
+    // Else it is over, or was contained again.
+    if (this.#timer === timer) this.#schedule(LOOK_MS);
   }
 
   /** Never rejects. */
   async #isCurable(): Promise<boolean> {
-    const begins = this.#hasRoom ? await this.#logBegins() : undefined;
+    const { coldStart } = this.#options;
+    if (!this.#hasRoom) {
+      // Those that are served want the room of what was brought.
+      coldStart.drop();
+      await coldStart.tidy().catch(() => undefined);
+      return false;
+    }
+    const begins = await this.#logBegins();
     if (begins === undefined) return false;
-    return begins <= 1 || this.#options.coldStart.isOffered();
+    return begins <= 1 || coldStart.bring().catch(() => false);
   }
 }
 

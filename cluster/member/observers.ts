@@ -205,7 +205,7 @@ export function partitionReport(log: Log, partition: number): (event: LogEvent) 
       case 'damage-contained':
         log.error(
           'partition: some of what it has here is damaged and refused, and stays where it is: its log was cut or cannot be asked, ' +
-            'and no whole snapshot of it was found to make it anew, or the volume has no room to keep it besides; it is looked for again every few seconds',
+            'or the volume has no room to keep it besides; it is made anew as soon as a whole snapshot is brought, or there is room',
           { partition, error: event.cause },
         );
         break;

@@ -90,7 +90,7 @@ export class PartitionSnapshots {
 
   /** What a partition of this member begins with when its log does not do. */
   coldStart(partition: number, folder: string, store: ActorStore, stream: LogStream): ColdStart {
-    const { clock, files } = this.#environment;
+    const { clock, files, random } = this.#environment;
     return new SnapshotRestore({
       partition,
       folder,
@@ -100,6 +100,7 @@ export class PartitionSnapshots {
       index: this.#index,
       files,
       clock,
+      random,
       report: this.#report,
       request: (isWhole) => this.#requests.send({ partition, isWhole }),
     });

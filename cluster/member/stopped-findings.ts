@@ -45,7 +45,7 @@ export function damageFindings(
     const what = shortened(contained, DAMAGE_CHARACTERS_MAX);
     const message =
       `some of what it has of partition ${partition} is damaged and refused, the rest is served: ${what}. ` +
-      'It is made anew as soon as another member has stored a snapshot of the partition';
+      'It is made anew as soon as a snapshot is brought that a member has stored of the partition';
     findings.push({ code: 'damage-contained', message });
   }
   return findings;

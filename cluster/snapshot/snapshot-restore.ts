@@ -4,8 +4,10 @@ import { COPY_FILE } from '#runtime/actor/actor-copies.ts';
 import { ActorFolders } from '#runtime/actor/actor-folders.ts';
 import type { ActorStore } from '#runtime/actor/actor-store.ts';
 import { removePaced } from '#runtime/actor/paced-removal.ts';
+import { type Backoff, backoffMs } from '#runtime/base/backoff.ts';
 import { type Clock, sleep } from '#runtime/base/clock.ts';
 import type { FileSystem } from '#runtime/base/file-system.ts';
+import type { Random } from '#runtime/base/random.ts';
 import type { Blobs } from '#runtime/blobs/ports.ts';
 import { crashPoint } from '#runtime/commit/crash-point.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
@@ -26,9 +28,25 @@ const LOOK_MS = 1000;
 /** Time after which the others are asked again for one, in milliseconds. */
 const REQUEST_MS = 30_000;
 
-/** Time after which a snapshot is tried again that could not be had, and one that was damaged, in milliseconds. */
-const RETRY_MS = 5_000;
-const DAMAGED_RETRY_MS = 60_000;
+/** When a snapshot is tried again that could not be had, and one that was damaged. */
+const retry: Backoff = Object.freeze({ firstMs: 5_000, factor: 2, mostMs: 60_000 });
+const damagedRetry: Backoff = Object.freeze({ firstMs: 60_000, factor: 2, mostMs: 300_000 });
+
+/** A snapshot that is not tried before some time. */
+interface Refused {
+  /** On the monotonic clock. */
+  readonly untilMs: number;
+  readonly isDamaged: boolean;
+  /** How often it was tried again in vain. */
+  readonly retries: number;
+}
+
+/** A snapshot that lies whole beside the actors. */
+interface Brought {
+  readonly record: SnapshotRecord;
+  readonly actors: number;
+  readonly tookMs: number;
+}
 
 /** What a snapshot is restored with. */
 export interface RestoreEnvironment {
@@ -41,6 +59,7 @@ export interface RestoreEnvironment {
   readonly index: SnapshotIndex;
   readonly files: FileSystem;
   readonly clock: Clock;
+  readonly random: Random;
   readonly report: SnapshotReport;
   /**
    * Asks the members that have the partition for a snapshot; it may be lost on the way.
@@ -66,7 +85,9 @@ export class SnapshotRestore implements ColdStart {
   /** Actors that lie whole in the folder, with the hashes of their files. */
   readonly #brought = new Map<string, string>();
   /** Snapshots that are not tried before some time, by the hash of their manifest. */
-  readonly #bad = new Map<string, { readonly untilMs: number; readonly isDamaged: boolean }>();
+  readonly #bad = new Map<string, Refused>();
+  /** What {@link replace} puts in the place of the actors. */
+  #ready: Brought | undefined;
   /** When the others were asked for one, on the monotonic clock. */
   #askedMs = Number.NEGATIVE_INFINITY;
 
@@ -76,7 +97,6 @@ export class SnapshotRestore implements ColdStart {
   }
 
   async run(position: LogPosition | undefined, signal: AbortSignal): Promise<LogPosition | undefined> {
-    await this.done();
     const has = (position?.sequence ?? 0) > 0;
     for (;;) {
       requireWanted(signal);
@@ -85,8 +105,12 @@ export class SnapshotRestore implements ColdStart {
       if (firstSequence === undefined) return undefined;
       const isCut = Math.max(1, position?.sequence ?? 0) < firstSequence;
       if (!isCut && has) return undefined;
-      const reached = await this.#newest(firstSequence, signal, false);
-      if (reached !== undefined) return reached;
+      const begun = await this.#newest(firstSequence, signal, async (record) => {
+        const brought = await this.#bringAll(record, signal);
+        await this.#adopt(brought, false);
+        return brought;
+      });
+      if (begun !== undefined) return begun.record.position;
       // The log has everything from its beginning on.
       if (!isCut) return undefined;
       this.#ask();
@@ -94,13 +118,30 @@ export class SnapshotRestore implements ColdStart {
     }
   }
 
-  async replace(signal: AbortSignal): Promise<LogPosition | undefined> {
-    await this.done();
+  async bring(signal: AbortSignal): Promise<boolean> {
     const firstSequence = await this.#firstSequence();
-    if (firstSequence === undefined) return undefined;
-    const reached = await this.#newest(firstSequence, signal, true);
-    if (reached === undefined) this.#ask();
-    return reached;
+    if (firstSequence === undefined) return false;
+    if (this.#ready !== undefined && this.#isUsable(this.#ready.record, firstSequence)) return true;
+    this.#ready = undefined;
+    this.#ready = await this.#newest(firstSequence, signal, (record) =>
+      this.#bringAll(record, signal, () => this.#requireRoom()),
+    );
+    if (this.#ready === undefined) this.#ask();
+    return this.#ready !== undefined;
+  }
+
+  async replace(): Promise<LogPosition | undefined> {
+    const ready = this.#ready;
+    const firstSequence = await this.#firstSequence();
+    if (ready === undefined || firstSequence === undefined) return undefined;
+    if (!this.#isUsable(ready.record, firstSequence)) return undefined;
+    try {
+      await this.#adopt(ready, true);
+      return ready.record.position;
+    } catch (cause) {
+      this.#refuse(ready.record, cause, false);
+      return undefined;
+    }
   }
 
   async isOffered(): Promise<boolean> {
@@ -118,7 +159,7 @@ export class SnapshotRestore implements ColdStart {
   }
 
   async done(): Promise<void> {
-    this.#brought.clear();
+    this.#forgetBrought();
     this.#carryKept();
     await removePaced(this.#workFolder, this.#environment.clock);
   }
@@ -148,13 +189,13 @@ export class SnapshotRestore implements ColdStart {
     }
   }
 
-  /** Begins with the newest snapshot that is whole and of this log. @param hasDamage what there is is put away */
+  /** Does something with the newest snapshot that is whole and of this log. @returns undefined: it is done with none */
   async #newest(
     firstSequence: number,
     signal: AbortSignal,
-    hasDamage: boolean,
-  ): Promise<LogPosition | undefined> {
-    const { clock, index, partition, report } = this.#environment;
+    work: (record: SnapshotRecord) => Promise<Brought>,
+  ): Promise<Brought | undefined> {
+    const { index, partition, report } = this.#environment;
     let records: readonly SnapshotRecord[];
     try {
       ({ records } = await index.read(partition));
@@ -163,24 +204,38 @@ export class SnapshotRestore implements ColdStart {
       return undefined;
     }
     for (const record of records) {
-      const { sequence } = record.position;
       if (!this.#isUsable(record, firstSequence)) continue;
+      const had = this.#brought.size;
       try {
-        await this.#restore(record, signal, hasDamage);
-        return record.position;
+        return await work(record);
       } catch (cause) {
         requireWanted(signal);
-        const isDamaged = isGone(cause) && !isTruncated(cause);
-        const untilMs = clock.monotonicMs() + (isDamaged ? DAMAGED_RETRY_MS : RETRY_MS);
-        this.#bad.set(record.manifest.hash, { untilMs, isDamaged });
-        report({ kind: 'unusable', partition, sequence, cause });
+        this.#refuse(record, cause, this.#brought.size > had);
       }
     }
     return undefined;
   }
 
-  async #restore(record: SnapshotRecord, signal: AbortSignal, hasDamage: boolean): Promise<void> {
-    const { blobs, clock, files, partition, report, stream } = this.#environment;
+  /** A snapshot is not tried for a while. @param hasProgress the next attempt begins with more than this one did */
+  #refuse({ manifest, position }: SnapshotRecord, cause: unknown, hasProgress: boolean): void {
+    const { clock, partition, random, report } = this.#environment;
+    const isDamaged = isGone(cause) && !isTruncated(cause);
+    const retries = hasProgress ? 0 : (this.#bad.get(manifest.hash)?.retries ?? -1) + 1;
+    const untilMs = clock.monotonicMs() + backoffMs(isDamaged ? damagedRetry : retry, retries, random);
+    this.#bad.set(manifest.hash, { untilMs, isDamaged, retries });
+    report({ kind: 'unusable', partition, sequence: position.sequence, cause });
+  }
+
+  /** What is brought beside actors must not take the room they are written with. What was brought gives it back. */
+  async #requireRoom(): Promise<void> {
+    if (this.#environment.store.canClear) return;
+    await this.done();
+    throw new ServiceError('STORAGE_FULL');
+  }
+
+  /** @param goOn asked before each actor; rejects to give it up */
+  async #bringAll(record: SnapshotRecord, signal: AbortSignal, goOn?: () => Promise<void>): Promise<Brought> {
+    const { blobs, clock, files, partition, stream } = this.#environment;
     const startMs = clock.monotonicMs();
     // Its record must be the one the log has: chains tell one log from another.
     await stateAt(stream, partition, record.position, clock);
@@ -195,16 +250,14 @@ export class SnapshotRestore implements ColdStart {
     for (const id of [...this.#brought.keys()]) if (!wanted.has(id)) this.#brought.delete(id);
     for (const actor of actors) {
       requireWanted(signal);
-      if (this.#brought.get(actor.id) !== actor.hash) await this.#bring(actor, made, signal);
+      await goOn?.();
+      if (this.#brought.get(actor.id) !== actor.hash) await this.#bringActor(actor, made, signal);
       crashPoint('mid-snapshot-restore');
     }
-    await this.#adopt(hasDamage);
-    const { sequence } = record.position;
-    const tookMs = clock.monotonicMs() - startMs;
-    report({ kind: 'restored', partition, sequence, actors: actors.length, bytes: record.bytes, tookMs });
+    return { record, actors: actors.length, tookMs: clock.monotonicMs() - startMs };
   }
 
-  async #bring(actor: SnapshotActor, made: ActorFolders, signal: AbortSignal): Promise<void> {
+  async #bringActor(actor: SnapshotActor, made: ActorFolders, signal: AbortSignal): Promise<void> {
     const { blobs, files, partition, store } = this.#environment;
     const folder = made.of(actor.id);
     const path = join(folder, COPY_FILE);
@@ -224,8 +277,8 @@ export class SnapshotRestore implements ColdStart {
   }
 
   /** Puts what was made in the place of what there is. @param hasDamage what there is is kept for a while */
-  async #adopt(hasDamage: boolean): Promise<void> {
-    const { files, folder, store } = this.#environment;
+  async #adopt({ actors: count, record, tookMs }: Brought, hasDamage: boolean): Promise<void> {
+    const { files, folder, partition, report, store } = this.#environment;
     if (hasDamage) await store.putAwayDamaged();
     const actors = join(folder, 'actors');
     const replaced = this.#replacedFolder;
@@ -235,9 +288,18 @@ export class SnapshotRestore implements ColdStart {
     if ((await files.readdir(folder)).includes('actors')) await rename(actors, replaced);
     crashPoint('mid-snapshot-adopt');
     await rename(join(this.#workFolder, 'actors'), actors);
+    this.#forgetBrought();
     await files.syncDirectory(folder);
     crashPoint('after-snapshot-adopt');
     this.#carryKept();
+    const { bytes, position } = record;
+    report({ kind: 'restored', partition, sequence: position.sequence, actors: count, bytes, tookMs });
+  }
+
+  /** It is not beside the actors any more. */
+  #forgetBrought(): void {
+    this.#brought.clear();
+    this.#ready = undefined;
   }
 
   /** What was removed or put away before is kept on: it lies in the folder that was replaced, which is thrown away. */

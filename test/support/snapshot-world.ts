@@ -1,6 +1,7 @@
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { PartitionRole } from '#cluster/lease/partition-environment.ts';
 import { PartitionMember } from '#cluster/lease/partition-member.ts';
 import { type CutMember, cutPartition } from '#cluster/snapshot/partition-cut.ts';
 import type { SnapshotEvent } from '#cluster/snapshot/snapshot-events.ts';
@@ -100,6 +101,7 @@ export class SnapshotSide {
   readonly store: ActorStore;
   readonly member: PartitionMember;
   readonly events: SnapshotEvent[] = [];
+  readonly roles: PartitionRole[] = [];
   /** Requests for snapshots: whether each was to be whole. */
   readonly requests: boolean[] = [];
   /** Whether its volume has no room to keep what was removed. */
@@ -145,6 +147,7 @@ export class SnapshotSide {
       },
       coldStart: new SnapshotRestore({
         ...common,
+        random: systemRandom,
         partition: PARTITION,
         folder: this.folder,
         store: this.store,
@@ -153,7 +156,7 @@ export class SnapshotSide {
         request: (isWhole) => void this.requests.push(isWhole),
       }),
       report: () => {},
-      onRole: () => {},
+      onRole: (role) => this.roles.push(role),
     });
   }
 

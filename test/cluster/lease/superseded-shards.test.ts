@@ -106,6 +106,7 @@ beforeEach(async () => {
     openHost: () => Promise.reject(new Error('it is not opened')),
     coldStart: {
       run: () => Promise.resolve(undefined),
+      bring: () => Promise.resolve(false),
       replace: () => Promise.resolve(undefined),
       isOffered: () => {
         asked += 1;

@@ -45,6 +45,8 @@ afterEach(() => world.close());
 
 it('keeps what was removed, and what is damaged, when a snapshot takes the place of damaged shards [DUR-024]', async () => {
   await follower.member.startOver(new ServiceError('DATA_CORRUPTED', 'one page is damaged'));
+  await until(() => follower.member.damage.rebuilt !== undefined, 'a snapshot is brought');
+  await follower.caughtUp();
   expect(follower.told('restored')).toHaveLength(1);
   expect(kept(follower)).toEqual(['actors', 'damaged']);
   expect(follower.files).not.toContain('restore');

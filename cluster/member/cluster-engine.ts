@@ -655,6 +655,7 @@ class ClusterEngine implements MemberEngine {
       store,
       log,
       clock,
+      steps: clock.steps,
       random,
       kinds,
       limits: hostLimits(options.limits),

@@ -46,6 +46,8 @@ export class LogWatch {
   readonly #environment: LogWatchEnvironment;
   /** Logs this member writes, by partition. */
   readonly #open = new Map<number, WatchedLog>();
+  /** The clocks of all logs this member wrote once: what they saw counts when it writes them again. */
+  readonly #clocks = new Map<number, LogClock>();
   readonly #servers = new Map<string, string>();
   #looks = 0;
   #isSkewed = false;
@@ -70,7 +72,9 @@ export class LogWatch {
    * what the stream said of the record that opened it.
    */
   async clockOf(partition: number, log: PartitionLog, stream: LogStream): Promise<LogClock> {
-    const clock = new LogClock(this.#environment.clock);
+    const clock = this.#clocks.get(partition) ?? new LogClock(this.#environment.clock);
+    this.#clocks.set(partition, clock);
+    clock.forget();
     const { sequence, sent, seen } = log.newestStored;
     try {
       const record = await stream.fetch(sequence);
@@ -113,6 +117,8 @@ export class LogWatch {
   /** Never rejects. */
   async #look(): Promise<void> {
     for (const [partition, { log }] of this.#open) if (log.ended !== undefined) this.#forget(partition);
+    // A step is told from when it was looked last: others write meanwhile.
+    for (const { steps } of this.#clocks.values()) steps.now();
     const isServersTurn = this.#looks % LOOKS_PER_SERVER_LOOK === 0;
     this.#looks += 1;
     await Promise.all([
@@ -151,6 +157,7 @@ export class LogWatch {
 
   #forget(partition: number): void {
     this.#open.delete(partition);
+    this.#clocks.get(partition)?.forget();
     this.#environment.gate.forget(placeOf(partition));
   }
 

@@ -1,4 +1,5 @@
 import type { Clock, Timer } from '#runtime/base/clock.ts';
+import { WallSteps } from '#runtime/base/wall-steps.ts';
 import type { Moment } from './read-lease.ts';
 
 /**
@@ -29,12 +30,20 @@ interface Reading {
  * @see Reliability: R14
  */
 export class LogClock implements Clock {
+  /** The steps of this clock since it was made, however often the log is opened. */
+  readonly steps: WallSteps;
   readonly #clock: Clock;
   #reading: Reading | undefined;
 
   /** @param clock of the machine */
   constructor(clock: Clock) {
     this.#clock = clock;
+    this.steps = new WallSteps(this);
+  }
+
+  /** Nothing is known of the stream's clock any more: the log is not open. */
+  forget(): void {
+    this.#reading = undefined;
   }
 
   /**

@@ -2,6 +2,7 @@ import { assert } from '#runtime/base/assert.ts';
 import type { Clock } from '#runtime/base/clock.ts';
 import type { Random } from '#runtime/base/random.ts';
 import type { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
+import type { WallSteps } from '#runtime/base/wall-steps.ts';
 import type {
   ActorBehaviour,
   ActorContext,
@@ -75,6 +76,8 @@ export interface HostEnvironment {
   readonly store?: ActorStore;
   readonly log: Log;
   readonly clock: Clock;
+  /** The steps of the clock, where a host before this one saw some in this process; default: seen from now on. */
+  readonly steps?: WallSteps;
   readonly random: Random;
   readonly kinds: readonly ActorKind[];
   readonly limits: HostLimits;
@@ -156,7 +159,7 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
       environment.observer.verifying?.(actor, done, of);
     this.#storage = new HostStorage({ ...environment, damaged, verifying });
     this.#store = this.#storage.store;
-    this.#hybridClock = new HybridClock(environment.clock, environment.log.lastClock);
+    this.#hybridClock = new HybridClock(environment.clock, environment.log.lastClock, environment.steps);
     this.#servingSinceMs = environment.clock.monotonicMs();
   }
 

@@ -14,9 +14,10 @@ export class HybridClock {
   readonly #clock: Clock;
   #last: Revision;
 
-  constructor(clock: Clock, last: Revision = revisionZero) {
+  /** @param steps of that clock, as far as they were seen before; default: none were */
+  constructor(clock: Clock, last: Revision = revisionZero, steps = new WallSteps(clock)) {
     this.#clock = clock;
-    this.steps = new WallSteps(clock);
+    this.steps = steps;
     this.#last = last;
   }
 

@@ -13,6 +13,7 @@ import { ActorHost } from '#runtime/actor/actor-host.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
 import { type Clock, systemClock } from '#runtime/base/clock.ts';
 import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
+import type { WallSteps } from '#runtime/base/wall-steps.ts';
 import { type FileSystem, realFileSystem } from '#runtime/base/file-system.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import type { ActorEvent, ActorKind, Caller, IdempotencyKey } from '#runtime/commit/behaviour.ts';
@@ -66,6 +67,8 @@ export class HostFixture {
   readonly events: ActorEvent[] = [];
   /** Actors that were told to be damaged. */
   readonly damaged: string[] = [];
+  /** What the process has seen of its wall clock; undefined: each host sees for itself. */
+  steps: WallSteps | undefined;
   readonly #kinds: readonly ActorKind[];
   readonly #logOver: (journal: Log) => Log;
   readonly #clock: Clock;
@@ -152,6 +155,7 @@ export class HostFixture {
       folder: join(this.folder, 'actors'),
       log: this.#logOver(this.#journal),
       clock: this.#clock,
+      ...(this.steps === undefined ? {} : { steps: this.steps }),
       random: systemRandom,
       kinds: this.#kinds,
       limits: hostLimits(defaultLimits),

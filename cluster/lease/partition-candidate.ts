@@ -21,6 +21,8 @@ export interface CandidateOptions<Host extends PartitionHost> {
   readonly makeReplica: (newest: () => LogPosition | undefined) => Replica;
   /** Lets go of the replica and of what reads from it. */
   readonly abandon: (replica: Replica) => Promise<void>;
+  /** Asked when all of the log is in the shards. @throws {ServiceError} when one of them is damaged */
+  readonly requireSound: () => void;
   /** Told what the log tells, as long as it is open. */
   readonly report: LogReport;
   /** Gives the opening up. */
@@ -78,6 +80,7 @@ export class PartitionCandidate<Host extends PartitionHost> {
         throw ended ?? new ServiceError('REQUEST_CANCELLED');
       }
       await this.replica.settle();
+      this.#options.requireSound();
       await abandon(this.replica);
       // All of it is in the shards.
       for (const [actor, { last }] of log.pending()) log.released(actor, last);

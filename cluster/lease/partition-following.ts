@@ -23,6 +23,8 @@ export interface FollowingOptions {
   readonly makeReplica: (newest: () => LogPosition | undefined) => Replica;
   /** Told of what was read, before it is applied. */
   readonly hear: (news: LogNews) => void;
+  /** Told once when the replica was given everything that the stream had when it was reached first. */
+  readonly onCaughtUp: () => void;
   /** Told when it cannot go on: a `ShardFailure` for what is wrong with the shards. Not when it was stopped. */
   readonly onFailure: (following: PartitionFollowing, cause: unknown) => void;
 }
@@ -52,6 +54,11 @@ export class PartitionFollowing {
   /** Behind everything the replica was given. */
   #given: LogPosition | undefined;
   #taken: LogPosition | undefined;
+  /** The newest news that was read, and the newest that the replica was given. */
+  #readTo = 0;
+  #givenTo = 0;
+  /** The last news of what the stream had when it was reached first, until the replica was given it. */
+  #last: number | undefined;
   #failure: unknown;
 
   /** Begins in the next turn of the event loop's promises. */
@@ -66,6 +73,10 @@ export class PartitionFollowing {
       random,
       report,
       stored: (identity, message, state) => flushed?.stored(identity, message, state),
+      atEnd: () => {
+        this.#last = this.#readTo;
+        this.#tellCaughtUp();
+      },
       isForgetful: flushed?.isKept === true,
     });
     this.#given = position;
@@ -149,6 +160,7 @@ export class PartitionFollowing {
         hear(news);
         const sequence = news.kind === 'batch' ? news.batch.sequence : news.sequence;
         const taken = { sequence, news, position: keptOf(this.position) };
+        this.#readTo = sequence;
         await (this.#behind === undefined ? this.#apply(taken) : this.#behind.take(taken));
       }
     } catch (cause) {
@@ -157,9 +169,17 @@ export class PartitionFollowing {
     }
   }
 
-  async #apply({ news, position }: TakenNews): Promise<void> {
+  async #apply({ news, position, sequence }: TakenNews): Promise<void> {
     this.#given = position ?? this.#given;
     if (news.kind === 'batch') await withShards(() => this.replica.take(news.batch));
     this.#taken = position ?? this.#taken;
+    this.#givenTo = sequence;
+    this.#tellCaughtUp();
+  }
+
+  #tellCaughtUp(): void {
+    if (this.#last === undefined || this.#givenTo < this.#last) return;
+    this.#last = undefined;
+    if (!this.#controller.signal.aborted) this.#options.onCaughtUp();
   }
 }

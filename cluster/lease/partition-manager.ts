@@ -175,7 +175,9 @@ export class PartitionManager {
   /** A read met damage in what this member has of a partition, which it owns or follows. */
   metDamage(partition: number, cause: unknown): void {
     const member = this.#members.get(partition);
-    if (member === undefined || member.damage.wasRebuilt || member.damage.contained !== undefined) return;
+    if (member === undefined) return;
+    const { contained, isReading, wasRebuilt } = member.damage;
+    if (contained !== undefined || isReading || wasRebuilt) return;
     if (member.owned === undefined) void member.startOver(cause);
     else this.stepDown(partition, cause);
   }

@@ -156,7 +156,7 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
   }
 
   /** What is known of damage of its shards. */
-  get damage(): Pick<ShardDamage, 'contained' | 'rebuilt' | 'wasRebuilt'> {
+  get damage(): Pick<ShardDamage, 'contained' | 'isReading' | 'rebuilt' | 'wasRebuilt'> {
     return this.#damage;
   }
 
@@ -374,12 +374,14 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
     if (!(await this.#openShards()) || !(await this.#openJournal())) return;
     // Else a list that is made of what is there would be made again by the next start, of what is left by then.
     await this.#positions.name();
+    this.#damage.beginReading();
     const following = new PartitionFollowing({
       ...this.#environment,
       position: this.#positions.current,
       flushed,
       makeReplica: (newest) => this.#replica(newest),
       hear: (news) => this.#hear(news),
+      onCaughtUp: () => void this.#judge(),
       onFailure: (failed, cause) => this.#onFollowingFailure(failed, cause),
     });
     this.#reads = this.#environment.openReads?.(following.replica);
@@ -387,7 +389,6 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
     flushed?.startTelling();
     this.#positions.begin(() => this.#storeNow());
     this.#become('following');
-    void this.#lookForLost();
   }
 
   /** Shards nobody can say of what they should be are made anew. @returns false when the disk cannot be read or written */
@@ -414,11 +415,10 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
     }
   }
 
-  /** Misses files before somebody asks for them. */
-  async #lookForLost(): Promise<void> {
-    const { store } = this.#environment;
-    const cause = await this.#shards.lost((actor, met) => store.giveUp?.(actor, met) === true);
-    if (cause !== undefined && !this.#damage.wasRebuilt) void this.startOver(cause);
+  /** The log was read to its end as of the start. Misses files before somebody asks for them. */
+  async #judge(): Promise<void> {
+    const cause = await this.#damage.endReading();
+    if (cause !== undefined) void this.startOver(cause);
   }
 
   /** @returns false when nothing is certain to have everything: then nothing was changed */
@@ -617,6 +617,7 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
       flushed: this.#flushed,
       shards: this.#shards,
       makeReplica: (newest) => this.#replica(newest),
+      requireSound: () => this.#damage.requireSound(),
       abandon: (replica) => this.#abandon(replica),
       report: (event) => this.#onLogEvent(event),
       signal: opening.signal,
@@ -640,6 +641,7 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
       this.#positions.begin(() => this.#storeNow());
       this.#flushed?.releaseKeepers(outcome.owned.log);
       this.#become('owning');
+      void this.#judge();
       return true;
     }
     const { cause, kind } = outcome;

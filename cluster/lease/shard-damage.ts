@@ -45,6 +45,10 @@ export interface ShardDamageOptions {
 export class ShardDamage {
   readonly #options: ShardDamageOptions;
   #contained: ServiceError | undefined;
+  /** Whether an actor was refused while damage was contained. */
+  #hasRefused = false;
+  /** Is there while the log is read to its end as of a start; another one for each start. */
+  #reading: object | undefined;
   #timer: Timer | undefined;
   /** How often it was contained since there was none. */
   #containments = 0;
@@ -77,9 +81,52 @@ export class ShardDamage {
     return isRecent ? this.#made?.what : undefined;
   }
 
+  /** Whether nobody can say yet what is damaged: a later record may remove an actor that lacks its file. */
+  get isReading(): boolean {
+    return this.#reading !== undefined;
+  }
+
+  /**
+   * The log is going to be read to its end as of now. The process before this one may have read further: whatever is met
+   * before the end is refused alone, and judged there.
+   */
+  beginReading(): void {
+    this.#reading = {};
+    this.#options.store.refuseAlone?.(true);
+  }
+
+  /**
+   * The log was read to its end as of {@link beginReading}: what lacks something now was not removed.
+   *
+   * @returns damage that is not contained; undefined where there is none, or the log is read once more by now
+   */
+  async endReading(): Promise<unknown> {
+    const { shards, store } = this.#options;
+    const reading = this.#reading;
+    if (reading === undefined) return undefined;
+    const lost = await shards.lost((actor, met) => store.giveUp?.(actor, met) === true);
+    if (this.#reading !== reading) return undefined;
+    this.#reading = undefined;
+    this.#noteRefused();
+    if (this.#contained !== undefined) return undefined;
+    store.refuseAlone?.(false);
+    return this.#refusal ?? lost;
+  }
+
+  /**
+   * To be called when all of the log is in the shards.
+   *
+   * @throws {ServiceError} why an actor is refused; not where damage is contained
+   */
+  requireSound(): void {
+    const refusal = this.#contained === undefined ? this.#refusal : undefined;
+    if (refusal !== undefined) throw refusal;
+  }
+
   /** Damaged actors are refused alone from now on. */
   contain(cause: ServiceError): void {
     this.#contained ??= cause;
+    this.#noteRefused();
     const { random, store } = this.#options;
     store.refuseAlone?.(true);
     // A swap that failed before would take the partition down again.
@@ -89,12 +136,8 @@ export class ShardDamage {
 
   /** Nothing is contained any more: it is over, or nobody uses the partition. */
   end(): void {
-    this.#timer?.cancel();
-    this.#timer = undefined;
-    this.#contained = undefined;
-    this.#containments = 0;
-    this.#options.coldStart.drop();
-    this.#options.store.refuseAlone?.(false);
+    this.#reading = undefined;
+    this.#endContainment();
   }
 
   /**
@@ -164,6 +207,25 @@ export class ShardDamage {
     }
   }
 
+  /** Why an actor is refused, if one is. */
+  get #refusal(): ServiceError | undefined {
+    return this.#options.store.refused?.values().next().value;
+  }
+
+  #noteRefused(): void {
+    this.#hasRefused ||= this.#refusal !== undefined;
+  }
+
+  #endContainment(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    this.#contained = undefined;
+    this.#containments = 0;
+    this.#hasRefused = false;
+    this.#options.coldStart.drop();
+    this.#options.store.refuseAlone?.(this.isReading);
+  }
+
   #schedule(ms: number): void {
     this.#timer?.cancel();
     const timer = this.#options.clock.after(ms, () => void this.#look(timer));
@@ -171,6 +233,12 @@ export class ShardDamage {
   }
 
   async #look(timer: Timer): Promise<void> {
+    this.#noteRefused();
+    // What was damaged was removed.
+    if (!this.isReading && this.#hasRefused && this.#refusal === undefined) {
+      this.#endContainment();
+      return;
+    }
     const isCurable = await this.#isCurable();
     if (this.#timer !== timer || this.#contained === undefined) return;
     if (isCurable) await this.#options.onCurable(this.#contained);

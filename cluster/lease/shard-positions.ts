@@ -123,8 +123,8 @@ export class ShardPositions {
   #isLooked = false;
   /** Under way, or found nothing. */
   #verified: Promise<void> | undefined;
-  /** Files that are gone were looked for. */
-  #isSearched = false;
+  /** The look for files that are gone. */
+  #search: Promise<unknown> | undefined;
   /** The shards are being replaced. */
   #isSuspended = false;
 
@@ -203,9 +203,12 @@ export class ShardPositions {
    * @param giveUp whether to go on without an actor
    * @returns why an actor that should have content lacks its file; undefined when none does
    */
-  async lost(giveUp: (actor: ActorId, cause: unknown) => boolean = () => false): Promise<unknown> {
-    if (this.#isSearched) return undefined;
-    this.#isSearched = true;
+  lost(giveUp: (actor: ActorId, cause: unknown) => boolean = () => false): Promise<unknown> {
+    this.#search ??= this.#lookForLost(giveUp);
+    return this.#search;
+  }
+
+  async #lookForLost(giveUp: (actor: ActorId, cause: unknown) => boolean): Promise<unknown> {
     try {
       let last: ActorId | undefined;
       for (let catalogue = this.#catalogue; catalogue !== undefined; catalogue = this.#catalogue) {
@@ -354,7 +357,7 @@ export class ShardPositions {
     const catalogue = this.#catalogue;
     this.#catalogue = undefined;
     this.#name = undefined;
-    this.#isSearched = false;
+    this.#search = undefined;
     this.#files.useCatalogue(undefined, true);
     await catalogue?.close();
   }

@@ -32,6 +32,8 @@ export interface LogReaderOptions {
   readonly report: LogReport;
   /** Told of every message, before what it means is told. @param state of the log up to and including it */
   readonly stored?: (identity: string, message: StoredMessage, state: FoldState) => void;
+  /** Told once when everything was told that the stream had when it was reached first. */
+  readonly atEnd?: () => void;
 }
 
 /**
@@ -46,6 +48,9 @@ export class LogReader {
   #identity = '';
   /** Undefined while that is not known. */
   #receivedMs: number | undefined;
+  /** Where the stream ended when it was reached first; undefined before that. */
+  #end: number | undefined;
+  #isEndTold = false;
 
   constructor(options: LogReaderOptions) {
     this.#options = options;
@@ -104,7 +109,10 @@ export class LogReader {
     const { stream, partition, clock } = this.#options;
     const { sequence } = this.#decoder.fold.state;
     // Another stream of this name may have the sequences this one had.
-    await stateReaching(stream, partition, { identity: this.#identity, sequence }, clock);
+    const known = { identity: this.#identity, sequence };
+    const { lastSequence } = await stateReaching(stream, partition, known, clock);
+    this.#end ??= lastSequence;
+    this.#tellEnd();
     // When somebody else may have received the record says nothing: whoever appended it may have a lease.
     this.#receivedMs ??= clock.monotonicMs();
     for await (const message of stream.follow(sequence + 1, signal)) {
@@ -115,7 +123,14 @@ export class LogReader {
       for await (const skipped of messagesUpTo(stream, partition, next, known, clock))
         yield* this.#take(skipped);
       yield* this.#takeLive(message);
+      this.#tellEnd();
     }
+  }
+
+  #tellEnd(): void {
+    if (this.#isEndTold || this.#end === undefined || this.sequence < this.#end) return;
+    this.#isEndTold = true;
+    this.#options.atEnd?.();
   }
 
   /** A consumer reads the copy of its own server: what does not verify there the leader may have as it was written. */

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { PartitionManager } from '#cluster/lease/partition-manager.ts';
 import type { PartitionRole } from '#cluster/lease/partition-environment.ts';
+import type { ShardDamage } from '#cluster/lease/shard-damage.ts';
 import { PartitionMember } from '#cluster/lease/partition-member.ts';
 import type { LogEvent } from '#cluster/replication/log-events.ts';
 import { ActorStore } from '#runtime/actor/actor-store.ts';
@@ -125,8 +126,15 @@ it('builds shards anew for damage that reads meet, and not again at once: what t
   const owned = () => manager.members.get(0)?.owned;
   const damage = new ServiceError('DATA_CORRUPTED');
   manager.start();
-  await until(() => owned() !== undefined);
+  const told = manager.members.get(0)?.damage as ShardDamage;
+  await until(() => owned() !== undefined && !told.isReading);
   const first = owned();
+  // A later record may remove what is met.
+  told.beginReading();
+  manager.metDamage(0, damage);
+  await first?.log.barrier();
+  expect([failures().length, owned()]).toEqual([0, first]);
+  await told.endReading();
   manager.metDamage(0, damage);
   await until(() => {
     heard.pass(1);

@@ -8,7 +8,7 @@ import type { ActorId } from '#runtime/actor/ports.ts';
 import type { Clock } from '#runtime/base/clock.ts';
 import { realFileSystem } from '#runtime/base/file-system.ts';
 import { defaultLimits } from '#runtime/config/options.ts';
-import { acquireForReading } from '#runtime/embedded/data-directory-lock.ts';
+import { acquireForReading, LOCK_FILE_NAME } from '#runtime/embedded/data-directory-lock.ts';
 import { type JournalSurvey, surveyJournal } from '#runtime/embedded/journal-survey.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { lifecycleOf } from '#runtime/log/lifecycle-entry.ts';
@@ -43,9 +43,17 @@ export interface CheckEnvironment {
 export async function holdDirectory(environment: CheckEnvironment): Promise<() => void> {
   const { dataDir, onUnlocked, takesLock = true } = environment;
   if (!existsSync(dataDir)) throw new ServiceError('CONFLICT', `There is no directory ${dataDir}`);
-  requireDataDirectory(dataDir);
+  // Who takes the lock leaves its file, in a directory of another kind as well. Where there is one, whoever has it is told
+  // of first: a running member of a cluster checks what it has itself.
+  if (!takesLock || !existsSync(join(dataDir, LOCK_FILE_NAME))) requireDataDirectory(dataDir);
   if (!takesLock) return () => {};
   const lock = await acquireForReading(dataDir, claimName);
+  try {
+    requireDataDirectory(dataDir);
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
   if (!lock.hasFile)
     onUnlocked?.(
       `${dataDir} cannot be written to and has no lock file, so it is read without a lock; nobody may write to it meanwhile`,
@@ -53,7 +61,7 @@ export async function holdDirectory(environment: CheckEnvironment): Promise<() =
   return () => lock.release();
 }
 
-/** Before the lock, which would leave its file in a directory of another kind. @throws {ServiceError} `CONFLICT` */
+/** @throws {ServiceError} `CONFLICT` for a directory of another kind */
 export function requireDataDirectory(dataDir: string): void {
   if (existsSync(join(dataDir, 'actors'))) return;
   const isMember = existsSync(join(dataDir, 'partitions'));

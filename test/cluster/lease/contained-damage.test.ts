@@ -2,15 +2,9 @@ import { cpSync, existsSync, readdirSync, readFileSync, rmSync, truncateSync, wr
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { actorId } from '#runtime/actor/actor-id.ts';
-import type { SnapshotRecord } from '#cluster/snapshot/snapshot-manifest.ts';
-import { readManifest } from '#cluster/snapshot/stored-manifest.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
-import { shardPath } from '#runtime/shard/shard-identity.ts';
-import { engineUser as caller } from '#test/support/engine.ts';
+import { actorOf, cutLog, keysOf, one, pathOf, three, two } from '#test/support/cut-partition.ts';
 import { type SnapshotSide, SnapshotWorld, until } from '#test/support/snapshot-world.ts';
-
-const actorOf = (name: string): string => actorId('acme', 'site~1', name, 'notes');
-const [one, two, three] = ['one', 'two', 'three'].map(actorOf) as [string, string, string];
 
 let world: SnapshotWorld;
 
@@ -19,26 +13,6 @@ beforeEach(async () => {
 });
 
 afterEach(() => world.close());
-
-const pathOf = (side: SnapshotSide, actor: string): string =>
-  shardPath(join(side.folder, 'actors', ...actor.split('/')));
-
-const keysOf = async (side: SnapshotSide, actor: string): Promise<string[]> =>
-  Object.keys((await side.host.query(actor, { type: 'ReadAll' }, caller)) as object).sort();
-
-/** What two members have of three actors, when the log begins with the last record they have and nobody has a snapshot. */
-async function cutLog(): Promise<void> {
-  const [a, b] = [world.side('a'), world.side('b')];
-  await a.member.own();
-  for (const actor of [one, two, three]) {
-    await a.host.create(actor);
-    await a.write(actor, 'early');
-  }
-  await b.caughtUp();
-  await a.member.leave();
-  await b.member.leave();
-  await world.stream.link().truncate(Math.min(a.member.storedSequence, b.member.storedSequence));
-}
 
 /** Names of what was put away. */
 const putAway = ({ folder }: SnapshotSide): readonly string[] => {
@@ -55,7 +29,7 @@ const damages: readonly [string, (path: string) => void][] = [
 
 describe('a damaged actor of a partition whose log was cut, without a snapshot', () => {
   it.each(damages)('that is %s is refused alone by an owner, and nothing is put away', async (_, damage) => {
-    await cutLog();
+    await cutLog(world);
     const a = world.side('a');
     damage(pathOf(a, two));
     expect(await a.member.own()).toBe(true);
@@ -73,7 +47,7 @@ describe('a damaged actor of a partition whose log was cut, without a snapshot',
   });
 
   it('is refused alone by a follower, lacks what was written meanwhile, and heals from a snapshot of another member [CLU-046]', async () => {
-    await cutLog();
+    await cutLog(world);
     const [a, b] = [world.side('a'), world.side('b')];
     const whole = pathOf(a, two).replace('/a/', '/kept/');
     cpSync(pathOf(a, two), whole, { recursive: true });
@@ -110,7 +84,7 @@ describe('a damaged actor of a partition whose log was cut, without a snapshot',
   });
 
   it('ends when the actor is removed, and one of that name that is made then is served', async () => {
-    await cutLog();
+    await cutLog(world);
     const [a, b] = [world.side('a'), world.side('b')];
     rmSync(pathOf(a, two));
     await b.member.own();
@@ -127,7 +101,7 @@ describe('a damaged actor of a partition whose log was cut, without a snapshot',
   });
 
   it('is made anew at once where a snapshot has it, which is brought before anything goes', async () => {
-    await cutLog();
+    await cutLog(world);
     const [a, b] = [world.side('a'), world.side('b')];
     await b.member.own();
     await until(async () => (await b.snapshot()) !== undefined, 'a snapshot is taken');
@@ -139,78 +113,6 @@ describe('a damaged actor of a partition whose log was cut, without a snapshot',
     await b.member.leave();
     expect(await a.member.own()).toBe(true);
     expect(await keysOf(a, two)).toEqual(['early']);
-  });
-});
-
-describe('a damaged actor of which a snapshot is stored that cannot be brought', () => {
-  /** `b` damaged, and the snapshot: some of it cannot be had until what is returned is called. */
-  async function unreachable(): Promise<{ b: SnapshotSide; asked: string[]; last: string; end: () => void }> {
-    await cutLog();
-    const [a, b] = [world.side('a'), world.side('b')];
-    await a.member.own();
-    let record: SnapshotRecord | undefined;
-    await until(async () => {
-      record = await a.snapshot();
-      return record !== undefined;
-    }, 'a snapshot is taken');
-    await a.member.leave();
-    const { actors } = await readManifest(world.blobs, record as SnapshotRecord);
-    const last = actors.at(-1)?.hash as string;
-    const asked: string[] = [];
-    const { get } = world.blobs;
-    let isReachable = false;
-    world.blobs.get = (hash, ...rest) => {
-      asked.push(hash);
-      if (hash === last && !isReachable) return Promise.reject(new ServiceError('LOG_UNAVAILABLE'));
-      return get.call(world.blobs, hash, ...rest);
-    };
-    rmSync(pathOf(b, two));
-    const end = (): void => {
-      isReachable = true;
-    };
-    return { b, asked, last, end };
-  }
-
-  it('is refused alone, and the others are served by an owner that is not taken down, until it is brought [CLU-046]', async () => {
-    const { asked, b, end, last } = await unreachable();
-    await b.caughtUp();
-    await until(() => b.member.damage.contained !== undefined, 'the loss is noticed');
-    expect(await b.member.own()).toBe(true);
-    b.roles.length = 0;
-    const times = (): number => asked.filter((hash) => hash === last).length;
-    await until(() => times() >= 2, 'it is tried again');
-    expect([b.roles, b.member.role]).toEqual([[], 'owning']);
-    await b.write(one, 'late');
-    end();
-    await until(() => b.member.damage.rebuilt !== undefined, 'it is brought');
-    // All but the manifest and the last one were brought by the first attempt.
-    const others = new Set(asked.filter((hash) => hash !== last));
-    expect(asked.filter((hash) => hash !== last)).toHaveLength(others.size + times() - 1);
-    expect(await b.member.own()).toBe(true);
-    expect([await keysOf(b, one), await keysOf(b, two)]).toEqual([['early', 'late'], ['early']]);
-  }, 60_000);
-
-  it('gives back the room of what was brought when the volume becomes short of it', async () => {
-    const { b } = await unreachable();
-    await b.caughtUp();
-    await until(() => b.told('unusable').length > 0, 'some of it is brought');
-    expect(b.files).toContain('restore');
-    b.isPressed = true;
-    await until(() => !b.files.includes('restore'), 'it is deleted');
-  });
-
-  it('is brought no further when the volume becomes short of room', async () => {
-    const { b, last } = await unreachable();
-    const { get } = world.blobs;
-    world.blobs.get = (hash, ...rest) => {
-      b.isPressed = hash !== last;
-      return get.call(world.blobs, hash, ...rest);
-    };
-    await b.caughtUp();
-    await until(() => b.told('unusable').length > 0, 'it is given up');
-    expect(b.told('unusable')).toMatchObject([{ cause: { code: 'STORAGE_FULL' } }]);
-    expect(b.files).not.toContain('restore');
-    await b.member.leave();
   });
 });
 
@@ -275,7 +177,7 @@ describe('a volume that becomes short of room while damaged shards of several te
 
 describe('a catalogue that is gone where the log was cut, without a snapshot', () => {
   it('has the partition refused here, and nothing put away', async () => {
-    await cutLog();
+    await cutLog(world);
     const a = world.side('a');
     rmSync(join(a.folder, 'actors', '.catalogue'), { recursive: true });
     expect(await a.member.own()).toBe(false);
@@ -318,7 +220,7 @@ describe('a catalogue with a damaged page, over which LMDB would end the process
   });
 
   it('has the partition refused here where nothing else has all of it, and nothing put away', async () => {
-    await cutLog();
+    await cutLog(world);
     const a = world.side('a');
     const path = damageRows(a);
     const damaged = readFileSync(path);
@@ -344,7 +246,7 @@ describe('a position that names no catalogue', () => {
     ['and every actor is gone', {}, [one, two, three]],
     ['and says that there were more actors', { actors: 3 }, [two]],
   ])('%s is not taken for empty where the log was cut', async (_, facts, gone) => {
-    await cutLog();
+    await cutLog(world);
     const a = await unnamed(facts);
     for (const actor of gone) rmSync(dirname(pathOf(a, actor)), { recursive: true });
     expect(await a.member.own()).toBe(false);
@@ -353,7 +255,7 @@ describe('a position that names no catalogue', () => {
   });
 
   it('says how many actors there are behind a snapshot, until they are listed', async () => {
-    await cutLog();
+    await cutLog(world);
     const [a, b] = [world.side('a'), world.side('b')];
     await b.member.own();
     await until(async () => (await b.snapshot()) !== undefined, 'a snapshot is taken');

@@ -288,8 +288,8 @@ export const guardMutants: readonly GuardMutant[] = [
   {
     guard: 'nothing is looked at in shards that are being replaced',
     file: 'cluster/lease/shard-positions.ts',
-    from: ' || this.#isSuspended',
-    to: '',
+    from: ' || this.#isSuspended) return;\n    if (this.#files.hasCatalogue()) this',
+    to: ') return;\n    if (this.#files.hasCatalogue()) this',
     tests: ['test/cluster/lease/shard-positions.test.ts'],
   },
   {
@@ -582,8 +582,8 @@ export const guardMutants: readonly GuardMutant[] = [
   {
     guard: 'who follows a log goes on with the very stream',
     file: 'cluster/replication/log-reader.ts',
-    from: 'await stateReaching(stream, partition, { identity: this.#identity, sequence }, clock);',
-    to: '',
+    from: 'const { lastSequence } = await stateReaching(stream, partition, known, clock);',
+    to: 'const { lastSequence } = await stream.state();',
     tests: logReaderTest,
   },
   {

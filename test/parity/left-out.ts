@@ -50,6 +50,10 @@ export const leftOut: readonly LeftOut[] = [
     reason: 'reads, damages and salvages the data directory of an embedded server',
   },
   {
+    file: 'test/scenarios/interrupted-programs.slow.test.ts',
+    reason: 'checks, salvages and restores the data directory of an embedded server',
+  },
+  {
     file: 'test/cluster/member/check/salvage-directory.test.ts',
     reason: 'damages the data directory of an embedded server',
   },

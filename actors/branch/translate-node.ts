@@ -5,7 +5,7 @@ import {
   makeOverlay,
   type Overlay,
   overlayOf,
-  requireSmall,
+  requireSmallTranslations,
   unhideOverlay,
   withOverlay,
 } from '#runtime/content/translation.ts';
@@ -37,7 +37,7 @@ export function* translateNode(edit: EditScope, command: TranslateNode): Generat
   edit.requireMutable(workspace, node);
   const type = edit.schema(workspace).nodeType(node.header.nodeType) ?? null;
   const overlay = yield* makeOverlay(yield* node.decode(), translations, edit.now, type);
-  requireSmall(withOverlay(node.header.translations, locale, overlay));
+  requireSmallTranslations(withOverlay(node.header.translations, locale, overlay));
   return yield* written(edit, command, node, locale, overlay, `Translated node to ${locale}`);
 }
 

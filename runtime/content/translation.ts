@@ -172,7 +172,7 @@ function* overlayFrom(
   previous: Overlay | undefined,
   hashed: HashedSources,
 ): Generator<undefined, PropertiesOverlay> {
-  requireSmall(entries);
+  requireSmallTranslations(entries);
   const data: Record<string, JsonValue> = {};
   const origins: Record<string, TranslationOrigin> = {};
   for (const [pointer, value] of entries) {
@@ -269,7 +269,7 @@ export function* storedTranslations(
     const overlay = yield* overlayFrom(overlayEntries(values), translated, known, hashed);
     if (Object.keys(overlay.data).length > 0) stored = withOverlay(stored, locale, overlay);
   }
-  return requireSmall(stored);
+  return requireSmallTranslations(stored);
 }
 
 /**
@@ -280,7 +280,7 @@ export function* storedTranslations(
  * @param translations the stored form, or a part of it
  * @throws {ServiceError} `VALIDATION_FAILED`
  */
-export function requireSmall<T>(translations: T): T {
+export function requireSmallTranslations<T>(translations: T): T {
   if (!isLargeJson(translations, TRANSLATIONS_LENGTH_MAX)) return translations;
   throw invalid(
     `The translations of a node have at most ${TRANSLATIONS_LENGTH_MAX} characters together; put long texts into nodes of their own`,

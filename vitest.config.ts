@@ -11,8 +11,9 @@ const shared = {
   pool: 'forks',
   // Many tests wait for a disk or for a process they started, so a machine of two cores is not left at one file.
   maxWorkers: Math.max(2, availableParallelism() - 1),
-  testTimeout: 30_000,
-  hookTimeout: 60_000,
+  // For what hangs: a test of seconds takes ten times as long on a machine that does much else.
+  testTimeout: 120_000,
+  hookTimeout: 120_000,
   // A process for each file costs a quarter of the processor's time: they load the same code. Crash loops keep theirs.
   isolate: false,
   // CommonJS packages are imported as Node does it, or a test would run other code than the product.
@@ -40,10 +41,16 @@ export default defineConfig({
           ...shared,
           name: 'slow',
           globalSetup: [installPrograms],
-          include: ['test/**/*.slow.test.ts'],
+          // Properties, and simulations without a longer one here, are in both: in `fast` with a third of their workloads.
+          include: [
+            'test/**/*.slow.test.ts',
+            'test/**/*.fuzz.test.ts',
+            'test/cluster/ownership/{damaged-leader,standstill}.sim.test.ts',
+          ],
+          env: { WORKLOADS: 'all' },
           isolate: true,
+          maxConcurrency: 2,
           testTimeout: 300_000,
-          hookTimeout: 120_000,
         },
       },
       {
@@ -53,8 +60,6 @@ export default defineConfig({
           include: [...clusterTests()],
           globalSetup: [installPrograms, 'test/parity/nats-for-all.ts'],
           setupFiles: ['test/parity/skip-left-out.ts'],
-          testTimeout: 120_000,
-          hookTimeout: 120_000,
         },
       },
     ],

@@ -3,7 +3,7 @@
  * yesterday have just expired, and claims of jobs beside enqueues. The engine alone, without sockets. Processor time of
  * the main thread is told besides, for it does not depend on what else the machine does.
  *
- * Run: node bench/drained-queues.ts [count] (with UV_THREADPOOL_SIZE=32)
+ * Run: npx node bench/drained-queues.ts [count] (with UV_THREADPOOL_SIZE=32)
  */
 import { jobsActor } from '#actors/jobs/jobs-actor.ts';
 import { type Clock, systemClock } from '#runtime/base/clock.ts';

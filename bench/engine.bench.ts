@@ -2,7 +2,7 @@
  * Question: how fast is the engine without HTTP? Durable creates by 64 concurrent writers into one branch, and
  * point reads by path, through the actor host, the journal and LMDB.
  *
- * Run: node bench/engine.bench.ts [seconds]
+ * Run: npx node bench/engine.bench.ts [seconds]
  */
 import { BareEngine } from './support/bare-engine.ts';
 

@@ -10,7 +10,8 @@ import {
 } from './support/corpus.ts';
 import { type LoadRequest, sendAll } from './support/http-load.ts';
 import { probe } from './support/probe.ts';
-import type { Answer, Plan, Question } from './support/question.ts';
+import type { Plan, Question } from './support/question.ts';
+import type { Answer } from './support/answer.ts';
 import { alternate, medianOf, type Sample } from './support/rounds.ts';
 import { type LoadedGrove, progress } from './support/stage.ts';
 import { cpu, rate, whole } from './support/table.ts';

@@ -3,7 +3,7 @@
  * time of its main thread. Prints one line for each request: the longest of its turns, the median and the highest of
  * some rounds.
  *
- * Run: node bench/large-writes.ts [shape …]; ROUNDS, MEMBER_OPTIONS (for Node) and KEEP (the folder) may be set
+ * Run: npx node bench/large-writes.ts [shape …]; ROUNDS, MEMBER_OPTIONS (for Node) and KEEP (the folder) may be set
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';

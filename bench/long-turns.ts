@@ -2,7 +2,7 @@
  * How long the longest turn of the event loop is while an actor does something large, in processor time of the main
  * thread: the engine alone, without sockets. Prints one line for each work.
  *
- * Run: node bench/long-turns.ts [nodes] (with UV_THREADPOOL_SIZE=32)
+ * Run: npx node bench/long-turns.ts [nodes] (with UV_THREADPOOL_SIZE=32)
  */
 import { BareEngine } from './support/bare-engine.ts';
 import { workedMs } from './support/worked.ts';

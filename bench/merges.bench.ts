@@ -7,7 +7,8 @@ import {
   nodesUrlOf,
 } from './support/corpus.ts';
 import { type LoadRequest, sendAll } from './support/http-load.ts';
-import type { Answer, Question } from './support/question.ts';
+import type { Question } from './support/question.ts';
+import type { Answer } from './support/answer.ts';
 import { median, undisturbed } from './support/rounds.ts';
 import { type LoadedGrove, progress } from './support/stage.ts';
 import { milliseconds, whole } from './support/table.ts';

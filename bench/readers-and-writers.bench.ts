@@ -1,7 +1,8 @@
 import { Agent, request } from 'node:http';
 import { articleProperties, articleUrl, nodesUrl } from './support/corpus.ts';
 import { percentile } from './support/percentile.ts';
-import type { Answer, Question } from './support/question.ts';
+import type { Question } from './support/question.ts';
+import type { Answer } from './support/answer.ts';
 import { median, undisturbed } from './support/rounds.ts';
 import { type LoadedGrove, progress } from './support/stage.ts';
 import { whole } from './support/table.ts';

@@ -17,52 +17,59 @@ import type { SpaceUse } from '#runtime/space/space-gate.ts';
 import { spaceUseByType } from '#runtime/space/space-use.ts';
 import { readableRevision } from '#runtime/tree/readable-revision.ts';
 import { type BranchLimits, BranchState } from './branch-state.ts';
-import { installBuiltIns, installWorkspace } from './built-ins.ts';
-import { commitOperations } from './commit-operations.ts';
-import { compareBranch } from './compare-branch.ts';
-import { copyNode } from './copy-node.ts';
-import { createNode } from './create-node.ts';
+import { installBuiltIns, installWorkspace, readBuiltIns } from './schema/built-ins.ts';
+import { commitOperations } from './nodes/commit-operations.ts';
+import { compareBranch } from './pair/compare-branch.ts';
+import { copyNode } from './nodes/copy-node.ts';
+import { createNode } from './nodes/create-node.ts';
 import {
   listDefinitions,
   readBranchState,
   readDefinition,
   resolveDefinition,
   validateNode,
-} from './definition-queries.ts';
-import { deleteDefinition, publishDefinition, putDefinition } from './definitions.ts';
-import { deleteNode } from './delete-node.ts';
-import { diffBranch } from './diff-branch.ts';
-import { runDslQuery } from './dsl-query.ts';
+} from './schema/definition-queries.ts';
+import { deleteDefinition, publishDefinition, putDefinition } from './schema/definitions.ts';
+import { deleteNode } from './nodes/delete-node.ts';
+import { diffBranch } from './pair/diff-branch.ts';
+import { runDslQuery } from './query/dsl-query.ts';
 import { EditScope } from './edit-scope.ts';
-import { runQuery } from './json-query.ts';
-import { countLeftovers, removeSomeLeftovers } from './leftovers.ts';
-import { listChildren } from './list-children.ts';
-import { listConflicts } from './list-conflicts.ts';
+import { runQuery } from './query/json-query.ts';
+import { countOrphanedVersions, removeSomeOrphanedVersions } from './history/orphaned-versions.ts';
+import { listChildren } from './reads/list-children.ts';
+import { listConflicts } from './merge/list-conflicts.ts';
 import { LockGuard } from './lock-guard.ts';
 import { requireCommitBounds } from './commit-bounds.ts';
-import { createVersion, restoreVersion } from './manual-versions.ts';
+import { createVersion, restoreVersion } from './nodes/manual-versions.ts';
 import type { BranchCommand, BranchQuery, ReadAtHead } from './messages.ts';
-import { becomeFork, moveHead } from './move-head.ts';
-import { mergeBranch } from './merge-branch.ts';
-import { moveNode, renameNode } from './move-node.ts';
-import { publishNode } from './publish-node.ts';
-import { readAudit } from './read-audit.ts';
-import { readChanged, readDefinitionStates, readGraph, readRecordPart, readStates } from './pair-queries.ts';
-import { readEventsAfter } from './read-events.ts';
-import { readHistory } from './read-history.ts';
-import { readNode, readProperty } from './read-node.ts';
-import { readRelations } from './read-relations.ts';
-import { readTree } from './read-tree.ts';
-import { readVersions } from './read-versions.ts';
-import { addRelation, removeRelation } from './relations.ts';
-import { reorderNode } from './reorder-node.ts';
-import { recallWritten, shortenWritten } from './recall-written.ts';
-import { resolveMerge } from './resolve-merge.ts';
-import { revertRevisions } from './revert-revisions.ts';
-import { listRevisions, readRevision, readRevisionChanges } from './revisions.ts';
-import { acknowledgeStaleness, changeLocale, translateNode } from './translate-node.ts';
-import { listTranslations, readStaleness } from './translations-info.ts';
-import { setNodeProperty, updateNode } from './update-node.ts';
+import { becomeFork, moveHead } from './history/move-head.ts';
+import { mergeBranch } from './merge/merge-branch.ts';
+import { moveNode, renameNode } from './nodes/move-node.ts';
+import { publishNode } from './nodes/publish-node.ts';
+import { readAudit } from './history/read-audit.ts';
+import {
+  readChanged,
+  readDefinitionStates,
+  readGraph,
+  readRecordPart,
+  readStates,
+  readUniqueHolder,
+} from './pair/pair-queries.ts';
+import { readEventsAfter } from './history/read-events.ts';
+import { readHistory } from './history/read-history.ts';
+import { readNode, readProperty } from './reads/read-node.ts';
+import { readRelations } from './reads/read-relations.ts';
+import { readTree } from './reads/read-tree.ts';
+import { readVersions } from './history/read-versions.ts';
+import { addRelation, removeRelation } from './nodes/relations.ts';
+import { reorderNode } from './nodes/reorder-node.ts';
+import { recallWritten, shortenWritten } from './nodes/recall-written.ts';
+import { resolveMerge } from './merge/resolve-merge.ts';
+import { revertRevisions } from './revert/revert-revisions.ts';
+import { listRevisions, readRevision, readRevisionChanges } from './history/revisions.ts';
+import { acknowledgeStaleness, changeLocale, translateNode } from './nodes/translate-node.ts';
+import { listTranslations, readStaleness } from './reads/translations-info.ts';
+import { patchNode, removeNodeProperty, setNodeProperty, updateNode } from './nodes/update-node.ts';
 
 /** What carries out each command. A total record: a new command does not compile until it is handled. */
 type CommandHandlers = {
@@ -87,7 +94,7 @@ const commands: CommandHandlers = {
   PublishDefinition: publishDefinition,
   MoveHead: moveHead,
   BecomeFork: becomeFork,
-  RemoveLeftovers: removeSomeLeftovers,
+  RemoveOrphanedVersions: removeSomeOrphanedVersions,
   MergeBranch: mergeBranch,
   ResolveMerge: resolveMerge,
   RevertRevisions: revertRevisions,
@@ -95,7 +102,9 @@ const commands: CommandHandlers = {
   InstallWorkspace: installWorkspace,
   CreateNode: createNode,
   UpdateNode: updateNode,
+  PatchNode: patchNode,
   SetProperty: setNodeProperty,
+  RemoveProperty: removeNodeProperty,
   DeleteNode: deleteNode,
   RenameNode: renameNode,
   MoveNode: moveNode,
@@ -118,6 +127,7 @@ const queries: QueryHandlers = {
   ResolveDefinition: resolveDefinition,
   ValidateNode: validateNode,
   ReadBranchState: readBranchState,
+  ReadBuiltIns: readBuiltIns,
   ReadNode: readNode,
   ReadProperty: readProperty,
   ListChildren: listChildren,
@@ -141,8 +151,9 @@ const queries: QueryHandlers = {
   ReadRecordPart: readRecordPart,
   ReadStates: readStates,
   ReadDefinitionStates: readDefinitionStates,
+  ReadUniqueHolder: readUniqueHolder,
   ReadEventsAfter: readEventsAfter,
-  CountLeftovers: countLeftovers,
+  CountOrphanedVersions: countOrphanedVersions,
 };
 
 /** The actor of one branch: all its content, schema, revisions and indexes. @see invariants.md */
@@ -199,6 +210,7 @@ class BranchBehaviour implements ActorBehaviour {
   }
 
   batchEnded(): void {
+    this.#state.commandSchemas.release();
     this.#lockGuard.settle();
   }
 }
@@ -227,7 +239,7 @@ const spaceUseOfOne = spaceUseByType<BranchCommand['type']>([
   'DeleteNode',
   'DeleteDefinition',
   'RemoveRelation',
-  'RemoveLeftovers',
+  'RemoveOrphanedVersions',
 ]);
 
 /** Several operations take something away when each of them does. */

@@ -1,7 +1,8 @@
 import type { RepositorySettings } from '#actors/repository/messages.ts';
-import type { BranchQuery, BranchState as BranchStanding } from './messages.ts';
+import type { BranchQuery, BranchState as ShownState } from './messages.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
 import type { ActorContext } from '#runtime/commit/behaviour.ts';
+import { isWorkspaceName } from '#runtime/content/names.ts';
 import type { LanguageSettings } from '#runtime/content/locale.ts';
 import type { ResolvedSource } from '#runtime/content/schema-resolver.ts';
 import type { Workspace } from '#runtime/content/workspace-definition.ts';
@@ -34,8 +35,8 @@ export class BranchState {
   readonly querySchemas = new SchemaCache();
   readonly #context: ActorContext;
   readonly #repository: string;
-  #standing: BranchStanding | undefined;
-  #standingGeneration = Number.NaN;
+  #shown: ShownState | undefined;
+  #shownGeneration = Number.NaN;
 
   constructor(context: ActorContext, limits: BranchLimits) {
     const [tenant, repository, branch] = context.id.split('/').map(decodeURIComponent) as [
@@ -59,6 +60,11 @@ export class BranchState {
     return workspace;
   }
 
+  /** Whether the repository has a workspace of this name, which may be any text. */
+  hasWorkspace(name: string): boolean {
+    return isWorkspaceName(name) && this.#settings(name).workspace !== undefined;
+  }
+
   /** Languages of the repository. */
   languages(): LanguageSettings {
     return this.#settings('').languages;
@@ -69,13 +75,13 @@ export class BranchState {
     return this.commandSchemas.get(reader, { pins: workspace.config.node_type_pins });
   }
 
-  /** What {@link BranchStanding} a view shows; asked for with every read, so it is kept until the view changes. */
-  rememberedStanding(view: TableReader, read: () => BranchStanding): BranchStanding {
-    if (this.#standing === undefined || view.generation !== this.#standingGeneration) {
-      this.#standing = read();
-      this.#standingGeneration = view.generation ?? Number.NaN;
+  /** What {@link ShownState} a view shows; asked for with every read, so it is kept until the view changes. */
+  rememberedState(view: TableReader, read: () => ShownState): ShownState {
+    if (this.#shown === undefined || view.generation !== this.#shownGeneration) {
+      this.#shown = read();
+      this.#shownGeneration = view.generation ?? Number.NaN;
     }
-    return this.#standing;
+    return this.#shown;
   }
 
   /** Asks another branch of the repository within the present turn. @throws {ServiceError} `NOT_FOUND` */

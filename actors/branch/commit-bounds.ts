@@ -1,5 +1,5 @@
 import { invalid } from '#runtime/errors/service-error.ts';
-import type { CommitInfo } from './messages.ts';
+import type { CommitInfo } from './commit-messages.ts';
 
 /** Longest message of a revision, in bytes of UTF-8: histories show many of them on a page. */
 export const COMMIT_MESSAGE_BYTES_MAX = 65_536;

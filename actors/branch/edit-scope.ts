@@ -1,3 +1,4 @@
+import { atOnce } from '#runtime/base/at-once.ts';
 import { authorize, type Operation } from '#runtime/access/policy.ts';
 import { actorName } from '#runtime/access/principal.ts';
 import type { Turn } from '#runtime/commit/behaviour.ts';
@@ -12,23 +13,26 @@ import { requireInstantiable } from '#runtime/content/validate-node.ts';
 import { invalid, nodeNotFound, ServiceError } from '#runtime/errors/service-error.ts';
 import { type AuditAction, writeAuditEntry } from '#runtime/tree/audit-store.ts';
 import type { HeadNodeReader } from '#runtime/tree/node-reader.ts';
-import {
-  makeNodeRecord,
-  makeNodeRecordInSteps,
-  type NodeRecord,
-  withHeader,
-  withHeaderInSteps,
-} from '#runtime/tree/node-record.ts';
-import { type RenderFacts, renderNode, renderNodeInSteps } from '#runtime/tree/render-node.ts';
-import {
-  type DefinitionChange,
-  type RevisionFacts,
-  writeRevision,
-  writeRevisionInSteps,
-} from '#runtime/tree/revision-store.ts';
+import { makeNodeRecordInSteps, type NodeRecord, withHeaderInSteps } from '#runtime/tree/node-record.ts';
+import { nodeTag } from '#runtime/tree/node-tag.ts';
+import { renderNodeInSteps } from '#runtime/tree/render-node.ts';
+import { type RevisionFacts, writeRevision, writeRevisionInSteps } from '#runtime/tree/revision-store.ts';
+import type { DefinitionChange } from '#runtime/tree/revision-record.ts';
+import { type SeesNode, shownRelations } from '#runtime/tree/shown-relations.ts';
 import { TreeWriter } from '#runtime/tree/tree-writer.ts';
 import type { BranchState } from './branch-state.ts';
-import type { CommitInfo, NodePlace } from './messages.ts';
+import type { NodePlace } from './read-messages.ts';
+import type { Expected } from './condition-messages.ts';
+import { requireExpected, requireExpectedAbsence, requireExpectedRoot, requireVersion } from './expected.ts';
+import type { CommitInfo } from './commit-messages.ts';
+import { seenNodes } from './reads/seen-nodes.ts';
+
+/** A command that is addressed to a node. */
+interface Addressed {
+  readonly workspace: string;
+  readonly place: NodePlace;
+  readonly expected?: Expected;
+}
 
 /**
  * One command's edit of a branch: the nodes it looks up, the rules that hold for every write, the stamps, and
@@ -100,6 +104,59 @@ export class EditScope {
   }
 
   /**
+   * The node a command is addressed to, which the caller may do something to, and which is what the caller expects.
+   *
+   * @throws {ServiceError} as {@link requireNode}; `PRECONDITION_FAILED`
+   */
+  requireTarget({ expected, place, workspace }: Addressed, operation: Operation): NodeRecord {
+    const record = this.requireNode(workspace, place, operation);
+    if (expected !== undefined) requireExpected(record, expected, (node) => this.tagOf(workspace, node));
+    return record;
+  }
+
+  /**
+   * Holds the conditions of a command on a place that it only reads, and that may be the root.
+   *
+   * @param mayBeMissing whether the command goes on where there is no node
+   * @throws {ServiceError} `PRECONDITION_FAILED`; `NODE_NOT_FOUND`
+   */
+  requireExpectedAt({ expected, place, workspace }: Addressed, mayBeMissing: boolean): void {
+    if (expected === undefined) return;
+    this.workspace(workspace);
+    if ('path' in place && place.path === '/') requireExpectedRoot(expected);
+    else if (mayBeMissing && 'path' in place && this.head.idAt(workspace, place.path) === undefined)
+      requireExpectedAbsence(expected);
+    else this.requireTarget({ workspace, place, expected }, 'read');
+  }
+
+  /** As {@link requireNode}, of a version. @throws {ServiceError} `PRECONDITION_FAILED` */
+  requireNodeOf(
+    workspace: string,
+    place: NodePlace,
+    operation: Operation,
+    version: number | undefined,
+  ): NodeRecord {
+    const record = this.requireNode(workspace, place, operation);
+    requireVersion(record, version, (node) => this.tagOf(workspace, node));
+    return record;
+  }
+
+  /** The entity tag of a node as it is now, without quotes. @param hasChildren if it is known */
+  tagOf(
+    workspace: string,
+    record: NodeRecord,
+    hasChildren: boolean = this.head.hasChildren(workspace, record.header.id),
+  ): string {
+    const { nodeType, revision } = record.header;
+    const hidden = atOnce(shownRelations(record, this.#sees))?.mark;
+    return nodeTag(revision, this.schema(workspace).nodeType(nodeType), hasChildren, hidden);
+  }
+
+  get #sees(): SeesNode {
+    return seenNodes(this.head, this.turn.caller.policy);
+  }
+
+  /**
    * @param named as the caller named the node; default: by its path
    * @throws {ServiceError} `NODE_NOT_FOUND`, `PERMISSION_DENIED`
    */
@@ -141,13 +198,8 @@ export class EditScope {
    *
    * @param change header fields that differ
    * @param properties absent: as they were, not decoded
+   * @returns yields where the work may rest, which it does only when a node is large
    */
-  next(record: NodeRecord, change: Partial<NodeHeader>, properties?: JsonObject): NodeRecord {
-    const header = this.#nextHeader(record, change);
-    return properties === undefined ? withHeader(record, header) : makeNodeRecord(header, properties);
-  }
-
-  /** As {@link next}; yields where the work may rest, which it does only when a node is large. */
   nextInSteps(
     record: NodeRecord,
     change: Partial<NodeHeader>,
@@ -172,15 +224,6 @@ export class EditScope {
     };
   }
 
-  /**
-   * A state of a node that changed because of what was done to another one: its version and stamps stay.
-   *
-   * @param change header fields that differ
-   */
-  carried(record: NodeRecord, change: Partial<NodeHeader>): NodeRecord {
-    return this.next(record, { ...unmoved(record), ...change });
-  }
-
   /** Stores a changed state and checks the bound on changed nodes. @throws {ServiceError} `COMMIT_TOO_LARGE` */
   replace(workspace: string, old: NodeRecord, next: NodeRecord): void {
     this.writer.replace(workspace, old, next);
@@ -189,7 +232,8 @@ export class EditScope {
 
   /** As {@link replace}; yields where the work may rest, which it does only when a node is large. */
   *replaceInSteps(workspace: string, old: NodeRecord, next: NodeRecord): Generator<undefined, void> {
-    yield* old.prepareIndexed();
+    yield* this.writer.prepare(workspace, old);
+    yield* this.writer.prepare(workspace, next);
     this.replace(workspace, old, next);
   }
 
@@ -211,7 +255,7 @@ export class EditScope {
     this.#definitions.push(change);
   }
 
-  /** Writes an audit entry when the node's type is auditable. @see Supplement 12, audit entry */
+  /** Writes an audit entry when the node's type is auditable. @see docs/interface/revisions.md#audit-log */
   audit(workspace: string, record: NodeRecord, action: AuditAction, details: JsonObject | null = null): void {
     const { id, nodeType, path } = record.header;
     if (this.schema(workspace).nodeType(nodeType)?.auditable !== true) return;
@@ -227,27 +271,25 @@ export class EditScope {
     });
   }
 
-  /** The node object of a record as JSON text. @param hasChildren looked up by default */
-  render(
-    workspace: string,
-    record: NodeRecord,
-    hasChildren: boolean = this.head.hasChildren(workspace, record.header.id),
-  ): string {
-    return renderNode(record, this.#facts(workspace, record, hasChildren));
-  }
-
-  /** As {@link render}; yields where the work may rest, which it does only for a large node. */
-  renderInSteps(
+  /**
+   * The node object of a record as JSON text; yields where the work may rest, which it does only for a large node and
+   * one with relations.
+   *
+   * @param hasChildren looked up by default
+   */
+  *renderInSteps(
     workspace: string,
     record: NodeRecord,
     hasChildren: boolean = this.head.hasChildren(workspace, record.header.id),
   ): Generator<undefined, string> {
-    return renderNodeInSteps(record, this.#facts(workspace, record, hasChildren));
-  }
-
-  #facts(workspace: string, record: NodeRecord, hasChildren: boolean): RenderFacts {
     const type = this.schema(workspace).nodeType(record.header.nodeType);
-    return { workspace, hasChildren, type };
+    const shown = yield* shownRelations(record, this.#sees);
+    return yield* renderNodeInSteps(record, {
+      workspace,
+      hasChildren,
+      type,
+      relations: shown?.relations,
+    });
   }
 
   /**

@@ -160,9 +160,13 @@ export function answerText(
 /** Longest page that is answered as one text, in characters. */
 const PAGE_CHARACTERS_MAX = 16 * CHUNK_CHARACTERS;
 
+/** What a page takes while it is made in slices, in bytes: its text, of two bytes a character. */
+const PAGE_BYTES = 2 * PAGE_CHARACTERS_MAX;
+
 /**
  * Answers a page, which is a text unless its nodes are large: it is made in slices and then answered whole, so that it
- * can be compressed. A longer one begins anew as a stream.
+ * can be compressed. A longer one begins anew as a stream. One that is not made within its first slice takes room;
+ * where it has to wait for that, what has been made of it is thrown away.
  *
  * @param work as for {@link answerText}
  * @throws {ServiceError} what the read throws; `DEADLINE_EXCEEDED`, `REQUEST_CANCELLED`
@@ -173,8 +177,33 @@ export function answerPage(
 ): JsonAnswer | Promise<JsonAnswer> {
   const answerOf = (text: string | undefined): JsonAnswer =>
     text === undefined ? { chunks: textStream(context, work) } : new JsonText(text);
-  const whole = settle(context, (reader) => joined(work(reader)));
-  return whole instanceof Promise ? whole.then(answerOf) : answerOf(whole);
+  const reader = new HandedOverReader(context.view);
+  const steps = joined(work(reader));
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return answerOf(step.value);
+    const wait = context.pause();
+    if (wait !== undefined) return pageLater(context, work, reader, steps, wait).then(answerOf);
+  }
+}
+
+/** The rest of a page, with room. Called within the turn that saw the view. */
+function pageLater(
+  context: QueryContext,
+  work: Steps<Piece, void>,
+  reader: HandedOverReader,
+  begun: Generator<undefined, string | undefined>,
+  wait: Promise<void>,
+): Promise<string | undefined> {
+  const room = context.takeRoom(PAGE_BYTES);
+  const snapshot = context.pin();
+  if (room === undefined) {
+    return settleLater(context, reader, snapshot, begun, wait).finally(() => context.giveRoom(PAGE_BYTES));
+  }
+  begun.return(undefined);
+  // Whoever is not waited for any more is told by the room.
+  wait.catch(() => {});
+  return settleWithRoom(context, PAGE_BYTES, (pinned) => joined(work(pinned)), snapshot, room);
 }
 
 /** The text of all pieces; undefined when it is too long for one. */

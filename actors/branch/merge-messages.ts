@@ -1,11 +1,11 @@
 import type { JsonObject } from '#runtime/content/json-value.ts';
 import type { Revision } from '#runtime/content/revision.ts';
-import type { CommitInfo } from './messages.ts';
+import type { CommitInfo } from './commit-messages.ts';
 
 /**
  * What a branch can be told and asked about merging. Field names of results are the wire's own.
  *
- * @see design: HTTP routes the documents leave open; Supplement 8.3
+ * @see docs/interface/merges.md
  */
 
 /** Merges another branch into this one. Who knows checks whether it is protected. Result: {@link MergeResult}. */
@@ -70,6 +70,8 @@ export interface MergeResult {
   readonly fast_forward: boolean;
   /** Nodes the merge commit changed. */
   readonly nodes_changed: number;
+  /** Schema definitions the merge commit changed. */
+  readonly definitions_changed: number;
   /** Where the two stood. */
   readonly target_head: string;
   readonly source_head: string;
@@ -93,6 +95,45 @@ export type ConflictType =
   | 'DeletedBySourceModifiedByTarget'
   | 'ModifiedBySourceDeletedByTarget';
 
+/**
+ * What is wrong with a node or a definition in the merged state.
+ *
+ * - `InvalidContent`: the properties of a node do not satisfy its type, archetype or elements.
+ * - `MissingDefinition`: a definition that a node or another definition needs was deleted.
+ * - `InvalidDefinition`: a definition does not resolve.
+ * - `DuplicateValue`: two nodes have one value of a unique property.
+ * - `ChildNotAllowed`: the type of a node does not allow the type of a child.
+ * - `TypeNotAllowed`: the workspace does not allow the type of a node that the merge brings.
+ */
+export type ViolationType =
+  | 'InvalidContent'
+  | 'MissingDefinition'
+  | 'InvalidDefinition'
+  | 'DuplicateValue'
+  | 'ChildNotAllowed'
+  | 'TypeNotAllowed';
+
+/** A node or a definition that takes part in a violation, named as in conflicts. */
+export interface ConflictParty {
+  readonly node_id: string;
+  /** Null for a definition. */
+  readonly workspace: string | null;
+  readonly path: string;
+}
+
+/** Something that is wrong in the merged state and on neither side alone. */
+export interface MergeViolation {
+  readonly violation_type: ViolationType;
+  /** What is wrong, for a person. */
+  readonly message: string;
+  /** The property it is about. */
+  readonly property?: string;
+  /** The first of the others that take part; empty for the lists of a workspace. */
+  readonly with: readonly ConflictParty[];
+  /** The number of nodes and definitions that become invalid by this one. */
+  readonly count?: number;
+}
+
 /** One thing two branches disagree about: a node, one locale of it, or a schema definition. */
 export interface MergeConflict {
   /** Of a definition: kind and name, `node_type:site:Page`. */
@@ -106,8 +147,18 @@ export interface MergeConflict {
   readonly base_properties: JsonObject | null;
   readonly target_properties: JsonObject | null;
   readonly source_properties: JsonObject | null;
+  /** Where the node is in each of the three states; null: it is not there. Present when it is about a node itself. */
+  readonly base_path?: string | null;
+  readonly target_path?: string | null;
+  readonly source_path?: string | null;
+  /** Whether the node is published in each of the three states, as the paths. */
+  readonly base_published?: boolean | null;
+  readonly target_published?: boolean | null;
+  readonly source_published?: boolean | null;
   /** Present when the two disagree about one locale only. */
   readonly translation_locale?: string;
+  /** Present if it is in conflict because the merged state would be invalid; one side alone may have changed it. */
+  readonly violations?: readonly MergeViolation[];
 }
 
 /** What {@link ListConflicts} answers, with the heads it was found out at. */

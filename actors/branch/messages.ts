@@ -1,33 +1,37 @@
+import type { CommitInfo } from './commit-messages.ts';
+import type { Expected } from './condition-messages.ts';
+import type {
+  ListChildren,
+  NodePlace,
+  NodesRead,
+  ReadMoment,
+  ReadNode,
+  ReadProperty,
+  ReadTree,
+  WorkspaceRead,
+} from './read-messages.ts';
 import type { JsonObject, JsonValue } from '#runtime/content/json-value.ts';
 import type { JsonText } from '#runtime/content/json-text.ts';
 import type { Revision } from '#runtime/content/revision.ts';
-import type { CountLeftovers, RemoveLeftovers } from './leftover-messages.ts';
+import type { CountOrphanedVersions, RemoveOrphanedVersions } from './orphan-messages.ts';
 import type { ListConflicts, MergeBranch, ResolveMerge } from './merge-messages.ts';
 import type { EngineQuery } from './pair-messages.ts';
 import type { RevertRevisions } from './revert-messages.ts';
+import type { VersionedMessage } from '#runtime/actor/message-version.ts';
 
 /**
  * Everything a branch actor can be told and asked. Protocols build these and never see the actor's inside.
  * Field names inside `node`, `definition` and results are the wire's own (snake_case).
  *
- * @see Content, Query, Functions and Versioning Interface: Endpoints; Supplement 3, 5, 6
+ * @see docs/interface/README.md
  */
 
-/** What the caller says about the revision a write makes. */
-export interface CommitInfo {
-  readonly message?: string;
-  /** Default: the caller's name. */
-  readonly actor?: string;
-  readonly isSystem?: boolean;
-}
-
-/** A node, named by path or by id. */
-export type NodePlace = { readonly path: string } | { readonly id: string };
-
 /** A write to the tree of one workspace. */
-interface WorkspaceWrite {
+interface WorkspaceWrite extends VersionedMessage {
   readonly workspace: string;
   readonly commit?: CommitInfo;
+  /** What has to hold of the node it is addressed to; of a create, of the parent. */
+  readonly expected?: Expected;
 }
 
 /** Fields of a node as the caller gives them. */
@@ -62,6 +66,27 @@ export interface UpdateNode extends WorkspaceWrite {
   readonly ownerId?: string | null;
   /** Fixed after creation: another value than the stored one is refused. */
   readonly nodeType?: string;
+}
+
+/**
+ * Changes parts of a node: what is absent stays. Properties and translations are merge patches (RFC 7396), in which null
+ * removes. Result: {@link NodeWritten}.
+ */
+export interface PatchNode extends WorkspaceWrite {
+  readonly type: 'PatchNode';
+  readonly place: NodePlace;
+  readonly properties?: JsonObject;
+  /** By locale; null removes all of them. */
+  readonly translations?: JsonObject | null;
+  readonly archetype?: string | null;
+  readonly ownerId?: string | null;
+}
+
+/** Removes one property, nested by keys. Result: {@link Written}. */
+export interface RemoveProperty extends WorkspaceWrite {
+  readonly type: 'RemoveProperty';
+  readonly place: NodePlace;
+  readonly property: readonly string[];
 }
 
 /** Sets one property, nested by keys. Result: {@link Written}. */
@@ -179,24 +204,34 @@ export interface AcknowledgeStaleness extends WorkspaceWrite {
   readonly pointer: string;
 }
 
+/** An operation on a node that is there. */
+interface OnNode {
+  readonly nodeId: string;
+  /** The `version` the node has to have when the operation comes to it, else `PRECONDITION_FAILED`. */
+  readonly version?: number;
+}
+
 /** One step of {@link CommitOperations}. */
 export type CommitOperation =
   | { readonly type: 'create'; readonly parentPath: string; readonly node: NewNode }
-  | { readonly type: 'update'; readonly nodeId: string; readonly properties: JsonObject }
-  | { readonly type: 'delete'; readonly nodeId: string }
-  | { readonly type: 'move'; readonly nodeId: string; readonly newPath: string }
-  | { readonly type: 'rename'; readonly nodeId: string; readonly newName: string }
+  | ({ readonly type: 'update'; readonly properties: JsonObject } & OnNode)
+  | ({ readonly type: 'delete' } & OnNode)
+  | ({ readonly type: 'move'; readonly newPath: string } & OnNode)
+  | ({ readonly type: 'rename'; readonly newName: string } & OnNode)
   | {
       readonly type: 'copy' | 'copy_tree';
       readonly sourcePath: string;
       readonly targetParent: string;
       readonly newName?: string;
+      /** As in the others, of the source. */
+      readonly version?: number;
     };
 
 /** Several writes as one revision: all or nothing. Updates merge keys. Result: {@link OperationsCommitted}. */
-export interface CommitOperations {
+export interface CommitOperations extends WorkspaceWrite {
   readonly type: 'CommitOperations';
-  readonly workspace: string;
+  /** The node it was sent to, which {@link WorkspaceWrite.expected} is about. Default: the root. */
+  readonly place?: NodePlace;
   readonly commit: CommitInfo & { readonly message: string };
   readonly operations: readonly CommitOperation[];
 }
@@ -238,6 +273,8 @@ export interface PublishDefinition {
  */
 export interface InstallBuiltIns {
   readonly type: 'InstallBuiltIns';
+  /** Also rewrites shipped types that lack something, {@link BuiltIns}; what was added to them is gone then. */
+  readonly force?: boolean;
 }
 
 /** Creates the initial structure of a workspace that was just defined. Result: {@link Written}. */
@@ -269,7 +306,9 @@ export interface BecomeFork {
 export type BranchCommand =
   | CreateNode
   | UpdateNode
+  | PatchNode
   | SetProperty
+  | RemoveProperty
   | DeleteNode
   | RenameNode
   | MoveNode
@@ -289,7 +328,7 @@ export type BranchCommand =
   | PublishDefinition
   | MoveHead
   | BecomeFork
-  | RemoveLeftovers
+  | RemoveOrphanedVersions
   | MergeBranch
   | ResolveMerge
   | RevertRevisions
@@ -318,6 +357,8 @@ export interface NodeWritten extends Written {
   readonly node: string;
   readonly nodeId: string;
   readonly revision: string;
+  /** Entity tag of the node, without quotes. Absent in what members of an older version answer. */
+  readonly tag?: string;
 }
 
 /** What a deletion removed. */
@@ -355,61 +396,13 @@ export interface DefinitionWritten extends Written {
   readonly definition: JsonObject;
 }
 
-/** When a read looks at: absent means the head. */
-interface ReadMoment {
-  readonly at?: Revision;
-}
-
-interface WorkspaceRead extends ReadMoment {
-  readonly workspace: string;
-}
-
-/** One node. Answer: {@link JsonText} of a node object. */
-export interface ReadNode extends WorkspaceRead {
-  readonly type: 'ReadNode';
-  readonly place: NodePlace;
-  /** Resolves translations for a locale; a hidden node is missing. */
-  readonly lang?: string;
-}
-
-/** One property value. Answer: `{ value: JsonValue }`. */
-export interface ReadProperty extends WorkspaceRead {
-  readonly type: 'ReadProperty';
-  readonly place: NodePlace;
-  readonly property: readonly string[];
-  readonly lang?: string;
-}
-
-/** Direct children in editorial order. Answer: {@link JsonAnswer}, a {@link NodePage} or the whole array. */
-export interface ListChildren extends WorkspaceRead {
-  readonly type: 'ListChildren';
-  readonly place: NodePlace;
-  /** What a cursor of this listing is bound to besides: repository and branch as addressed. */
-  readonly scope: string;
-  /** Absent together with `cursor`: the whole listing as one array. */
-  readonly limit?: number;
-  readonly cursor?: string;
-  readonly lang?: string;
-}
-
-/** A subtree. Answer: {@link JsonAnswer}. */
-export interface ReadTree extends WorkspaceRead {
-  readonly type: 'ReadTree';
-  readonly place: NodePlace;
-  /** Levels below the node, 1 to 100. */
-  readonly levels: number;
-  /** `flat`: array in tree order; `array`: nodes with nested `children`; `map`: `{name: {node, children}}`. */
-  readonly form: 'flat' | 'array' | 'map';
-  readonly lang?: string;
-}
-
 /**
  * The JSON query: exactly one selector. Answer: {@link JsonAnswer} of `{items, page}`.
  *
  * At an earlier revision a query by type costs what the workspace held then, whatever it selects and pages: types
  * are indexed for the head only.
  */
-export interface RunQuery extends WorkspaceRead {
+export interface RunQuery extends NodesRead {
   readonly type: 'RunQuery';
   readonly selector:
     | { readonly nodeType: string }
@@ -426,7 +419,7 @@ export interface RunQuery extends WorkspaceRead {
  *
  * `filter` is the unchecked body: combinators, fields, `order_by`, `limit`, `offset`.
  */
-export interface RunDslQuery extends WorkspaceRead {
+export interface RunDslQuery extends NodesRead {
   readonly type: 'RunDslQuery';
   readonly filter: JsonObject;
 }
@@ -498,7 +491,7 @@ export interface ReadRevisionChanges {
 /**
  * How far this branch and another one have moved apart. Answer: {@link BranchComparison}.
  *
- * @see Supplement 8.2
+ * @see docs/interface/branches.md#comparing-branches
  */
 export interface CompareBranch extends ReadMoment {
   readonly type: 'CompareBranch';
@@ -565,6 +558,19 @@ export interface ValidateNode {
   };
 }
 
+/** How the branch compares with what is shipped. Answer: {@link BuiltIns}. @throws {ServiceError} `FORBIDDEN` */
+export interface ReadBuiltIns {
+  readonly type: 'ReadBuiltIns';
+}
+
+/** What is shipped and not on a branch. */
+export interface BuiltIns {
+  /** Whether a type or workspace is shipped in a newer version than the branch received. */
+  readonly isPending: boolean;
+  /** Names of shipped types that are gone, or lack something. */
+  readonly changedTypes: readonly string[];
+}
+
 /** Where the branch stands. Answer: {@link BranchState}. */
 export interface ReadBranchState {
   readonly type: 'ReadBranchState';
@@ -577,7 +583,7 @@ export interface ReadBranchState {
  *
  * @throws {ServiceError} `REVISION_NOT_FOUND` where the branch has nothing for the moment of the query
  */
-export interface ReadAtHead {
+export interface ReadAtHead extends VersionedMessage {
   readonly type: 'ReadAtHead';
   readonly query: BranchQuery;
   /** The revision whose line counts instead of that of the head: that of a tag. */
@@ -605,12 +611,13 @@ export type BranchQuery =
   | DiffBranch
   | ListConflicts
   | EngineQuery
-  | CountLeftovers
+  | CountOrphanedVersions
   | ListDefinitions
   | ReadDefinition
   | ResolveDefinition
   | ValidateNode
-  | ReadBranchState;
+  | ReadBranchState
+  | ReadBuiltIns;
 
 /** One page of a listing, as its JSON reads. */
 export interface NodePage {

@@ -1,5 +1,5 @@
 import type { ReadEventsAfter } from '#runtime/bus/history-messages.ts';
-import type { NodeChange, RevisionRecord } from '#runtime/tree/revision-store.ts';
+import type { NodeChange, RevisionRecord } from '#runtime/tree/revision-record.ts';
 
 /** What branches of a repository ask each other; nobody else may. @see pair-queries.ts */
 
@@ -85,6 +85,19 @@ export interface RecordPart {
   readonly changes: readonly NodeChange[] | undefined;
 }
 
+/**
+ * Which node has a value of a property that is unique at the head of this branch; for other branches only. Answer: its
+ * id, or undefined.
+ */
+export interface ReadUniqueHolder {
+  readonly type: 'ReadUniqueHolder';
+  readonly workspace: string;
+  readonly nodeType: string;
+  readonly property: string;
+  /** As the index has it. */
+  readonly value: string;
+}
+
 /** Every query of a branch that only the engine may ask. */
 export type EngineQuery =
   | ReadGraph
@@ -92,4 +105,5 @@ export type EngineQuery =
   | ReadRecordPart
   | ReadStates
   | ReadDefinitionStates
+  | ReadUniqueHolder
   | ReadEventsAfter;

@@ -1,5 +1,5 @@
 import type { MergeConflict } from './merge-messages.ts';
-import type { CommitInfo } from './messages.ts';
+import type { CommitInfo } from './commit-messages.ts';
 
 /**
  * Which revisions are undone: some, in any order, or every one from one to another, both included. They must lead to
@@ -31,4 +31,6 @@ export interface RevertResult {
   readonly fast_forward: false;
   /** Nodes the new revision changed. */
   readonly nodes_changed: number;
+  /** Schema definitions the new revision changed. */
+  readonly definitions_changed: number;
 }

@@ -18,7 +18,7 @@ import type {
   JobFailed,
   JobsCommand,
   JobsQuery,
-  Standing,
+  QueueReply,
 } from './messages.ts';
 
 /** How a queue behaves. */
@@ -33,7 +33,7 @@ export interface QueueSettings {
  * How a queue behaves unless told otherwise: three heartbeats of ten seconds to a lease, retries after 10, 30 and
  * 60 seconds.
  *
- * @see Supplement 11: Jobs
+ * @see docs/interface/jobs.md#attempts
  */
 export const queueDefaults: QueueSettings = Object.freeze({
   leaseMs: 30_000,
@@ -149,7 +149,7 @@ export abstract class ActorQueue implements Queue {
   }
 
   /** Told of where a queue stands after a command of the engine, in the order the commands ran. */
-  protected heard(_scope: JobScope, _standing: Standing['standing']): void {}
+  protected heard(_scope: JobScope, _status: QueueReply['status']): void {}
 
   /** Told that somebody changed a queue who is not told where it stands then. */
   protected ordered(_scope: JobScope): void {}
@@ -203,11 +203,11 @@ export abstract class ActorQueue implements Queue {
   }
 
   /** What the engine tells a queue. Answers arrive in the order the commands ran, so the last one is right. */
-  protected async tell<Result extends Standing>(scope: JobScope, command: JobsCommand): Promise<Result> {
+  protected async tell<Result extends QueueReply>(scope: JobScope, command: JobsCommand): Promise<Result> {
     const answer = (await this.#router.command(actorOf(scope), command, {
       caller: this.#engine,
     })) as Result;
-    this.heard(scope, answer.standing);
+    this.heard(scope, answer.status);
     return answer;
   }
 

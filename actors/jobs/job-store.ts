@@ -2,7 +2,7 @@ import { CommonTable, type Turn } from '#runtime/commit/behaviour.ts';
 import { isActive, type JobPriority, jobPriorities, type JobState } from '#runtime/jobs/job.ts';
 import { decodeJsonRow, encodeJsonRow } from '#runtime/shard/json-row.ts';
 import type { Range, TableReader } from '#runtime/shard/shard.ts';
-import type { QueueStanding } from './messages.ts';
+import type { QueueStatus } from './messages.ts';
 import {
   agendaId,
   agendaKey,
@@ -104,7 +104,7 @@ export function firstDue(
 }
 
 /** Where the queue stands. @param types those that matter to the one who asks; default: all */
-export function standingOf(reader: TableReader, types?: ReadonlySet<string>): QueueStanding {
+export function statusOf(reader: TableReader, types?: ReadonlySet<string>): QueueStatus {
   let dueMs = earliest(reader, 'leased');
   for (const priority of jobPriorities) {
     for (const { key, value } of reader.range(

@@ -7,7 +7,7 @@ import { jobWaiting } from '#runtime/jobs/job-waiting.ts';
 import type { JobCounts } from '#runtime/jobs/ports.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { spaceUseByType } from '#runtime/space/space-use.ts';
-import { activeIds, countActive, newestJobs, readJob, readTotals, standingOf } from './job-store.ts';
+import { activeIds, countActive, newestJobs, readJob, readTotals, statusOf } from './job-store.ts';
 import {
   cancel,
   claim,
@@ -65,30 +65,30 @@ class JobsActor implements ActorBehaviour {
       case 'EnqueueJob': {
         const job = enqueue(command, turn, limits);
         if (isActive(job)) turn.emit(jobWaiting(job.id));
-        return { job: recordOf(job), standing: standingOf(turn) };
+        return { job: recordOf(job), status: statusOf(turn) };
       }
       case 'ClaimJob': {
         const job = claim(command, turn, limits);
-        const standing = standingOf(turn, new Set(command.types));
-        const { dueMs } = standing;
+        const status = statusOf(turn, new Set(command.types));
+        const { dueMs } = status;
         const waitMs = dueMs === null ? null : Math.max(0, dueMs - turn.wallMs);
         const { active } = readTotals(turn);
-        return { job: job === undefined ? null : recordOf(job), standing, waitMs, active };
+        return { job: job === undefined ? null : recordOf(job), status, waitMs, active };
       }
       case 'RenewJob':
-        return { isHeld: renew(command, turn), standing: standingOf(turn) };
+        return { isHeld: renew(command, turn), status: statusOf(turn) };
       case 'CompleteJob':
-        return { isHeld: complete(command, turn, limits), standing: standingOf(turn) };
+        return { isHeld: complete(command, turn, limits), status: statusOf(turn) };
       case 'ReleaseJob':
-        return { isHeld: release(command, turn), standing: standingOf(turn) };
+        return { isHeld: release(command, turn), status: statusOf(turn) };
       case 'FailJob':
-        return { outcome: fail(command, turn, limits), standing: standingOf(turn) };
+        return { outcome: fail(command, turn, limits), status: statusOf(turn) };
       case 'RecoverJobs':
         recover(command.worker, turn, limits);
-        return { standing: standingOf(turn) };
+        return { status: statusOf(turn) };
       case 'CleanJobs':
         clean(turn);
-        return { standing: standingOf(turn) };
+        return { status: statusOf(turn) };
       default:
         return unknownMessage(command);
     }

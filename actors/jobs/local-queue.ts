@@ -4,7 +4,7 @@ import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { ClaimedJob, JobScope } from '#runtime/jobs/ports.ts';
 import { ActorQueue, type ActorQueueEnvironment, FAILED_RETRY_MS } from './actor-queue.ts';
 import { DueScopes } from './due-scopes.ts';
-import type { QueueStanding, Standing } from './messages.ts';
+import type { QueueStatus, QueueReply } from './messages.ts';
 
 /** What the queue of one process works with. */
 export interface LocalQueueEnvironment extends ActorQueueEnvironment {
@@ -15,7 +15,7 @@ export interface LocalQueueEnvironment extends ActorQueueEnvironment {
 /** Longest time nobody looks whether something is due, in milliseconds: the wall clock may have been set. */
 const LOOK_MS_MAX = 60_000;
 
-/** How often final jobs are looked through for those to be forgotten, in milliseconds. @see Supplement 11: Jobs */
+/** How often final jobs are looked through for those to be forgotten, in milliseconds. @see docs/interface/jobs.md#attempts */
 const CLEAN_EVERY_MS = 3_600_000;
 
 /** What one claimer was told of a queue, good until it changes. */
@@ -50,7 +50,7 @@ export class LocalQueue extends ActorQueue {
    */
   async recover(scope: JobScope): Promise<boolean> {
     if (!(await this.has(scope))) return false;
-    await this.tell<Standing>(scope, { type: 'RecoverJobs', worker: this.worker });
+    await this.tell<QueueReply>(scope, { type: 'RecoverJobs', worker: this.worker });
     return true;
   }
 
@@ -76,7 +76,7 @@ export class LocalQueue extends ActorQueue {
     return undefined;
   }
 
-  protected override heard(scope: JobScope, { cleanMs, dueMs }: QueueStanding): void {
+  protected override heard(scope: JobScope, { cleanMs, dueMs }: QueueStatus): void {
     const never = Number.POSITIVE_INFINITY;
     this.#scopes.note(scope, dueMs ?? never, cleanMs ?? never);
     for (const wake of [...this.#wakers]) wake();
@@ -117,8 +117,8 @@ export class LocalQueue extends ActorQueue {
   async #claimIn(scope: JobScope, types: readonly string[]): Promise<ClaimedJob | number> {
     try {
       const { answer, claim } = await this.claimFrom(scope, types);
-      if (claim === undefined) return answer.standing.dueMs ?? Number.POSITIVE_INFINITY;
-      this.heard(scope, answer.standing);
+      if (claim === undefined) return answer.status.dueMs ?? Number.POSITIVE_INFINITY;
+      this.heard(scope, answer.status);
       this.#scopes.moveBack(scope);
       return claim;
     } catch (cause) {
@@ -169,7 +169,7 @@ export class LocalQueue extends ActorQueue {
     for (const scope of this.#scopes.all()) {
       try {
         while ((this.#scopes.get(scope)?.cleanMs ?? Number.POSITIVE_INFINITY) <= this.clock.wallMs()) {
-          await this.tell<Standing>(scope, { type: 'CleanJobs' });
+          await this.tell<QueueReply>(scope, { type: 'CleanJobs' });
         }
       } catch (cause) {
         if (cause instanceof ServiceError && cause.code === 'NOT_FOUND') this.#scopes.delete(scope);

@@ -6,11 +6,11 @@ import type { FailureOutcome, JobPage } from '#runtime/jobs/ports.ts';
  * What the jobs actor of a repository can be told and asked. Records are read and cancelled by administrators; the
  * queue itself is worked by the engine only.
  *
- * @see Supplement 11: Jobs
+ * @see docs/interface/jobs.md
  */
 
 /** What there is to do next; times are milliseconds since the Unix epoch, null: nothing. */
-export interface QueueStanding {
+export interface QueueStatus {
   /** When the next job may be taken: the next one becomes due, or a lease ends. */
   readonly dueMs: number | null;
   /** When the next final job is forgotten. */
@@ -18,8 +18,8 @@ export interface QueueStanding {
 }
 
 /** The result of every command of the engine carries where the queue stands after it. */
-export interface Standing {
-  readonly standing: QueueStanding;
+export interface QueueReply {
+  readonly status: QueueStatus;
 }
 
 /**
@@ -33,7 +33,7 @@ export interface EnqueueJob {
 }
 
 /** What {@link EnqueueJob} answers. */
-export interface JobEnqueued extends Standing {
+export interface JobEnqueued extends QueueReply {
   /** The job that was made, or the one that stands for it. */
   readonly job: JobRecord;
 }
@@ -50,7 +50,7 @@ export interface ClaimJob {
 }
 
 /** What {@link ClaimJob} answers. */
-export interface JobClaimed extends Standing {
+export interface JobClaimed extends QueueReply {
   /** Null when none is due. */
   readonly job: JobRecord | null;
   /**
@@ -88,7 +88,7 @@ export interface ReleaseJob extends ClaimedBy {
 }
 
 /** What commands about a claim answer. */
-export interface ClaimAnswered extends Standing {
+export interface ClaimAnswered extends QueueReply {
   /** Whether the job was still held by this attempt; otherwise nothing was changed. */
   readonly isHeld: boolean;
 }
@@ -102,13 +102,13 @@ export interface FailJob extends ClaimedBy {
 }
 
 /** What {@link FailJob} answers. */
-export interface JobFailed extends Standing {
+export interface JobFailed extends QueueReply {
   readonly outcome: FailureOutcome;
 }
 
 /**
  * Takes back what processes that are gone had taken, as failed attempts, and tells where the queue stands; for the
- * engine only. Result: {@link Standing}.
+ * engine only. Result: {@link QueueReply}.
  */
 export interface RecoverJobs {
   readonly type: 'RecoverJobs';
@@ -116,7 +116,7 @@ export interface RecoverJobs {
   readonly worker: string;
 }
 
-/** Forgets final jobs whose time is up, a bounded number at a time; for the engine only. Result: {@link Standing}. */
+/** Forgets final jobs whose time is up, a bounded number at a time; for the engine only. Result: {@link QueueReply}. */
 export interface CleanJobs {
   readonly type: 'CleanJobs';
 }

@@ -9,7 +9,7 @@ import type { Delivery } from '#runtime/actor/ports.ts';
 import type { ClaimedJob, FailureOutcome, JobScope } from '#runtime/jobs/ports.ts';
 import type { JobTicket, JobTickets } from '#runtime/jobs/tickets.ts';
 import { ActorQueue, type ActorQueueEnvironment, FAILED_RETRY_MS } from './actor-queue.ts';
-import type { JobClaimed, Standing } from './messages.ts';
+import type { JobClaimed, QueueReply } from './messages.ts';
 
 /** What a queue tells about itself; nothing of it may throw. */
 export interface SharedQueueObserver {
@@ -46,7 +46,7 @@ const ISSUE_RETRIES: Backoff = { firstMs: 250, factor: 2, mostMs: 10_000 };
 /** Tickets that are issued at once. */
 const ISSUED_AT_ONCE = 32;
 
-/** How often final jobs are looked through for those to be forgotten, in milliseconds. @see Supplement 11: Jobs */
+/** How often final jobs are looked through for those to be forgotten, in milliseconds. @see docs/interface/jobs.md#attempts */
 const CLEAN_EVERY_MS = 3_600_000;
 
 /**
@@ -261,8 +261,8 @@ export class SharedQueue extends ActorQueue {
       try {
         let isMore = true;
         while (isMore && !this.#isClosed) {
-          const { standing } = await this.tell<Standing>(scope, { type: 'CleanJobs' });
-          isMore = standing.cleanMs !== null && standing.cleanMs <= this.clock.wallMs();
+          const { status } = await this.tell<QueueReply>(scope, { type: 'CleanJobs' });
+          isMore = status.cleanMs !== null && status.cleanMs <= this.clock.wallMs();
         }
         await this.recover(scope);
       } catch (cause) {

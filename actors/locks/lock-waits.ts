@@ -1,7 +1,7 @@
 import { principalKey } from '#runtime/access/principal.ts';
 import type { Clock, Timer } from '#runtime/base/clock.ts';
 import type { Caller, Turn } from '#runtime/commit/behaviour.ts';
-import { OwedReply } from '#runtime/commit/owed-reply.ts';
+import { DeferredReply } from '#runtime/commit/deferred-reply.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { type AcquireLock, LOCK_ANSWER_MS, type LockGrant, type LockRefused } from './messages.ts';
 import { type InLine, WaitLines } from './wait-lines.ts';
@@ -19,7 +19,7 @@ export class Waiter implements InLine {
   readonly owner: string | null;
   /** When it stops waiting, on the monotonic clock, in milliseconds. */
   readonly untilMs: number;
-  readonly owed = new OwedReply();
+  readonly reply = new DeferredReply();
   /** Set when it was granted the lock; its caller may not know yet. */
   token: number | undefined;
 
@@ -78,7 +78,7 @@ export class LockWaits {
   }
 
   /** @throws {ServiceError} `RATE_LIMITED` when too many wait already, in all or of the caller's */
-  join(command: AcquireLock, caller: Caller): OwedReply {
+  join(command: AcquireLock, caller: Caller): DeferredReply {
     if (this.#lines.size >= WAITERS_MAX) {
       throw new ServiceError('RATE_LIMITED', `At most ${WAITERS_MAX} acquires of a branch may wait`);
     }
@@ -95,8 +95,8 @@ export class LockWaits {
     const waiter = new Waiter(command, untilMs);
     this.#lines.join(waiter);
     this.#watch(waiter, caller, untilMs - nowMs);
-    void waiter.owed.outcome.then(() => this.#left(principal));
-    return waiter.owed;
+    void waiter.reply.outcome.then(() => this.#left(principal));
+    return waiter.reply;
   }
 
   #left(principal: string): void {
@@ -116,11 +116,11 @@ export class LockWaits {
     for (let waiter = this.#lines.next(key); waiter !== undefined; waiter = this.#lines.next(key)) {
       this.#answered.push(waiter);
       if (nowMs >= waiter.untilMs) {
-        waiter.owed.answer(turn, refusedLock);
+        waiter.reply.answer(turn, refusedLock);
         continue;
       }
       const granted = grant(waiter);
-      if (!waiter.owed.answer(turn, granted)) continue;
+      if (!waiter.reply.answer(turn, granted)) continue;
       waiter.token = granted.token;
       return waiter;
     }
@@ -131,17 +131,17 @@ export class LockWaits {
   end(waiter: Waiter, turn: Turn): void {
     if (!this.#lines.leave(waiter)) return;
     this.#answered.push(waiter);
-    waiter.owed.answer(turn, refusedLock);
+    waiter.reply.answer(turn, refusedLock);
   }
 
   /** Takes a waiter out of line with an error. */
   fail(waiter: Waiter, error: unknown): void {
-    if (this.#lines.leave(waiter)) waiter.owed.fail(error);
+    if (this.#lines.leave(waiter)) waiter.reply.fail(error);
   }
 
   /** Takes everybody out of line with an error. */
   failAll(error: unknown): void {
-    for (const waiter of this.#lines.clear()) waiter.owed.fail(error);
+    for (const waiter of this.#lines.clear()) waiter.reply.fail(error);
   }
 
   /** The running command, or the batch it ended, was taken back. */
@@ -152,7 +152,7 @@ export class LockWaits {
 
   /** Those who lost their place with a command that was taken back are told; who was answered has heard already. */
   batchEnded(): void {
-    for (const waiter of this.#lost.splice(0)) waiter.owed.fail(new ServiceError('OVERLOADED'));
+    for (const waiter of this.#lost.splice(0)) waiter.reply.fail(new ServiceError('OVERLOADED'));
   }
 
   #watch(waiter: Waiter, { signal }: Caller, forMs: number): void {
@@ -160,16 +160,16 @@ export class LockWaits {
     const onAbort = (): void => {
       const reason = reasonOf(signal);
       if (this.#lines.leave(waiter)) {
-        waiter.owed.fail(reason);
+        waiter.reply.fail(reason);
         return;
       }
       // With a key the caller can ask again and hear of the grant. Who waits at a member that stops hears of it still:
       // what was granted is answered before the connections are closed.
-      const isHeard = waiter.owed.isKept || reason.code === 'SHUTTING_DOWN';
+      const isHeard = waiter.reply.isKept || reason.code === 'SHUTTING_DOWN';
       if (waiter.token !== undefined && !isHeard) this.#events.grantUnheard(waiter);
     };
     signal?.addEventListener('abort', onAbort, { once: true });
-    void waiter.owed.outcome.then(() => {
+    void waiter.reply.outcome.then(() => {
       timer.cancel();
       signal?.removeEventListener('abort', onAbort);
     });

@@ -1,7 +1,7 @@
 import { assert } from '#runtime/base/assert.ts';
 import type { Clock } from '#runtime/base/clock.ts';
 import type { Turn } from '#runtime/commit/behaviour.ts';
-import { OwedReply } from '#runtime/commit/owed-reply.ts';
+import { DeferredReply } from '#runtime/commit/deferred-reply.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { type Lease, LeaseTable } from './lease-table.ts';
@@ -51,7 +51,7 @@ export interface LocksEnvironment {
 
 /** A release that waits until the outcome of a write under its lock is known. */
 interface DeferredRelease extends HeldLock {
-  readonly owed: OwedReply;
+  readonly reply: DeferredReply;
 }
 
 /**
@@ -128,7 +128,7 @@ export class Locks {
   }
 
   /** @see messages.ts, AcquireLock */
-  acquire(command: AcquireLock, turn: Turn): LockGrant | LockRefused | OwedReply {
+  acquire(command: AcquireLock, turn: Turn): LockGrant | LockRefused | DeferredReply {
     const { key, owner, ttlMs, waitMs } = command;
     requireLockName(key, 'key');
     requireTtl(ttlMs);
@@ -153,13 +153,13 @@ export class Locks {
   }
 
   /** @see messages.ts, ReleaseLock */
-  release({ key, token }: ReleaseLock, turn: Turn): LockReleased | OwedReply {
+  release({ key, token }: ReleaseLock, turn: Turn): LockReleased | DeferredReply {
     requireLockName(key, 'key');
     if (this.#held(key, turn)?.token !== token || this.#isReleasing(key)) return { released: false };
     if (this.#guarded.has(key)) {
-      const owed = new OwedReply();
-      this.#deferred.push({ key, token, owed });
-      return owed;
+      const reply = new DeferredReply();
+      this.#deferred.push({ key, token, reply });
+      return reply;
     }
     this.#passOn(key, turn);
     return { released: true };
@@ -252,16 +252,16 @@ export class Locks {
 
   /** Does what was put off while a write was under way. */
   finishReleases(turn: Turn): void {
-    for (const { key, owed, token } of this.#deferred.splice(0)) {
+    for (const { key, reply, token } of this.#deferred.splice(0)) {
       this.#changes += 1;
       const isHeld = this.#held(key, turn)?.token === token;
-      if (owed.answer(turn, { released: isHeld }) && isHeld) this.#passOn(key, turn);
+      if (reply.answer(turn, { released: isHeld }) && isHeld) this.#passOn(key, turn);
     }
   }
 
   /** Gives up the releases that were put off. */
   failReleases(error: unknown): void {
-    for (const { owed } of this.#deferred.splice(0)) owed.fail(error);
+    for (const { reply } of this.#deferred.splice(0)) reply.fail(error);
   }
 
   /** Grants nothing from now on, to nobody who waits either. @returns the newest token there ever was */

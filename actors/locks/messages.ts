@@ -1,7 +1,7 @@
 /**
  * What the locks of a branch can be told and asked. Values of commands are unchecked: the actor checks them.
  *
- * @see Content, Query, Functions and Versioning Interface: Locks and inventory
+ * @see docs/interface/locks.md
  */
 
 /** Longest name of a lock, a pool or an owner, in UTF-16 code units. */

@@ -63,7 +63,9 @@ export function registerBranch(
 export function updateBranch(command: UpdateBranch, turn: Turn): BranchEntry {
   const { description, name, upstreamBranch } = command;
   const branch = requireBranch(turn, name);
-  if (upstreamBranch !== undefined && upstreamBranch !== null) requireUpstream(turn, upstreamBranch);
+  // One that is gone by now may stay: a branch that was read can be sent back.
+  const isNew = upstreamBranch !== undefined && upstreamBranch !== branch.upstreamBranch;
+  if (isNew && upstreamBranch !== null) requireUpstream(turn, upstreamBranch);
   const changed: BranchEntry = {
     ...branch,
     protected: command.protected ?? branch.protected,
@@ -83,7 +85,7 @@ export function updateBranch(command: UpdateBranch, turn: Turn): BranchEntry {
  * @see messages.ts, UnregisterBranch
  */
 export function unregisterBranch(
-  { heirs = {}, name }: UnregisterBranch,
+  { successors = {}, name }: UnregisterBranch,
   defaultBranch: string,
   turn: Turn,
   retireTokens: (branch: BranchAddress) => number,
@@ -98,9 +100,9 @@ export function unregisterBranch(
   let isRetired = false;
   for (const tag of listRecords<TagEntry>(turn, RepositoryTable.tags)) {
     if (tag.branch.uid !== uid) continue;
-    const heir = Object.hasOwn(heirs, tag.name) ? heirs[tag.name] : undefined;
-    if (heir !== undefined && findBranch(turn, heir.name)?.uid === heir.uid) {
-      writeRecord(turn, RepositoryTable.tags, { ...tag, branch: heir }, tag.name);
+    const successor = Object.hasOwn(successors, tag.name) ? successors[tag.name] : undefined;
+    if (successor !== undefined && findBranch(turn, successor.name)?.uid === successor.uid) {
+      writeRecord(turn, RepositoryTable.tags, { ...tag, branch: successor }, tag.name);
     } else {
       isRetired = true;
     }

@@ -5,7 +5,7 @@ import type { JobRequest } from '#runtime/jobs/job.ts';
 /**
  * What a repository actor can be told and asked: configuration, languages, workspaces, branches, tags.
  *
- * @see Supplement 1, 2, 9
+ * @see docs/interface/repositories.md
  */
 
 /** A branch in the list. Its content lives in an actor named after `uid`. */
@@ -27,7 +27,7 @@ export interface BranchEntry {
 /** Which actor has a branch's content. */
 export type BranchAddress = Pick<BranchEntry, 'name' | 'uid'>;
 
-/** A name for one revision, for good. @see Content, Query, Functions and Versioning Interface: Branch, tag, revision, conflict */
+/** A name for one revision, for good. @see docs/interface/branches.md#tags */
 export interface TagEntry {
   readonly name: string;
   readonly revision: string;
@@ -173,7 +173,7 @@ export interface UnregisterBranch {
   readonly type: 'UnregisterBranch';
   readonly name: string;
   /** Other branches that have the revision of a tag of this branch, by the name of the tag. */
-  readonly heirs?: Readonly<Record<string, BranchAddress>>;
+  readonly successors?: Readonly<Record<string, BranchAddress>>;
   /** Name of {@link RetireTokens}, a new one each time. */
   readonly seal: string;
 }

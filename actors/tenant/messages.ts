@@ -5,7 +5,7 @@ import type { JsonObject } from '#runtime/content/json-value.ts';
  * What a tenant actor can be told and asked: admin accounts and the registry of repositories. The actor of
  * tenant `default` keeps the registry of tenants as well.
  *
- * @see Identity, Authentication and MCP Interface: Admin; Supplement 1.1, 2
+ * @see docs/interface/accounts.md
  */
 
 /** The first admin account of a tenant. */
@@ -34,8 +34,8 @@ export interface TenantMade {
 }
 
 /**
- * Stores a new password hash for an admin and clears `must_change_password`. Sent for the admin themselves.
- * Result: undefined.
+ * Stores a new password hash for an admin. Sent for the admin themselves, or by the engine for whoever may read the files
+ * of the server. Result: undefined.
  *
  * @throws {ServiceError} `USER_NOT_FOUND`; `CONFLICT` when the password was changed meanwhile
  */
@@ -45,6 +45,8 @@ export interface ChangeAdminPassword {
   /** The hash the old password was compared with. */
   readonly oldPasswordHash: string;
   readonly passwordHash: string;
+  /** Default: no. The engine alone may ask for it. */
+  readonly mustChangePassword?: boolean;
 }
 
 /** Notes a successful login. Sent by the engine. Result: undefined. @throws {ServiceError} `USER_NOT_FOUND` */

@@ -1,7 +1,7 @@
 import type { AccessFlags } from '#runtime/access/principal.ts';
 import type { AdminAccount, FirstAdmin } from './messages.ts';
 
-/** What the first admin of a tenant may use when nobody says otherwise. @see Supplement 5: section 2 */
+/** What the first admin of a tenant may use when nobody says otherwise. @see docs/interface/accounts.md#administrator-accounts */
 const firstAdminFlags: AccessFlags = Object.freeze({
   console_login: true,
   cli_access: true,

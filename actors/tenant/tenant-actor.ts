@@ -131,7 +131,8 @@ function accountOf(turn: Turn, userId: string): AdminAccount {
 function changePassword(command: ChangeAdminPassword, turn: Turn): void {
   const { principal } = turn.caller;
   const isOwn = principal.kind === 'admin' && principal.userId === command.userId;
-  if (!isOwn) requireEngine(turn.caller);
+  const mustChangePassword = command.mustChangePassword === true;
+  if (!isOwn || mustChangePassword) requireEngine(turn.caller);
   const account = accountOf(turn, command.userId);
   if (account.password_hash !== command.oldPasswordHash) {
     throw new ServiceError('CONFLICT', 'The password was changed meanwhile');
@@ -139,7 +140,7 @@ function changePassword(command: ChangeAdminPassword, turn: Turn): void {
   const changed: AdminAccount = {
     ...account,
     password_hash: command.passwordHash,
-    must_change_password: false,
+    must_change_password: mustChangePassword,
     // Strictly later than before, so that older tokens are told apart even when the clock stands still.
     password_changed_ms: Math.max(turn.wallMs, account.password_changed_ms + 1),
   };

@@ -5,7 +5,7 @@
  * An update is due at its time whatever became of those before it, and waits in line when no connection is free.
  * A server that stands still for a while is thus charged with everybody who would have come meanwhile.
  *
- * Run: node bench/generators/paced-updates.ts <port> <token> <articles> <connections> <updates a second>
+ * Run: npx node bench/generators/paced-updates.ts <port> <token> <articles> <connections> <updates a second>
  */
 import { Agent, request } from 'node:http';
 import { articleProperties, articleUrl, nodesUrl } from '../support/corpus.ts';

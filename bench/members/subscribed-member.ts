@@ -2,11 +2,11 @@
  * A member as any other, with subscribers to committed changes inside of it, which only take the time they are told at.
  * Driven by messages of its parent process, {@link MemberOrder}; it answers each with a {@link MemberReport}.
  *
- * Run: node --expose-gc bench/members/subscribed-member.ts, with the environment of cluster/member/main.ts
+ * Run: node --expose-gc bench/members/subscribed-member.ts, with the environment of server/main.ts
  */
 import { readFileSync } from 'node:fs';
-import { drainOnSignals } from '#cluster/member/drain.ts';
-import { startMember } from '#cluster/member/wiring.ts';
+import { drainOnSignals } from '#server/drain.ts';
+import { startMember } from '#server/wiring.ts';
 import type { ActorId } from '#runtime/actor/ports.ts';
 import { systemClock } from '#runtime/base/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';

@@ -2,7 +2,7 @@
  * The ceiling: uWebSockets.js answering every GET, and every POST when its body has arrived, with the same bytes,
  * looking at nothing.
  *
- * Run: node bench/peers/bare-uws.ts <port> <file with the body>
+ * Run: npx node bench/peers/bare-uws.ts <port> <file with the body>
  */
 import { readFileSync } from 'node:fs';
 import { App } from 'uWebSockets.js';

@@ -1,5 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
-import type { PlannedProcess, ProcessType } from '#cluster/local/plan.ts';
+import type { PlannedProcess, ProcessType } from '#operator/local-cluster/plan.ts';
 import { endChild, keepOutput, type Output, spawnPinned } from './child.ts';
 
 /** Between two looks whether it is ready, and longest time of one, in milliseconds. */

@@ -77,7 +77,11 @@ interface Caller {
 
 /** Makes repository, node type and workspace. */
 export async function defineCorpus(server: Caller): Promise<void> {
-  await server.json('POST', '/api/repositories', { repo_id: 'bench', description: 'Benchmark' });
+  await server.json('POST', '/api/repositories', {
+    repo_id: 'bench',
+    description: 'Benchmark',
+    supported_languages: ['en', 'de'],
+  });
   await server.json('POST', '/api/management/bench/main/nodetypes', { node_type: articleType });
   await server.json('PUT', '/api/workspaces/bench/content', {
     allowed_node_types: ['bench:Article', 'svc:Folder'],

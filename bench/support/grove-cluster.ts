@@ -1,10 +1,15 @@
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { writeNatsFiles } from '#cluster/local/nats-files.ts';
-import { memberNames, natsMonitorUrls, type PlannedProcess, planCluster } from '#cluster/local/plan.ts';
+import { writeNatsFiles } from '#operator/local-cluster/nats-files.ts';
+import {
+  memberNames,
+  natsMonitorUrls,
+  type PlannedProcess,
+  planCluster,
+} from '#operator/local-cluster/plan.ts';
 import { systemClock } from '#runtime/base/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
-import { parseProcfile } from '#cluster/local/procfile.ts';
+import { parseProcfile } from '#operator/local-cluster/procfile.ts';
 import { isPortFree } from './child.ts';
 import { ClusterProcess } from './cluster-process.ts';
 import { profileFlags } from './grove-server.ts';
@@ -113,7 +118,7 @@ export class GroveCluster {
     const planned = await planOnFreePorts(folder, nats, settings.durability);
     for (const path of planned.flatMap(({ folders }) => folders)) mkdirSync(path);
     const commands = parseProcfile(readFileSync(join(projectRoot, 'Procfile'), 'utf8'));
-    const { memberProgram = 'cluster/member/main.ts', profileDir } = settings;
+    const { memberProgram = 'server/main.ts', profileDir } = settings;
     const flags = profileDir === undefined ? [] : profileFlags(profileDir);
     const processes = planned.map((plan) => {
       const command = commands.get(plan.type) as string;
@@ -121,7 +126,7 @@ export class GroveCluster {
         plan,
         folder: projectRoot,
         core: plan.type === 'balancer' ? GENERATOR_CORE : SERVER_CORE,
-        command: command.replace('cluster/member/main.ts', [...flags, memberProgram].join(' ')),
+        command: command.replace('server/main.ts', [...flags, memberProgram].join(' ')),
         isTalkative: plan.type === 'member' && settings.memberProgram !== undefined,
       });
     });

@@ -1,3 +1,4 @@
+import type { Answer } from './answer.ts';
 import type { Effort } from './rounds.ts';
 import type { Stage } from './stage.ts';
 
@@ -13,16 +14,6 @@ export interface Plan extends Effort {
   readonly versions: number;
   /** Connections the peers are compared at. */
   readonly connections: readonly number[];
-}
-
-/** The answer to a question: a table with what has to be said about it. */
-export interface Answer {
-  readonly columns: readonly string[];
-  readonly rows: readonly (readonly string[])[];
-  /** Paragraphs below the table. */
-  readonly notes: readonly string[];
-  /** What was counted, where it is not the median of the plan's rounds. */
-  readonly effort?: string;
 }
 
 /** One question, one file of bench/. */

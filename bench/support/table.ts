@@ -1,6 +1,6 @@
 import type { Sample } from './rounds.ts';
 import { median, medianOf } from './rounds.ts';
-import type { Answer } from './question.ts';
+import type { Answer } from './answer.ts';
 
 /** `12,345`. */
 export function whole(value: number): string {

@@ -1,5 +1,6 @@
 import type { PgbenchScript } from './postgres-server.ts';
-import type { Answer, Plan } from './question.ts';
+import type { Plan } from './question.ts';
+import type { Answer } from './answer.ts';
 import { alternate } from './rounds.ts';
 import { progress, type Stage } from './stage.ts';
 import { cpu, latency, rate, ratio, whole } from './table.ts';

@@ -4,16 +4,16 @@ import { isBlobHash } from '#runtime/blobs/blob-hash.ts';
 export interface BlobChunk {
   /** Sequence of its message in the stream. */
   readonly sequence: number;
-  /** CRC-32 of its bytes: what a part is verified by without reading the whole. */
+  /** CRC-32 of its bytes: verifies a partial read. */
   readonly checksum: number;
 }
 
-/** Where the bytes of a blob are. */
+/** Locations of the bytes of a blob. */
 export interface BlobManifest {
   readonly hash: string;
   /** In bytes. */
   readonly size: number;
-  /** Names the upload; its pieces are under a subject of their own. */
+  /** Identifies the upload; its chunks have a subject of their own. */
   readonly upload: string;
   /** Bytes of each chunk but the last. */
   readonly chunkBytes: number;
@@ -28,8 +28,8 @@ const CHUNKS = 'grove-chunks';
 const RADIX = 36;
 
 /**
- * The description of an object as the object store of JetStream has it, so that its own tools list and read ours.
- * Beyond it we keep where each chunk is, which makes any range one look-up.
+ * The description of an object in the format of the JetStream object store, so that its tools list and read our
+ * objects. We add the location of each chunk, so that any range needs one lookup.
  */
 interface ObjectInfo {
   readonly name: string;
@@ -83,7 +83,7 @@ export class BlobSubjects {
   }
 }
 
-/** A manifest as bytes. */
+/** Encodes a manifest. */
 export function encodeManifest(bucket: string, manifest: BlobManifest): Uint8Array {
   const { chunkBytes, chunks, hash, size, storedAtMs, upload } = manifest;
   let before = 0;
@@ -106,7 +106,7 @@ export function encodeManifest(bucket: string, manifest: BlobManifest): Uint8Arr
   return Buffer.from(JSON.stringify(info));
 }
 
-/** Turns {@link encodeManifest} back; undefined for what somebody else stored there, and for what was removed. */
+/** Decodes {@link encodeManifest}; undefined for an object of another program, and for a removed one. */
 export function decodeManifest(bytes: Uint8Array): BlobManifest | undefined {
   let info: ObjectInfo;
   try {
@@ -133,7 +133,7 @@ export function decodeManifest(bytes: Uint8Array): BlobManifest | undefined {
 }
 
 /**
- * The upload a description names, whoever wrote it and in whatever version; undefined when there is no telling.
+ * Returns the upload that a description names, of any program and version; undefined when it is unknown.
  */
 export function uploadNamedIn(bytes: Uint8Array): string | undefined {
   try {

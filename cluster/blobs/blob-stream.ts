@@ -11,7 +11,7 @@ import type { Clock } from '#runtime/base/clock.ts';
 import type { Random } from '#runtime/base/random.ts';
 import { patiently } from '#cluster/nats/patience.ts';
 
-/** Time one request may take, in milliseconds. */
+/** Maximum time of one request, in milliseconds. */
 const REQUEST_MS_MAX = 5_000;
 
 /** A stored message. */
@@ -21,19 +21,19 @@ export interface StoredMessage {
   readonly timeMs: number;
 }
 
-/** What a stream is worked with. */
+/** Dependencies of a stream. */
 export interface BlobStreamEnvironment {
   readonly connection: NatsConnection;
   readonly bucket: string;
-  /** Servers that hold it. */
+  /** Number of replicas. */
   readonly replicas: number;
   readonly clock: Clock;
   readonly random: Random;
 }
 
 /**
- * The stream behind a bucket of bytes, with every request repeated while the servers elect a leader. All of them can
- * be: what is published carries an id that the servers know it by for two minutes.
+ * The stream of a bucket of blobs. Every request is repeated while the servers elect a leader. That is safe for all of
+ * them: a published message has an id that the servers remember for two minutes.
  */
 export class BlobStream {
   readonly #environment: BlobStreamEnvironment;
@@ -49,7 +49,7 @@ export class BlobStream {
   }
 
   /**
-   * Makes the bucket, or finds it.
+   * Creates or finds the bucket.
    *
    * @param stream its stream
    * @throws {ServiceError} `OVERLOADED` when the servers do not answer
@@ -67,8 +67,8 @@ export class BlobStream {
   /**
    * Stores a message. @returns its sequence
    *
-   * @param id names the message; storing it again stores nothing
-   * @param replaces whether it takes the place of what is under the subject
+   * @param id identifies the message; storing it again has no effect
+   * @param replaces whether it replaces the messages of the subject
    */
   async publish(subject: string, data: Uint8Array, id: string, replaces = false): Promise<number> {
     return this.#patiently(async () => {
@@ -79,7 +79,7 @@ export class BlobStream {
     });
   }
 
-  /** The newest message under a subject, as the leader knows it. */
+  /** Returns the newest message of a subject, as the leader has it. */
   async last(subject: string): Promise<StoredMessage | undefined> {
     const found = await this.#patiently(() =>
       this.#manager.streams.getMessage(this.#stream, { last_by_subj: subject }),
@@ -90,9 +90,9 @@ export class BlobStream {
   }
 
   /**
-   * The message of a sequence.
+   * Returns the message of a sequence.
    *
-   * @param isThorough asks the leader; else any replica may answer, quicker, and may not have it yet
+   * @param isThorough asks the leader; otherwise any replica may answer, which is faster but may not have it yet
    */
   async message(sequence: number, isThorough: boolean): Promise<Uint8Array | undefined> {
     const { direct, streams } = this.#manager;
@@ -103,7 +103,7 @@ export class BlobStream {
     return found === null ? undefined : found.data;
   }
 
-  /** Every subject that has messages, of those a pattern names. */
+  /** Returns every subject that matches a pattern and has messages. */
   async subjects(pattern: string): Promise<readonly string[]> {
     const info = await this.#patiently(() =>
       this.#manager.streams.info(this.#stream, { subjects_filter: pattern }),
@@ -112,7 +112,7 @@ export class BlobStream {
   }
 
   /**
-   * Removes what is under a subject.
+   * Removes the messages of a subject.
    *
    * @param before only messages before this sequence
    */

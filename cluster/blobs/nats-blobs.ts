@@ -15,22 +15,22 @@ import {
 } from './blob-manifest.ts';
 import { BlobStream, type BlobStreamEnvironment, type StoredMessage } from './blob-stream.ts';
 
-/** Bytes of one message; the servers take 1 MiB. */
+/** Bytes of one message; the servers accept 1 MiB. */
 const CHUNK_BYTES = 524_288;
 
-/** Blobs looked up at once while all are listed. */
+/** Number of concurrent lookups while all blobs are listed. */
 const LIST_LOOKUPS = 16;
 
 /** Random bytes of the name of an upload. */
 const UPLOAD_BYTES = 16;
 
 /**
- * Blobs in the object store of JetStream: each is a row of messages and, written last, a description that says where
- * they are. Whoever finds the description finds the bytes, so a blob is whole or not there. Every member sees the
- * same; what an upload that broke off left behind is removed by {@link NatsBlobs.sweep}.
+ * Blobs in the object store of JetStream. Each blob is a series of messages and, written last, a description with their
+ * locations. The description exists only when all bytes do, so a blob is complete or absent. Every member sees the
+ * same; {@link NatsBlobs.sweep} removes the messages of interrupted uploads.
  *
- * Chunks are read by their sequence, where any replica may answer because it either has that very message or has it
- * not; the leader is asked when one has it not or has it damaged.
+ * Chunks are read by their sequence. Any replica may answer, because it has either exactly that message or none; the
+ * leader is asked when a chunk is missing or damaged.
  */
 export class NatsBlobs implements Blobs {
   readonly #stream: BlobStream;
@@ -45,7 +45,7 @@ export class NatsBlobs implements Blobs {
     this.#random = random;
   }
 
-  /** Makes the bucket, or finds it. @throws {ServiceError} `OVERLOADED` when the servers do not answer */
+  /** Creates or finds the bucket. @throws {ServiceError} `OVERLOADED` when the servers do not answer */
   static async open(environment: BlobStreamEnvironment): Promise<NatsBlobs> {
     const subjects = new BlobSubjects(environment.bucket);
     const stream = await BlobStream.open(environment, subjects.stream);
@@ -67,7 +67,7 @@ export class NatsBlobs implements Blobs {
       const manifest = { hash, size: incoming.size, upload, chunkBytes: CHUNK_BYTES, chunks, storedAtMs };
       const bytes = encodeManifest(this.#subjects.bucket, manifest);
       await this.#stream.publish(this.#subjects.manifest(hash), bytes, `${upload}-manifest`, true);
-      // Whoever reads the old chunks finds the new ones when they are gone.
+      // A reader of the old chunks finds the new ones when they are gone.
       if (replaced !== undefined) await this.#forget(replaced.upload);
       return { hash, size: manifest.size, storedAtMs };
     } catch (error) {
@@ -94,7 +94,7 @@ export class NatsBlobs implements Blobs {
     const subject = this.#subjects.manifest(requireBlobHash(hash));
     const found = await this.#stream.last(subject);
     if (found === undefined) return false;
-    // Not what is stored anew meanwhile.
+    // A blob that is stored again meanwhile must stay.
     await this.#stream.purge(subject, found.sequence + 1);
     const manifest = decodeManifest(found.data);
     if (manifest !== undefined) await this.#forget(manifest.upload);
@@ -109,12 +109,12 @@ export class NatsBlobs implements Blobs {
   }
 
   async sweep(olderThanMs: number): Promise<number> {
-    // First what there is, then what belongs to something: what comes in between belongs to something.
+    // First the existing chunks, then the known uploads: an upload in between is in the second list.
     const subjects = await this.#stream.subjects(this.#subjects.allChunks);
     const known = new Set<string>();
     for await (const { data } of this.#descriptions()) {
       const upload = uploadNamedIn(data);
-      // What cannot be read may be of a newer build, and its bytes are not to be lost for that.
+      // An unreadable description may be from a newer build, whose bytes must not be lost.
       if (upload === undefined) return 0;
       known.add(upload);
     }
@@ -133,7 +133,7 @@ export class NatsBlobs implements Blobs {
   async #upload(upload: string, incoming: Incoming): Promise<readonly BlobChunk[]> {
     const subject = this.#subjects.chunks(upload);
     const chunks: BlobChunk[] = [];
-    // A buffer of its own for each chunk: what was published may still be on its way.
+    // Each chunk needs its own buffer, because a published one may still be in transit.
     let chunk = Buffer.allocUnsafeSlow(CHUNK_BYTES);
     let filled = 0;
     const flush = async (): Promise<void> => {
@@ -156,7 +156,7 @@ export class NatsBlobs implements Blobs {
     return chunks;
   }
 
-  /** All bytes; the last chunk only when they hash to their name. */
+  /** Yields all bytes; the last chunk only when the hash matches. */
   async *#whole(manifest: BlobManifest): AsyncGenerator<Uint8Array, void> {
     const digest = createHash(BLOB_HASH);
     let last: Uint8Array | undefined;
@@ -180,7 +180,7 @@ export class NatsBlobs implements Blobs {
     }
   }
 
-  /** Some chunks in order, each verified; the next one is fetched while one is used. */
+  /** Yields chunks in order, each verified; the next one is fetched while one is used. */
   async *#chunks(manifest: BlobManifest, first: number, end: number): AsyncGenerator<Uint8Array, void> {
     const fetch = (index: number): Promise<Uint8Array> => {
       const fetched = this.#chunk(manifest, index);
@@ -199,7 +199,7 @@ export class NatsBlobs implements Blobs {
   async #chunk(manifest: BlobManifest, index: number): Promise<Uint8Array> {
     const found = (await this.#read(manifest, index, false)) ?? (await this.#read(manifest, index, true));
     if (found !== undefined) return found;
-    // Stored again since, or removed.
+    // It was stored again since, or removed.
     const now = await this.#manifestOf(manifest.hash);
     if (now === undefined) throw blobNotFound(manifest.hash);
     const isOther = now.upload !== manifest.upload && now.chunkBytes === manifest.chunkBytes;
@@ -208,7 +208,7 @@ export class NatsBlobs implements Blobs {
     return again;
   }
 
-  /** A chunk, or undefined when it is not there or damaged. */
+  /** Reads a chunk; undefined when it is missing or damaged. */
   async #read(
     { chunkBytes, chunks, size }: BlobManifest,
     index: number,
@@ -236,7 +236,7 @@ export class NatsBlobs implements Blobs {
     return found === undefined ? undefined : decodeManifest(found.data);
   }
 
-  /** Removes the chunks of an upload; what cannot be removed now is swept later. */
+  /** Removes the chunks of an upload; those that cannot be removed now are swept later. */
   async #forget(upload: string): Promise<void> {
     await this.#stream.purge(this.#subjects.chunks(upload)).catch(() => {});
   }

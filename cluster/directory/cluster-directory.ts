@@ -5,21 +5,21 @@ import { partitionOf } from '#runtime/directory/partition.ts';
 import type { MemberRegistry } from './member-registry.ts';
 import { type Move, type Placement, placePartitions } from './placement.ts';
 
-/** How partitions are spread. */
+/** Rules for the distribution of partitions. */
 export interface PlacementRules {
-  /** Members that follow each partition. */
+  /** Number of members that follow each partition. */
   readonly followers: number;
-  /** Partitions that are moved at once, at most. */
+  /** Maximum number of partitions that are moved at once. */
   readonly movesMax: number;
 }
 
-/** Two followers, as many as a cluster of three has; two moves, so that most of it stays quiet. */
+/** Two followers, as many as a cluster of three has; two moves, so that most of the cluster is undisturbed. */
 export const placementRules: PlacementRules = Object.freeze({ followers: 2, movesMax: 2 });
 
 /**
- * The directory of a member of a cluster: what it hears of the others, and what follows from it for who should own
- * and follow what. Members that hear the same come to the same conclusion; where they do not, two may try, and the
- * log lets one of them.
+ * The directory of a member of a cluster: the heartbeats of the others, and the placement of owners and followers that
+ * follows from them. Members that received the same heartbeats compute the same placement. Where placements differ, two
+ * members may try to open a partition, and the log accepts one of them.
  */
 export class ClusterDirectory implements Directory {
   readonly self: string;
@@ -36,7 +36,7 @@ export class ClusterDirectory implements Directory {
     this.#rules = rules;
   }
 
-  /** Who should have what, as of now. */
+  /** The current placement. */
   get placement(): Placement {
     const { generation } = this.#registry;
     if (this.#placement === undefined || this.#generation !== generation) {
@@ -47,20 +47,20 @@ export class ClusterDirectory implements Directory {
   }
 
   /**
-   * Partitions nobody is known to own that this member should try to open. Before it has heard the others only those
-   * it is the named heir of: whoever named it had them, and writers wait.
+   * Partitions without a known owner that this member should try to open. Before it has received all heartbeats, only
+   * those for which it is the named successor: their former owner named it, and writers wait.
    */
   get vacancies(): readonly number[] {
-    const { heirs, isSettled } = this.#registry;
+    const { successors, isSettled } = this.#registry;
     const owners = this.#presentOwners();
     const { owners: wanted } = this.placement;
     return [...wanted.keys()].filter(
       (each) =>
-        wanted[each] === this.self && !owners.has(each) && (isSettled || heirs.get(each) === this.self),
+        wanted[each] === this.self && !owners.has(each) && (isSettled || successors.get(each) === this.self),
     );
   }
 
-  /** Partitions this member should hand over, to members that are ready to take them. */
+  /** Partitions that this member should hand over, to members that are ready to take them. */
   get handovers(): readonly Move[] {
     const warm = new Map(this.members().map(({ id, warm: partitions }) => [id, partitions]));
     return this.placement.moves.filter(
@@ -83,7 +83,7 @@ export class ClusterDirectory implements Directory {
     return this.#registry.owners.get(partition);
   }
 
-  /** Another member that owns a partition and is heard of. */
+  /** Returns another present member that owns a partition. */
   otherOwnerOf(partition: number): string | undefined {
     const owner = this.ownerOf(partition);
     return owner === undefined || owner.isSelf || !this.#registry.isPresent(owner.id) ? undefined : owner.id;
@@ -115,17 +115,17 @@ export class ClusterDirectory implements Directory {
         warm: new Set(warm),
       })),
       owners: this.#presentOwners(),
-      heirs: this.#registry.heirs,
+      successors: this.#registry.successors,
       ...this.#rules,
     });
   }
 
-  /** Whether a member says that it cannot keep a partition at present. */
+  /** Returns whether a member reports that it cannot keep a partition at present. */
   isResting(partition: number, member: string): boolean {
     return this.#registry.restingOf(member).has(partition);
   }
 
-  /** Owners that are heard of. */
+  /** Returns the owners that are present. */
   #presentOwners(): Map<number, string> {
     const present = new Set(this.members().flatMap(({ id, isSuspect }) => (isSuspect ? [] : [id])));
     const owners = new Map<number, string>();

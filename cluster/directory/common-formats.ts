@@ -1,4 +1,4 @@
-/** The newest versions of what members exchange and store together that one of them understands. */
+/** The newest versions of exchanged and stored data that a member understands. */
 export interface Formats {
   /** Format of the records of a log, see `RECORD_FORMAT`. */
   readonly records: number;
@@ -7,13 +7,13 @@ export interface Formats {
 }
 
 /**
- * What may be written and sent: nothing a member would have to refuse that is there, or was there minutes ago. So a
- * version that brings a format writes the one before it until the last member is upgraded, and reads both.
+ * Returns the formats that may be written and sent: no member that is present, or was present minutes ago, would refuse
+ * them. So a version that adds a format writes the previous one until the last member is upgraded, and reads both.
  *
- * Who is silent counts for as long as it is remembered: it may come back, and read what was written meanwhile.
+ * A silent member counts for as long as it is remembered: it may come back, and read what was written meanwhile.
  *
  * @param own of this member
- * @param others of all others that are known
+ * @param others of all other known members
  * @see docs/decisions/0028-formats-in-a-mixed-cluster.md
  */
 export function commonFormats(own: Formats, others: Iterable<Formats>): Formats {

@@ -1,25 +1,25 @@
 import type { MemberLoad } from '#runtime/directory/ports.ts';
 import type { Formats } from './common-formats.ts';
 
-/** Format of heartbeats this build writes. One with a higher number is heard as a sign of life and nothing more. */
+/** Format of the heartbeats that this build writes. One with a higher number counts only as a sign of life. */
 export const HEARTBEAT_FORMAT = 1;
 
-/** Longest name of a member, in characters. */
+/** Maximum length of a member's name, in characters. */
 const ID_LENGTH_MAX = 200;
 
-/** A partition a member owns, and under which epoch. */
+/** A partition that a member owns, and the epoch. */
 export type Claim = readonly [partition: number, epoch: number];
 
-/** A partition a member gives up, and for whom. */
-export type Handover = readonly [partition: number, heir: string];
+/** A partition that a member gives up, and its successor. */
+export type Handover = readonly [partition: number, successor: string];
 
-/** What a member says of itself every second, and whenever it changes. */
+/** The state that a member publishes every second, and whenever it changes. */
 export interface Heartbeat {
   readonly format: number;
   readonly member: string;
-  /** Names one life of the member: another one has none of what this one claimed. */
+  /** Identifies one process of the member: another process owns nothing that this one claimed. */
   readonly incarnation: string;
-  /** Rises by one with each in one life; what comes late is not taken for news. */
+  /** Rises by one with each heartbeat of a process; a late one is ignored. */
   readonly beat: number;
   readonly url: string;
   readonly version: string;
@@ -27,27 +27,27 @@ export interface Heartbeat {
   readonly formats: Formats;
   readonly load: MemberLoad;
   readonly owned: readonly Claim[];
-  /** Partitions it has just given up: the heir is to open them, and nobody else for a while. */
+  /** Partitions it has just given up: only the successor opens them for a while. */
   readonly handovers: readonly Handover[];
   /** Partitions it follows closely enough to take over at once. */
   readonly warm: readonly number[];
-  /** Partitions it cannot take or keep at present: in quarantine, damaged here, or its disk failed. Others are to have them. */
+  /** Partitions it cannot take or keep at present: in quarantine, damaged here, or on a failed disk. */
   readonly resting: readonly number[];
   readonly isDraining: boolean;
-  /** The last one: it is gone. */
+  /** This is its last heartbeat. */
   readonly isLeaving: boolean;
 }
 
-/** A heartbeat as bytes. */
+/** Encodes a heartbeat. */
 export function encodeHeartbeat(heartbeat: Heartbeat): Uint8Array {
   return Buffer.from(JSON.stringify(heartbeat));
 }
 
 /**
- * Reads {@link encodeHeartbeat}.
+ * Decodes {@link encodeHeartbeat}.
  *
  * @param partitions number of partitions of the cluster
- * @returns undefined for anything else: it comes over the network, and may be of another version
+ * @returns undefined for anything else: the bytes come over the network, and may be of another version
  */
 export function decodeHeartbeat(bytes: Uint8Array, partitions: number): Heartbeat | undefined {
   let value: unknown;

@@ -2,25 +2,27 @@ import type { Clock, Timer } from '#runtime/base/clock.ts';
 import type { Random } from '#runtime/base/random.ts';
 import type { MemberAddress, MemberLoad, MemberView, PartitionOwner } from '#runtime/directory/ports.ts';
 import { commonFormats, type Formats } from './common-formats.ts';
-import { LivesOfOneName, type Namesake } from './lives-of-one-name.ts';
+import { DuplicateMembers, type DuplicateMember } from './duplicate-members.ts';
 import { type Claim, type Handover, type Heartbeat, HEARTBEAT_FORMAT } from './heartbeat.ts';
 
 /** Times of the registry, in milliseconds. */
 export interface RegistryTimes {
-  /** Between two heartbeats. */
+  /** Interval between two heartbeats. */
   readonly heartbeatMs: number;
-  /** Silence after which a member is suspected. Three heartbeats lost; less than a read lease, so that waiting for
-   * the lease and finding out overlap. */
+  /**
+   * Silence after which a member is suspected: three lost heartbeats. It is shorter than a read lease, so that the
+   * wait for the lease and the detection overlap.
+   */
   readonly suspectMs: number;
   /** Silence after which it is forgotten. */
   readonly forgetMs: number;
-  /** How long a member must have been there without a break until something is moved to it that is well elsewhere. */
+  /** Time for which a member must be present without a break before partitions of healthy members move to it. */
   readonly steadyMs: number;
-  /** How long a partition that was given up is left to its heir. */
+  /** Time for which a partition that was given up is left to its successor. */
   readonly handoverMs: number;
 }
 
-/** Times that fit a read lease of 4 seconds. */
+/** Times that are suitable for a read lease of 4 seconds. */
 export const registryTimes: RegistryTimes = Object.freeze({
   heartbeatMs: 1_000,
   suspectMs: 3_500,
@@ -30,37 +32,37 @@ export const registryTimes: RegistryTimes = Object.freeze({
 });
 
 /**
- * Members a cluster has at most. Who comes later is not listened to, says so and ends: members that listen to different
- * ones would not agree who is to own what.
+ * Maximum number of members of a cluster. Further members are ignored, report this and end: members that receive the
+ * heartbeats of different members would not agree on the owners.
  */
 export const MEMBERS_MAX = 64;
 
-/** How long a member that is one too many is told of after it was heard last, in milliseconds. */
-const SURPLUS_TOLD_MS = 60_000;
+/** Time for which a surplus member is reported after its last heartbeat, in milliseconds. */
+const SURPLUS_REPORTED_MS = 60_000;
 
-/** Earlier lives of members that are remembered, so that what comes late from one is not taken for news. */
+/** Maximum number of remembered ended processes, whose late heartbeats are ignored. */
 const PAST_LIVES_MAX = 256;
 
-/** How heartbeats travel: to every other member, or not at all. */
+/** Transport of heartbeats: each one reaches every other member, or is lost. */
 export interface HeartbeatChannel {
   send(heartbeat: Heartbeat): void;
-  /** @param hear called for every heartbeat that arrives, one's own may be among them. @returns ends it */
+  /** @param hear called for every heartbeat that arrives, which may be one's own. @returns ends it */
   listen(hear: (heartbeat: Heartbeat) => void): () => void;
 }
 
-/** What the registry tells about itself; logs and metrics hang on it. Nothing of it may throw. */
+/** Observer of the registry, for logs and metrics. None of its methods may throw. */
 export interface RegistryObserver {
-  /** A member is heard of, again or for the first time. */
+  /** A member is present, again or for the first time. */
   joined(member: string): void;
-  /** A member is not heard of any more, or said good-bye. */
+  /** A member is suspected, or has left. */
   lost(member: string, isLeaving: boolean): void;
-  /** Another process runs under the name of this one: both are wrong until one is renamed. */
+  /** Another process uses the name of this one: both are wrong until one is renamed. */
   duplicate(url: string): void;
-  /** A member is one too many, see {@link MEMBERS_MAX}; it may be this one. */
+  /** A member exceeds {@link MEMBERS_MAX}; it may be this one. */
   surplus(member: string): void;
 }
 
-/** Everything a registry works with. */
+/** Dependencies of a registry. */
 export interface RegistryEnvironment {
   readonly member: MemberAddress;
   readonly version: string;
@@ -76,22 +78,22 @@ export interface RegistryEnvironment {
   readonly times?: RegistryTimes;
 }
 
-/** Another member as it was heard last. */
+/** Another member and its last heartbeat. */
 interface Peer {
   heartbeat: Heartbeat;
-  /** When, on the monotonic clock of this process. */
+  /** Time of the last heartbeat, on the monotonic clock of this process. */
   heardMs: number;
-  /** Since when it has been heard without a break. */
+  /** Time since which it has been present without a break. */
   steadyMs: number;
   isSuspect: boolean;
 }
 
 /**
- * Who the members are, as far as this one hears. Every member says once a second what it has; who is silent for a
- * while is suspected and counts as gone until it is heard again. All of it is judged by the monotonic clock of the
- * listener alone, and a listener that stood still itself suspects nobody for it.
+ * The members whose heartbeats this member receives. Every member publishes its state once a second; a member that is
+ * silent for a while is suspected and counts as gone until its next heartbeat. Times are those of the listener's
+ * monotonic clock, and a listener that was suspended itself suspects no member for that time.
  *
- * It only says who should try: that somebody is suspected takes nothing from him, the log does.
+ * The registry only proposes owners. A suspected owner keeps its partition until the log says otherwise.
  */
 export class MemberRegistry {
   readonly #environment: RegistryEnvironment;
@@ -99,11 +101,11 @@ export class MemberRegistry {
   readonly #incarnation: string;
   readonly #peers = new Map<string, Peer>();
   readonly #pastLives = new Set<string>();
-  readonly #namesakes: LivesOfOneName;
-  /** Epochs seen in the logs: a claim under an older one is out of date. */
+  readonly #duplicates: DuplicateMembers;
+  /** Epochs seen in the logs: a claim with an older one is outdated. */
   readonly #epochs = new Map<number, number>();
   readonly #owned = new Map<number, number>();
-  readonly #handovers = new Map<number, { readonly heir: string; readonly untilMs: number }>();
+  readonly #handovers = new Map<number, { readonly successor: string; readonly untilMs: number }>();
   #warm: ReadonlySet<number> = new Set();
   #resting: ReadonlySet<number> = new Set();
   #beat = 0;
@@ -115,23 +117,23 @@ export class MemberRegistry {
   #stopListening: (() => void) | undefined;
   #generation = 0;
   #owners: Map<number, PartitionOwner> | undefined;
-  /** Members that were steady, and whether this one had settled, at the last tick: time alone changes both. */
+  /** Steady members, and whether this one had settled, at the last tick: both may change with time alone. */
   #steady = 0;
   #wasSettled = false;
   #isTelling = false;
   #isSending = false;
-  /** The newest member that is one too many, and when it was heard. */
+  /** The newest surplus member, and the time of its last heartbeat. */
   #surplus: { readonly member: string; readonly heardMs: number } | undefined;
   readonly #listeners = new Set<() => void>();
 
   constructor(environment: RegistryEnvironment) {
     this.#environment = environment;
     this.#times = environment.times ?? registryTimes;
-    this.#namesakes = new LivesOfOneName(environment.clock, this.#times.heartbeatMs);
+    this.#duplicates = new DuplicateMembers(environment.clock, this.#times.heartbeatMs);
     this.#incarnation = Buffer.from(environment.random.bytes(8)).toString('hex');
   }
 
-  /** Begins to listen and to be heard. */
+  /** Starts to send and receive heartbeats. */
   start(): void {
     const { channel, clock } = this.#environment;
     this.#startedMs = clock.monotonicMs();
@@ -140,7 +142,7 @@ export class MemberRegistry {
     this.#tick();
   }
 
-  /** Says good-bye, and nothing after it. Idempotent. */
+  /** Sends the last heartbeat, and stops. Idempotent. */
   stop(): void {
     if (this.#isLeaving) return;
     this.#isLeaving = true;
@@ -151,27 +153,27 @@ export class MemberRegistry {
   }
 
   /**
-   * Whether everybody who is there must have been heard by now: before, one that is just started would take what
-   * others have.
+   * Whether heartbeats of all present members must have arrived by now. Before, a member that was just started could
+   * take partitions that others own.
    */
   get isSettled(): boolean {
     return this.#environment.clock.monotonicMs() - this.#startedMs >= this.#times.suspectMs;
   }
 
-  /** A member that is one too many, see {@link MEMBERS_MAX}; it may be this one. */
+  /** A member that exceeds {@link MEMBERS_MAX}; it may be this one. */
   get surplus(): string | undefined {
     const isOld =
       this.#surplus === undefined ||
-      this.#environment.clock.monotonicMs() - this.#surplus.heardMs > SURPLUS_TOLD_MS;
+      this.#environment.clock.monotonicMs() - this.#surplus.heardMs > SURPLUS_REPORTED_MS;
     return isOld ? undefined : this.#surplus?.member;
   }
 
-  /** Names that two processes have, as far as is heard; it may be that of this one. */
-  get namesakes(): readonly Namesake[] {
-    return this.#namesakes.all;
+  /** Known names that two processes use; this member's may be among them. */
+  get duplicates(): readonly DuplicateMember[] {
+    return this.#duplicates.all;
   }
 
-  /** This member owns a partition from now on. */
+  /** Records that this member owns a partition. */
   claim(partition: number, epoch: number): void {
     this.#owned.set(partition, epoch);
     this.observe(partition, epoch);
@@ -179,20 +181,20 @@ export class MemberRegistry {
   }
 
   /**
-   * This member does not own a partition any more.
+   * Records that this member no longer owns a partition.
    *
-   * @param heir who is to open it; the others leave it to him for a while
+   * @param successor the member that is to open it; the others leave it to that member for a while
    */
-  release(partition: number, heir?: string): void {
+  release(partition: number, successor?: string): void {
     if (!this.#owned.delete(partition)) return;
-    if (heir !== undefined) {
+    if (successor !== undefined) {
       const untilMs = this.#environment.clock.monotonicMs() + this.#times.handoverMs;
-      this.#handovers.set(partition, { heir, untilMs });
+      this.#handovers.set(partition, { successor, untilMs });
     }
     this.#changed(true);
   }
 
-  /** The log of a partition shows that somebody owns it under an epoch: whoever claims an older one is out of date. */
+  /** Records the epoch of a partition's owner in the log: claims with an older epoch are outdated. */
   observe(partition: number, epoch: number): void {
     if ((this.#epochs.get(partition) ?? 0) >= epoch) return;
     this.#epochs.set(partition, epoch);
@@ -201,7 +203,7 @@ export class MemberRegistry {
     this.#changed(false);
   }
 
-  /** Which partitions this member follows closely enough to take over at once. */
+  /** Sets the partitions that this member follows closely enough to take over at once. */
   setWarm(partitions: Iterable<number>): void {
     const warm = new Set(partitions);
     if (isSameSet(warm, this.#warm)) return;
@@ -209,7 +211,7 @@ export class MemberRegistry {
     this.#changed(true);
   }
 
-  /** Which partitions this member cannot keep at present. */
+  /** Sets the partitions that this member cannot keep at present. */
   setResting(partitions: Iterable<number>): void {
     const resting = new Set(partitions);
     if (isSameSet(resting, this.#resting)) return;
@@ -217,19 +219,19 @@ export class MemberRegistry {
     this.#changed(true);
   }
 
-  /** This member gives away what it has. */
+  /** Starts to hand over all partitions of this member. */
   drain(): void {
     if (this.#isDraining) return;
     this.#isDraining = true;
     this.#changed(true);
   }
 
-  /** Rises whenever something changed that who should have what may follow from. */
+  /** Rises with every change that may affect the placement. */
   get generation(): number {
     return this.#generation;
   }
 
-  /** Who owns each partition: of all who say so, and are not gone, the one under the newest epoch. */
+  /** The owner of each partition: among the present members that claim it, the one with the newest epoch. */
   get owners(): ReadonlyMap<number, PartitionOwner> {
     if (this.#owners === undefined) {
       this.#owners = new Map();
@@ -243,8 +245,8 @@ export class MemberRegistry {
     return this.#owners;
   }
 
-  /** Who is to open partitions that were just given up, by those who gave them up. */
-  get heirs(): ReadonlyMap<number, string> {
+  /** Successors that former owners named for partitions they have just given up. */
+  get successors(): ReadonlyMap<number, string> {
     const named = [...this.#peers.values()].flatMap(({ heartbeat, isSuspect }) =>
       isSuspect ? [] : heartbeat.handovers,
     );
@@ -280,7 +282,7 @@ export class MemberRegistry {
     return [self, ...others].sort((a, b) => (a.id < b.id ? -1 : 1));
   }
 
-  /** Whether a member has been there without a break for a while. */
+  /** Returns whether a member has been present without a break for a while. */
   isSteady(member: string): boolean {
     const nowMs = this.#environment.clock.monotonicMs();
     const sinceMs =
@@ -288,24 +290,24 @@ export class MemberRegistry {
     return sinceMs !== undefined && nowMs - sinceMs >= this.#times.steadyMs;
   }
 
-  /** Partitions a member cannot keep at present, as it says. */
+  /** Returns the partitions that a member reports it cannot keep at present. */
   restingOf(member: string): ReadonlySet<number> {
     if (member === this.#environment.member.id) return this.#resting;
     return new Set(this.#peers.get(member)?.heartbeat.resting);
   }
 
-  /** Whether a member is heard of. */
+  /** Returns whether a member is present. */
   isPresent(member: string): boolean {
     return member === this.#environment.member.id || this.#peers.get(member)?.isSuspect === false;
   }
 
-  /** What all members understand that are known: nothing newer may be written or sent. */
+  /** The formats that all known members understand: nothing newer may be written or sent. */
   get formats(): Formats {
     const others = [...this.#peers.values()].map(({ heartbeat }) => heartbeat.formats);
     return commonFormats(this.#environment.formats, others);
   }
 
-  /** Where a member is reached; undefined for one that is not known. */
+  /** Returns the address of a member; undefined for an unknown one. */
   addressOf(member: string): MemberAddress | undefined {
     const { member: self } = this.#environment;
     if (member === self.id) return self;
@@ -325,7 +327,7 @@ export class MemberRegistry {
     const nowMs = clock.monotonicMs();
     const lateMs = nowMs - this.#tickedMs - heartbeatMs;
     this.#tickedMs = nowMs;
-    // This process stood still: what the others sent meanwhile is still to be read, and their silence is its own.
+    // This process was suspended: the messages of the others are still unread, so their silence does not count.
     if (lateMs > heartbeatMs) for (const peer of this.#peers.values()) peer.heardMs += lateMs;
     this.#sweep(nowMs);
     this.#settleHandovers(nowMs);
@@ -354,7 +356,7 @@ export class MemberRegistry {
     this.#changed(false);
   }
 
-  /** Hand-overs that have been carried out, or were not in time. */
+  /** Drops hand-overs that are complete or have timed out. */
   #settleHandovers(nowMs: number): void {
     for (const [partition, { untilMs }] of this.#handovers) {
       if (nowMs < untilMs && !this.owners.has(partition)) continue;
@@ -375,11 +377,11 @@ export class MemberRegistry {
     if (this.#isLeaving || incarnation === this.#incarnation) return;
     if (member === self.id) {
       observer.duplicate(heartbeat.url);
-      this.#namesakes.hear(heartbeat);
+      this.#duplicates.hear(heartbeat);
       return;
     }
     if (this.#pastLives.has(incarnation)) {
-      this.#namesakes.hear(heartbeat);
+      this.#duplicates.hear(heartbeat);
       return;
     }
     const nowMs = clock.monotonicMs();
@@ -400,7 +402,7 @@ export class MemberRegistry {
     const isContinued = isSameLife && !peer.isSuspect;
     if (!isContinued) observer.joined(member);
     const steadyMs = isContinued ? peer.steadyMs : nowMs;
-    // One of a newer build may say things in another way: then only that it lives.
+    // A heartbeat of a newer build may have another meaning: it counts only as a sign of life.
     const heard =
       heartbeat.format > HEARTBEAT_FORMAT
         ? { ...heartbeat, owned: [], handovers: [], warm: [], resting: [] }
@@ -409,7 +411,7 @@ export class MemberRegistry {
     if (!isContinued || !saysTheSame(peer.heartbeat, heard)) this.#changed(false);
   }
 
-  /** Makes room for a member: one that is silent need not be remembered. @returns whether there is room */
+  /** Frees a slot for a member by forgetting a silent one. @returns whether there is a slot */
   #forgetSilent(): boolean {
     for (const [member, { isSuspect }] of this.#peers) {
       if (!isSuspect) continue;
@@ -419,7 +421,7 @@ export class MemberRegistry {
     return false;
   }
 
-  /** Of all that are heard the one that has sent the fewest heartbeats came last. */
+  /** Records the surplus member: of all present members the one that has sent the fewest heartbeats came last. */
   #noteSurplus({ beat, member }: Heartbeat): void {
     const { clock, member: self, observer } = this.#environment;
     let newest = { beat, member };
@@ -464,10 +466,10 @@ export class MemberRegistry {
   }
 
   #ownHandovers(): Handover[] {
-    return [...this.#handovers].map(([partition, { heir }]): Handover => [partition, heir]);
+    return [...this.#handovers].map(([partition, { successor }]): Handover => [partition, successor]);
   }
 
-  /** @param isNews whether the others have to hear of it: at once, but once for all of a turn */
+  /** @param isNews whether the others must be notified: at once, but once for all changes of a turn */
   #changed(isNews: boolean): void {
     const { clock } = this.#environment;
     this.#generation += 1;

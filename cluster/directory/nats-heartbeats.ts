@@ -6,19 +6,19 @@ import type { NewsSender } from '#cluster/seal/member-seal.ts';
 import type { SealedLink } from '#cluster/seal/sealed-link.ts';
 import { decodeHeartbeat, encodeHeartbeat, type Heartbeat } from './heartbeat.ts';
 import type { HeartbeatChannel } from './member-registry.ts';
-import type { Hearing, NamesakeChannel } from './namesake.ts';
+import type { Reception, NameChannel } from './running-duplicate.ts';
 
 /**
- * Heartbeats over core NATS: who is connected hears them, nothing is stored. While there is no connection nothing is
- * sent: a heartbeat that comes minutes late says nothing of now.
+ * Heartbeats over core NATS: connected members receive them, and nothing is stored. Nothing is sent while there is no
+ * connection, because a heartbeat that arrives minutes late is wrong.
  */
-export class NatsHeartbeats implements HeartbeatChannel, NamesakeChannel {
+export class NatsHeartbeats implements HeartbeatChannel, NameChannel {
   readonly #sealed: SealedLink;
   readonly #link: LinkWatch;
   readonly #subject: string;
   readonly #partitions: number;
 
-  /** @param partitions number of partitions of the cluster; what does not fit it is not heard */
+  /** @param partitions number of partitions of the cluster; heartbeats that do not match it are ignored */
   constructor(sealed: SealedLink, subjects: Subjects, partitions: number) {
     this.#sealed = sealed;
     this.#link = new LinkWatch(sealed.connection);
@@ -34,7 +34,7 @@ export class NatsHeartbeats implements HeartbeatChannel, NamesakeChannel {
   listen(hear: (heartbeat: Heartbeat) => void): () => void {
     const listen = (message: Msg, sender: NewsSender): void => {
       const heartbeat = decodeHeartbeat(message.data, this.#partitions);
-      // Of a member is what it says of itself.
+      // A member may only describe itself.
       if (heartbeat === undefined || (sender.life !== undefined && sender.name !== heartbeat.member)) return;
       const { seal } = this.#sealed;
       if (sender.life === undefined) seal.forget(heartbeat.member);
@@ -45,8 +45,8 @@ export class NatsHeartbeats implements HeartbeatChannel, NamesakeChannel {
     return () => subscription.unsubscribe();
   }
 
-  /** What is asked of the server behind a subscription is answered once the server has that. */
-  hearing(clock: Clock): Hearing {
+  /** Uses that the server answers a request sent after a subscription only once it has the subscription. */
+  reception(clock: Clock): Reception {
     const link = this.#link;
     let sinceMs: number | undefined;
     let asked = 0;
@@ -58,7 +58,7 @@ export class NatsHeartbeats implements HeartbeatChannel, NamesakeChannel {
         () => {
           if (asking === asked) sinceMs = clock.monotonicMs();
         },
-        // It was cut off meanwhile: it is asked again when it is back.
+        // The connection was lost meanwhile: the request is repeated when it is back.
         () => undefined,
       );
     };

@@ -1,55 +1,55 @@
 import { assert } from '#runtime/base/assert.ts';
 import { stableHash } from '#runtime/base/stable-hash.ts';
 
-/** A member that is heard of. */
+/** A present member. */
 export interface PlacedMember {
   readonly id: string;
-  /** It gives away what it has. */
+  /** It hands over all its partitions. */
   readonly isDraining: boolean;
-  /** It has been there without a break for a while: only then is something moved to it that is well elsewhere. */
+  /** It has been present without a break for a while: only then do partitions of healthy members move to it. */
   readonly isSteady: boolean;
-  /** Partitions it cannot take at present: nobody gives it one of them, unless nobody else is there. */
+  /** Partitions it cannot take at present: it gets none of them unless there is no other member. */
   readonly resting: ReadonlySet<number>;
   /** Partitions it follows closely enough to take over at once. */
   readonly warm: ReadonlySet<number>;
 }
 
-/** What a placement is made of. */
+/** Inputs of a placement. */
 export interface PlacementInput {
   /** Number of partitions. */
   readonly partitions: number;
-  /** Those that are heard of, in any order. */
+  /** The present members, in any order. */
   readonly members: readonly PlacedMember[];
-  /** Who owns each partition; members that are not heard of count as nobody. */
+  /** Owner of each partition; members that are not present do not count. */
   readonly owners: ReadonlyMap<number, string>;
-  /** Who is to open partitions that were just given up. */
-  readonly heirs: ReadonlyMap<number, string>;
-  /** How many members follow each partition. */
+  /** Named successors for partitions that were just given up. */
+  readonly successors: ReadonlyMap<number, string>;
+  /** Number of members that follow each partition. */
   readonly followers: number;
-  /** Partitions that are on the move at once, at most. */
+  /** Maximum number of partitions that move at once. */
   readonly movesMax: number;
 }
 
-/** A partition that is to go from a member that has it to another one, when that is ready. */
+/** A partition that is to move from its owner to another member, when that one is ready. */
 export interface Move {
   readonly partition: number;
   readonly from: string;
   readonly to: string;
 }
 
-/** Who should have what. Arrays are by partition. */
+/** Owners, followers and moves. Arrays are by partition. */
 export interface Placement {
-  /** The member that owns it and stays, or that should try to; undefined when there is nobody. */
+  /** The member that owns it and keeps it, or that should try to; undefined when there is none. */
   readonly owners: readonly (string | undefined)[];
-  /** Those who should follow it, the first one to take over; the goal of a move is among them. */
+  /** The members that should follow it, the preferred successor first; the target of a move is among them. */
   readonly followers: readonly (readonly string[])[];
   /** Planned hand-overs, the most urgent first. */
   readonly moves: readonly Move[];
 }
 
 /**
- * Members by their claim to a partition, best first (rendezvous hashing): one that comes or goes changes nothing in
- * the order of the others, and each is first for about as many partitions.
+ * Orders members by their claim to a partition, best first (rendezvous hashing). A member that joins or leaves does not
+ * change the order of the others, and each member is first for about as many partitions.
  */
 export function rendezvousOrder(partition: number, members: readonly string[]): string[] {
   const scores = new Map(members.map((member) => [member, stableHash(`${partition}/${member}`)]));
@@ -58,18 +58,19 @@ export function rendezvousOrder(partition: number, members: readonly string[]): 
 }
 
 /**
- * Decides who should own and follow each partition: the same answer for all who see the same, and nothing but
- * arithmetic. Rules, in this order:
+ * Decides which members should own and follow each partition. It is a pure function: the same input gives the same
+ * result. Rules, in this order:
  *
- * 1. Who owns a partition and is well keeps it.
- * 2. A partition without an owner goes to the member its last owner named, else to one that follows it closely, else
- *    to one of its followers. Of several the one with the fewest partitions takes it. A member that says that it
- *    cannot take it is passed over, whoever named it.
- * 3. One that drains gives what it has away, likewise.
- * 4. While one member has at least two partitions more than another, one moves, a few at a time; but not while
- *    something has no owner. Who is not heard of may be back in a moment, and nothing should have moved for it.
+ * 1. A healthy owner keeps its partition.
+ * 2. A partition without an owner goes to the member that its last owner named, else to one that follows it closely,
+ *   else to one of its followers. Of several members the one with the fewest partitions takes it. A member that
+ *   reports that it cannot take the partition is skipped, even if it was named.
+ * 3. The partitions of a draining member are handed over in the same way.
+ * 4. While one member has at least two partitions more than another, one partition moves, a few at a time; but not
+ *   while any partition has no owner. A member that is not heard may be back in a moment, and nothing should have
+ *   moved for it.
  *
- * All members count alike, whatever their load: who is busy at the moment should not be busy with moving as well.
+ * All members count alike, whatever their load: a busy member should not also be busy with moving partitions.
  */
 export function placePartitions(input: PlacementInput): Placement {
   const draft = new Draft(input);
@@ -83,7 +84,7 @@ export function placePartitions(input: PlacementInput): Placement {
 class Draft {
   readonly #input: PlacementInput;
   readonly #byId: ReadonlyMap<string, PlacedMember>;
-  /** Those that may get something, by name. */
+  /** The members that may get partitions, by name. */
   readonly #able: readonly PlacedMember[];
   /** Members by partition, best first. */
   readonly #order: readonly (readonly string[])[];
@@ -97,7 +98,7 @@ class Draft {
     this.#input = input;
     const members = [...input.members].sort((a, b) => (a.id < b.id ? -1 : 1));
     const staying = members.filter(({ isDraining }) => !isDraining);
-    // When all are on their way out somebody has to have it.
+    // When all members are draining, one of them must have it.
     this.#able = staying.length > 0 ? staying : members;
     this.#byId = new Map(members.map((member) => [member.id, member]));
     const ids = this.#able.map(({ id }) => id);
@@ -118,10 +119,10 @@ class Draft {
     for (let partition = 0; partition < this.#input.partitions; partition++) {
       if (this.#owners[partition] !== undefined) continue;
       this.#hasVacancy = true;
-      const named = this.#input.heirs.get(partition);
+      const named = this.#input.successors.get(partition);
       const isFit = named !== undefined && this.#load.has(named) && !this.#rests(named, partition);
-      const heir = isFit ? named : this.#heirOf(partition);
-      if (heir !== undefined) this.#give(partition, heir);
+      const successor = isFit ? named : this.#successorOf(partition);
+      if (successor !== undefined) this.#give(partition, successor);
     }
   }
 
@@ -130,10 +131,10 @@ class Draft {
     const isStaying = new Set(this.#able.map(({ id }) => id));
     for (const [partition, owner] of this.#owners.entries()) {
       if (owner === undefined || isStaying.has(owner)) continue;
-      const heir = this.#heirOf(partition);
-      if (heir !== undefined) this.#move(partition, owner, heir);
+      const successor = this.#successorOf(partition);
+      if (successor !== undefined) this.#move(partition, owner, successor);
     }
-    // The others wait for their turn, and count as gone already.
+    // The others wait for their turn, and already count as moved.
     for (const partition of [...this.#moves.keys()].slice(this.#input.movesMax))
       this.#moves.delete(partition);
   }
@@ -155,7 +156,7 @@ class Draft {
     const followers = this.#owners.map((owner, partition) => {
       const to = this.#moves.get(partition)?.to;
       const others = (this.#order[partition] as readonly string[]).filter((id) => id !== owner && id !== to);
-      // One that cannot take it over is no use as a follower while there is another.
+      // A member that cannot take the partition over is a follower only when there is no other.
       const fit = others.filter((id) => !this.#rests(id, partition));
       const rest = others.filter((id) => this.#rests(id, partition));
       return [...(to === undefined ? [] : [to]), ...fit, ...rest].slice(0, this.#input.followers);
@@ -164,10 +165,11 @@ class Draft {
   }
 
   /**
-   * Who takes a partition over: of the members that follow it closely the one with the fewest partitions, else
-   * likewise of its followers. A member without its data downloads a snapshot first, and writers wait meanwhile.
+   * Returns the member that takes a partition over: of the members that follow it closely the one with the fewest
+   * partitions, else likewise of its followers. A member without its data downloads a snapshot first; writers wait
+   * meanwhile.
    */
-  #heirOf(partition: number): string | undefined {
+  #successorOf(partition: number): string | undefined {
     const owner = this.#input.owners.get(partition);
     const order = (this.#order[partition] as readonly string[]).filter((id) => id !== owner);
     const fit = order.filter((id) => !this.#rests(id, partition));
@@ -179,7 +181,7 @@ class Draft {
     );
   }
 
-  /** A partition of one member to which another has the best claim; undefined when all are on the move. */
+  /** Returns a partition of one member to which another has the best claim; undefined when all are moving. */
   #bestOf(from: string, to: string): number | undefined {
     let best: number | undefined;
     let bestRank = Number.POSITIVE_INFINITY;
@@ -216,13 +218,13 @@ class Draft {
 
 type Choose = (best: PlacedMember | undefined, member: PlacedMember) => PlacedMember;
 
-/** The member with the least partitions; of several the first one by name. */
+/** Returns the member with the fewest partitions; of several the first one by name. */
 function lessLoaded(load: ReadonlyMap<string, number>): Choose {
   return (best, member) =>
     best === undefined || (load.get(member.id) ?? 0) < (load.get(best.id) ?? 0) ? member : best;
 }
 
-/** The member with the most partitions; of several the first one by name. */
+/** Returns the member with the most partitions; of several the first one by name. */
 function moreLoaded(load: ReadonlyMap<string, number>): Choose {
   return (best, member) =>
     best === undefined || (load.get(member.id) ?? 0) > (load.get(best.id) ?? 0) ? member : best;

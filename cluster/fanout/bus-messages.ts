@@ -1,39 +1,39 @@
 import type { ActorId } from '#runtime/actor/ports.ts';
-import type { BranchEvent, BranchStanding, RevisionCommitted } from '#runtime/tree/branch-events.ts';
+import type { BranchEvent, ToldPosition, RevisionCommitted } from '#runtime/tree/branch-events.ts';
 
-/** Format of messages this build writes. A higher one is not read; what it told is found missing. */
+/** Format of the messages that this build writes. Messages of a higher format are skipped, and the gap is detected. */
 export const BUS_FORMAT = 1;
 
-/** Largest message, in bytes; the servers take 1 MiB. */
+/** Maximum size of a message, in bytes; the servers accept 1 MiB. */
 export const BUS_BYTES_MAX = 524_288;
 
-/** Branches in one announcement. */
-export const STANDINGS_MAX = 1_000;
+/** Maximum number of branches in one announcement. */
+export const POSITIONS_MAX = 1_000;
 
-/** What members tell each other over the bus. */
+/** Messages between members on the bus. */
 export type BusMessage =
-  /** What happened in a branch, in order. */
+  /** Events of a branch, in order. */
   | { readonly kind: 'events'; readonly branch: ActorId; readonly events: readonly BranchEvent[] }
-  /** Where branches stand that were written a short while ago: whoever stands elsewhere has missed something. */
-  | { readonly kind: 'standings'; readonly standings: readonly (readonly [ActorId, BranchStanding])[] }
-  /** Everything whose id begins with this is gone. */
+  /** Positions of recently written branches: a subscriber at another position has missed events. */
+  | { readonly kind: 'positions'; readonly positions: readonly (readonly [ActorId, ToldPosition])[] }
+  /** All actors whose id begins with this were removed. */
   | { readonly kind: 'removed'; readonly owner: string };
 
-/** A message with who sent it. */
+/** A message and its sender. */
 export interface SentMessage {
   readonly format: number;
-  /** Names one life of one bus, so that it knows its own. */
+  /** Identifies one bus instance, so that it recognizes its own messages. */
   readonly sender: string;
   readonly message: BusMessage;
 }
 
-/** A message as bytes. */
+/** Encodes a message. */
 export function encodeBusMessage(sender: string, message: BusMessage): Uint8Array {
   return Buffer.from(JSON.stringify({ format: BUS_FORMAT, sender, message } satisfies SentMessage));
 }
 
 /**
- * Turns {@link encodeBusMessage} back.
+ * Decodes {@link encodeBusMessage}.
  *
  * @returns undefined for anything else, and for a newer format
  */
@@ -50,8 +50,8 @@ export function decodeBusMessage(bytes: Uint8Array): SentMessage | undefined {
 }
 
 /**
- * The messages that tell of events: as few as the largest message allows. An event that is too large by itself goes
- * without its changes, which are read on demand then.
+ * Returns the messages for events: as few as the maximum size allows. An event that is too large by itself is sent
+ * without its changes, which are then read on demand.
  */
 export function eventMessages(
   sender: string,
@@ -66,7 +66,7 @@ export function eventMessages(
   }
   const [event] = events as readonly [BranchEvent];
   const isLean = event.type !== 'RevisionCommitted' || event.changes === undefined;
-  // Then even its texts are too much: it is found missing and read from the branch.
+  // Even its texts are too large: the gap is detected, and the event is read from the branch.
   if (isLean) return [];
   return eventMessages(sender, branch, [{ ...event, changes: undefined } satisfies RevisionCommitted]);
 }
@@ -75,8 +75,8 @@ function isWhole(message: BusMessage): boolean {
   switch (message.kind) {
     case 'events':
       return typeof message.branch === 'string' && message.events.every(isEvent);
-    case 'standings':
-      return message.standings.every(
+    case 'positions':
+      return message.positions.every(
         ([branch, { head, tip }]) =>
           typeof branch === 'string' && isRevision(head) && (tip === null || isRevision(tip)),
       );

@@ -10,33 +10,33 @@ import type { BranchSubscription, Bus, BusSubscription, SubscribeOptions } from 
 import { partitionOf } from '#runtime/directory/partition.ts';
 import type { Directory } from '#runtime/directory/ports.ts';
 import { isUnder } from '#runtime/log/lifecycle-entry.ts';
-import type { BranchEvent, BranchStanding, RevisionCommitted } from '#runtime/tree/branch-events.ts';
-import type { NodeChange } from '#runtime/tree/revision-store.ts';
+import type { BranchEvent, ToldPosition, RevisionCommitted } from '#runtime/tree/branch-events.ts';
+import type { NodeChange } from '#runtime/tree/revision-record.ts';
 import {
   type BusMessage,
   decodeBusMessage,
   encodeBusMessage,
   eventMessages,
-  STANDINGS_MAX,
+  POSITIONS_MAX,
 } from './bus-messages.ts';
 
 /** Times of the bus, in milliseconds. */
 export interface BusTimes {
-  /** Between two announcements of where branches stand that were written lately. */
+  /** Interval of announcements of the positions of recently written branches. */
   readonly announceMs: number;
-  /** How long a branch is announced after it was written. */
+  /** Time for which a branch is announced after a write. */
   readonly recentMs: number;
-  /** Between two rounds in which every branch that is followed is asked where it stands. */
+  /** Interval at which every followed branch is asked for its position. */
   readonly doubtMs: number;
 }
 
-/** What is lost is noticed after a second while its writer lives, and after a minute otherwise. */
+/** A loss is detected after a second while the writer lives, and after a minute otherwise. */
 export const busTimes: BusTimes = Object.freeze({ announceMs: 1_000, recentMs: 10_000, doubtMs: 60_000 });
 
-/** Branches that are announced at most; a writer of more leaves the oldest to the next round of asking. */
+/** Maximum number of announced branches; beyond that the oldest are left to the periodic requests. */
 const RECENT_MAX = 10_000;
 
-/** Everything a bus over NATS works with. */
+/** Dependencies of a bus over NATS. */
 export interface NatsBusEnvironment extends HubEnvironment {
   readonly sealed: SealedLink;
   readonly subjects: Subjects;
@@ -47,14 +47,14 @@ export interface NatsBusEnvironment extends HubEnvironment {
 }
 
 interface Recent {
-  readonly standing: BranchStanding;
+  readonly position: ToldPosition;
   readonly writtenMs: number;
 }
 
 /**
- * The bus of a member of a cluster. The owner of a branch tells what happened over core NATS, which keeps nothing and
- * may lose anything; so every event says what it follows, and who misses something asks the branch. What nobody would
- * notice, because nothing follows it, is noticed by what the writer announces for a while, and by asking now and then.
+ * The bus of a member of a cluster. The owner of a branch sends its events over core NATS, which stores nothing and
+ * may lose anything. So every event names the revision it follows, and a subscriber that detects a gap asks the branch.
+ * The loss of a last event creates no gap. It is detected by the announcements of the writer, and by periodic requests.
  */
 export class NatsBus implements Bus {
   readonly #environment: NatsBusEnvironment;
@@ -67,6 +67,8 @@ export class NatsBus implements Bus {
   readonly #stopWatching: () => void;
   #stopOwners: (() => void) | undefined;
   readonly #recent = new Map<ActorId, Recent>();
+  /** Recent removals and their times: they are sent again for a while, because no later event would reveal a loss. */
+  readonly #removals = new Map<string, number>();
   #announcing: Timer | undefined;
   #doubting: Timer;
 
@@ -86,19 +88,19 @@ export class NatsBus implements Bus {
     this.#doubting = this.#doubtLater();
   }
 
-  /** How many subscribe here. */
+  /** Number of subscriptions at this member. */
   get subscriptions(): number {
     return this.#hub.subscriptions;
   }
 
-  /** Resolves when the servers know that this bus listens. */
+  /** Resolves when the servers know the subscription of this bus. */
   ready(): Promise<void> {
     return this.#environment.sealed.connection.flush();
   }
 
   /**
-   * Asks the branches of a partition anew whenever it has another owner: the one before may have written more than it
-   * told.
+   * Asks the branches of a partition again whenever its owner changes: the former owner may have written more than it
+   * announced.
    */
   watchOwners(directory: Directory): void {
     const epochs = new Map<number, number>();
@@ -129,7 +131,13 @@ export class NatsBus implements Bus {
   removed(owner: string): void {
     this.#hub.removed(owner);
     for (const branch of this.#recent.keys()) if (isUnder(branch, owner)) this.#recent.delete(branch);
-    this.#send(`${owner}/branch`, { kind: 'removed', owner });
+    this.#removals.set(owner, this.#clock.monotonicMs());
+    if (this.#removals.size > RECENT_MAX) {
+      const [oldest] = this.#removals.keys();
+      this.#removals.delete(oldest as string);
+    }
+    this.#sendRemoved(owner);
+    this.#announceLater();
   }
 
   subscribe(branch: ActorId, options?: SubscribeOptions): Promise<BranchSubscription> {
@@ -161,8 +169,8 @@ export class NatsBus implements Bus {
       case 'events':
         for (const event of message.events) this.#hub.receive(message.branch, event);
         return;
-      case 'standings':
-        for (const [branch, standing] of message.standings) this.#hub.hear(branch, standing);
+      case 'positions':
+        for (const [branch, position] of message.positions) this.#hub.hear(branch, position);
         return;
       case 'removed':
         this.#hub.removed(message.owner);
@@ -170,18 +178,22 @@ export class NatsBus implements Bus {
   }
 
   #remember(branch: ActorId, events: readonly BranchEvent[]): void {
-    let standing = this.#recent.get(branch)?.standing;
+    let position = this.#recent.get(branch)?.position;
     for (const { revision, type } of events) {
-      const tip = type === 'RevisionCommitted' ? revision : (standing?.tip ?? null);
-      standing = { head: revision, tip };
+      const tip = type === 'RevisionCommitted' ? revision : (position?.tip ?? null);
+      position = { head: revision, tip };
     }
-    // Behind the others, so that the oldest is first.
+    // Moves it behind the others, so that the oldest is first.
     this.#recent.delete(branch);
-    this.#recent.set(branch, { standing: standing as BranchStanding, writtenMs: this.#clock.monotonicMs() });
+    this.#recent.set(branch, { position: position as ToldPosition, writtenMs: this.#clock.monotonicMs() });
     if (this.#recent.size > RECENT_MAX) {
       const [oldest] = this.#recent.keys();
       this.#recent.delete(oldest as ActorId);
     }
+    this.#announceLater();
+  }
+
+  #announceLater(): void {
     this.#announcing ??= this.#clock.after(this.#times.announceMs, () => this.#announce());
   }
 
@@ -189,24 +201,31 @@ export class NatsBus implements Bus {
     this.#announcing?.cancel();
     this.#announcing = undefined;
     const oldestMs = this.#clock.monotonicMs() - this.#times.recentMs;
-    const byPartition = new Map<number, (readonly [ActorId, BranchStanding])[]>();
-    for (const [branch, { standing, writtenMs }] of this.#recent) {
+    const byPartition = new Map<number, (readonly [ActorId, ToldPosition])[]>();
+    for (const [branch, { position, writtenMs }] of this.#recent) {
       const partition = partitionOf(branch, this.#environment.partitions);
-      const standings = byPartition.get(partition) ?? [];
-      byPartition.set(partition, standings);
-      standings.push([branch, standing]);
-      // It is announced once more after its time, so that one written while nobody heard is announced at all.
+      const positions = byPartition.get(partition) ?? [];
+      byPartition.set(partition, positions);
+      positions.push([branch, position]);
+      // It is announced once more after its time, so that a write during an outage is announced at least once.
       if (writtenMs < oldestMs && this.#link.isUp) this.#recent.delete(branch);
     }
-    for (const standings of byPartition.values()) {
-      for (let start = 0; start < standings.length; start += STANDINGS_MAX) {
-        const part = standings.slice(start, start + STANDINGS_MAX);
+    for (const positions of byPartition.values()) {
+      for (let start = 0; start < positions.length; start += POSITIONS_MAX) {
+        const part = positions.slice(start, start + POSITIONS_MAX);
         const [[branch]] = part as unknown as readonly [readonly [ActorId]];
-        this.#send(branch, { kind: 'standings', standings: part });
+        this.#send(branch, { kind: 'positions', positions: part });
       }
     }
-    if (this.#recent.size > 0)
-      this.#announcing = this.#clock.after(this.#times.announceMs, () => this.#announce());
+    for (const [owner, removedMs] of this.#removals) {
+      this.#sendRemoved(owner);
+      if (removedMs < oldestMs && this.#link.isUp) this.#removals.delete(owner);
+    }
+    if (this.#recent.size > 0 || this.#removals.size > 0) this.#announceLater();
+  }
+
+  #sendRemoved(owner: string): void {
+    this.#send(`${owner}/branch`, { kind: 'removed', owner });
   }
 
   #doubtLater(): Timer {

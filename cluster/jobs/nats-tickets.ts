@@ -22,50 +22,51 @@ import type { SealedLink } from '#cluster/seal/sealed-link.ts';
 import { ensureTicketConsumer } from './ticket-consumer.ts';
 import { decodeTicket, encodeTicket } from './ticket-format.ts';
 
-/** How the tickets of a cluster are kept. */
+/** Settings of the tickets of a cluster. */
 export interface TicketSettings {
-  /** Servers that hold each; 3, or 5; 1 in tests only. */
+  /** Number of replicas of each stream; 3 or 5; 1 only in tests. */
   readonly replicas: number;
-  /** Time a ticket is nobody else's without a sign of life, in milliseconds: the lease of a job. */
+  /** Time after which a ticket without a sign of life is delivered again, in milliseconds: the lease of a job. */
   readonly leaseMs: number;
 }
 
-/** What tickets work with. */
+/** Dependencies of the tickets. */
 export interface TicketEnvironment {
   readonly sealed: SealedLink;
   readonly subjects: Subjects;
   readonly settings: TicketSettings;
   readonly clock: Clock;
-  /** Told when the servers cannot be asked for tickets, once until they can, and of what is no ticket. */
+  /** Called once per outage when the servers do not deliver tickets, and for messages that are not tickets. */
   readonly report: (problem: string, cause: unknown) => void;
 }
 
-/** Name of the consumer all members take tickets from. */
+/** Name of the consumer from which all members take tickets. */
 const CONSUMER = 'workers';
 
-/** Size of all tickets together, in bytes: some hundred thousand of them. The servers reserve it. */
+/** Maximum size of all tickets together, in bytes: some hundred thousand of them. The servers reserve it. */
 const STREAM_BYTES_MAX: number = 64 * 1024 * 1024;
 
-/** Time within which an id that is issued again is the same ticket, in nanoseconds: the servers' own default. */
+/** Time within which a repeated id is the same ticket, in nanoseconds: the servers' default. */
 const DUPLICATE_NS = 120_000_000_000;
 
 const NS_PER_MS = 1_000_000;
 
-/** Time one request may take, in milliseconds. */
+/** Maximum time of one request, in milliseconds. */
 const REQUEST_MS_MAX = 2_000;
 
-/** Time the servers keep a question for a ticket, in milliseconds; then it is asked again. */
+/** Time for which the servers keep a pull request, in milliseconds; then it is repeated. */
 const PULL_MS = 5_000;
 
-/** Time after which the servers are asked again when they could not be, in milliseconds. */
+/** Delay before the servers are asked again after a failure, in milliseconds. */
 const RETRY_MS = 1_000;
 
-/** Time after which a ticket of a newer version is offered to somebody else, in milliseconds. */
+/** Delay before a ticket of a newer version is delivered to another member, in milliseconds. */
 const NEWER_MS = 5_000;
 
 /**
- * The stream of tickets: a work queue, from which each goes when it is used up. None ages, so that a job waits as long
- * as it has to; when the stream is full an issue is refused and tried again.
+ * Returns the settings of the ticket stream: a work queue, from which each ticket is removed when it is acknowledged.
+ * Tickets do not expire, so a job waits as long as necessary. When the stream is full an issue is refused and
+ * repeated.
  */
 function ticketStream(subjects: Subjects, { replicas }: TicketSettings): StreamConfig {
   return {
@@ -84,19 +85,19 @@ function ticketStream(subjects: Subjects, { replicas }: TicketSettings): StreamC
   } as StreamConfig;
 }
 
-/** A question for one ticket. It outlives whoever asked it: the next one takes it over. */
+/** A pull request for one ticket. It outlives its caller: the next caller takes it over. */
 interface Pull {
   wanted: ((message: JsMsg | null) => void) | undefined;
 }
 
 /**
- * Tickets in JetStream: one work-queue stream, and one durable consumer all members pull from, whatever the number of
- * repositories, types and members.
+ * Tickets in JetStream: one work-queue stream, and one durable consumer that all members pull from, whatever the
+ * number of repositories, types and members.
  *
- * A ticket is handed out as often as it takes: how often a *job* is tried is counted by its actor, which knows of
- * retries that cost nothing (a worker that stops on purpose) and of dead letters.
+ * A ticket may be delivered any number of times. The jobs actor counts the attempts of a *job*, because it knows of
+ * retries that do not count (a worker that stops on purpose) and of dead letters.
  *
- * @see Reliability: NATS settings and versions; Limits
+ * @see docs/partition-log.md#streams-and-servers
  * @see docs/decisions/0022-tickets-for-jobs.md
  */
 export class NatsTickets implements JobTickets {
@@ -108,7 +109,7 @@ export class NatsTickets implements JobTickets {
   readonly #jetStream: JetStreamClient;
   readonly #cancelled: Subscription[] = [];
   #consumer: Promise<Consumer> | undefined;
-  /** Questions nobody waits for. */
+  /** Pull requests without a caller. */
   readonly #idle = new Set<Pull>();
   #isFailing = false;
   #isClosed = false;
@@ -124,9 +125,9 @@ export class NatsTickets implements JobTickets {
   }
 
   /**
-   * Makes the stream and its consumer where they are not there.
+   * Creates the stream and its consumer if they do not exist.
    *
-   * @throws {OptionError} when the stream has other settings, or cannot be made in time
+   * @throws {OptionError} when the stream has other settings, or cannot be created in time
    */
   static async open(environment: TicketEnvironment): Promise<NatsTickets> {
     const { clock, sealed, settings, subjects } = environment;
@@ -140,7 +141,7 @@ export class NatsTickets implements JobTickets {
       deliver_policy: DeliverPolicy.All,
       replay_policy: ReplayPolicy.Instant,
       max_deliver: -1,
-      // Those that wait to be looked at again count as handed out; new ones must not wait behind them.
+      // Delayed tickets count as delivered; new ones must not wait behind them.
       max_ack_pending: -1,
     };
     await ensureTicketConsumer(manager, subjects.jobStream, wanted, isMaker, clock);
@@ -160,7 +161,7 @@ export class NatsTickets implements JobTickets {
       const fields = decodeTicket(message.data);
       if (fields === 'newer') message.nak(NEWER_MS);
       else if (fields === undefined) {
-        this.#report('a message that is no ticket was removed', message.seq);
+        this.#report('a message that is not a ticket was removed', message.seq);
         message.term();
       } else return new NatsTicket(this.#connection, message, fields.scope);
     }
@@ -181,7 +182,7 @@ export class NatsTickets implements JobTickets {
     for (const subscription of this.#cancelled) subscription.unsubscribe();
   }
 
-  /** The next message, or null when there was none for a while or the signal aborted. */
+  /** Returns the next message; null when none arrived for a while or the signal aborted. */
   #next(signal: AbortSignal): Promise<JsMsg | null> {
     const [idle] = this.#idle;
     const pull = idle ?? this.#pull();
@@ -205,7 +206,7 @@ export class NatsTickets implements JobTickets {
     void this.#ask().then((message) => {
       this.#idle.delete(pull);
       if (pull.wanted !== undefined) pull.wanted(message);
-      // Nobody here wants it any more.
+      // No caller wants it any more.
       else if (!this.#connection.isClosed()) message?.nak();
     });
     return pull;

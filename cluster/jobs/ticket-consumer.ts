@@ -6,23 +6,25 @@ import {
 } from '@nats-io/jetstream';
 import { type Clock, sleep } from '#runtime/base/clock.ts';
 
-/** Time the member that made a stream has to make its consumer too, in milliseconds; then others make it. */
+/**
+ * Time within which the member that created a stream must create its consumer, in milliseconds; then others create it.
+ */
 const MAKER_MS_MAX = 5_000;
 
-/** Time the servers have to say whether there is one, in milliseconds: they may be electing who leads it. */
+/** Time within which the servers must report whether it exists, in milliseconds: they may be electing its leader. */
 const ANSWER_MS_MAX = 30_000;
 
-/** Between two questions, in milliseconds. */
+/** Interval of the requests, in milliseconds. */
 const POLL_MS = 100;
 
 /**
- * Makes a durable consumer, or finds it. It is asked for once, by whoever made the stream: servers of 2.9 that are
- * asked again while its leader is being elected may keep to the servers it was placed on then, so that it lacks a
- * replica, or a leader, when one of those is replaced (seen in 4 of 10 runs that replaced two).
+ * Creates or finds a durable consumer. Only the member that created the stream requests it, once: servers of 2.9 that
+ * receive a second request while its leader is being elected may keep the servers of the first placement, so that it
+ * lacks a replica, or a leader, when one of those is replaced (seen in 4 of 10 runs that replaced two).
  *
- * @param wanted its settings, with its name; one that has others gets these
- * @param isMaker whether this member made the stream
- * @throws {Error} of the client when it cannot be found and not be made in time
+ * @param wanted its settings, with its name; an existing one with other settings is updated
+ * @param isMaker whether this member created the stream
+ * @throws {Error} of the client when it can be neither found nor created in time
  */
 export async function ensureTicketConsumer(
   manager: JetStreamManager,

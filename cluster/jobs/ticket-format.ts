@@ -1,30 +1,30 @@
 import type { JobScope } from '#runtime/jobs/ports.ts';
 
-/** The format of tickets this version writes. 1: the first. */
+/** Format of the tickets that this version writes. 1: the first. */
 export const TICKET_FORMAT = 1;
 
-/** What a ticket says. The job itself is kept by the jobs actor of its repository, and nowhere else. */
+/** Content of a ticket. The job itself is stored only by the jobs actor of its repository. */
 export interface TicketFields {
   readonly scope: JobScope;
-  /** Of the job it was issued for, for people; any job of the repository may be claimed with it. */
+  /** The job for which it was issued, for information; any job of the repository may be claimed with it. */
   readonly id: string;
 }
 
-/** Longest ticket that is read, in bytes: names of repositories and tenants are short. */
+/** Maximum size of a ticket, in bytes: names of repositories and tenants are short. */
 const TICKET_BYTES_MAX = 2_048;
 
-/** A repository as the beginning of its actors' ids. */
+/** Shape of a repository as the prefix of its actors' ids. */
 const scopeShape = /^[^/]+\/[^/]+$/;
 
-/** A ticket as bytes. */
+/** Encodes a ticket. */
 export function encodeTicket({ id, scope }: TicketFields): Uint8Array {
   return Buffer.from(JSON.stringify({ format: TICKET_FORMAT, scope, id }));
 }
 
 /**
- * Reads {@link encodeTicket}.
+ * Decodes {@link encodeTicket}.
  *
- * @returns `newer` for one that a newer version wrote and will read; undefined for what is no ticket
+ * @returns `newer` for a ticket of a newer version, which will read it; undefined for a message that is not a ticket
  */
 export function decodeTicket(bytes: Uint8Array): TicketFields | 'newer' | undefined {
   if (bytes.length > TICKET_BYTES_MAX) return undefined;

@@ -6,57 +6,66 @@ import {
   createInbox,
   credsAuthenticator,
   errors,
-  type NatsConnection,
+  type NatsConnection as ClientConnection,
+  type Subscription,
   type TlsOptions,
   usernamePasswordAuthenticator,
 } from '@nats-io/transport-node';
 import { OptionError } from '#runtime/config/option.ts';
 import { NotThereYetError } from './not-there-yet.ts';
 
-/** Time between two pings of a connection, in milliseconds. Two without an answer mean that it is dead. */
+/** A connection to the NATS servers: the type of the client library. */
+export type NatsConnection = ClientConnection;
+
+/** A subscription of a {@link NatsConnection}. */
+export type NatsSubscription = Subscription;
+
+/** Time between two pings of a connection, in milliseconds. Two unanswered pings close the connection. */
 const PING_MS = 1000;
 
-/** Pings that may be unanswered. */
+/** Number of pings that may be unanswered. */
 const PINGS_OUT_MAX = 2;
 
-/** Time one attempt to connect may take, in milliseconds. */
+/** Maximum time of one connection attempt, in milliseconds. */
 const CONNECT_MS_MAX = 5000;
 
-/** Time between two attempts to connect again, in milliseconds, and what is added at random. */
+/** Time between two attempts to reconnect, and the maximum random delay that is added, in milliseconds. */
 const RECONNECT_MS = 250;
 const RECONNECT_JITTER_MS = 100;
 
-/** How to connect. */
+/** Settings of a connection. */
 export interface ConnectionSettings {
-  /** Servers, `nats://host:4222` or `tls://host:4222`, best all of them; any may be the first. */
+  /** Servers, `nats://host:4222` or `tls://host:4222`, preferably all of them; any of them may be used first. */
   readonly urls: readonly string[];
-  /** How this client is called in the servers' lists. */
+  /** Name of this client in the servers' lists. */
   readonly name: string;
-  /** Contents of a credentials file; else user and password are taken from the addresses, if they have any. */
+  /**
+   * Contents of a credentials file. Without it, user and password are taken from the addresses, if they contain any.
+   */
   readonly credentials?: string;
-  /** Certificates of the authorities that may have signed those of the servers, PEM; default: those of the system. */
+  /** PEM certificates of the authorities that sign the server certificates. Default: those of the system. */
   readonly authorities?: string;
-  /** What the subjects begin with where this client is answered; default: what all clients have. */
+  /** Prefix of the subjects on which this client receives replies. Default: the prefix that all clients share. */
   readonly inbox?: string;
 }
 
-/** Of the connections that have one of their own. */
+/** Inbox prefixes of the connections that have their own. */
 const inboxes = new WeakMap<NatsConnection, string>();
 
-/** A subject nobody else uses, where this client may listen for answers. */
+/** Returns a unique subject on which this client may receive replies. */
 export function newInbox(connection: NatsConnection): string {
   return createInbox(inboxes.get(connection));
 }
 
 /**
- * Connects to NATS. Once it has connected it reconnects for ever, to any server of the cluster; who uses it takes
- * into account that it may be cut off at any time.
+ * Connects to NATS. After the first connection the client reconnects without a time limit, to any server of the
+ * cluster. Callers must expect the connection to be lost at any time.
  *
- * An address of the form `tls://host:4222` is a demand: a server that offers no TLS, or has a certificate of another
- * authority or for other names than the configured ones, gets neither credentials nor anything else, also when the
- * connection is made again later.
+ * An address of the form `tls://host:4222` requires TLS. A server that offers no TLS, or whose certificate is from
+ * another authority or for other names than the configured ones, receives neither credentials nor anything else. This
+ * also applies to later reconnections.
  *
- * @throws {OptionError} naming address and remedy: an address that is none, refused credentials, a server without TLS
+ * @throws {OptionError} with address and remedy: an invalid address, refused credentials, a server without TLS
  *   or with a certificate that does not verify
  * @throws {NotThereYetError} when no server answers
  */
@@ -74,11 +83,11 @@ export async function connectToNats(settings: ConnectionSettings): Promise<NatsC
     maxReconnectAttempts: -1,
     reconnectTimeWait: RECONNECT_MS,
     reconnectJitter: RECONNECT_JITTER_MS,
-    // Credentials that are being changed on the servers must not end a running member.
+    // A running member must survive a change of credentials on the servers.
     ignoreAuthErrorAbort: true,
   };
   try {
-    // Each server that refuses tells of the others, and the client would try them in turn for ever and say nothing.
+    // Each refusing server announces the others, and the client would try them all in turn forever without an error.
     await (await connect({ ...options, ignoreClusterUpdates: true })).close();
     const connection = await connect(options);
     if (settings.inbox !== undefined) inboxes.set(connection, settings.inbox);
@@ -102,7 +111,7 @@ interface Login {
 }
 
 interface Addresses {
-  /** As the client takes them. */
+  /** In the form that the client accepts. */
   readonly servers: string[];
   /** Names and IP addresses of the servers. */
   readonly hosts: readonly string[];
@@ -110,7 +119,7 @@ interface Addresses {
   readonly isTls: boolean;
 }
 
-/** Takes apart what the client does not: it ignores scheme, user and password of an address. */
+/** Parses the parts of an address that the client ignores: scheme, user and password. */
 function readUrls(urls: readonly string[], hasAuthorities: boolean): Addresses {
   let login: Login | undefined;
   const problems: string[] = [];
@@ -118,7 +127,7 @@ function readUrls(urls: readonly string[], hasAuthorities: boolean): Addresses {
   const schemes = new Set<string>();
   const servers = urls.map((text, index) => {
     const url = URL.canParse(text) ? new URL(text) : undefined;
-    // Not the address itself: it may hold a password.
+    // The message omits the address itself, because it may contain a password.
     if (url === undefined || !/^(nats|tls):$/.test(url.protocol) || url.hostname === '') {
       problems.push(`address ${index + 1} of SVC_NATS_URL is not of the form nats://host:4222`);
       return '';
@@ -130,22 +139,22 @@ function readUrls(urls: readonly string[], hasAuthorities: boolean): Addresses {
     return `${url.protocol}//${url.host}`;
   });
   if (urls.length === 0) problems.push('SVC_NATS_URL names no server');
-  // The client goes on to any of them, and to those they tell it of: one without TLS would undo it for all.
+  // The client may connect to any of them, and to servers that they announce: one without TLS would expose all traffic.
   if (schemes.size > 1) problems.push('SVC_NATS_URL mixes nats:// and tls://: write all addresses as tls://');
   else if (hasAuthorities && schemes.has('nats:'))
-    problems.push('SVC_NATS_CA is set, and TLS is demanded with tls:// only: write all addresses as tls://');
+    problems.push('SVC_NATS_CA is set, but only tls:// addresses use TLS: write all addresses as tls://');
   if (problems.length > 0) throw new OptionError(problems);
   return { servers, hosts, login, isTls: schemes.has('tls:') };
 }
 
-/** The host of an address, an IPv6 address without its brackets. */
+/** Returns the host of an address; an IPv6 address is returned without its brackets. */
 function hostOf({ hostname }: URL): string {
   return hostname.replace(/^\[(.*)\]$/, '$1');
 }
 
 /**
- * The client checks the certificate of a server that is named by an IP address against `localhost`. Here a certificate
- * has to be for one of the configured hosts, whichever of them the client is talking to.
+ * Returns the TLS options. The client checks the certificate of a server that is addressed by IP against `localhost`.
+ * Here a certificate must be for one of the configured hosts, whichever of them the client uses.
  */
 function tlsFor(hosts: readonly string[], authorities: string | undefined): TlsOptions {
   const identify = (host: string, certificate: PeerCertificate): Error | undefined => {
@@ -161,13 +170,13 @@ function tlsFor(hosts: readonly string[], authorities: string | undefined): TlsO
   return options as TlsOptions;
 }
 
-/** Codes of Node for a certificate that does not verify; the others of their kind begin like these. */
+/** Node's codes for a certificate that does not verify. The list has prefixes: similar codes begin like these. */
 const certificateFault = /CERT|SELF_SIGNED|UNABLE_TO_VERIFY|UNABLE_TO_GET_ISSUER|INVALID_CA|ALTNAME/;
 
-/** Why a server is not to be trusted, with the remedy; undefined when something else is wrong. */
+/** Returns why a server is not trusted, with the remedy; undefined when the error has another cause. */
 function untrustedReason(error: unknown, isTls: boolean): string | undefined {
   if (isTls && error instanceof Error && error.message.includes("does not support 'tls'"))
-    return 'offers no TLS, and is addressed as tls://: give it a tls block, or look who listens there';
+    return 'offers no TLS, but its address begins with tls://: configure a tls block, or check which process listens there';
   const code = (error as { readonly code?: unknown } | null)?.code;
   if (typeof code === 'string' && certificateFault.test(code))
     return `has a certificate that does not verify: check SVC_NATS_CA and the names in the certificate (${messageOf(error)})`;

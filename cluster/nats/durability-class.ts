@@ -3,34 +3,34 @@ import { longIntervalOf, type ServersFacts, versionsOf } from './server-capabili
 import { haveFeature, serverMatrix } from './server-matrix.ts';
 
 /**
- * What an acknowledged write has survived by then: `quorum`, the death of any processes and the loss of one disk;
- * `quorum-disk` and `replica-disk`, the loss of power everywhere.
+ * The failures that an acknowledged write survives. `quorum`: the death of any processes and the loss of one disk;
+ * `quorum-disk` and `replica-disk`: the loss of power everywhere.
  *
- * @see Reliability: Guarantees to promise
+ * @see docs/interface/guarantees.md#durability-classes
  */
 export type ClusterDurability = 'quorum' | 'quorum-disk' | 'replica-disk';
 
-/** Whether a configured class is one of clusters; `automatic` is none. */
+/** Returns whether a configured class is a class of clusters; `automatic` is not. */
 export function isClusterDurability(text: string): text is ClusterDurability {
   return text === 'quorum' || text === 'quorum-disk' || text === 'replica-disk';
 }
 
-/** The class in force and how it came about. */
+/** The class in force and the reason for it. */
 export interface DurabilityDecision {
   readonly durability: ClusterDurability;
-  /** For people: why this one. */
+  /** Explanation for operators. */
   readonly reason: string;
 }
 
-/** Replicas of a log below which the loss of one server loses writes. */
+/** Number of replicas of a log below which the loss of one server loses writes. */
 const REPLICAS_MIN = 3;
 
 /**
  * Decides the durability class of a cluster.
  *
- * @param configured `[cluster] durability`; undefined: the best one that is proven
+ * @param configured `[cluster] durability`; undefined selects the strongest class that the servers prove to support
  * @param replicas of each log stream
- * @throws {OptionError} when the servers cannot give what is configured, with every reason and its remedy
+ * @throws {OptionError} when the servers do not support the configured class, with every reason and its remedy
  */
 export function decideDurability(
   configured: ClusterDurability | undefined,
@@ -41,7 +41,7 @@ export function decideDurability(
     const wanted = configured === undefined ? '' : `[cluster] durability is ${configured}, but `;
     throw new OptionError([
       `${wanted}[cluster] replicas is ${replicas}: no durability class holds with fewer than ${REPLICAS_MIN}; set it ` +
-        `to ${REPLICAS_MIN}, or leave durability out to try things out without a promise`,
+        `to ${REPLICAS_MIN}, or leave durability out for a trial without a guarantee`,
     ]);
   }
   if (configured === 'quorum') return { durability: 'quorum', reason: 'configured' };
@@ -59,13 +59,13 @@ export function decideDurability(
   return { durability: 'replica-disk', reason: missing.join('; ') };
 }
 
-/** @throws {OptionError} naming each server that takes too long to flush for class `replica-disk` */
+/** @throws {OptionError} naming each server whose flush interval is too long for class `replica-disk` */
 function requireShortIntervals({ servers }: ServersFacts): void {
   const problems = servers.flatMap((server) => longIntervalOf(server) ?? []);
   if (problems.length > 0) throw new OptionError(problems);
 }
 
-/** @returns what stands against class `quorum-disk`, one sentence each */
+/** @returns the reasons against class `quorum-disk`, one sentence each */
 function missingForQuorumDisk({ servers, jetStreamServers }: ServersFacts): string[] {
   if (jetStreamServers === undefined)
     return [

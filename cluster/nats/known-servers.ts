@@ -6,7 +6,7 @@ import type { KnownPages, ServerFacts } from './server-capabilities.ts';
 /** Name of the file in the data directory. */
 const FILE = 'nats-servers.json';
 
-/** What the file holds. */
+/** Contents of the file. */
 interface Stored {
   readonly format: 1;
   readonly jetStreamServers: number | undefined;
@@ -14,8 +14,8 @@ interface Stored {
 }
 
 /**
- * What the monitoring pages of NATS said at the last start of this member, in its data directory: with it a member can
- * be started while one of the servers is down. It proves nothing of what a server became since; the status compares.
+ * Stores what the monitoring pages of NATS reported at the last start of this member, in its data directory. With it a
+ * member can start while one of the servers is down. The stored facts may be outdated; the status compares them.
  */
 export class KnownServers {
   readonly #files: FileSystem;
@@ -27,7 +27,7 @@ export class KnownServers {
     this.#folder = folder;
   }
 
-  /** @returns nothing where there is no such file, or none that can be read: then all pages have to answer */
+  /** @returns the stored facts; empty when the file is missing or unreadable, and then all pages must answer */
   async read(): Promise<KnownPages> {
     const nothing: KnownPages = { jetStreamServers: undefined, servers: new Map() };
     await this.#files.makeDirectory(this.#folder);
@@ -42,7 +42,7 @@ export class KnownServers {
     }
   }
 
-  /** Keeps what the pages say, for the next start; on the disk when it resolves. */
+  /** Stores the facts of the pages for the next start. They are on the disk when the promise resolves. */
   async write({ jetStreamServers, servers }: KnownPages): Promise<void> {
     const pages = [...servers].map(([url, server]) => ({ url, server }));
     const stored: Stored = { format: 1, jetStreamServers, pages };

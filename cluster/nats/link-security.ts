@@ -1,41 +1,41 @@
 import { isIP } from 'node:net';
 import type { NatsConnection } from '@nats-io/transport-node';
 
-/** How a connection to NATS is secured. */
+/** Security properties of a connection to NATS. */
 export interface LinkSecurity {
   /** Host of the server, as `host:port`. */
   readonly server: string;
-  /** Whether the server asks who connects, and was told. */
+  /** Whether the server requires authentication and this client authenticated. */
   readonly isAuthenticated: boolean;
-  /** Whether what is sent is encrypted. */
+  /** Whether the connection is encrypted. */
   readonly isEncrypted: boolean;
 }
 
 /**
- * How a connection is secured at present.
+ * Returns how a connection is secured at present.
  *
- * @param urls the addresses it was made with
+ * @param urls the addresses of the connection
  */
 export function linkSecurityOf(connection: NatsConnection, urls: readonly string[]): LinkSecurity {
   const { info } = connection;
   return {
     server: connection.getServer(),
     isAuthenticated: info?.auth_required === true,
-    // The client encrypts wherever a server offers it, and demands it where the address says so.
+    // The client encrypts where a server offers TLS, and requires TLS where the address has the tls scheme.
     isEncrypted:
       info?.tls_required === true || info?.tls_available === true || urls[0]?.startsWith('tls:') === true,
   };
 }
 
-/** What is wrong with a connection, and the remedy. */
+/** A security problem of a connection, and the remedy. */
 export interface LinkRisk {
   readonly code: 'nats-unauthenticated' | 'nats-plaintext';
   readonly message: string;
 }
 
 /**
- * What an operator should know of a connection to NATS. What stays on this machine is not judged: whoever gets at it
- * there has the member's data folder as well.
+ * Returns the security problems of a connection to NATS. A connection within this machine is not checked: a process
+ * with access to it can read the member's data folder as well.
  */
 export function linkRisks({ isAuthenticated, isEncrypted, server }: LinkSecurity): readonly LinkRisk[] {
   if (isLoopback(server)) return [];
@@ -43,7 +43,7 @@ export function linkRisks({ isAuthenticated, isEncrypted, server }: LinkSecurity
   if (!isAuthenticated)
     risks.push({
       code: 'nats-unauthenticated',
-      message: `NATS server ${server} asks nobody for a password: whoever reaches it reads all content and can stop every write; give it users`,
+      message: `NATS server ${server} requires no password: anyone who reaches it can read all content and stop every write; configure users`,
     });
   if (!isEncrypted)
     risks.push({

@@ -1,9 +1,9 @@
 import type { NatsConnection } from '@nats-io/transport-node';
 
 /**
- * Knows whether a connection is connected at present, and when it was again. The client keeps what is published
- * while it is not, and sends all of it later: right for a request somebody waits for, wrong for what is only true
- * now.
+ * Tracks whether a connection is up, and reports when it is up again. While it is down, the client keeps published
+ * messages and sends all of them later. This is right for a request whose caller waits, and wrong for a message that is
+ * only valid now.
  */
 export class LinkWatch {
   readonly #connection: NatsConnection;
@@ -15,15 +15,15 @@ export class LinkWatch {
     void this.#watch();
   }
 
-  /** Whether something published now is sent now. */
+  /** Whether a message published now is sent now. */
   get isUp(): boolean {
     return this.#isUp && !this.#connection.isClosed();
   }
 
   /**
-   * Calls back when it is connected again: messages may have been missed meanwhile.
+   * Registers a listener for reconnections. Messages may have been missed while the connection was down.
    *
-   * @returns ends it
+   * @returns a function that removes the listener
    */
   onReturn(listener: () => void): () => void {
     this.#listeners.add(listener);

@@ -5,32 +5,32 @@ import { type Clock, sleep } from '#runtime/base/clock.ts';
 import type { Random } from '#runtime/base/random.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 
-/** Time a request is repeated while nobody answers it, in milliseconds: a leader may have to be elected. */
+/** Time for which an unanswered request is repeated, in milliseconds: a leader may have to be elected. */
 const PATIENCE_MS = 15_000;
 
 const RETRY = { firstMs: 50, factor: 2, mostMs: 1_000 };
 
-/** Refusals for want of space: account, server, memory or storage exceeded, and a store that failed. */
+/** Codes of refusals for lack of space: account, server, memory or storage exceeded, and a store that failed. */
 const NO_SPACE: ReadonlySet<number> = new Set([10_002, 10_023, 10_028, 10_047, 10_077]);
 
-/** Refusals that pass: no leader at present, a store that is busy. */
+/** Codes of temporary refusals: no leader at present, a busy store. */
 const PASSING: ReadonlySet<number> = new Set([10_008, 10_009]);
 
-/** What requests are repeated with. */
+/** Environment of repeated requests. */
 export interface PatienceEnvironment {
   readonly connection: NatsConnection;
   readonly clock: Clock;
   readonly random: Random;
-  /** What cannot be reached, for whoever reads the error. */
+  /** Name of the unreachable service for the error message. */
   readonly what: string;
 }
 
 /**
  * Repeats a request to JetStream while the servers elect a leader.
  *
- * @param request may be done more than once
+ * @param request must be safe to execute more than once
  * @throws {ServiceError} `STORAGE_FULL`; `OVERLOADED` when the servers do not answer
- * @throws what `request` throws for good
+ * @throws the error of `request` when it is not temporary
  */
 export async function patiently<T>(
   { clock, connection, random, what }: PatienceEnvironment,
@@ -54,13 +54,13 @@ function isFull(error: unknown): boolean {
   return error instanceof JetStreamApiError && NO_SPACE.has(error.code);
 }
 
-/** Whether a request to the servers may succeed later as it is: no leader at present, no answer, no connection. */
+/** Returns whether a failed request may succeed unchanged later: no leader at present, no reply, no connection. */
 export function isPassing(error: unknown): boolean {
   if (error instanceof JetStreamApiError) return PASSING.has(error.code) || error.status === 503;
-  // The leader does not answer, or there is none.
+  // The leader does not reply, or there is none.
   return (
     error instanceof JetStreamError ||
-    // Not exported: what nobody answered because no server leads.
+    // The client does not export this error: the request had no reply because no server leads.
     (error instanceof Error && error.name === 'JetStreamNotEnabled') ||
     error instanceof errors.TimeoutError ||
     error instanceof errors.RequestError ||

@@ -1,13 +1,13 @@
 import type { Subjects } from './subjects.ts';
 
-/** What a user of NATS may publish and listen to. */
+/** Subjects that a NATS user may publish and subscribe to. */
 export interface Permissions {
   readonly publish: readonly string[];
   readonly subscribe: readonly string[];
 }
 
 /**
- * Requests to JetStream a member makes. Not among them is what only an operator does: removing streams and messages,
+ * Requests to JetStream that a member makes. Operator requests are not included: removing streams and messages,
  * restoring, changing the servers.
  */
 const jetStreamRequests = [
@@ -23,22 +23,22 @@ const jetStreamRequests = [
   '$JS.API.CONSUMER.INFO.>',
   '$JS.API.CONSUMER.MSG.NEXT.>',
   '$JS.API.CONSUMER.DELETE.>',
-  // What became of a ticket.
+  // Acknowledgements of job tickets.
   '$JS.ACK.>',
 ] as const;
 
 /**
- * What the user of a member needs, and nothing else: it cannot listen to calls to others or to answers to them, remove a
- * stream, or reach the system account.
+ * Returns the permissions of a member's user, and no more than it needs. The user cannot receive calls to other
+ * members or the replies to them, remove a stream, or reach the system account.
  *
- * @param member `SVC_MEMBER_ID`; one without a name of its own has no inbox of its own either
+ * @param member `SVC_MEMBER_ID`; a member without a configured name has no inbox of its own
  */
 export function memberPermissions(subjects: Subjects, member: string): Permissions {
   const toldToAll = [
     subjects.heartbeats,
     subjects.positions,
     subjects.storedPositions,
-    subjects.standings,
+    subjects.replicaStatus,
     subjects.logins,
     subjects.cancelledJobs,
     subjects.snapshotRequests,
@@ -54,7 +54,7 @@ export function memberPermissions(subjects: Subjects, member: string): Permissio
       subjects.jobTickets,
       subjects.allCalls,
       subjects.allMembers,
-      // Answers.
+      // Replies.
       subjects.allInboxes,
       ...[subjects.blobBucket, subjects.snapshotBucket].map((bucket) => `$O.${bucket}.>`),
       ...jetStreamRequests,
@@ -68,13 +68,13 @@ export function memberPermissions(subjects: Subjects, member: string): Permissio
   };
 }
 
-/** A user of NATS for a member. */
+/** The NATS user of a member. */
 export interface MemberUser {
   readonly member: string;
   readonly password: string;
 }
 
-/** Users as they stand in the account of Grove, in the configuration of nats-server. */
+/** Formats users for the account of Grove in the configuration of nats-server. */
 export function natsUsers(subjects: Subjects, users: readonly MemberUser[]): string {
   const list = (some: readonly string[]): string =>
     some.map((each) => `        ${JSON.stringify(each)}`).join('\n');

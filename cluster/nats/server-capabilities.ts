@@ -4,60 +4,63 @@ import { NotThereYetError } from './not-there-yet.ts';
 import { haveFeature, SERVER_FLOOR, serverMatrix } from './server-matrix.ts';
 import { isAtLeast, parseServerVersion, type ServerVersion } from './server-version.ts';
 
-/** Time a monitoring page has to answer, in milliseconds. */
+/** Time within which a monitoring page must answer, in milliseconds. */
 const MONITOR_MS_MAX = 3000;
 
-/** Smallest `max_payload` a record with its headers fits into, in bytes: the default of NATS. */
+/** Smallest `max_payload` that fits a record with its headers, in bytes: the default of NATS. */
 const PAYLOAD_BYTES_MIN = 1024 * 1024;
 
 const NS_PER_MS = 1_000_000;
 
 /**
- * Longest time a server may take to flush what it has acknowledged, in milliseconds: what servers before 2.10 take for
- * their own logs. Journals of class `replica-disk` keep what is needed to make up for so much, twice over.
+ * Maximum time within which a server flushes acknowledged data, in milliseconds. It is the interval at which servers
+ * before 2.10 flush their own logs. Journals of class `replica-disk` keep the records of twice this time.
  */
 export const SYNC_INTERVAL_MS_MAX = 300_000;
 
-/** One nats-server. */
+/** Facts about one nats-server. */
 export interface ServerFacts {
   readonly name: string;
   readonly version: string;
-  /** Whether it flushes before it acknowledges; undefined where no monitoring page tells. */
+  /** Whether it flushes before it acknowledges; undefined without a monitoring page. */
   readonly syncsAlways: boolean | undefined;
-  /** Between two flushes otherwise, in milliseconds; undefined where it does not say so: then it cannot be set. */
+  /**
+   * Interval between flushes otherwise, in milliseconds; undefined when the server does not report it and has no such
+   * setting.
+   */
   readonly syncIntervalMs?: number;
 }
 
-/** What is known of the servers of a cluster. */
+/** Facts about the servers of a cluster. */
 export interface ServersFacts {
-  /** By name. */
+  /** Servers by name. */
   readonly servers: readonly ServerFacts[];
-  /** How many servers run JetStream; undefined where no monitoring page tells. */
+  /** Number of servers that run JetStream; undefined without a monitoring page. */
   readonly jetStreamServers: number | undefined;
 }
 
-/** What monitoring pages said. */
+/** Facts reported by the monitoring pages. */
 export interface KnownPages {
   /** As {@link ServersFacts.jetStreamServers}. */
   readonly jetStreamServers: number | undefined;
-  /** By the address of the page. */
+  /** Servers by the address of their page. */
   readonly servers: ReadonlyMap<string, ServerFacts>;
 }
 
-/** Where to look. */
+/** Sources of the facts. */
 export interface CapabilitySources {
   readonly connection: NatsConnection;
-  /** `[cluster] nats_monitor_urls`, best one for each server. */
+  /** `[cluster] nats_monitor_urls`, preferably one for each server. */
   readonly monitorUrls: readonly string[];
-  /** Counts for pages that do not answer now. */
+  /** Earlier facts, used for pages that do not answer now. */
   readonly earlier?: KnownPages;
-  /** Time a page has to answer, in milliseconds; default {@link MONITOR_MS_MAX}. */
+  /** Time within which a page must answer, in milliseconds; default {@link MONITOR_MS_MAX}. */
   readonly answerMs?: number;
 }
 
-/** What was found out. */
+/** Result of {@link readServers}. */
 export interface FoundServers extends ServersFacts {
-  /** Of each page, from earlier where it does not answer. */
+  /** Facts of each page; those from earlier where it does not answer. */
   readonly pages: KnownPages;
   /** Addresses of pages that do not answer. */
   readonly silent: readonly string[];
@@ -76,11 +79,11 @@ interface JszPage {
 }
 
 /**
- * Reads what the servers are: from their monitoring pages, and of the one this member is connected to from what it
- * says of itself.
+ * Reads facts about the servers: from their monitoring pages, and for the connected server from its own
+ * information.
  *
- * @throws {NotThereYetError} naming each page that does not answer and has not done so earlier: an address that is
- *   configured is to be right
+ * @throws {NotThereYetError} naming each page that does not answer and has not answered earlier, because a configured
+ *   address must be correct
  */
 export async function readServers({
   answerMs = MONITOR_MS_MAX,
@@ -141,9 +144,9 @@ async function readPages(
 }
 
 /**
- * What makes these servers unfit, whatever is configured.
+ * Checks the requirements that apply to any configuration.
  *
- * @param payloadBytesMax `max_payload` of the server this member is connected to
+ * @param payloadBytesMax `max_payload` of the connected server
  * @throws {OptionError} with every reason and its remedy
  */
 export function requireFitServers(
@@ -168,14 +171,14 @@ export function requireFitServers(
   if (problems.length > 0) throw new OptionError(problems);
 }
 
-/** What an operator should know of servers that are fit. @returns one sentence each */
+/** Returns warnings for operators about servers that fulfil the requirements. @returns one sentence each */
 export function serverWarnings({ servers, jetStreamServers }: ServersFacts): string[] {
   const warnings: string[] = [];
   const versions = versionsOf(servers);
   if (!haveFeature(versions, 'killSafeStreams')) {
     const [floor] = serverMatrix.killSafeStreams.since;
     warnings.push(
-      `a nats-server is older than ${floor}: when servers are killed, a stream can have to be restored`,
+      `a nats-server is older than ${floor}: when servers are killed, a stream may need to be restored`,
     );
   }
   if (new Set(servers.map(({ version }) => version)).size > 1) {
@@ -185,7 +188,7 @@ export function serverWarnings({ servers, jetStreamServers }: ServersFacts): str
   warnings.push(...servers.flatMap((server) => longIntervalOf(server) ?? []));
   if (jetStreamServers === undefined) {
     warnings.push(
-      '[cluster] nats_monitor_urls is not set: versions and flushing of the NATS servers are not known',
+      '[cluster] nats_monitor_urls is not set: versions and flush settings of the NATS servers are unknown',
     );
   } else if (servers.length < jetStreamServers) {
     warnings.push(
@@ -196,18 +199,18 @@ export function serverWarnings({ servers, jetStreamServers }: ServersFacts): str
   return warnings;
 }
 
-/** The versions of servers; one that cannot be read is left out, {@link requireFitServers} refuses it. */
+/** Returns the versions of servers. An unreadable version is omitted; {@link requireFitServers} refuses it. */
 export function versionsOf(servers: readonly ServerFacts[]): ServerVersion[] {
   return servers.flatMap(({ version }) => parseServerVersion(version) ?? []);
 }
 
-/** What is wrong with how seldom a server flushes, as a sentence; undefined when nothing is, or nothing is known. */
+/** Returns a sentence about a flush interval that is too long; undefined when it is short enough or unknown. */
 export function longIntervalOf({ name, syncIntervalMs, syncsAlways }: ServerFacts): string | undefined {
   if (syncsAlways === true || syncIntervalMs === undefined || syncIntervalMs <= SYNC_INTERVAL_MS_MAX)
     return undefined;
   const seconds = Math.round(syncIntervalMs / 1000);
   return (
-    `nats-server ${name} flushes every ${seconds} s: durability replica-disk makes up for ` +
+    `nats-server ${name} flushes every ${seconds} s: durability replica-disk compensates for ` +
     `${SYNC_INTERVAL_MS_MAX / 1000} s at most; lower 'sync_interval' in its jetstream block`
   );
 }

@@ -1,39 +1,39 @@
 import { isAtLeast, type ServerVersion } from './server-version.ts';
 
-/** The oldest nats-server the product was measured with and runs on: Debian 12 has it. */
+/** The oldest supported nats-server, which was measured: Debian 12 ships it. */
 export const SERVER_FLOOR = '2.9.10';
 
-/** Something a nats-server gives from some version on. */
+/** A feature that nats-server has from some version on. */
 interface Feature {
-  /** Releases it came with, one for each minor version it was brought to. */
+  /** Releases that introduced it, one for each minor version it was backported to. */
   readonly since: readonly string[];
-  /** What it is, and what goes without it. */
+  /** Description of the feature, and what fails without it. */
   readonly note: string;
 }
 
 /**
- * What is safe on which version, as data. A cluster has what its oldest server has.
+ * Features by version, as data. A cluster has the features of its oldest server.
  *
- * @see Reliability: NATS settings and versions
+ * @see docs/partition-log.md#streams-and-servers
  */
 export const serverMatrix = {
   streamSequenceFence: {
     since: [SERVER_FLOOR],
-    note: 'an append states the last sequence of the stream, and one of several wins: what the log is fenced by',
+    note: 'an append states the last sequence of the stream, and one of several concurrent appends succeeds: this fences the log',
   },
   createOnlyKey: {
     since: [SERVER_FLOOR],
-    note: 'of several creates of one key one wins',
+    note: 'one of several concurrent creates of a key succeeds',
   },
   subjectSequenceFence: {
     since: ['2.11.0'],
     note:
-      'an append states the last sequence of its subject, as an update of a key does; before 2.9.21 several win on ' +
-      'three replicas, before 2.11 replicas can come to differ',
+      'an append states the last sequence of its subject, as an update of a key does; before 2.9.21 several succeed on ' +
+      'three replicas, before 2.11 replicas may diverge',
   },
   killSafeStreams: {
     since: ['2.10.23'],
-    note: 'a stream is not lost when servers are killed; before, its replicas can have to be brought back by hand',
+    note: 'a stream survives when servers are killed; before, its replicas may need to be restored by hand',
   },
   syncAlways: {
     since: ['2.10.23'],
@@ -41,7 +41,7 @@ export const serverMatrix = {
   },
   powerSafeSync: {
     since: ['2.12.12', '2.14.4'],
-    note: 'and does so without the gaps that were found later: what durability class quorum-disk needs',
+    note: 'the same without the gaps that were found later; durability class quorum-disk requires it',
   },
   consumerFilters: {
     since: ['2.10.0'],
@@ -53,14 +53,14 @@ export const serverMatrix = {
   },
   atomicBatch: {
     since: ['2.12.0'],
-    note: 'several messages that are stored together or not at all',
+    note: 'several messages that are stored atomically',
   },
 } as const satisfies Readonly<Record<string, Feature>>;
 
 /** A row of {@link serverMatrix}. */
 export type ServerFeature = keyof typeof serverMatrix;
 
-/** Whether every server has something. */
+/** Returns whether every server has a feature. */
 export function haveFeature(versions: readonly ServerVersion[], feature: ServerFeature): boolean {
   return versions.length > 0 && versions.every((version) => isAtLeast(version, serverMatrix[feature].since));
 }

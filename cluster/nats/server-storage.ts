@@ -1,7 +1,7 @@
-/** Time a monitoring page has to answer, in milliseconds. */
+/** Time within which a monitoring page must answer, in milliseconds. */
 const MONITOR_MS_MAX = 3_000;
 
-/** How full the file store of a server is, as far as JetStream may use it. */
+/** Fill level of a server's file store, relative to what JetStream may use. */
 export interface ServerStorage {
   /** Name of the server. */
   readonly server: string;
@@ -23,7 +23,7 @@ interface VarzPage {
  * Reads the monitoring page of a server.
  *
  * @param url one of `[cluster] nats_monitor_urls`
- * @returns undefined when it does not answer or has no file store at present
+ * @returns undefined when the page does not answer or the server has no file store at present
  */
 export async function readServerStorage(url: string): Promise<ServerStorage | undefined> {
   const base = url.replace(/\/+$/, '');

@@ -3,13 +3,13 @@ export interface ServerVersion {
   readonly major: number;
   readonly minor: number;
   readonly patch: number;
-  /** Whether it came out before the release of these numbers. */
+  /** Whether it is a preview that precedes the release of these numbers. */
   readonly isPreview: boolean;
 }
 
 const shape = /^v?(\d+)\.(\d+)\.(\d+)(-[0-9A-Za-z.-]+)?/;
 
-/** Reads `2.9.10` or `2.12.0-RC.1`. @returns undefined for anything else */
+/** Parses `2.9.10` or `2.12.0-RC.1`. @returns undefined for any other text */
 export function parseServerVersion(text: string): ServerVersion | undefined {
   const match = shape.exec(text);
   if (match === null) return undefined;
@@ -23,8 +23,9 @@ export function parseServerVersion(text: string): ServerVersion | undefined {
 }
 
 /**
- * Whether a version has what came with some releases. A fix is often made in several minor versions at once, each
- * from a patch on; a minor version between them that is not named has it not, one above the last has it.
+ * Returns whether a version has a feature or fix that some releases introduced. A fix is often released in several
+ * minor versions, each from a patch version on. A minor version between them that is not listed lacks it; one above
+ * the last has it.
  *
  * @param floors releases, lowest first: `['2.12.12', '2.14.4']`
  */

@@ -1,26 +1,28 @@
 import type { NatsConnection } from '@nats-io/transport-node';
 
-/** Time the servers have to answer, in milliseconds. */
+/** Time within which the servers must answer, in milliseconds. */
 const ASK_MS_MAX = 2_000;
 
-/** Where a stream stands and how full it is, as its leader says. */
+/** Newest position and size of a stream, as its leader reports them. */
 export interface StreamPulse {
   readonly usedBytes: number;
-  /** What may still be stored; without a bound of the stream undefined. */
+  /** Bytes that can still be stored; undefined for a stream without a limit. */
   readonly freeBytes: number | undefined;
   /** Position of the newest message; 0 without one. */
   readonly lastSequence: number;
-  /** When that was stored, milliseconds since the Unix epoch by the clock of the server that led the stream. */
+  /**
+   * Time at which it was stored, in milliseconds since the Unix epoch by the clock of the server that led the stream.
+   */
   readonly lastStoredMs: number;
 }
 
-/** What the API says of a stream; only what is read. */
+/** The fields of the API's stream information that are read. */
 interface StreamInfoAnswer {
   readonly config?: { readonly max_bytes?: number };
   readonly state?: { readonly bytes: number; readonly last_seq: number; readonly last_ts?: string };
 }
 
-/** @returns undefined while nobody answers */
+/** @returns undefined while there is no answer */
 export async function readStreamPulse(
   connection: NatsConnection,
   stream: string,

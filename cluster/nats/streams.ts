@@ -14,18 +14,18 @@ import { OptionError } from '#runtime/config/option.ts';
 import { NotThereYetError } from './not-there-yet.ts';
 import type { Subjects } from './subjects.ts';
 
-/** Time the servers have to make a stream, in milliseconds: they may be electing a leader. */
+/** Time within which the servers must create a stream, in milliseconds: they may be electing a leader. */
 const CREATE_MS_MAX = 30_000;
 
 /** Time between two attempts, in milliseconds. */
 const RETRY_MS = 250;
 
-/** Time one request may take, in milliseconds. */
+/** Maximum time of one request, in milliseconds. */
 const REQUEST_MS_MAX = 5000;
 
 /**
- * Time in which a name or subject that is taken may turn out to be this very stream, in milliseconds: members that
- * start together all make it, and servers refuse all but one, some before the stream can be found.
+ * Time within which a name or subject that is taken may turn out to be the wanted stream, in milliseconds. Members that
+ * start together all create it; servers refuse all but one request, some of them before the stream can be found.
  */
 const RACE_MS_MAX = 5_000;
 
@@ -39,21 +39,23 @@ const NO_STORAGE = 10_047;
 const NO_CLUSTER = 10_074;
 const NOT_ENABLED = 10_076;
 
-/** How the commit streams are made. */
+/** Settings of the commit streams. */
 export interface CommitStreamSettings {
-  /** Servers that hold each; 3, or 5; 1 in tests only. */
+  /** Replicas of each stream: 3 or 5; 1 only in tests. */
   readonly replicas: number;
-  /** Size a log may reach, in bytes; far above where the product itself refuses writes. The servers reserve it. */
+  /**
+   * Maximum size of a log, in bytes; far above the size at which the product refuses writes. The servers reserve it.
+   */
   readonly bytesMax: number;
-  /** Only servers with all of these tags hold them. */
+  /** Only servers with all of these tags store the streams. */
   readonly placementTags?: readonly string[];
 }
 
 /**
- * The settings of a commit stream. Whatever could remove, replace, copy or reorder a message is off; what the log is
- * fenced by is the sequence of the stream.
+ * Returns the settings of a commit stream. Every setting that could remove, replace, copy or reorder a message is
+ * off. The log is fenced by the sequence of the stream.
  *
- * @see Reliability: NATS settings and versions
+ * @see docs/partition-log.md#streams-and-servers
  */
 function commitStreamConfig(
   subjects: Subjects,
@@ -86,14 +88,14 @@ function commitStreamConfig(
   } as StreamConfig;
 }
 
-/** Settings a server must not have added: they would write into the log, or elsewhere. */
+/** Settings that a server must not have added: they would write to the log, or copy it elsewhere. */
 const unwanted = ['mirror', 'sources', 'republish', 'subject_transform', 'template_owner'] as const;
 
-/** Of these the server's own value may differ from ours without harm. */
+/** Settings for which a different value of the server does no harm. */
 const lenient: ReadonlySet<string> = new Set(['placement', 'max_bytes', 'num_replicas']);
 
 /**
- * Compares what a server says a stream is with what it is to be: old servers leave out silently what they do not know.
+ * Compares the settings of a stream with the wanted ones: old servers silently omit settings that they do not know.
  *
  * @returns one sentence for each difference that matters
  */
@@ -107,7 +109,7 @@ function differences(wanted: StreamConfig, found: StreamConfig): string[] {
   };
   for (const [key, want] of Object.entries(wanted)) {
     const have = found[key as keyof StreamConfig];
-    // A setting that is off may be left out.
+    // A setting that is off may be omitted.
     const isSame = shown(have) === shown(want) || (have === undefined && (want === false || want === 0));
     if (!isSame && !lenient.has(key)) differs(key, want);
   }
@@ -122,10 +124,10 @@ function differences(wanted: StreamConfig, found: StreamConfig): string[] {
 }
 
 /**
- * Makes the commit stream of a partition, or finds it, and verifies that it is what it has to be.
+ * Creates or finds the commit stream of a partition, and verifies its settings.
  *
- * @throws {OptionError} when it has other settings, or the servers refuse to make it
- * @throws {NotThereYetError} when the servers cannot make it at present
+ * @throws {OptionError} when its settings differ, or the servers refuse to create it
+ * @throws {NotThereYetError} when the servers cannot create it at present
  */
 export async function ensureCommitStream(
   connection: NatsConnection,
@@ -138,11 +140,11 @@ export async function ensureCommitStream(
 }
 
 /**
- * The partitions whose commit streams are gone although others have records: all of them are made before the first
- * record is written to any. A stream made anew would be taken for a partition that never had anything, by a member that
- * has nothing of it.
+ * Returns the partitions whose commit streams are missing although others have records. All streams are created
+ * before the first record is written to any of them. A member without data would treat a recreated stream as a
+ * partition that never had records.
  *
- * @throws {NotThereYetError} when the servers cannot say
+ * @throws {NotThereYetError} when the servers do not answer
  */
 export async function lostCommitStreams(
   connection: NatsConnection,
@@ -158,9 +160,9 @@ export async function lostCommitStreams(
       hasRecords ||= state.last_seq > 0;
     } catch (cause) {
       const isMissing = cause instanceof JetStreamApiError && cause.code === JetStreamApiCodes.StreamNotFound;
-      // Whoever makes them says what is wrong for good.
+      // The code that creates the streams reports permanent errors.
       if (!isMissing && cause instanceof JetStreamApiError && !isPassing(cause)) return [];
-      if (!isMissing) throw new NotThereYetError('the commit logs cannot be asked for', { cause });
+      if (!isMissing) throw new NotThereYetError('the commit logs cannot be read', { cause });
       lost.push(partition);
     }
   }
@@ -168,11 +170,11 @@ export async function lostCommitStreams(
 }
 
 /**
- * Makes a stream, or finds it, and verifies that it is what it has to be.
+ * Creates or finds a stream, and verifies its settings.
  *
- * @returns whether this connection made it; of several that ask at once one did
- * @throws {OptionError} when it has other settings, or the servers refuse to make it
- * @throws {NotThereYetError} when the servers cannot make it at present
+ * @returns whether this connection created it; of several concurrent requests exactly one did
+ * @throws {OptionError} when its settings differ, or the servers refuse to create it
+ * @throws {NotThereYetError} when the servers cannot create it at present
  */
 export async function ensureStream(
   connection: NatsConnection,
@@ -191,7 +193,7 @@ export async function ensureStream(
       return found.description === maker;
     } catch (error) {
       if (error instanceof OptionError) throw error;
-      // That another one makes it is told before it can be found.
+      // The servers report that another client creates the stream before it can be found.
       const isBeingMade = error instanceof JetStreamApiError && error.code === NAME_IN_USE;
       const mayBeMade = isBeingMade || (isTaken(error) && clock.monotonicMs() < startedMs + RACE_MS_MAX);
       const isLasting = error instanceof JetStreamApiError && !isPassing(error) && !mayBeMade;
@@ -203,15 +205,15 @@ export async function ensureStream(
   }
 }
 
-/** Tells a connection from every other one there ever was. */
+/** Returns a text that identifies this connection among all connections ever made. */
 function makerOf({ info }: NatsConnection): string {
   return `made by ${info?.server_id}/${info?.client_id}`;
 }
 
 /**
- * @param maker stands in the description. Of several equal requests at once servers grant each, and remember different
- *   ones as the moment the stream was made: which is told changes when a server is started again, and that moment is
- *   what a log is known by. Of requests that differ one is granted.
+ * @param maker part of the stream's description. Servers grant each of several equal requests, and store different
+ *   creation times: the reported time changes when a server is restarted, and it identifies a log.
+ *   Of requests that differ, only one is granted.
  */
 async function findOrMake(
   manager: JetStreamManager,
@@ -226,7 +228,7 @@ async function findOrMake(
   }
 }
 
-/** Whether a refusal may be for now only: no leader, or servers that have not found each other yet. */
+/** Returns whether a refusal may be temporary: no leader, or servers that have not found each other yet. */
 function isPassing({ status, code }: JetStreamApiError): boolean {
   return code === NO_PEERS || (status === 503 && code !== NO_RESOURCES && code !== NO_STORAGE);
 }

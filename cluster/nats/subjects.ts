@@ -1,14 +1,14 @@
 import { assert } from '#runtime/base/assert.ts';
 
-/** Names begin with this; another one lets several clusters of Grove share one account of NATS. */
+/** Default prefix of all names; with different prefixes several clusters of Grove share one account of NATS. */
 const PREFIX_DEFAULT = 'grove';
 
 const prefixShape = /^[a-z][a-z0-9-]{0,31}$/;
 
-/** Digits of a partition in names, so that they sort. */
+/** Digits of a partition number in names, so that they sort. */
 const PARTITION_DIGITS = 3;
 
-/** Every subject, stream and bucket of a cluster. Nothing else of the product spells one. */
+/** Every subject, stream and bucket of a cluster. No other code spells such a name. */
 export class Subjects {
   readonly prefix: string;
 
@@ -23,7 +23,7 @@ export class Subjects {
     return `${this.prefix.toUpperCase()}_LOG_${number(partition)}`;
   }
 
-  /** The one subject of that stream. */
+  /** The only subject of that stream. */
   log(partition: number): string {
     return `${this.prefix}.log.${number(partition)}`;
   }
@@ -33,7 +33,7 @@ export class Subjects {
     return `${this.prefix}.log.*`;
   }
 
-  /** Where a member takes calls for the partitions it owns. */
+  /** Subject on which a member receives calls for the partitions it owns. */
   calls(member: string): string {
     return `${this.prefix}.call.${token(member)}`;
   }
@@ -43,67 +43,67 @@ export class Subjects {
     return `${this.prefix}.call.*`;
   }
 
-  /** What is meant for one member alone: answers, cancellations. */
+  /** Subject of messages to one member: replies, cancellations. */
   member(member: string): string {
     return `${this.prefix}.member.${token(member)}`;
   }
 
-  /** What is meant for any one member alone. */
+  /** Messages to any one member. */
   get allMembers(): string {
     return `${this.prefix}.member.>`;
   }
 
-  /** Where a member is answered, followed by tokens of its own: a subject for each question. */
+  /** Prefix of the subjects on which a member receives replies; each request appends tokens of its own. */
   inbox(member: string): string {
     return `_INBOX.${token(member)}`;
   }
 
-  /** Where all members are answered. */
+  /** The inboxes of all members. */
   get allInboxes(): string {
     return '_INBOX.>';
   }
 
-  /** Where members tell that they live. */
+  /** Heartbeats of members. */
   get heartbeats(): string {
     return `${this.prefix}.heartbeat`;
   }
 
-  /** Where members are asked how far they are in the logs. */
+  /** Requests to members for their positions in the logs. */
   get positions(): string {
     return `${this.prefix}.position`;
   }
 
-  /** Where members are asked where they stand in the log of one partition, to open it or to make it whole. */
-  get standings(): string {
+  /** Requests to members for their positions in the log of one partition, to open or to repair it. */
+  get replicaStatus(): string {
     return `${this.prefix}.standing`;
   }
 
-  /** Where followers tell what they have of a partition's log on their disks. */
+  /** Reports of followers on the records of a partition's log that they have on disk. */
   flushes(partition: number): string {
     return `${this.prefix}.flushed.${number(partition)}`;
   }
 
-  /** What followers tell of all partitions. */
+  /** Reports of followers for all partitions. */
   get allFlushes(): string {
     return `${this.prefix}.flushed.*`;
   }
 
-  /** Where owners of all partitions ask. */
+  /** Requests of owners for these reports, for all partitions. */
   get allFlushQuestions(): string {
     return `${this.prefix}.flush.*`;
   }
 
-  /** Where the owner asks them to tell it again. */
+  /** Requests of the owner that followers repeat their report. */
   flushQuestions(partition: number): string {
     return `${this.prefix}.flush.${number(partition)}`;
   }
 
-  /** Where attempts to log in are told. */
+  /** Login attempts. */
   get logins(): string {
     return `${this.prefix}.login`;
   }
 
-  /** Where the changes of a partition's branches are told. */
+  /** Changes of the branches of a partition. */
   events(partition: number): string {
     return `${this.prefix}.event.${number(partition)}`;
   }
@@ -113,22 +113,22 @@ export class Subjects {
     return `${this.prefix}.event.*`;
   }
 
-  /** The stream of what says that there are jobs to be done. */
+  /** The stream of job tickets. */
   get jobStream(): string {
     return `${this.prefix.toUpperCase()}_JOBS`;
   }
 
-  /** The one subject of that stream. */
+  /** The only subject of that stream. */
   get jobTickets(): string {
     return `${this.prefix}.job.ticket`;
   }
 
-  /** Where cancelled jobs are told. */
+  /** Cancellations of jobs. */
   get cancelledJobs(): string {
     return `${this.prefix}.job.cancelled`;
   }
 
-  /** The bucket of bytes by their hash. */
+  /** The bucket of blobs. */
   get blobBucket(): string {
     return `${this.prefix}-blobs`;
   }
@@ -138,7 +138,7 @@ export class Subjects {
     return `${this.prefix}-snapshots`;
   }
 
-  /** The stream that says which snapshots there are. */
+  /** The stream with the index of snapshots. */
   get snapshotIndex(): string {
     return `${this.prefix.toUpperCase()}_SNAPSHOTS`;
   }
@@ -153,12 +153,12 @@ export class Subjects {
     return `${this.prefix}.snapshot.*`;
   }
 
-  /** Where members are asked to take snapshots. */
+  /** Requests to members to take snapshots. */
   get snapshotRequests(): string {
     return `${this.prefix}.take-snapshot`;
   }
 
-  /** Where members are asked how far what they have on their disks reaches. */
+  /** Requests to members for the positions of the data on their disks. */
   get storedPositions(): string {
     return `${this.prefix}.stored-position`;
   }
@@ -169,7 +169,7 @@ function number(partition: number): string {
   return String(partition).padStart(PARTITION_DIGITS, '0');
 }
 
-/** Anything as one token of a subject: what means something there is written as its bytes. */
+/** Encodes a text as one token of a subject: characters with a meaning in subjects are written as their bytes. */
 function token(text: string): string {
   assert(text.length > 0, 'an empty name cannot be a token of a subject');
   return encodeURIComponent(text).replace(/[.*]/g, (found) => `%${found.charCodeAt(0).toString(16)}`);

@@ -4,24 +4,26 @@ import { newInbox } from '#cluster/nats/connection.ts';
 import { STORED_SEAL_HEADER } from '#cluster/seal/log-seal.ts';
 import type { AppendOutcome } from './log-stream.ts';
 
-/** Time an append is waited for, in milliseconds. A leader that is gone answers nothing. */
+/** Time for which the reply to an append is awaited, in milliseconds. A leader that is gone does not reply. */
 const APPEND_MS_MAX = 5000;
 
 /** "wrong last sequence", and that another append with the same expectation is under way. */
 const WRONG_SEQUENCE: ReadonlySet<number> = new Set([10_071, 10_164]);
 
 /**
- * Limits of one server or account are exceeded: account, server, memory or storage. It says nothing of whether the append
- * is stored. Servers before 2.12 also look at their limits when the append has been agreed on, each at its own: the one
- * that leads refuses what others store. Later ones look before, but a leader that was replaced and does not know it yet
- * may get the same append as its successor, and answer first. Another leader may have space in either case.
+ * A limit of one server or account is exceeded: account, server, memory or storage. The append may be stored
+ * nevertheless. Servers before 2.12 also check their limits when the append has been agreed on, each its own: the
+ * leader refuses what the others store. Later ones check before, but a leader that was replaced and has not noticed
+ * may get the same append as its successor, and reply first. Another leader may have space in either case.
  */
 const LIMIT_EXCEEDED: ReadonlySet<number> = new Set([10_002, 10_023, 10_028, 10_047]);
 
-/** "store failed": of space when it says so; of anything else other replicas may have stored it. */
+/**
+ * "store failed": for lack of space when the text says so; after any other failure other replicas may have stored it.
+ */
 const STORE_FAILED = 10_077;
 
-/** How a store says that the bound of the stream is reached, which is the same one on all servers. */
+/** Text of a store whose stream has reached its limit, which is the same one on all servers. */
 const fullText = /maximum (?:bytes|messages) exceeded/;
 
 interface Waiting {
@@ -31,13 +33,13 @@ interface Waiting {
   readonly resolve: (outcome: AppendOutcome) => void;
 }
 
-/** What an append channel may be told besides its connection. */
+/** Options of an append channel. */
 export interface AppendChannelOptions {
-  /** Told of each append and the milliseconds until its outcome was known. */
+  /** Called for each append with its outcome and the milliseconds until it was known. */
   readonly observe?: (outcome: AppendOutcome, elapsedMs: number) => void;
 }
 
-/** What JetStream answers to an append. */
+/** JetStream's reply to an append. */
 interface Answer {
   readonly stream?: string;
   readonly seq?: number;
@@ -45,8 +47,8 @@ interface Answer {
 }
 
 /**
- * Conditional appends of all partitions over one connection: one subscription takes all answers, so that thousands a
- * second cost no subscription and no timer each.
+ * Conditional appends of all partitions over one connection: one subscription receives all replies, so that thousands a
+ * second need no subscription and no timer each.
  */
 export class AppendChannel {
   readonly #connection: NatsConnection;
@@ -82,9 +84,9 @@ export class AppendChannel {
   }
 
   /**
-   * Calls back when the connection is lost: what servers had on its way then never arrives.
+   * Registers a listener for a lost connection: messages that servers had in transit then never arrive.
    *
-   * @returns stops listening
+   * @returns a function that removes the listener
    */
   onLost(listener: () => void): () => void {
     this.#lostListeners.add(listener);
@@ -92,10 +94,10 @@ export class AppendChannel {
   }
 
   /**
-   * Publishes to a stream, to be stored behind the message with sequence `expected`.
+   * Publishes to a stream, to be stored directly after the message with sequence `expected`.
    *
-   * @param bytes stay as they are: the client may hold them until it has reconnected
-   * @param seal of the message behind `expected`
+   * @param bytes must not change: the client may hold them until it has reconnected
+   * @param seal of the message after `expected`
    */
   append(
     stream: string,
@@ -122,7 +124,7 @@ export class AppendChannel {
     });
   }
 
-  /** Takes no answers any more. */
+  /** Stops receiving replies. */
   close(): void {
     this.#timer?.cancel();
     this.#answers.unsubscribe();
@@ -133,7 +135,7 @@ export class AppendChannel {
     for await (const { type } of this.#connection.status()) {
       if (type === 'disconnect' || type === 'close') {
         this.#isConnected = false;
-        // Their answers go to a connection that is no more.
+        // Their replies go to the lost connection.
         this.#giveUp('the connection was lost');
         for (const listener of this.#lostListeners) listener();
       }
@@ -161,7 +163,7 @@ export class AppendChannel {
     waiting.resolve(outcome);
   }
 
-  /** One timer for the oldest: they all wait equally long. */
+  /** One timer for the oldest append: all have the same time limit. */
   #schedule(): void {
     if (this.#timer !== undefined) return;
     const oldest = this.#waiting.values().next().value;
@@ -183,7 +185,7 @@ function unknown(reason: string): AppendOutcome & { readonly kind: 'unknown' } {
 }
 
 function outcomeOf(message: Msg, stream: string): AppendOutcome {
-  // Nobody takes the subject at present; who knows what took it before that.
+  // The subject has no stream at present; an earlier one may have stored it.
   if (message.data.length === 0) return unknown(`status ${message.headers?.code ?? 0}`);
   let answer: Answer;
   try {

@@ -7,42 +7,42 @@ import { type FoldState, type FoldStep, LogFold } from './log-fold.ts';
 import type { StoredMessage } from './log-stream.ts';
 import { decodeManifest, type Opening, RecordKind } from './record-format.ts';
 
-/** A batch as it stands in the log. */
+/** A batch in the log. */
 export interface LogBatch {
-  /** Of the record that completes it. */
+  /** Sequence of the record that completes it. */
   readonly sequence: number;
-  /** Of its first record; lower when it is in several. */
+  /** Sequence of its first record; lower when it has several. */
   readonly firstSequence: number;
-  /** Of the same record as `sequence`. */
+  /** Mark of the record that completes it. */
   readonly mark: RecordMark;
   /** Its entries; their values are views of one buffer. */
   readonly entries: readonly LogEntry[];
 }
 
-/** What a reader of the log is told of one message. */
+/** Meaning of one message for a reader of the log. */
 export type LogStep =
   | Extract<FoldStep, { kind: 'void' }>
   | { readonly kind: 'batch'; readonly batch: LogBatch }
   | { readonly kind: 'opened'; readonly sequence: number; readonly opening: Opening }
   | { readonly kind: 'closed'; readonly sequence: number }
-  /** Nothing to act on. */
+  /** No action is needed. */
   | { readonly kind: 'other'; readonly sequence: number };
 
-/** Reads messages as batches: a fold, with the contents of what counts. */
+/** Decodes messages into batches: a fold, with the contents of the records that count. */
 export class BatchDecoder {
   readonly fold: LogFold;
   readonly #partition: number;
   #chunks: Buffer[] = [];
   #chunkBytes = 0;
 
-  /** @param start where to go on; between two batches */
+  /** @param start state to continue from; between two batches */
   constructor(partition: number, start?: FoldState) {
     this.#partition = partition;
     this.fold = new LogFold(partition, start);
   }
 
   /**
-   * Takes the next message.
+   * Decodes the next message.
    *
    * @throws {ServiceError} `DATA_CORRUPTED`
    */
@@ -52,7 +52,7 @@ export class BatchDecoder {
     try {
       return this.#decode(step);
     } catch (error) {
-      // Whole bytes that make no sense were written by something else than this product.
+      // Intact bytes with invalid content were written by another program.
       if (error instanceof InvariantError) throw logCorrupted(this.#partition, step.sequence, error.message);
       throw error;
     }
@@ -66,7 +66,7 @@ export class BatchDecoder {
       assert(this.#chunkBytes <= ENTRY_BYTES_MAX, 'a batch of chunks above every bound');
       return { kind: 'other', sequence };
     }
-    // Without a manifest behind them they belong to a batch that was given up.
+    // Chunks without a manifest after them belong to a batch that was given up.
     const chunks = this.#chunks;
     this.#chunks = [];
     this.#chunkBytes = 0;
@@ -79,7 +79,7 @@ export class BatchDecoder {
       batch: {
         sequence,
         firstSequence,
-        // A copy: else it would keep the whole message.
+        // A copy: a view would keep the whole message in memory.
         mark: { epoch, chain: Buffer.from(chain) },
         entries: decodeEntries(whole, record.entries),
       },

@@ -7,11 +7,11 @@ import type { Moment } from './read-lease.ts';
 /** An append under way. */
 export interface Flight {
   readonly batch: EntryBatch;
-  /** Whether the batch is complete with it. */
+  /** Whether it completes the batch. */
   readonly isLast: boolean;
   readonly record: JudgedRecord;
   readonly bytes: Buffer;
-  /** Sequence of the message it goes behind. */
+  /** Sequence of the message before it. */
   readonly expected: number;
   readonly sent: Moment;
   /** Resolves when the outcome is known, never rejects. */
@@ -19,16 +19,16 @@ export interface Flight {
   outcome: AppendOutcome | undefined;
 }
 
-/** A batch that the stream has, and that is not durable in the class yet. */
+/** A batch that the stream has, and that is not yet durable in the class. */
 export interface Unconfirmed {
   readonly batch: EntryBatch;
   readonly firstSequence: number;
   readonly sequence: number;
-  /** Of the record of that sequence. */
+  /** Mark of the record with that sequence. */
   readonly mark: RecordMark;
 }
 
-/** A batch some of whose records are still to go out. */
+/** A batch with records that are not sent yet. */
 export interface Sending {
   readonly batch: EntryBatch;
   readonly parts: Iterator<BatchPart, void, void>;

@@ -2,54 +2,55 @@ import type { ServiceError } from '#runtime/errors/service-error.ts';
 import type { FoldState } from './log-fold.ts';
 import type { StoredMessage } from './log-stream.ts';
 
-/** What the log of a partition wants to hear from its gate. */
+/** Callbacks of a gate to the log of a partition. */
 export interface GateListener {
   /** More is durable than before. */
   confirmed(): void;
-  /** Nothing more will ever be: the disk of this member failed. */
+  /** No more will ever be durable: the disk of this member failed. */
   failed(cause: unknown): void;
 }
 
 /**
- * What has to happen besides the answer of the stream before a write is acknowledged, in a durability class that asks
- * for more than the servers promise.
+ * Condition for the acknowledgement of a write besides the reply of the stream, in a durability class with a stronger
+ * guarantee than that of the servers.
  *
- * @see Reliability: Durability classes
+ * @see docs/interface/guarantees.md#durability-classes
  */
 export interface DurabilityGate {
   /**
-   * The stream holds a message: every one in order, each once, from where the log was opened, void ones too.
+   * The stream has a message. Called for every message in order, once, from the opening of the log on, also for void
+   * ones.
    *
    * @param state of the log up to and including it
    */
   stored(identity: string, message: Omit<StoredMessage, 'storedMs'>, state: FoldState): void;
   /** Everything up to this sequence is durable in the class. Never falls. */
   readonly confirmed: number;
-  /** Why nothing new should be written at present; undefined while all is well. */
+  /** Why nothing new should be written at present; undefined in normal operation. */
   refusal(): ServiceError | undefined;
-  /** Why nothing is confirmed at present, so that nothing needs to be asked; undefined while all is well. */
+  /** Why nothing is confirmed at present, so that no request is needed; undefined in normal operation. */
   stalled(): ServiceError | undefined;
-  /** From now on somebody listens. */
+  /** Registers the listener. */
   listen(listener: GateListener): void;
 }
 
-/** Where a replica of a partition stands. */
+/** Position of a replica of a partition. */
 export interface ReplicaPosition {
   readonly member: string;
-  /** Of the stream it knows. */
+  /** Identity of the stream it knows. */
   readonly identity: string;
-  /** Of the log up to its newest message. */
+  /** Epoch of the log up to its newest message. */
   readonly epoch: number;
   readonly sequence: number;
 }
 
-/** Asks the replicas of a partition. */
+/** Requests to the replicas of a partition. */
 export interface ReplicaCheck {
   /**
-   * Resolves when as many told where they stand as the durability class asks for.
+   * Resolves when as many replicas have answered as the durability class requires.
    *
    * @param position of this member
-   * @returns what they told, this member not among them
+   * @returns the positions of the other members
    */
   ask(
     position: Pick<ReplicaPosition, 'epoch' | 'sequence'>,
@@ -57,7 +58,7 @@ export interface ReplicaCheck {
   ): Promise<readonly ReplicaPosition[]>;
 }
 
-/** Whether a position is ahead of another: an epoch counts more than a sequence. */
+/** Returns whether a position is ahead of another: the epoch is compared before the sequence. */
 export function isAhead(
   position: Pick<ReplicaPosition, 'epoch' | 'sequence'>,
   other: Pick<ReplicaPosition, 'epoch' | 'sequence'>,

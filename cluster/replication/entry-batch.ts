@@ -5,16 +5,16 @@ import { encodeEntry } from '#runtime/log/entry-codec.ts';
 import type { LogEntry } from '#runtime/log/log-entry.ts';
 import { encodeManifest, RecordKind } from './record-format.ts';
 
-/** Entries in one batch. */
+/** Maximum number of entries in one batch. */
 const BATCH_ENTRIES_MAX = 4096;
 
-/** A batch's buffer in the beginning, in bytes. It doubles when it has to. */
+/** Initial size of a batch's buffer, in bytes. It doubles when necessary. */
 const BATCH_BYTES_START = 16 * 1024;
 
-/** One record of a batch, before it has its place in the log. */
+/** One record of a batch, before its position in the log is known. */
 export interface BatchPart {
   readonly kind: RecordKind;
-  /** Entries that count with this record. */
+  /** Number of entries that count with this record. */
   readonly entries: number;
   readonly body: Uint8Array;
 }
@@ -41,8 +41,8 @@ export class EntryBatch {
   #waiters: Waiter[] = [];
 
   /**
-   * @param bodyBytesMax longest body of a record, in bytes
-   * @param statement instead of entries: what its only record says
+   * @param bodyBytesMax maximum length of a record's body, in bytes
+   * @param statement content of its only record, instead of entries
    */
   constructor(bodyBytesMax: number, statement?: Uint8Array) {
     this.#bodyBytesMax = bodyBytesMax;
@@ -63,17 +63,17 @@ export class EntryBatch {
     return this.#clock;
   }
 
-  /** Whether it says something of the log instead of holding entries. */
+  /** Whether it makes a statement about the log instead of containing entries. */
   get isStatement(): boolean {
     return this.#statement !== undefined;
   }
 
-  /** Whether nobody waits for it: what an entry that could not be encoded leaves behind. */
+  /** Whether no caller waits for it, as after an entry that could not be encoded. */
   get isEmpty(): boolean {
     return this.#waiters.length === 0;
   }
 
-  /** Whether an entry of so many bytes may join; a single larger one is a batch of its own. */
+  /** Returns whether an entry of this size may join; a single larger one is a batch of its own. */
   takes(entryBytes: number): boolean {
     if (this.#statement !== undefined) return false;
     if (this.#entries === 0) return true;
@@ -83,13 +83,13 @@ export class EntryBatch {
   /**
    * Encodes an entry into the batch.
    *
-   * @param entryBytes what `entrySize` says of it
-   * @returns resolves with what {@link resolve} is called with
-   * @throws {InvariantError} for an entry that cannot be encoded; the batch stays as it was
+   * @param entryBytes result of `entrySize` for it
+   * @returns resolves with the argument of {@link resolve}
+   * @throws {InvariantError} for an entry that cannot be encoded; the batch is unchanged
    */
   add(entry: LogEntry, entryBytes: number): Promise<number> {
     if (this.#length === 0 && entry.encoded !== undefined) {
-      // Large ones come encoded. The memory is only read, here and by whoever has the entry.
+      // Large entries are encoded already. The memory is only read, here and by the owner of the entry.
       const { buffer, byteOffset, length } = entry.encoded;
       this.#buffer = Buffer.from(buffer, byteOffset, length);
       this.#length = entryBytes;
@@ -110,7 +110,7 @@ export class EntryBatch {
     return new Promise((resolve, reject) => this.#waiters.push({ resolve, reject }));
   }
 
-  /** The records it makes, in order. Without an entry it is one that says nothing. */
+  /** Yields its records, in order. Without an entry it is one empty record. */
   *parts(): Generator<BatchPart, void, void> {
     if (this.#entries === 0)
       return yield { kind: RecordKind.noop, entries: 0, body: this.#statement ?? nothing };
@@ -127,19 +127,19 @@ export class EntryBatch {
     yield { kind: RecordKind.manifest, entries: this.#entries, body: manifest };
   }
 
-  /** Resolves everyone who waits, in the order they came. */
+  /** Resolves all waiting promises, in the order of their calls. */
   resolve(sequence: number): void {
     for (const waiter of this.#waiters.splice(0)) waiter.resolve(sequence);
   }
 
-  /** Rejects everyone who waits, in the order they came. */
+  /** Rejects all waiting promises, in the order of their calls. */
   reject(error: unknown): void {
     for (const waiter of this.#waiters.splice(0)) waiter.reject(error);
   }
 
   #reserve(length: number): void {
     if (length <= this.#buffer.length) return;
-    // One huge entry gets what it needs; doubling is for the many that follow each other.
+    // A huge entry gets exactly the space it needs; doubling is for many consecutive entries.
     const larger = Buffer.allocUnsafe(
       Math.max(length, Math.min(2 * this.#buffer.length, this.#bodyBytesMax)),
     );

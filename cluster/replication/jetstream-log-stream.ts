@@ -5,35 +5,35 @@ import type { AppendChannel } from './append-channel.ts';
 import { logUnavailable } from './log-errors.ts';
 import type { AppendOutcome, LogStream, StoredMessage, StreamState } from './log-stream.ts';
 
-/** Time one question to the servers may take, in milliseconds. */
+/** Maximum time of one request to the servers, in milliseconds. */
 const REQUEST_MS_MAX = 2000;
 
-/** Messages asked for at once while a range is read. */
+/** Number of concurrent requests while a range is read. */
 const FETCHES_IN_FLIGHT = 32;
 
 /**
- * Messages asked for ahead while following. Not bytes: a server ends a request that the next message does not fit into,
- * and the client begins anew only when signs of life are missing.
+ * Messages requested in advance while following. The limit is not in bytes: a server ends a request that the next
+ * message does not fit into, and the client starts again only after missed heartbeats.
  */
 const FOLLOW_MESSAGES_MAX = 128;
 
-/** Messages still to come below which more are asked for. */
+/** Number of outstanding messages below which more are requested. */
 const FOLLOW_MESSAGES_LOW = 96;
 
-/** Time between two signs of life of a consumer, in milliseconds; two without one end the following. */
+/** Interval of a consumer's heartbeats, in milliseconds; two missed ones end the following. */
 const HEARTBEAT_MS = 1000;
 
 const STREAM_NOT_FOUND = 10_059;
 const NO_MESSAGE = 10_037;
 
-/** An error in an answer of the JetStream API. */
+/** An error in a reply of the JetStream API. */
 interface ApiError {
   readonly code?: number;
   readonly err_code?: number;
   readonly description?: string;
 }
 
-/** What the API says of a stream; only what is read. */
+/** The fields of the API's stream information that are read. */
 interface StreamInfoAnswer {
   readonly error?: ApiError;
   readonly created?: string;
@@ -41,7 +41,7 @@ interface StreamInfoAnswer {
   readonly cluster?: { readonly leader?: string; readonly replicas?: readonly { readonly name: string }[] };
 }
 
-/** What the API says of a message. */
+/** The API's reply with a message. */
 interface MessageAnswer {
   readonly error?: ApiError;
   readonly message?: {
@@ -52,16 +52,16 @@ interface MessageAnswer {
   };
 }
 
-/** What the API says of something done. */
+/** The API's reply to an operation. */
 interface PlainAnswer {
   readonly error?: ApiError;
 }
 
 /**
- * One partition's stream in JetStream. Questions go to the `$JS.API` subjects that only the leader of the stream
- * answers: direct reads may come from a replica that lags.
+ * One partition's stream in JetStream. Requests go to the `$JS.API` subjects that only the leader of the stream
+ * answers, because direct reads may come from a lagging replica.
  *
- * @see Reliability: R3, R5, R17
+ * @see docs/partition-log.md#the-fence; docs/partition-log.md#followers
  */
 export class JetStreamLogStream implements LogStream {
   readonly #connection: NatsConnection;
@@ -75,7 +75,7 @@ export class JetStreamLogStream implements LogStream {
    * @param channel of that connection; shared by all partitions
    * @param name of the stream
    * @param subject its only one
-   * @param seal of the members; without one nothing is sealed, and everything is taken for genuine
+   * @param seal of the members; without one nothing is sealed, and all messages are accepted
    */
   constructor(
     connection: NatsConnection,
@@ -108,7 +108,7 @@ export class JetStreamLogStream implements LogStream {
       return { identity: '', firstSequence: 1, lastSequence: 0, bytes: 0, leader: '', servers: [] };
     if (error !== undefined || state === undefined || created === undefined)
       throw logUnavailable(error?.description ?? 'an answer without a state');
-    // A server alone has no cluster; one in a cluster without a leader knows nothing for certain.
+    // A single server has no cluster; a cluster without a leader gives no certain answer.
     if (cluster !== undefined && (cluster.leader ?? '') === '')
       throw logUnavailable('the stream has no leader');
     const leader = cluster?.leader ?? '';
@@ -139,7 +139,7 @@ export class JetStreamLogStream implements LogStream {
     for (let sequence = first; sequence <= last; sequence += 1) {
       for (; next <= last && asked.length < FETCHES_IN_FLIGHT; next += 1) {
         const fetched = this.fetch(next);
-        // Whoever stops reading leaves the others unawaited.
+        // A reader that stops early leaves the other requests unawaited.
         fetched.catch(() => undefined);
         asked.push(fetched);
       }
@@ -151,8 +151,8 @@ export class JetStreamLogStream implements LogStream {
 
   async *follow(first: number, signal: AbortSignal): AsyncGenerator<StoredMessage, void, void> {
     if (signal.aborted) return;
-    // The client would go on with the same consumer, which has been given what was on its way; only the next message,
-    // which may never come, would show that it is missing.
+    // The client would continue with the same consumer, for which the lost messages count as delivered. Only the next
+    // message, which may never come, would reveal the gap.
     const lost = new AbortController();
     const forget = this.#channel.onLost(() => lost.abort());
     const over = AbortSignal.any([signal, lost.signal]);
@@ -169,10 +169,10 @@ export class JetStreamLogStream implements LogStream {
       });
       const stop = (): void => messages.stop();
       over.addEventListener('abort', stop, { once: true });
-      // While the consumer was made: nobody would stop it any more, and an idle log tells nothing.
+      // Aborted while the consumer was created: otherwise it would run on, and an idle log would not end it.
       if (over.aborted) stop();
       void (async () => {
-        // The client would begin anew by itself, out of sight; here it is begun anew behind what was taken.
+        // The client would restart by itself unnoticed; here it is restarted after the last received message.
         for await (const { type } of messages.status())
           if (type === 'heartbeats_missed' || type === 'ordered_consumer_recreated') messages.stop();
       })();
@@ -198,7 +198,7 @@ export class JetStreamLogStream implements LogStream {
   async truncate(before: number): Promise<void> {
     const query = JSON.stringify({ seq: before });
     const { error } = await this.#ask<PlainAnswer>(`$JS.API.STREAM.PURGE.${this.#name}`, query);
-    if (error !== undefined) throw logUnavailable(error.description ?? 'the stream was not cut');
+    if (error !== undefined) throw logUnavailable(error.description ?? 'the stream was not truncated');
   }
 
   async stepDown(): Promise<void> {

@@ -1,21 +1,21 @@
 import type { EntryBatch } from './entry-batch.ts';
 import type { Moment, ReadLease } from './read-lease.ts';
 
-/** A record the stream has that is to renew the lease. */
+/** A record in the stream that is to renew the lease. */
 interface Renewal {
   readonly sequence: number;
-  /** When it was sent. */
+  /** Time at which it was sent. */
   readonly sent: Moment;
-  /** Barriers that are passed with it. */
+  /** Barriers that pass with it. */
   readonly barrier: EntryBatch | undefined;
 }
 
 /**
- * Records of an owner that renew its read lease, and let its barriers pass, once they are durable in the class. That the
- * stream has them does not do where its servers may lose the record of another owner's epoch: then it takes records of
- * this one again, and only members that have that record on their disks do not confirm them.
+ * Records of an owner that renew its read lease, and let its barriers pass, once they are durable in the class. Their
+ * storage in the stream is not sufficient where servers may lose the opening record of another owner: then the stream
+ * accepts records of this one again, and only members with that opening on their disks do not confirm them.
  *
- * @see Reliability: R11
+ * @see docs/partition-log.md#the-read-lease
  */
 export class LeaseRenewals {
   readonly #lease: ReadLease;
@@ -31,7 +31,7 @@ export class LeaseRenewals {
     return this.#waiting.length;
   }
 
-  /** The stream has a record. Its sequence is above all earlier ones. */
+  /** Adds a record that the stream has. Its sequence is above all earlier ones. */
   add(sequence: number, sent: Moment, barrier?: EntryBatch): void {
     this.#waiting.push({ sequence, sent, barrier });
   }
@@ -46,7 +46,7 @@ export class LeaseRenewals {
     }
   }
 
-  /** None of them will be. */
+  /** Rejects all waiting barriers. */
   reject(error: unknown): void {
     for (const { barrier } of this.#waiting.splice(0)) barrier?.reject(error);
   }

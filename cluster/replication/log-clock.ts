@@ -3,16 +3,16 @@ import { WallSteps } from '#runtime/base/wall-steps.ts';
 import type { Moment } from './read-lease.ts';
 
 /**
- * Difference of the clocks from which on an operator is told, in milliseconds.
+ * Clock skew that raises an alarm, in milliseconds.
  *
- * @see Reliability: R14
+ * @see docs/partition-log.md#clocks-of-members
  */
 export const SKEW_ALARM_MS = 5_000;
 
-/** How far the wall clock may be ahead of the log and still be believed, in milliseconds. */
+/** Maximum lead of the wall clock over the log at which it is still used, in milliseconds. */
 const AHEAD_MS_MAX = 60_000;
 
-/** A record of this member's own: when the stream stored it, by its clock, and between which moments of ours. */
+/** A record of this member: when the stream stored it, by its clock, and the surrounding moments of this process. */
 interface Reading {
   readonly storedMs: number;
   readonly sent: Moment;
@@ -20,17 +20,17 @@ interface Reading {
 }
 
 /**
- * Time for whoever writes a log: that of the machine, unless it is so far ahead of the time the stream gives its
- * records that it cannot be right. Then it is the stream's, carried on by the monotonic clock: a revision of a member
- * that is an hour ahead would bind all that follow to that hour.
+ * The clock of a log's writer: that of the machine, unless it is so far ahead of the stream's timestamps that it
+ * cannot be right. Then it is the stream's time, extended by the monotonic clock: a revision from a member whose
+ * clock is an hour ahead would bind all later ones to that hour.
  *
- * What is in the log is not judged any more: a record that is ahead moves the clock of every reader, because
- * revisions have to rise whatever clocks do. The guard is on the side of who makes them.
+ * Records in the log are always accepted: a record that is ahead moves the clock of every reader, because
+ * revisions must rise whatever clocks do. The guard is at the creation of revisions.
  *
- * @see Reliability: R14
+ * @see docs/partition-log.md#clocks-of-members
  */
 export class LogClock implements Clock {
-  /** The steps of this clock since it was made, however often the log is opened. */
+  /** The steps of this clock since its creation, however often the log is opened. */
   readonly steps: WallSteps;
   readonly #clock: Clock;
   #reading: Reading | undefined;
@@ -41,13 +41,13 @@ export class LogClock implements Clock {
     this.steps = new WallSteps(this);
   }
 
-  /** Nothing is known of the stream's clock any more: the log is not open. */
+  /** Forgets the stream's clock: the log is not open. */
   forget(): void {
     this.#reading = undefined;
   }
 
   /**
-   * Takes note of when the stream stored a record.
+   * Records when the stream stored a record.
    *
    * @param storedMs by the clock of the stream
    * @param sent a moment before that
@@ -59,7 +59,7 @@ export class LogClock implements Clock {
 
   /**
    * How far the wall clock is certainly ahead of the stream's, in milliseconds; negative when it is behind. 0 while
-   * nothing is known, and as long as the time a record was under way explains the difference.
+   * it is unknown, and as long as the transit time of a record explains the difference.
    */
   get skewMs(): number {
     const between = this.#streamNow();
@@ -88,7 +88,7 @@ export class LogClock implements Clock {
     this.#clock.soon(callback);
   }
 
-  /** Between which times the stream's clock is now. */
+  /** Returns the range of the stream's current time. */
   #streamNow(): { readonly earliestMs: number; readonly latestMs: number } | undefined {
     if (this.#reading === undefined) return undefined;
     const { storedMs, sent, seen } = this.#reading;

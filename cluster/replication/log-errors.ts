@@ -1,27 +1,27 @@
 import { ServiceError } from '#runtime/errors/service-error.ts';
 
 /**
- * A stored record that cannot be trusted. The partition stops: nothing is repaired by itself.
+ * Returns the error for a stored record that cannot be trusted. The partition stops: it is not repaired automatically.
  *
  * @returns `DATA_CORRUPTED`
- * @see Reliability: R4, R9, G11
+ * @see docs/partition-log.md#records-that-count
  */
 export function logCorrupted(partition: number, sequence: number, what: string): ServiceError {
   return new ServiceError(
     'DATA_CORRUPTED',
     `log of partition ${partition}, record ${sequence}: ${what}. The partition is in quarantine and nothing was ` +
-      'changed: compare the replicas of its stream, then bring back its data or restore a backup',
+      'changed: compare the replicas of its stream, then restore its data or a backup',
     { details: { partition, sequence } },
   );
 }
 
-/** How a stream is not what it was. */
+/** How a stream differs from its earlier state. */
 export type Regression = 'shorter' | 'other-stream' | 'other-record';
 
 /**
- * A record that a newer version wrote. Nothing is wrong with the log, and this member can do nothing with it.
+ * Returns the error for a record of a newer version. The log is intact, but this member cannot use it.
  *
- * @returns `DATA_CORRUPTED`: for this member it is as good as that
+ * @returns `DATA_CORRUPTED`: for this member the effect is the same
  */
 export function logTooNew(partition: number, sequence: number, what: string): ServiceError {
   return new ServiceError(
@@ -33,27 +33,27 @@ export function logTooNew(partition: number, sequence: number, what: string): Se
 }
 
 /**
- * The stream is not the one, or not as long as, what this member has of it.
+ * Returns the error for a stream that is another one, or shorter, than this member's data.
  *
  * @returns `DATA_CORRUPTED`
- * @see Reliability: R9
+ * @see docs/partition-log.md#a-log-that-lost-its-end
  */
 export function logRegressed(partition: number, regression: Regression, what: string): ServiceError {
   return new ServiceError(
     'DATA_CORRUPTED',
-    `log of partition ${partition} went back: ${what}. The partition is in quarantine and nothing was changed: ` +
-      'other members may have the missing records; bring back the data of the NATS servers, or export both sides ' +
+    `log of partition ${partition} has regressed: ${what}. The partition is in quarantine and nothing was changed: ` +
+      'other members may have the missing records; restore the data of the NATS servers, or export both sides ' +
       'and decide which to keep',
     { details: { partition, regression } },
   );
 }
 
-/** Whether the stream is only shorter than it was, so that what is missing can be brought back. */
+/** Returns whether the stream is only shorter than before, so that its missing records can be restored. */
 export function isShorter(error: unknown): boolean {
   return regressionOf(error) === 'shorter';
 }
 
-/** Whether the stream holds something else than it did. */
+/** Returns whether the stream has another record than before. */
 export function isOtherRecord(error: unknown): boolean {
   return regressionOf(error) === 'other-record';
 }
@@ -64,27 +64,27 @@ function regressionOf(error: unknown): Regression | undefined {
 }
 
 /**
- * The records a reader wants were removed behind a snapshot: it has to begin with that.
+ * Returns the error for records that were truncated behind a snapshot: the reader must start from that snapshot.
  *
  * @returns `NOT_FOUND`
- * @see Reliability: R16
+ * @see docs/partition-log.md#snapshots-and-cutting-the-log
  */
 export function logTruncated(partition: number, sequence: number, firstSequence: number): ServiceError {
   return new ServiceError(
     'NOT_FOUND',
-    `log of partition ${partition} begins at record ${firstSequence}, and ${sequence} is wanted: begin with a snapshot`,
+    `log of partition ${partition} begins at record ${firstSequence}, but ${sequence} is needed: start from a snapshot`,
     { details: { partition, firstSequence } },
   );
 }
 
-/** Whether a log begins behind what was wanted of it, as {@link logTruncated} says. */
+/** Returns whether an error is that of {@link logTruncated}. */
 export function isTruncated(error: unknown): boolean {
   return (
     error instanceof ServiceError && error.code === 'NOT_FOUND' && error.details?.firstSequence !== undefined
   );
 }
 
-/** The log cannot be reached; nothing was written. @returns `LOG_UNAVAILABLE` */
+/** Returns the error for an unreachable log; nothing was written. @returns `LOG_UNAVAILABLE` */
 export function logUnavailable(reason: string, cause?: unknown): ServiceError {
   return new ServiceError(
     'LOG_UNAVAILABLE',
@@ -93,19 +93,21 @@ export function logUnavailable(reason: string, cause?: unknown): ServiceError {
   );
 }
 
-/** The stream takes nothing for want of space; nothing was written. @returns `STORAGE_FULL` */
+/** Returns the error for a stream without space; nothing was written. @returns `STORAGE_FULL` */
 export function logFull(reason: string): ServiceError {
   return new ServiceError('STORAGE_FULL', `The log has no space: ${reason}`);
 }
 
-/** Another member opened the partition. @returns `NOT_OWNER` with the member and its epoch as details */
+/**
+ * Returns the error for a partition of another member. @returns `NOT_OWNER` with the member and its epoch as details
+ */
 export function ownedBy(member: string, epoch: number): ServiceError {
   return new ServiceError('NOT_OWNER', `Member ${member} owns this now; try again.`, {
     details: { member, epoch },
   });
 }
 
-/** Whether the log was only not reachable, so that trying again is right. */
+/** Returns whether the log was only unreachable, so that a retry is right. */
 export function isUnavailable(error: unknown): boolean {
   return error instanceof ServiceError && error.code === 'LOG_UNAVAILABLE';
 }

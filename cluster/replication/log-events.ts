@@ -1,32 +1,37 @@
-/** What the replicated log of a partition tells about itself. Whoever opened it logs and counts these. */
+/** Events of the replicated log of a partition. The code that opened it logs and counts them. */
 export type LogEvent =
-  /** The partition is this member's under an epoch; `waitedMs` of it for the lease of the owner before. */
+  /** This member owns the partition under an epoch; it waited `waitedMs` for the lease of the previous owner. */
   | { readonly kind: 'opened'; readonly epoch: number; readonly waitedMs: number }
   /** A record that does not count, left by a former owner or by appends that were given up. */
   | { readonly kind: 'void-record'; readonly sequence: number; readonly reason: string }
-  /** What became of an append is not known; nothing is acknowledged until it is. */
+  /** The outcome of an append is unknown; nothing is acknowledged until it is known. */
   | { readonly kind: 'outcome-unknown'; readonly sequence: number; readonly reason: string }
-  /** It is known again; `sentAgain` batches went out once more, under `epoch`. */
+  /** The outcome is known; `sentAgain` batches were sent again under `epoch`. */
   | { readonly kind: 'resolved'; readonly epoch: number; readonly sentAgain: number; readonly tookMs: number }
   /** Another member owns the partition. */
   | { readonly kind: 'fenced'; readonly member: string; readonly epoch: number }
-  /** The log was written and cut by others while this member was away as its owner; it begins with a snapshot. */
+  /** Others wrote and truncated the log while this member was away as its owner; it starts from a snapshot. */
   | { readonly kind: 'left-behind'; readonly cause: unknown }
-  /** The stream has no space; so many batches were refused. */
+  /** The stream has no space; this number of batches was refused. */
   | { readonly kind: 'storage-full'; readonly batches: number; readonly reason: string }
-  /** The disk of this member takes nothing more of the log, which its durability class asks for: others go on. */
+  /**
+   * The disk of this member accepts no more of the log, which its durability class requires: other members continue.
+   */
   | { readonly kind: 'flush-failed'; readonly cause: unknown }
-  /** The shards or the flush journal failed on this member: it lets go of the partition and begins anew; damaged ones are thrown away. */
+  /**
+   * The shards or the flush journal failed on this member: it gives up the partition and starts again; damaged shards
+   * are discarded.
+   */
   | { readonly kind: 'shards-failed'; readonly isDamaged: boolean; readonly cause: unknown }
-  /** Shards are damaged and nothing is certain to have everything again: what is damaged is refused, the rest stays. */
+  /** Shards are damaged and no source is certain to be complete: damaged actors are refused, and the data is kept. */
   | { readonly kind: 'damage-contained'; readonly cause: unknown }
   /** The stream had lost its end, and has it again: this member appended the messages from `first` to `last`. */
   | { readonly kind: 'reseeded'; readonly first: number; readonly last: number }
-  /** The stream ends at `lastSequence` on the server that leads it, and this member has more: another one is to lead. */
+  /** The stream ends at `lastSequence` on the leading server, and this member has more: another leader is requested. */
   | { readonly kind: 'leader-doubted'; readonly leader: string; readonly lastSequence: number }
   /**
-   * What this member had from `first` to `last` was never acknowledged, and others wrote over it: a copy of it is at
-   * `path`, and the member begins anew with what they have.
+   * This member's records from `first` to `last` were never acknowledged, and were overwritten in the log: a copy of
+   * them is at `path`, and the member starts again with the records of the log.
    */
   | {
       readonly kind: 'set-aside';
@@ -35,7 +40,7 @@ export type LogEvent =
       readonly confirmedBy: readonly string[];
       readonly path: string;
     }
-  /** The log cannot be trusted; the partition does nothing more. */
+  /** The log cannot be trusted; all work on the partition stops. */
   | { readonly kind: 'quarantined'; readonly cause: unknown };
 
 /** Receives the events of a log; must not throw. */

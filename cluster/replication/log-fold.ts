@@ -11,9 +11,9 @@ import {
   RecordKind,
 } from './record-format.ts';
 
-/** What the records up to some message of the stream come to. */
+/** State of the log up to a message of the stream. */
 export interface FoldState {
-  /** The newest message that was looked at. */
+  /** The newest message that was processed. */
   readonly sequence: number;
   /** The newest valid record; 0 before the first. */
   readonly validSequence: number;
@@ -22,11 +22,11 @@ export interface FoldState {
   readonly chain: Buffer;
   /** Highest clock of all entries. */
   readonly clock: Revision;
-  /** Who opened the epoch; unknown where the fold began in the middle of one. */
+  /** Opening of the epoch; undefined when the fold began within the epoch. */
   readonly owner: Opening | undefined;
-  /** Whether the owner gave the partition up. */
+  /** Whether the owner released the partition. */
   readonly isClosed: boolean;
-  /** The first of the chunks whose manifest has not come yet. */
+  /** The first of the chunks whose manifest has not been read yet. */
   readonly firstChunk: number | undefined;
 }
 
@@ -42,22 +42,21 @@ export const foldStart: FoldState = {
   firstChunk: undefined,
 };
 
-/** What is said of a message without a seal of the cluster. */
-const FORGED =
-  'no member signed it: somebody else wrote into the log, or a member of a version that does not sign';
+/** Description of a message without a seal of the cluster. */
+const FORGED = 'no member signed it: its writer is not a member, or runs a version that does not sign';
 
-/** What one message means. */
+/** Meaning of one message. */
 export type FoldStep =
-  /** It does not count, and whoever reads the log sees that alike. */
+  /** It does not count, and every reader of the log comes to that result. */
   | { readonly kind: 'void'; readonly sequence: number; readonly reason: string }
   /** It counts. */
   | {
       readonly kind: 'record';
       readonly sequence: number;
-      /** Of the first record of its batch; lower when that is in several. */
+      /** Sequence of the first record of its batch; lower when the batch has several. */
       readonly firstSequence: number;
       readonly record: LogMessageRecord;
-      /** Of an `open` record. */
+      /** Content of an `open` record. */
       readonly opening: Opening | undefined;
     };
 
@@ -65,25 +64,25 @@ export type FoldStep =
 export type JudgedRecord = Omit<LogMessageRecord, 'body'>;
 
 /**
- * Decides what counts in a log: a function of the messages from the first one on and of nothing else, so that every
- * member comes to the same result (R4).
+ * Decides which records count in a log. It is a function of the messages from the first one on and of nothing else,
+ * so that every member comes to the same result.
  *
  * Invariants:
  * 1. The epoch never falls and rises by one with each `open` that counts; that one has the chain of the record
  *    before it.
- * 2. Any other record counts only in the present epoch, before its `close`, and with the chain of the valid record
- *    before it. Else it is void, as what a former owner had under way when it lost the partition.
- * 3. What a log written under stream-level fencing can never hold, and bytes that do not verify, are errors.
+ * 2. Any other record counts only in the current epoch, before its `close`, and with the chain of the valid record
+ *    before it. Otherwise it is void, like the pending appends of a former owner that lost the partition.
+ * 3. Records that cannot occur in a log with stream-level fencing, and bytes that do not verify, are errors.
  *
  * Enforcement: test/cluster/replication/log-fold.test.ts, partition-log.sim.test.ts.
  *
- * @see Reliability: R1, R4
+ * @see docs/partition-log.md#records-that-count
  */
 export class LogFold {
   readonly #partition: number;
   #state: FoldState;
 
-  /** @param start where to go on; not in the middle of a batch's chunks */
+  /** @param start state to continue from; not in the middle of a batch's chunks */
   constructor(partition: number, start: FoldState = foldStart) {
     assert(start.firstChunk === undefined, 'a fold begins between batches');
     this.#partition = partition;
@@ -95,7 +94,7 @@ export class LogFold {
   }
 
   /**
-   * Takes the next message.
+   * Processes the next message.
    *
    * @throws {ServiceError} `DATA_CORRUPTED`
    */
@@ -119,7 +118,7 @@ export class LogFold {
     return { kind: 'record', sequence, firstSequence, record, opening };
   }
 
-  /** Takes a record of one's own whose append was acknowledged, without reading it back. */
+  /** Processes a record of this member whose append was acknowledged, without reading it back. */
   own(sequence: number, record: JudgedRecord, opening?: Opening): void {
     assert(sequence === this.#state.sequence + 1, `own record ${sequence} after ${this.#state.sequence}`);
     const reason = this.#judge(sequence, record);
@@ -127,7 +126,7 @@ export class LogFold {
     this.#advance(sequence, record, opening);
   }
 
-  /** @returns why a record does not count, undefined for one that does */
+  /** @returns why a record does not count; undefined for one that does */
   #judge(sequence: number, record: JudgedRecord): string | undefined {
     const { epoch, chain, isClosed } = this.#state;
     if (record.partition !== this.#partition)
@@ -154,7 +153,7 @@ export class LogFold {
       sequence,
       validSequence: sequence,
       epoch,
-      // Copies: a view would keep the whole message in memory.
+      // Copies: views would keep the whole message in memory.
       chain: Buffer.from(record.chain),
       clock,
       owner: opening === undefined ? owner : { member: opening.member, nonce: Buffer.from(opening.nonce) },

@@ -6,32 +6,32 @@ import { decodeOpening, decodeRecord, RecordKind } from './record-format.ts';
 import { REGRESSION_CONFIRM_MS, REGRESSION_POLL_MS, stateReaching } from './stream-checks.ts';
 
 /**
- * How much of a log a member has in its shards: what it keeps on its disk, to go on there and to notice when the
- * stream is not what it was.
+ * The part of a log that a member has in its shards. It is stored on its disk, to continue from there and to detect a
+ * stream that is not the same any more.
  *
- * @see Reliability: R2, R9
+ * @see docs/partition-log.md#shards-follow-the-log
  */
 export interface LogPosition {
-  /** Of the stream. */
+  /** Identity of the stream. */
   readonly identity: string;
   /** The newest valid record whose effects, and those of all before it, are in the shards. */
   readonly sequence: number;
-  /** Of that record. */
+  /** Epoch of that record. */
   readonly epoch: number;
-  /** Of that record. */
+  /** Chain of that record. */
   readonly chain: Buffer;
 }
 
-/** A {@link LogPosition} of which this process may know how long nothing has come behind it. */
+/** A {@link LogPosition} for which this process may know how long no later record has arrived. */
 export interface ReceivedPosition extends LogPosition {
   /**
    * When this process received that record, by the monotonic clock: a follower that opens the partition need not wait
-   * again for what it has waited already. Absent where that says nothing of what others may have been told since.
+   * again for time it has waited already. Absent when other members may have received later records since.
    */
   readonly receivedMs?: number;
 }
 
-/** Of a position what outlives the process, and breaks of following. */
+/** Returns the part of a position that remains valid across processes and interruptions of following. */
 export function keptOf(position: ReceivedPosition | undefined): LogPosition | undefined {
   if (position === undefined) return undefined;
   const { chain, epoch, identity, sequence } = position;
@@ -39,12 +39,13 @@ export function keptOf(position: ReceivedPosition | undefined): LogPosition | un
 }
 
 /**
- * The state to read on from behind a position, after a look whether the stream still has that very record.
+ * Returns the state from which to read on after a position, after a check that the stream still has exactly that
+ * record.
  *
  * @param position undefined: from the beginning
- * @returns `isAtOnce` as {@link stateReaching} tells it
- * @throws {ServiceError} `DATA_CORRUPTED` when the stream is another or shorter than it was, or its record differs;
- *   `NOT_FOUND` when the log begins behind the position; `LOG_UNAVAILABLE`
+ * @returns `isAtOnce` as {@link stateReaching} returns it
+ * @throws {ServiceError} `DATA_CORRUPTED` when the stream is another one or shorter, or its record differs;
+ *   `NOT_FOUND` when the log begins after the position; `LOG_UNAVAILABLE`
  */
 export async function stateAt(
   stream: LogStream,
@@ -68,7 +69,7 @@ export async function stateAt(
     throw logRegressed(
       partition,
       'other-record',
-      `record ${position.sequence} is another than this member has`,
+      `record ${position.sequence} differs from that of this member`,
     );
   const fold: FoldState = {
     sequence: position.sequence,
@@ -84,8 +85,8 @@ export async function stateAt(
 }
 
 /**
- * The message at a position. One that is not there is looked for again: the state may have been told by a server that
- * leads no more, and the one that leads has less. When that lasts the state says so.
+ * Returns the message at a position. A missing one is searched for repeatedly: the state may be from a server that
+ * leads no more, and the current leader has less. If that persists the state shows it.
  */
 async function messageAt(
   stream: LogStream,
@@ -97,7 +98,7 @@ async function messageAt(
   const startedMs = clock.monotonicMs();
   for (let isFirst = true; ; isFirst = false) {
     const { identity, isAtOnce, firstSequence } = await stateReaching(stream, partition, position, clock);
-    // The record itself stays behind a truncation: without it nobody could tell one chain from another.
+    // The record itself stays after a truncation: without it chains could not be compared.
     if (sequence < firstSequence) throw logTruncated(partition, sequence, firstSequence);
     const message = await stream.fetch(sequence);
     if (message !== undefined) return { identity, isAtOnce: isFirst && isAtOnce, message };
@@ -107,7 +108,7 @@ async function messageAt(
   }
 }
 
-/** The position a state between two batches stands for. */
+/** Returns the position of a state between two batches. */
 export function positionOf(identity: string, state: FoldState): LogPosition {
   return { identity, sequence: state.validSequence, epoch: state.epoch, chain: state.chain };
 }

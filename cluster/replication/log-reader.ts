@@ -9,48 +9,48 @@ import { positionOf, type ReceivedPosition, stateAt } from './log-position.ts';
 import type { LogStream, StoredMessage } from './log-stream.ts';
 import { messagesUpTo, stateReaching } from './stream-checks.ts';
 
-/** Time before following is begun again, in milliseconds. */
+/** Delays before following starts again, in milliseconds. */
 const RETRY = { firstMs: 200, factor: 1.5, mostMs: 1_000 };
 
-/** Something that counts; of kind `other` there is nothing to act on, but it has been read. */
+/** A record that counts; kind `other` needs no action, but has been read. */
 export type LogNews = Exclude<LogStep, { kind: 'void' }>;
 
-/** How a log is followed. */
+/** Options for following a log. */
 export interface LogReaderOptions {
   readonly stream: LogStream;
   readonly partition: number;
-  /** What the reader has already; undefined: nothing. */
+  /** Position that the reader has reached; undefined for the beginning. */
   readonly position: ReceivedPosition | undefined;
   /**
-   * Whether the servers may lose the end of the stream with their power. Then nobody knows what was stored, and
-   * acknowledged, while the stream was not followed, so from `receivedMs` on it has been followed without a break.
-   * Default false.
+   * Whether the servers may lose the end of the stream with their power. Then it is unknown what was stored and
+   * acknowledged while the stream was not followed, so `receivedMs` counts only from when it has been followed
+   * without a break. Default false.
    */
   readonly isForgetful?: boolean;
   readonly clock: Clock;
   readonly random: Random;
   readonly report: LogReport;
-  /** Told of every message, before what it means is told. @param state of the log up to and including it */
+  /** Called for every message, before its meaning is reported. @param state of the log up to and including it */
   readonly stored?: (identity: string, message: StoredMessage, state: FoldState) => void;
-  /** Told once when everything was told that the stream had when it was reached first. */
+  /** Called once, when everything was reported that the stream contained when it was first reached. */
   readonly atEnd?: () => void;
 }
 
 /**
- * Reads a partition's log as it grows, whoever writes it: what followers apply. Only what counts is told, in order,
- * each once, without a gap; a message the live reading skipped is fetched from the leader.
+ * Reads a partition's log as it grows, whoever writes it: the records that followers apply. Only records that count are
+ * reported, in order, once, without a gap; a message that live reading skipped is fetched from the leader.
  *
- * @see Reliability: R4, R9, R17
+ * @see docs/partition-log.md#followers
  */
 export class LogReader {
   readonly #options: LogReaderOptions;
   #decoder: BatchDecoder;
   #identity = '';
-  /** Undefined while that is not known. */
+  /** Undefined while it is unknown. */
   #receivedMs: number | undefined;
-  /** Where the stream ended when it was reached first; undefined before that. */
+  /** End of the stream when it was first reached; undefined before that. */
   #end: number | undefined;
-  #isEndTold = false;
+  #isEndReported = false;
 
   constructor(options: LogReaderOptions) {
     this.#options = options;
@@ -58,8 +58,8 @@ export class LogReader {
   }
 
   /**
-   * Everything told so far, with when its newest message was received: to open the partition from. Undefined before
-   * the first message, and in the middle of a batch.
+   * Position after everything reported so far, with the time when its newest message was received, for opening the
+   * partition. Undefined before the first message, and in the middle of a batch.
    */
   get position(): ReceivedPosition | undefined {
     const { state } = this.#decoder.fold;
@@ -68,16 +68,16 @@ export class LogReader {
     return this.#receivedMs === undefined ? position : { ...position, receivedMs: this.#receivedMs };
   }
 
-  /** Newest message read, whether it counts or not: what the lag is measured by. */
+  /** Newest message read, whether it counts or not: the basis of the lag. */
   get sequence(): number {
     return this.#decoder.fold.state.sequence;
   }
 
   /**
-   * Reads until the signal is aborted. Where the servers cannot be reached it waits and goes on. To be called once.
+   * Reads until the signal is aborted. While the servers cannot be reached it waits and retries. To be called once.
    *
-   * @throws {ServiceError} `DATA_CORRUPTED` when the log cannot be trusted; `NOT_FOUND` when it begins behind what is
-   *   wanted: begin with a snapshot
+   * @throws {ServiceError} `DATA_CORRUPTED` when the log cannot be trusted; `NOT_FOUND` when it begins after the
+   *   position: start from a snapshot
    */
   async *read(signal: AbortSignal): AsyncGenerator<LogNews, void, void> {
     const { stream, partition, position, clock, random, isForgetful = false } = this.#options;
@@ -108,12 +108,12 @@ export class LogReader {
   async *#follow(signal: AbortSignal): AsyncGenerator<LogNews, void, void> {
     const { stream, partition, clock } = this.#options;
     const { sequence } = this.#decoder.fold.state;
-    // Another stream of this name may have the sequences this one had.
+    // Another stream of this name may have the same sequences.
     const known = { identity: this.#identity, sequence };
     const { lastSequence } = await stateReaching(stream, partition, known, clock);
     this.#end ??= lastSequence;
-    this.#tellEnd();
-    // When somebody else may have received the record says nothing: whoever appended it may have a lease.
+    this.#reportEnd();
+    // The record does not show when others may have received it: the member that appended it may have a lease.
     this.#receivedMs ??= clock.monotonicMs();
     for await (const message of stream.follow(sequence + 1, signal)) {
       if (signal.aborted) return;
@@ -123,17 +123,17 @@ export class LogReader {
       for await (const skipped of messagesUpTo(stream, partition, next, known, clock))
         yield* this.#take(skipped);
       yield* this.#takeLive(message);
-      this.#tellEnd();
+      this.#reportEnd();
     }
   }
 
-  #tellEnd(): void {
-    if (this.#isEndTold || this.#end === undefined || this.sequence < this.#end) return;
-    this.#isEndTold = true;
+  #reportEnd(): void {
+    if (this.#isEndReported || this.#end === undefined || this.sequence < this.#end) return;
+    this.#isEndReported = true;
     this.#options.atEnd?.();
   }
 
-  /** A consumer reads the copy of its own server: what does not verify there the leader may have as it was written. */
+  /** A consumer reads its own server's copy: a message that does not verify there may be intact at the leader. */
   async *#takeLive(message: StoredMessage): AsyncGenerator<LogNews, void, void> {
     const { sequence } = this.#decoder.fold.state;
     try {

@@ -1,21 +1,21 @@
-/** A message of a stream as it is stored. */
+/** A stored message of a stream. */
 export interface StoredMessage {
   /** Position in the stream, from 1. */
   readonly sequence: number;
   readonly bytes: Buffer;
-  /** Set for one that no member stored there: it has no seal of the cluster, or one for something else. */
+  /** Set for a message that no member stored there: it has no seal of the cluster, or one for another place. */
   readonly isForged?: true;
-  /** When the stream stored it, milliseconds since the Unix epoch by the clock of the server that led it. */
+  /** Time at which the stream stored it, milliseconds since the Unix epoch by the clock of its leader. */
   readonly storedMs: number;
 }
 
-/** What became of an append. */
+/** Outcome of an append. */
 export type AppendOutcome =
   /** It is stored at this sequence, in the durability class of the servers. */
   | { readonly kind: 'stored'; readonly sequence: number }
   /**
-   * The stream does not end where it expected, as the server that leads sees it. Where that one has less space than the
-   * others they may have stored it all the same, so that only the stream tells.
+   * According to the leader, the stream does not end at the expected sequence. When the leader has less space than the
+   * others, these may have stored the append nevertheless, so only the stream shows the outcome.
    */
   | { readonly kind: 'wrong-sequence' }
   /** It is not stored and will not be: there is no space. */
@@ -23,83 +23,84 @@ export type AppendOutcome =
   /**
    * It may be stored, now or some time later.
    *
-   * `isRefused`: the server that leads has no space for it, and refused it when the others may have stored it already.
+   * `isRefused`: the leader has no space for it, and refused it when the others may have stored it already.
    */
   | { readonly kind: 'unknown'; readonly reason: string; readonly isRefused?: true };
 
-/** Where a stream stands, as its leader says. */
+/** State of a stream, according to its leader. */
 export interface StreamState {
-  /** Changes when the stream is deleted and made again; empty when there is none. */
+  /** Changes when the stream is deleted and created again; empty when there is none. */
   readonly identity: string;
-  /** The oldest message that is still there; above `lastSequence` when there is none. */
+  /** The oldest message; above `lastSequence` when there is none. */
   readonly firstSequence: number;
   readonly lastSequence: number;
-  /** What its messages take on each server, in bytes. */
+  /** Size of its messages on each server, in bytes. */
   readonly bytes: number;
-  /** The server that leads it; a wait counts only as long as one does. Empty for a server that is alone. */
+  /** The leading server; a wait counts only while there is one. Empty for a single server. */
   readonly leader: string;
-  /** All servers that are to have a copy, the one that leads among them, whether they run or not. */
+  /** All servers that should have a copy, including the leader, whether they run or not. */
   readonly servers: readonly string[];
 }
 
 /**
- * One partition's stream as one member sees it: the only way the replicated log touches NATS, so that a simulation
- * can take its place.
+ * One partition's stream as one member sees it: the only access of the replicated log to NATS, so that a simulation
+ * can replace it.
  *
- * Promises, of which everything else is made:
+ * Guarantees on which everything else is based:
  * 1. Sequences rise by one a message and never restart while the identity stays.
- * 2. An append is stored only directly behind the message with the expected sequence, so at most one append that
+ * 2. An append is stored only directly after the message with the expected sequence, so at most one append that
  *    expects the same sequence is ever stored.
- * 3. That `append` reports `stored` or `full` is true for ever, also when a copy of the append is delivered later.
- * 4. What {@link LogStream.truncate} removed stays away, and nothing else ever goes.
+ * 3. When `append` reports `stored` or `full`, this stays true, also when a copy of the append is delivered later.
+ * 4. Messages removed by {@link LogStream.truncate} stay removed, and no others are ever removed.
  */
 export interface LogStream {
-  /** Whether the member is connected; while it is not, nothing is worth trying. */
+  /** Whether the member is connected; while it is not, requests are useless. */
   readonly isConnected: boolean;
   /**
-   * Stores a message behind the one with sequence `expected`. Appends go out in call order, many may be under way.
+   * Stores a message directly after the one with sequence `expected`. Appends are sent in call order, many may be
+   * under way.
    *
-   * @param bytes stay as they are for ever: a copy of them may go out later
+   * @param bytes must never change: a copy of them may be sent later
    */
   append(expected: number, bytes: Buffer): Promise<AppendOutcome>;
   /**
-   * Where the stream stands. An answer may be old, never made up.
+   * Returns the state of the stream. A reply may be outdated, but never wrong.
    *
    * @throws {ServiceError} `LOG_UNAVAILABLE` without a leader
    */
   state(): Promise<StreamState>;
   /**
-   * The message at a sequence, from the leader; undefined when the leader has none there.
+   * Returns the message at a sequence, from the leader; undefined when the leader has none there.
    *
    * @throws {ServiceError} `LOG_UNAVAILABLE`
    */
   fetch(sequence: number): Promise<StoredMessage | undefined>;
   /**
-   * The messages from one sequence to another, both included, in order, from the leader. Ends early, without an
-   * error, at the first one the leader does not have.
+   * Yields the messages from one sequence to another, both included, in order, from the leader. Ends early, without an
+   * error, at the first one that the leader does not have.
    *
    * @throws {ServiceError} `LOG_UNAVAILABLE`
    */
   range(first: number, last: number): AsyncIterable<StoredMessage>;
   /**
-   * The messages from a sequence on, as they come, until the signal is aborted. Any replica may answer; whoever
-   * reads looks at the sequences.
+   * Yields the messages from a sequence on, as they arrive, until the signal is aborted. Any replica may send them, so
+   * readers must check the sequences.
    *
-   * @throws {ServiceError} `LOG_UNAVAILABLE` when it cannot go on; start again behind the last message
+   * @throws {ServiceError} `LOG_UNAVAILABLE` when it is interrupted; start again after the last message
    */
   follow(first: number, signal: AbortSignal): AsyncIterable<StoredMessage>;
   /**
-   * Removes every message before a sequence, which itself stays. Whoever reads what is gone finds nothing there.
+   * Removes every message before a sequence, which itself stays. Readers of removed messages find nothing there.
    *
    * @param before not above the last sequence
-   * @throws {ServiceError} `LOG_UNAVAILABLE`; it may have happened, and doing it again does no harm
+   * @throws {ServiceError} `LOG_UNAVAILABLE`; it may have happened, and a repetition is harmless
    */
   truncate(before: number): Promise<void>;
   /**
-   * Has the server that leads the stream leave that to another one, whose copy may be whole where its own is not.
-   * Nothing is changed but who answers.
+   * Asks the leader of the stream to step down in favour of another server, whose copy may be intact when its own is
+   * not. This changes only which server answers.
    *
-   * @throws {ServiceError} `LOG_UNAVAILABLE`, also where there is no other server; it may have happened
+   * @throws {ServiceError} `LOG_UNAVAILABLE`, also when there is no other server; it may have happened
    */
   stepDown(): Promise<void>;
 }

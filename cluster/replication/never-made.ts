@@ -6,8 +6,8 @@ import type { LogStream } from './log-stream.ts';
 import { messagesUpTo } from './stream-checks.ts';
 
 /**
- * Whether it is certain that an actor was never made: the log has everything there ever was, and no entry of the actor.
- * Reads up to its first entry, so all of a log that has none.
+ * Returns whether it is certain that an actor was never created: the log is complete, and has no entry of the actor.
+ * Reads up to its first entry, so the whole log if there is none.
  *
  * @param partition of the actor
  * @throws {ServiceError} `LOG_UNAVAILABLE`; `DATA_CORRUPTED` when the log cannot be trusted
@@ -28,7 +28,7 @@ export async function wasNeverMade(
       if (step.kind === 'batch' && step.batch.entries.some((entry) => entry.actor === actor)) return false;
     }
   } catch (error) {
-    // Cut meanwhile.
+    // Truncated meanwhile.
     if (isTruncated(error)) return false;
     throw error;
   }

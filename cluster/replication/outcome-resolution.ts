@@ -19,18 +19,18 @@ import {
 } from './record-format.ts';
 import { messagesUpTo, REGRESSION_CONFIRM_MS, REGRESSION_POLL_MS, stateReaching } from './stream-checks.ts';
 
-/** Waits between attempts. Every partition of a member retries while the servers elect a leader. */
+/** Delays between attempts. Every partition of a member retries while the servers elect a leader. */
 const RETRY = { firstMs: 100, factor: 1.5, mostMs: 500 };
 
 /** A record that was sent. */
 export interface SentRecord {
   readonly record: JudgedRecord;
   readonly bytes: Buffer;
-  /** Sequence of the message it goes behind. */
+  /** Sequence of the message before it. */
   readonly expected: number;
 }
 
-/** That a replica has more, and since when that is known. */
+/** A replica has more records; and the time since which this is known. */
 interface Ahead {
   readonly sinceMs: number;
 }
@@ -42,68 +42,68 @@ export interface UnresolvedWriter {
   readonly clock: Clock;
   readonly random: Random;
   readonly report: LogReport;
-  /** How this writer opened the partition. */
+  /** Opening of the partition by this writer. */
   readonly opening: Opening;
-  /** Of the stream. */
+  /** Identity of the stream. */
   readonly identity: string;
-  /** Everything before the oldest append without an outcome. */
+  /** State before the oldest append without an outcome. */
   readonly fold: LogFold;
   /** The oldest append without an outcome. */
   oldest(): SentRecord | undefined;
   /**
-   * Whether other members may have on their disks what the servers lost of it, so that the same record is appended
-   * again, not another one in its place: with a gate.
+   * Whether other members may have records on their disks that the servers lost, so that the same record is appended
+   * again instead of another one in its place: with a gate.
    */
   readonly isKeptByOthers: boolean;
-  /** The oldest one counts, and the fold is behind it. @param firstSequence of the first record of its batch */
+  /** The oldest one counts, and the fold is after it. @param firstSequence of the first record of its batch */
   counts(firstSequence: number): void;
-  /** The stream holds a message, and the fold is behind it. */
+  /** The stream has a message, and the fold is after it. */
   stored(sequence: number, bytes: Buffer): void;
-  /** A number for a record. */
+  /** Returns a new number for a record. */
   nextBatch(): number;
-  /** An append sent at that moment counts. */
+  /** An append that was sent at that moment counts. */
   renew(sent: Moment): void;
-  /** Now. */
+  /** Returns the current moment. */
   moment(): Moment;
   /**
-   * Whether the server that leads refused an append for its own want of space since the last call: another one is to
+   * Returns whether the leader refused an append for its own lack of space since the last call: another server must
    * lead before anything more is appended.
    */
   takeRefusal(): boolean;
-  /** The newest message there can be with everything under way. */
+  /** Returns the highest sequence that can exist with all pending appends. */
   newestSent(): number;
-  /** Asks the other replicas whether they have more; undefined where nobody else has a log of its own. */
+  /** Asks the other replicas whether they have more records; undefined when no other member has a log of its own. */
   askReplicas(): Promise<readonly ReplicaPosition[]> | undefined;
-  /** Throws when nobody waits for the outcome any more. */
+  /** Throws when no caller waits for the outcome any more. */
   requireWanted(): void;
 }
 
-/** Whether the server that leads refused an append for its own want of space. */
+/** Returns whether the leader refused an append for its own lack of space. */
 export function isRefusedByLeader(outcome: AppendOutcome | undefined): boolean {
   return outcome?.kind === 'unknown' && outcome.isRefused === true;
 }
 
 /**
- * Finds out what became of appends: opens a further epoch of one's own behind the last message that is known. When
- * that counts, nothing that is under way can count any more, however late it lands. When something else is there,
- * that tells.
+ * Determines the outcome of appends: opens a further epoch of this writer after the last known message. When
+ * that counts, no pending append can count any more, however late it arrives. When another message is there,
+ * it shows the outcome.
  *
- * Never does it look and conclude from an absence: a message may land at any time later.
+ * It never concludes anything from a missing message, because the message may arrive at any later time.
  *
- * Where followers keep the log on their disks, what is under way is appended again first, the same bytes at the same
- * place. The servers may have stored it, given it to followers, and lost it before anybody was answered: a further epoch
- * in its place would be another record than the one in the journals of all keepers, and none of them could go on. They
- * are asked before, as at an opening: who lost the partition to another member, whose record the servers lost, does not
- * find that in the stream.
+ * Where followers keep the log on their disks, pending appends are first sent again, with the same bytes at the same
+ * place. The servers may have stored them, delivered them to followers, and lost them before they replied. A further
+ * epoch in their place would be another record than the one in the journals of all voters, and none of them could
+ * continue. The voters are asked first, as at an opening: when another member took over and the servers lost its
+ * opening record, the stream does not show this.
  *
- * @returns whether a further epoch was opened: then what is still without an outcome does not count and never will
- * @throws {ServiceError} `NOT_OWNER`: another member opened the partition, and what is still without an outcome does
- *   not count and never will; `DATA_CORRUPTED`
- * @see Reliability: R6
+ * @returns whether a further epoch was opened: then appends that are still without an outcome never count
+ * @throws {ServiceError} `NOT_OWNER`: another member opened the partition, and appends that are still without an
+ *   outcome never count; `DATA_CORRUPTED`
+ * @see docs/partition-log.md#unknown-outcomes-of-appends
  */
 export async function resolveOutcomes(writer: UnresolvedWriter): Promise<boolean> {
   const isReopened = await findOutcomes(writer);
-  // What was refused may have been answered last of all.
+  // The refused append may have been answered last.
   if (writer.takeRefusal()) await leaveRefusingLeader(writer.stream, writer.clock, writer.requireWanted);
   return isReopened;
 }
@@ -153,9 +153,9 @@ async function findOutcomes(writer: UnresolvedWriter): Promise<boolean> {
     isRefused = isRefusedByLeader(outcome);
     if (outcome.kind === 'wrong-sequence') {
       await readForward(writer).catch(requireUnavailable);
-      // An earlier attempt counted, only its answer was lost.
+      // An earlier attempt counted, only its reply was lost.
       if (writer.fold.state.epoch > startEpoch) return true;
-      // Everything that was under way is found: nothing is left that could land late.
+      // Every pending append was found: none is left that could arrive late.
       if (writer.oldest() === undefined) return false;
       if (writer.fold.state.sequence > sequence) continue;
     }
@@ -164,27 +164,27 @@ async function findOutcomes(writer: UnresolvedWriter): Promise<boolean> {
 }
 
 /**
- * Whether the stream has the very record that the next one is to follow. A stream that lost its end and was written by
- * others has a record of the same sequence too, and would take one that belongs to another log.
+ * Returns whether the stream has exactly the record that the next one is to follow. A stream that lost its end and was
+ * written by others has a record with the same sequence too, and would accept one that belongs to another log.
  *
- * @returns false when nobody tells at present
+ * @returns false when no server answers at present
  * @throws {ServiceError} `DATA_CORRUPTED`
- * @see Reliability: R9
+ * @see docs/partition-log.md#a-log-that-lost-its-end
  */
 async function isStillEnd({ clock, fold, identity, partition, stream }: UnresolvedWriter): Promise<boolean> {
   const { chain, sequence, validSequence } = fold.state;
-  // One that does not count has no chain to be told by.
+  // A record that does not count has no chain to compare.
   if (validSequence !== sequence) return true;
   try {
     const { firstSequence } = await stateReaching(stream, partition, { identity, sequence }, clock);
-    // Others went on and cut it off: reading on tells.
+    // Others wrote more and truncated it: reading on shows this.
     if (firstSequence > sequence) return true;
     const message = await stream.fetch(sequence);
     if (message === undefined) return false;
     const record = decodeRecord(message.bytes);
     if ('fault' in record) throw logCorrupted(partition, sequence, record.fault);
     if (record.chain.equals(chain)) return true;
-    const what = `record ${sequence} is another than this member wrote`;
+    const what = `record ${sequence} differs from the one this member wrote`;
     throw logRegressed(partition, 'other-record', what);
   } catch (error) {
     requireUnavailable(error);
@@ -193,12 +193,13 @@ async function isStillEnd({ clock, fold, identity, partition, stream }: Unresolv
 }
 
 /**
- * Whether a replica has more than this writer and all it has under way: the stream lost it, or is about to show it.
+ * Checks whether a replica has more than this writer with all its pending appends: the stream lost it, or is about to
+ * show it.
  *
- * @param before what this said last
- * @returns undefined when none has; else after a while, to be looked at again
- * @throws {ServiceError} `DATA_CORRUPTED` when that lasts
- * @see Reliability: R9
+ * @param before result of the previous call
+ * @returns undefined when none has more; otherwise after a delay, to be checked again
+ * @throws {ServiceError} `DATA_CORRUPTED` when that persists
+ * @see docs/partition-log.md#a-log-that-lost-its-end
  */
 async function positionAhead(
   writer: UnresolvedWriter,
@@ -218,14 +219,14 @@ async function positionAhead(
     throw logRegressed(partition, 'shorter', what);
   }
   await sleep(clock, REGRESSION_POLL_MS);
-  // When it was only late it is there now: what was under way is looked for there.
+  // When it was only late it is there now: pending appends are searched for there.
   await readForward(writer).catch(requireUnavailable);
   return { sinceMs };
 }
 
 /**
- * @returns what was sent behind the very record that is known, where that is to be sent again. The sequence tells: the
- *   writer knew the record there when it sent the oldest one, or sent that record itself and found it since
+ * @returns the record that was sent directly after the known one, when it is to be sent again. The sequence shows
+ *   this: the writer knew the record there when it sent the oldest one, or sent that record itself and found it since
  */
 function sentBehind({ fold, isKeptByOthers, oldest }: UnresolvedWriter): SentRecord | undefined {
   const sent = isKeptByOthers ? oldest() : undefined;
@@ -247,7 +248,7 @@ function seal(writer: UnresolvedWriter): SentRecord {
   return { expected: sequence, bytes: record.bytes, record: { ...fields, chain: record.chain } };
 }
 
-/** Takes what stands behind the last known message. */
+/** Processes the messages after the last known one. */
 async function readForward(writer: UnresolvedWriter): Promise<void> {
   const { stream, partition, clock, fold, identity } = writer;
   const from = fold.state.sequence;
@@ -267,7 +268,7 @@ function requireOwn(writer: UnresolvedWriter, opening: Opening): void {
   if (!opening.nonce.equals(writer.opening.nonce)) throw ownedBy(opening.member, writer.fold.state.epoch);
 }
 
-/** A record that counts and opens nothing has to be the oldest one under way: nobody else writes in this epoch. */
+/** A record that counts and opens nothing must be the oldest pending one: no other member writes in this epoch. */
 function countOldest(writer: UnresolvedWriter, sequence: number, firstSequence: number): void {
   const oldest = writer.oldest();
   if (oldest === undefined || !oldest.record.chain.equals(writer.fold.state.chain))
@@ -279,7 +280,7 @@ function countOldest(writer: UnresolvedWriter, sequence: number, firstSequence: 
   writer.counts(firstSequence);
 }
 
-/** The stream cannot be read at present: it is tried again. Anything else is for the caller. */
+/** Accepts that the stream cannot be read at present: the caller retries. Throws any other error. */
 function requireUnavailable(error: unknown): void {
   if (!isUnavailable(error)) throw error;
 }

@@ -24,39 +24,39 @@ import { BODY_BYTES_MAX, encodeRecord, type RecordFields, RecordKind } from './r
 import { messagesUpTo } from './stream-checks.ts';
 
 /**
- * Appends under way at once.
+ * Maximum number of pending appends.
  *
- * @see Reliability: R8, Limits
+ * @see docs/partition-log.md#appends-under-way
  */
 export const IN_FLIGHT_MAX = 64;
 
-/** Encoded bytes that may wait behind the appends under way. */
+/** Maximum encoded bytes that wait behind the pending appends. */
 const WAITING_BYTES_MAX = 64 * 1024 * 1024;
 
-/** Waits before reading is begun again. */
+/** Delays before reading starts again. */
 const READ_RETRY = { firstMs: 100, factor: 1.5, mostMs: 1_000 };
 
-/** Time `close` gives what is under way, in milliseconds; then its outcome stays unknown. */
+/** Time that `close` gives to pending appends, in milliseconds; then their outcome stays unknown. */
 const CLOSE_MS_MAX = 10_000;
 
-/** Of that, for what the stream has and the gate does not let pass: it waits for another member. */
+/** Part of that time for stored records that the gate does not pass: they wait for another member. */
 const CLOSE_UNCONFIRMED_MS_MAX = 2000;
 
-/** Records, and bytes of batches, that wait for the gate at most before nothing more is sent. */
+/** Maximum number of records, and bytes of batches, that wait for the gate before no more are sent. */
 const UNCONFIRMED_RECORDS_MAX = 1024;
 const UNCONFIRMED_BYTES_MAX = 64 * 1024 * 1024;
 
-/** A record the stream holds, and between which moments of this process it came there. */
+/** A record that the stream has, and the surrounding moments of this process. */
 export interface NewestStored {
   readonly sequence: number;
   readonly sent: Moment;
   readonly seen: Moment;
 }
 
-/** Where the next append goes. */
+/** Predecessor of the next append. */
 type Tail = Pick<FoldState, 'sequence' | 'chain' | 'clock'>;
 
-/** How the log is written. */
+/** Options for writing the log. */
 interface WritingOptions extends Omit<OpeningOptions, 'position' | 'signal' | 'take'> {}
 
 /**
@@ -72,24 +72,25 @@ export async function openPartition(options: OpeningOptions): Promise<PartitionL
  * The log of one partition over its stream, for the member that owns it: the `Log` of a cluster. Sequences are
  * positions in the stream, so they rise, with gaps where a message is not the end of a batch.
  *
- * Group commit and pipelining: entries gather in a batch as long as {@link IN_FLIGHT_MAX} appends are under way,
- * else until the end of the turn; each append expects the message before it, so they are stored in order or not
+ * Group commit and pipelining: entries are collected in a batch as long as {@link IN_FLIGHT_MAX} appends are pending,
+ * else until the end of the turn. Each append expects the message before it, so they are stored in order or not
  * at all.
  *
  * Invariants:
  * 1. A promise resolves only after those of all entries before it, and when the record of its entry counts for
- *    every reader. That an append was acknowledged is not enough: one before it may have failed (R4, R8).
- * 2. As soon as one append is not simply acknowledged, nothing more is acknowledged and nothing more is sent until
- *    the stream says what became of everything under way, which it does behind a new epoch of this member (R6).
- * 3. What is rejected with `NOT_OWNER`, `STORAGE_FULL` or `LOG_UNAVAILABLE` is in no reader's log, now and for ever.
- * 4. The state of the fold moves only over records that the stream is known to hold.
- * 5. With a gate, entries are acknowledged, and can be read, when it has let their record pass; until then their
+ *    every reader. The acknowledgement of an append is not sufficient: one before it may have failed.
+ * 2. As soon as one append is not plainly acknowledged, nothing more is acknowledged and nothing more is sent until
+ *    the stream shows the outcome of all pending appends, which it does after a new epoch of this member.
+ * 3. An entry rejected with `NOT_OWNER`, `STORAGE_FULL` or `LOG_UNAVAILABLE` is in no reader's log, now and in future.
+ * 4. The state of the fold moves only over records that the stream is known to have.
+ * 5. With a gate, entries are acknowledged, and can be read, when it has passed their record; until then their
  *    record counts, but only its writer knows. The lease is renewed, and a barrier passed, in the same way: a stream
- *    that lost the record of another owner's epoch takes records of this one, and members that have it do not.
+ *    that lost the opening record of another owner accepts records of this one, but members that have it do not confirm
+ *    them.
  *
  * Enforcement: test/cluster/replication/partition-log.sim.test.ts, partition-log.nats.test.ts.
  *
- * @see Reliability: R3, R4, R6, R7, R8, R11
+ * @see docs/partition-log.md
  */
 export class PartitionLog implements Log {
   /** Whether reads may be answered without asking the log. */
@@ -104,28 +105,28 @@ export class PartitionLog implements Log {
   #unconfirmed: Unconfirmed[] = [];
   #unconfirmedBytes = 0;
   readonly #renewals: LeaseRenewals;
-  /** Where what the stream has and the gate had not let pass began, when the log ended. */
+  /** First stored record that the gate had not passed when the log ended. */
   #unshownFrom: number | undefined;
   #lastSequence: number;
-  /** Number of the next record; the opening was 0. */
+  /** Number of the next record; the opening had 0. */
   #nextBatch = 1;
   #tail: Tail;
   /** Oldest first. */
   #inFlight: Flight[] = [];
   #sending: Sending | undefined;
-  /** Oldest first; the newest one fills. */
+  /** Oldest first; the newest one is being filled. */
   #waiting: EntryBatch[] = [];
   #waitingBytes = 0;
   #isScheduled = false;
-  /** When outcomes became unknown; undefined while all is well. */
+  /** Time since which outcomes are unknown; undefined when all are known. */
   #unresolvedSinceMs: number | undefined;
-  /** Why the server that leads refused what has no outcome yet. */
+  /** Why the leader refused appends that have no outcome yet. */
   #refusedFor: string | undefined;
-  /** Whether that was not acted on yet. */
+  /** Whether that refusal still needs a reaction. */
   #isRefused = false;
-  /** For the rest of this turn. */
+  /** Set for the rest of this turn. */
   #full: ServiceError | undefined;
-  /** Why it takes nothing more, for ever. */
+  /** Why it permanently accepts nothing more. */
   #ended: ServiceError | undefined;
   #closing: Promise<void> | undefined;
   /** Aborted when it has ended. */
@@ -157,11 +158,11 @@ export class PartitionLog implements Log {
         if (this.#ended === undefined) this.#stopFlushing(cause);
       },
     });
-    // The gate may have let the opening pass before it had a listener.
+    // The gate may have passed the opening before it had a listener.
     this.#confirmed();
   }
 
-  /** The newest record of this log that the stream is known to hold. */
+  /** The newest record of this log that the stream is known to have. */
   get newestStored(): NewestStored {
     return this.#newestStored;
   }
@@ -174,25 +175,25 @@ export class PartitionLog implements Log {
     return this.#fold.state.clock;
   }
 
-  /** The epoch everything is written under. It rises when an outcome was unknown. */
+  /** The epoch of new records. It rises after an unknown outcome. */
   get epoch(): number {
     return this.#fold.state.epoch;
   }
 
-  /** Up to where the stream is known, durable in the class or not. */
+  /** Position up to which the stream is known, durable in the class or not. */
   get storedPosition(): LogPosition {
     const { state } = this.#fold;
     return { ...positionOf(this.#opened.identity, state), sequence: state.sequence };
   }
 
-  /** Why it takes nothing more: `NOT_OWNER`, `WRITES_STOPPED`, `SHUTTING_DOWN`; undefined while it does. */
+  /** Why it accepts nothing more: `NOT_OWNER`, `WRITES_STOPPED`, `SHUTTING_DOWN`; undefined while it does. */
   get ended(): ServiceError | undefined {
     return this.#ended;
   }
 
   /**
-   * Up to where everything is in the shards: what a member keeps on its disk, and may truncate the log behind.
-   * Nothing before it can be read through this log any more.
+   * Position up to which everything is in the shards: a member stores it on its disk, and may truncate the log behind
+   * it. Earlier records can no longer be read through this log.
    */
   get releasedPosition(): LogPosition {
     const { state } = this.#fold;
@@ -222,9 +223,9 @@ export class PartitionLog implements Log {
 
   /**
    * Proves that this member was the owner at some moment after the call, whatever the clocks do and the servers lost,
-   * and renews the lease. Entries that go out anyway carry it; else a record of its own does.
+   * and renews the lease. Pending entries carry the proof; otherwise a separate record does.
    *
-   * @returns the sequence up to which a strict read has to have everything
+   * @returns the sequence that a strict read must have reached
    * @throws {ServiceError} as {@link append}
    */
   barrier(): Promise<number> {
@@ -235,14 +236,14 @@ export class PartitionLog implements Log {
     return passed;
   }
 
-  /** Appends a record that says nothing, to find out whether somebody else owns the partition: then this log ends. */
+  /** Appends an empty record, to find out whether another member owns the partition: then this log ends. */
   probe(): void {
-    // What it throws is told as an event.
+    // Its error is reported as an event.
     this.state(new Uint8Array(0)).catch(() => undefined);
   }
 
   /**
-   * Appends a record without entries that says something about the log itself.
+   * Appends a record without entries that makes a statement about the log itself.
    *
    * @returns its sequence, once the stream has it
    * @throws {ServiceError} as {@link append}
@@ -257,7 +258,7 @@ export class PartitionLog implements Log {
     return stated;
   }
 
-  /** As the port says. While the servers cannot be reached it waits for them. */
+  /** See the port. While the servers cannot be reached it waits for them. */
   async *read(afterSequence: number): AsyncGenerator<LogRecord, void, void> {
     const until = this.#lastSequence;
     if (until <= afterSequence) return;
@@ -303,12 +304,14 @@ export class PartitionLog implements Log {
     return this.#pending.ranges();
   }
 
-  /** At once under the lease, else by a {@link barrier}. */
+  /** Resolves at once under the lease, else by a {@link barrier}. */
   confirm(): Promise<void> | undefined {
     return this.lease.isValid() ? undefined : this.barrier().then(() => undefined);
   }
 
-  /** Everything acknowledged is as durable as the servers' class makes it; this member may have to note it first. */
+  /**
+   * Acknowledged records are as durable as the class of the servers; this member may have to store its position first.
+   */
   async flush(actor?: string): Promise<number> {
     const sequence = this.#lastSequence;
     const newest = (): LogPosition => positionOf(this.#opened.identity, this.#fold.state);
@@ -317,8 +320,8 @@ export class PartitionLog implements Log {
   }
 
   /**
-   * Makes durable what was appended, then tells the log that the owner is gone, so that nobody has to wait for its
-   * lease. What is still unknown after {@link CLOSE_MS_MAX} is rejected with `WRITES_STOPPED`.
+   * Makes pending entries durable, then releases the partition in the log, so that no member must wait for its
+   * lease. Entries whose outcome is unknown after {@link CLOSE_MS_MAX} are rejected with `WRITES_STOPPED`.
    */
   close(): Promise<void> {
     this.#closing ??= this.#close();
@@ -326,7 +329,7 @@ export class PartitionLog implements Log {
   }
 
   /**
-   * Ends the log at once. What is under way is rejected with `WRITES_STOPPED`: whether it is kept is not known. The
+   * Ends the log at once. Pending entries are rejected with `WRITES_STOPPED`: their outcome is unknown. The
    * next owner waits for the lease.
    */
   abandon(): void {
@@ -340,7 +343,7 @@ export class PartitionLog implements Log {
     if (this.#full !== undefined) return this.#full;
     const { stream, clock, leaseMs } = this.#options;
     if (!stream.isConnected) return logUnavailable('no connection to the servers');
-    // What came before is waited for; more need not pile up behind it.
+    // Earlier appends are still waited for; no more should accumulate behind them.
     if (this.#unresolvedSinceMs !== undefined && clock.monotonicMs() - this.#unresolvedSinceMs > leaseMs)
       return this.#refusedFor === undefined
         ? logUnavailable('the last append was not answered')
@@ -356,7 +359,7 @@ export class PartitionLog implements Log {
     return batch;
   }
 
-  /** Sends in a later turn, so that everything one turn of the event loop appends shares a record. */
+  /** Sends in a later turn, so that all entries of one turn of the event loop share a record. */
   #schedule(): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
@@ -368,7 +371,7 @@ export class PartitionLog implements Log {
 
   #send(): void {
     while (this.#ended === undefined && this.#unresolvedSinceMs === undefined) {
-      // Those before it are answered soon; then it is found out what became of it.
+      // Earlier appends are answered soon; then its outcome is determined.
       if (this.#isRefused) return;
       if (this.#inFlight.length >= IN_FLIGHT_MAX || this.#isGateFull) return;
       this.#sending ??= this.#nextBatchToSend();
@@ -451,7 +454,7 @@ export class PartitionLog implements Log {
     this.#schedule();
   }
 
-  /** The oldest append under way counts, and the fold is behind it. */
+  /** The oldest pending append counts, and the fold is after it. */
   #accept(flight: Flight, firstSequence: number): void {
     assert(this.#inFlight.shift() === flight, 'appends are accepted in order');
     const { state } = this.#fold;
@@ -472,7 +475,7 @@ export class PartitionLog implements Log {
     this.#gate?.stored(this.#opened.identity, { sequence, bytes }, this.#fold.state);
   }
 
-  /** Acknowledges what is durable in the class. */
+  /** Acknowledges entries that are durable in the class. */
   #confirmed(): void {
     const confirmed = this.#gate?.confirmed ?? Number.POSITIVE_INFINITY;
     const wasFull = this.#isGateFull;
@@ -496,13 +499,13 @@ export class PartitionLog implements Log {
     );
   }
 
-  /** Finds out what became of everything under way, then goes on. */
+  /** Determines the outcome of all pending appends, then continues. */
   async #resolve(head: Flight, outcome: AppendOutcome): Promise<void> {
     const { report, clock } = this.#options;
     const reason = 'reason' in outcome ? outcome.reason : 'the stream ends elsewhere';
     report({ kind: 'outcome-unknown', sequence: head.expected + 1, reason });
     try {
-      // Of these everything is answered soon, and what lands meanwhile need not disturb a new epoch.
+      // All of these are answered soon, and appends that arrive meanwhile need not disturb a new epoch.
       if (outcome.kind !== 'unknown') await Promise.all(this.#inFlight.map(({ arrival }) => arrival));
       if (outcome.kind === 'full') this.#refuseAll(outcome.reason);
       else {
@@ -549,7 +552,7 @@ export class PartitionLog implements Log {
     };
   }
 
-  /** What was under way belongs to an epoch that is over: it goes out again, before all that waits. */
+  /** Sends pending batches again, before all waiting ones: they belonged to an epoch that has ended. */
   #sendAgain(): number {
     const batches = new Set(this.#inFlight.map(({ batch }) => batch));
     if (this.#sending !== undefined) batches.add(this.#sending.batch);
@@ -561,8 +564,8 @@ export class PartitionLog implements Log {
   }
 
   /**
-   * No space: nothing of what is under way is in the log, for each record follows one that was refused. It stays
-   * away for ever, because no later record has the chain it goes on from.
+   * Refuses all pending batches for lack of space. None of them is in the log, because each record follows one that was
+   * refused, and none ever will be, because no later record has the chain that it continues.
    */
   #refuseAll(reason: string): void {
     const refusal = logFull(reason);
@@ -573,12 +576,14 @@ export class PartitionLog implements Log {
     });
   }
 
-  /** Stops for ever. */
+  /** Stops permanently. */
   #give(error: unknown): void {
     if (isTruncated(error)) {
-      // Others wrote behind what is in doubt here, and cut it off: what became of it nobody can find out any more.
+      // Others wrote after the unresolved records and truncated them: their outcome can no longer be determined.
       this.#options.report({ kind: 'left-behind', cause: error });
-      this.#end(new ServiceError('WRITES_STOPPED', 'The log went on without this member.', { cause: error }));
+      this.#end(
+        new ServiceError('WRITES_STOPPED', 'The log continued without this member.', { cause: error }),
+      );
       return;
     }
     if (!(error instanceof ServiceError) || error.code !== 'NOT_OWNER') {
@@ -590,11 +595,11 @@ export class PartitionLog implements Log {
     this.#end(error);
   }
 
-  /** What is wrong is wrong with this member, not with the log. */
+  /** Stops because of a failure of this member, not of the log. */
   #stopFlushing(cause: unknown): void {
     this.#options.report({ kind: 'flush-failed', cause });
     const what =
-      'The disk of this member takes nothing more of the log; another member takes the partition over.';
+      'The disk of this member accepts no more of the log; another member takes the partition over.';
     this.#end(new ServiceError('WRITES_STOPPED', what, { cause }));
   }
 
@@ -603,7 +608,7 @@ export class PartitionLog implements Log {
     this.#end(
       new ServiceError(
         'WRITES_STOPPED',
-        'The log of this partition cannot be trusted; it takes nothing more.',
+        'The log of this partition cannot be trusted; it accepts nothing more.',
         {
           cause,
         },
@@ -616,13 +621,13 @@ export class PartitionLog implements Log {
     this.#over.abort();
     this.lease.drop();
     this.#rejectAll(error);
-    // They are in the log, so this must not be an error that says they are not.
+    // They are in the log, so the error must not state the opposite.
     const unknown = new ServiceError(
       'WRITES_STOPPED',
-      'It is not known whether the write is kept: its log ended before a second member had it on its disk.',
+      'The outcome of the write is unknown: its log ended before a second member had it on its disk.',
       { cause: error },
     );
-    // They count all the same, and no shard here has them: whoever goes on from here has to read them.
+    // They count nevertheless, and no shard here has them: a member that continues from here must read them.
     this.#unshownFrom ??= this.#unconfirmed[0]?.firstSequence;
     for (const { batch } of this.#unconfirmed.splice(0)) batch.reject(unknown);
     this.#renewals.reject(error);
@@ -647,7 +652,7 @@ export class PartitionLog implements Log {
     return this.#isSettled && this.#unconfirmed.length === 0;
   }
 
-  /** Whether the stream has everything, so that it is known where it ends. */
+  /** Whether the stream has everything, so that its end is known. */
   get #isSettled(): boolean {
     const nothingSent = this.#inFlight.length === 0 && this.#unresolvedSinceMs === undefined;
     return nothingSent && this.#sending === undefined && this.#waiting.length === 0;
@@ -655,7 +660,7 @@ export class PartitionLog implements Log {
 
   async #close(): Promise<void> {
     const { clock, stream } = this.#options;
-    // Let the caller set #closing first: what is appended from now on is refused.
+    // The caller must set #closing first: entries from now on are refused.
     await null;
     if (!this.#isQuiet && this.#ended === undefined) {
       const quiet = new Promise<void>((resolve) => this.#quietWaiters.push(resolve));
@@ -668,11 +673,11 @@ export class PartitionLog implements Log {
       this.abandon();
       return;
     }
-    // Before the record goes out: whoever reads it opens the partition at once.
+    // Before the record is sent: a member that reads it opens the partition at once.
     this.#end(new ServiceError('SHUTTING_DOWN'));
     const { sequence, chain, clock: logClock } = this.#tail;
     const fields = { kind: RecordKind.close, entries: 0, clock: logClock, previousChain: chain };
-    // Without an answer nothing is lost but the time of a lease.
+    // Without a reply only the time of a lease is lost.
     await stream.append(sequence, this.#seal(fields, new Uint8Array(0)).bytes);
   }
 }

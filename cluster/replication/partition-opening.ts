@@ -19,45 +19,49 @@ import { encodeOpening, encodeRecord, NONCE_BYTES, type Opening, RecordKind } fr
 import { leaveRefusingLeader } from './refusing-leader.ts';
 import { messagesUpTo, REGRESSION_CONFIRM_MS, REGRESSION_POLL_MS, stateReaching } from './stream-checks.ts';
 
-/** Looks at the stream during one lease wait. */
+/** Number of checks of the stream during one lease wait. */
 const LEASE_POLLS = 16;
 
-/** Time before an attempt is repeated, in milliseconds. */
+/** Delays before an attempt is repeated, in milliseconds. */
 const RETRY = { firstMs: 100, factor: 1.5, mostMs: 500 };
 
-/** How a partition is opened. */
+/** Options for opening a partition. */
 export interface OpeningOptions {
   readonly stream: LogStream;
   readonly partition: number;
   /** Name of this member. */
   readonly member: string;
-  /** What this member has in its shards; undefined: nothing. */
+  /** Position of this member's shards; undefined when there are none. */
   readonly position: ReceivedPosition | undefined;
   /** `[cluster] lease_ms`, the same on all members. */
   readonly leaseMs: number;
   readonly clock: Clock;
   readonly random: Random;
   readonly report: LogReport;
-  /** Longest body of a record in bytes, so that a simulation need not move megabytes. Default `BODY_BYTES_MAX`. */
+  /**
+   * Maximum length of a record's body in bytes, so that a simulation need not move megabytes. Default `BODY_BYTES_MAX`.
+   */
   readonly bodyBytesMax?: number;
-  /** Gives the opening up. */
+  /** Cancels the opening. */
   readonly signal?: AbortSignal;
-  /** Takes every batch behind the position, in order, before the partition is opened. `reached` is behind it. */
+  /**
+   * Receives every batch after the position, in order, before the partition is opened. `reached` is after the batch.
+   */
   readonly take?: (batch: LogBatch, reached: LogPosition) => Promise<void> | void;
   readonly shards?: ShardsBehind;
-  /** What a write waits for besides the stream. */
+  /** Additional condition of a write besides the stream. */
   readonly gate?: DurabilityGate;
   /** Asks the other replicas whether one of them has more than the log. */
   readonly replicas?: ReplicaCheck;
 }
 
-/** What keeps count of how far the shards behind a log may reach. */
+/** Tracks how far the shards behind a log may reach. */
 export interface ShardsBehind {
   /**
-   * Waited for before anything of a record is brought to the disk.
+   * Awaited before any effect of a record is written to the disk.
    *
-   * @param newest the newest record the stream is known to hold
-   * @param actor whose shard gets it; undefined: an actor is made or removed
+   * @param newest the newest record that the stream is known to have
+   * @param actor whose shard gets it; undefined: an actor is created or removed
    */
   before(sequence: number, newest: () => LogPosition, actor?: string): Promise<void>;
   /** The shard of an actor has everything up to a record on the disk. */
@@ -70,21 +74,23 @@ export interface OpenedPartition {
   readonly fold: LogFold;
   readonly marks: LogMarks;
   readonly pending: PendingActors;
-  /** Newest batch, 0 without one. */
+  /** Sequence of the newest batch, 0 without one. */
   readonly lastSequence: number;
-  /** When the record that opened it was sent. */
+  /** Time at which the opening record was sent. */
   readonly sent: Moment;
   readonly opening: Opening;
 }
 
 /**
- * Opens a partition: reads its log to the end, waits until nobody can hold a read lease any more, and appends the
- * record of a new epoch behind the very record it read last. Only that append decides; members may try at once.
+ * Opens a partition: reads its log to the end, waits until no member can hold a read lease any more, and appends the
+ * record of a new epoch after exactly the record that it read last. Only that append decides; members may try
+ * concurrently.
  *
- * Each round goes: catch up; wait the lease out, beginning anew when something is new; append. A round that ends in
- * doubt is simply repeated: the append of the next one expects the same sequence, so only one of them can count.
+ * Each round consists of three steps: catch up; wait for the lease, starting again when there is a new record;
+ * append. A round with an unknown outcome is repeated: the append of the next one expects the same sequence, so only
+ * one of them can count.
  *
- * @see Reliability: R5, R9, R11
+ * @see docs/partition-log.md#opening-a-partition
  */
 export class PartitionOpening {
   readonly #options: OpeningOptions;
@@ -95,19 +101,19 @@ export class PartitionOpening {
   #identity = '';
   #marks: LogMarks;
   #lastSequence = 0;
-  /** Who led the stream at the last look; undefined when nobody did. */
+  /** Leader of the stream at the last check; undefined without one. */
   #leader: string | undefined;
-  /** Of the lease wait, time in which the stream had a leader. */
+  /** Part of the lease wait in which the stream had a leader. */
   #waitedMs = 0;
-  /** Up to when time was looked at for the lease wait, so that none of it counts twice. */
+  /** End of the time that is counted in the lease wait, so that none of it counts twice. */
   #lookedMs = 0;
-  /** How often what was waited before came to say nothing, see {@link PartitionOpening.#waitAnew}. */
+  /** Number of times the wait so far became invalid, see {@link PartitionOpening.#waitAnew}. */
   #breaks = 0;
-  /** Epoch at the first look: one that rises from it is somebody who is alive. */
+  /** Epoch at the first check: a higher one later is from a running member. */
   #firstEpoch: number | undefined;
-  /** A replica that has more than the log, and since when that is so. */
+  /** A replica that has more than the log, and the time since which it has. */
   #ahead: { readonly position: ReplicaPosition; readonly sinceMs: number } | undefined;
-  /** When the first append of the present end went out. */
+  /** Time of the first append after the current end. */
   #sent: { readonly sequence: number; readonly moment: Moment } | undefined;
 
   constructor(options: OpeningOptions) {
@@ -119,9 +125,9 @@ export class PartitionOpening {
   }
 
   /**
-   * @throws {ServiceError} `NOT_OWNER` when somebody else opened it meanwhile, with the member as a detail;
-   *   `DATA_CORRUPTED` when the log cannot be trusted; `NOT_FOUND` when it begins behind the position;
-   *   `STORAGE_FULL`; `REQUEST_CANCELLED` when it was given up
+   * @throws {ServiceError} `NOT_OWNER` when another member opened it meanwhile, with the member as a detail;
+   *   `DATA_CORRUPTED` when the log cannot be trusted; `NOT_FOUND` when it begins after the position;
+   *   `STORAGE_FULL`; `REQUEST_CANCELLED` when it was cancelled
    */
   async run(): Promise<OpenedPartition> {
     await this.#untilReachable(() => this.#begin());
@@ -133,12 +139,12 @@ export class PartitionOpening {
       if (state.epoch > this.#firstEpoch) {
         const owner = state.owner;
         assert(owner !== undefined, 'an epoch that was opened here has an owner');
-        // An earlier append of this opening counted, only its answer was lost.
+        // An earlier append of this opening counted, only its reply was lost.
         if (owner.nonce.equals(this.#opening.nonce)) return this.#opened();
         throw ownedBy(owner.member, state.epoch);
       }
       const breaks = this.#breaks;
-      // Asked last: what was acknowledged since, and lost, only the newest answers tell.
+      // Asked last: only the newest answers show records that were acknowledged and lost since.
       if (!(await this.#waitedOut()) || (await this.#isBehind(await this.#askReplicas()))) continue;
       await this.#untilReachable(() => this.#requireSameEnd());
       if (this.#breaks > breaks) continue;
@@ -173,7 +179,7 @@ export class PartitionOpening {
     this.#leader = leader;
     const known = { identity: this.#identity, sequence: lastSequence };
     for await (const message of messagesUpTo(stream, partition, from.sequence + 1, known, clock)) {
-      // Before it is taken: shards may need their time.
+      // Before it is passed on: shards may need time.
       this.#lookedMs = clock.monotonicMs();
       this.#waitedMs = 0;
       const step = this.#decoder.take(message);
@@ -190,7 +196,7 @@ export class PartitionOpening {
     }
   }
 
-  /** @returns false when something new came, so that the wait begins anew */
+  /** @returns false when there was a new record, so that the wait starts again */
   async #waitedOut(): Promise<boolean> {
     const { stream, leaseMs, clock } = this.#options;
     const { sequence, epoch, isClosed } = this.#decoder.fold.state;
@@ -204,7 +210,7 @@ export class PartitionOpening {
       });
       const nowMs = clock.monotonicMs();
       if (state !== undefined && state.lastSequence !== sequence) return false;
-      // While servers elect, the owner cannot renew its lease either: that time moves no ownership.
+      // During an election the owner cannot renew its lease either: that time does not count.
       if (state !== undefined && state.leader === this.#leader) this.#waitedMs += nowMs - this.#lookedMs;
       this.#leader = state?.leader;
       this.#lookedMs = nowMs;
@@ -244,15 +250,15 @@ export class PartitionOpening {
   }
 
   /**
-   * Whether a replica has more than was read: the log grew since, or it has lost what that one has.
+   * Returns whether a replica has more than was read: the log grew since, or it has lost that replica's records.
    *
-   * @throws {ServiceError} `DATA_CORRUPTED` when that lasts
-   * @see Reliability: R5, R9
+   * @throws {ServiceError} `DATA_CORRUPTED` when that persists
+   * @see docs/partition-log.md#opening-a-partition
    */
-  async #isBehind(told: readonly ReplicaPosition[]): Promise<boolean> {
+  async #isBehind(positions: readonly ReplicaPosition[]): Promise<boolean> {
     const { clock, partition } = this.#options;
     const { state } = this.#decoder.fold;
-    const other = told.find(({ identity }) => identity !== this.#identity);
+    const other = positions.find(({ identity }) => identity !== this.#identity);
     if (other !== undefined)
       throw logRegressed(
         partition,
@@ -261,7 +267,7 @@ export class PartitionOpening {
       );
     const nowMs = clock.monotonicMs();
     if (this.#ahead !== undefined && !isAhead(this.#ahead.position, state)) this.#ahead = undefined;
-    const position = told.find((each) => isAhead(each, state));
+    const position = positions.find((each) => isAhead(each, state));
     if (position === undefined) return false;
     this.#ahead ??= { position, sinceMs: nowMs };
     if (nowMs - this.#ahead.sinceMs >= REGRESSION_CONFIRM_MS)
@@ -275,9 +281,9 @@ export class PartitionOpening {
   }
 
   /**
-   * The append says behind which sequence it goes, not behind which record: servers that lost their end while this
-   * member waited may have grown to where they were. Looked at before it goes out, so that it spoils nobody's log, and
-   * afterwards, when nothing can come in between any more.
+   * The append states the sequence before it, not the record: servers that lost their end while this
+   * member waited may have grown to the same sequence. This is checked before the append is sent, so that it damages no
+   * other log, and afterwards, when no record can be inserted any more.
    *
    * @param state before the append
    * @throws {ServiceError} `DATA_CORRUPTED`, `LOG_UNAVAILABLE`
@@ -304,7 +310,10 @@ export class PartitionOpening {
     };
   }
 
-  /** Repeats what fails for want of a leader. What is given up is tried once: it may be what came of an append. */
+  /**
+   * Repeats a step that fails for lack of a leader. When it is cancelled, it is tried once: an append may have
+   * succeeded.
+   */
   async #untilReachable(step: () => Promise<void>): Promise<void> {
     for (;;) {
       try {
@@ -318,8 +327,8 @@ export class PartitionOpening {
   }
 
   /**
-   * The stream could not be reached, or was shorter than it had been. Where a gate makes up for what servers lose it
-   * may be back without a record that was acknowledged, and that renewed a lease: time counts from now on.
+   * The stream could not be reached, or was shorter than before. With a gate, it may be back without a record that was
+   * acknowledged, and that renewed a lease: time counts from now on.
    */
   #waitAnew(): void {
     const { clock, gate } = this.#options;

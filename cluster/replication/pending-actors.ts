@@ -1,13 +1,13 @@
 import type { RecordMark } from '#runtime/log/log-entry.ts';
 import type { PendingRange } from '#runtime/log/ports.ts';
 
-/** Which entries of a log are not in the shards of their actors yet. */
+/** Entries of a log that are not yet in the shards of their actors. */
 export class PendingActors {
   readonly #ranges = new Map<string, PendingRange>();
   /** Marks of the newest records, by actor. */
   readonly #marks = new Map<string, RecordMark>();
 
-  /** Entries of these actors are in the log, in records from `first` to `last`, which has the mark. */
+  /** Adds entries of actors, in records from `first` to `last`, which has the mark. */
   add(actors: Iterable<string>, first: number, last: number, mark: RecordMark): void {
     for (const actor of actors) {
       this.#ranges.set(actor, { first: this.#ranges.get(actor)?.first ?? first, last });
@@ -27,12 +27,12 @@ export class PendingActors {
     this.#marks.delete(actor);
   }
 
-  /** Mark of a record that is the newest one of an actor; undefined when it is not, or is released. */
+  /** Returns the mark of a record if it is the newest one of an actor; undefined if not, or if it is released. */
   markOf(actor: string, sequence: number): RecordMark | undefined {
     return this.#ranges.get(actor)?.last === sequence ? this.#marks.get(actor) : undefined;
   }
 
-  /** Every actor with entries that are not released. */
+  /** Returns every actor with entries that are not released. */
   ranges(): ReadonlyMap<string, PendingRange> {
     return new Map(this.#ranges);
   }

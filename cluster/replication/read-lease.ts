@@ -1,14 +1,14 @@
 import type { Clock } from '#runtime/base/clock.ts';
 
 /**
- * Part of `lease_ms` for which the owner trusts its lease. A candidate waits the whole of it, so that two
+ * Part of `lease_ms` for which the owner trusts its lease. A candidate waits for all of it, so that two
  * monotonic clocks may differ in speed by 5 % each and still no two members hold a lease at once.
  */
 const OWNER_SHARE = 0.9;
 
 /**
- * Wall time that passes beyond monotonic time and ends the lease, in milliseconds: the machine slept, or somebody set
- * its clock.
+ * Excess of wall time over monotonic time that ends the lease, in milliseconds: the machine slept, or its clock was
+ * set.
  */
 const SLEEP_MS_MAX = 2_000;
 
@@ -19,10 +19,10 @@ export interface Moment {
 }
 
 /**
- * How long the owner of a partition may answer reads without asking the log: no other member opens it before.
+ * Time for which the owner of a partition may answer reads without asking the log: no other member opens it before.
  * Renewed by every acknowledged append, counted from when that was sent.
  *
- * @see Reliability: R11
+ * @see docs/partition-log.md#the-read-lease
  */
 export class ReadLease {
   readonly #clock: Clock;
@@ -35,37 +35,37 @@ export class ReadLease {
     this.#leaseMs = leaseMs;
   }
 
-  /** Monotonic time up to which the lease holds; 0 without one. It may still end before: ask {@link isValid}. */
+  /** Monotonic time at which the lease ends; 0 without one. It may end earlier: call {@link isValid}. */
   get validUntilMs(): number {
     return this.#renewed === undefined ? 0 : this.#renewed.monotonicMs + this.#leaseMs * OWNER_SHARE;
   }
 
-  /** To be asked when an answer is sent, not when it is begun: the process may have stood still in between. */
+  /** To be called when a reply is sent, not when it is begun: the process may have been suspended in between. */
   isValid(): boolean {
     const renewed = this.#renewed;
     if (renewed === undefined) return false;
     const passedMs = this.#clock.monotonicMs() - renewed.monotonicMs;
-    // The monotonic clock stands still while a machine sleeps. Wall time that jumps ahead costs one barrier.
+    // The monotonic clock stops while a machine sleeps. A jump of the wall time costs one barrier.
     const wallMs = this.#clock.wallMs() - renewed.wallMs;
     if (wallMs - passedMs > SLEEP_MS_MAX) {
-      // For good: a clock that is set back afterwards does not undo the sleep.
+      // Permanently: setting the clock back afterwards does not undo the sleep.
       this.drop();
       return false;
     }
     return Math.max(passedMs, wallMs) < this.#leaseMs * OWNER_SHARE;
   }
 
-  /** Now, to be given to {@link renew} when the append that is sent now is acknowledged. */
+  /** Returns the current moment, for {@link renew} when the append that is sent now is acknowledged. */
   moment(): Moment {
     return { monotonicMs: this.#clock.monotonicMs(), wallMs: this.#clock.wallMs() };
   }
 
-  /** An append sent at that moment is acknowledged. */
+  /** Renews the lease: an append that was sent at that moment is acknowledged. */
   renew(sent: Moment): void {
     if (this.#renewed === undefined || sent.monotonicMs > this.#renewed.monotonicMs) this.#renewed = sent;
   }
 
-  /** Gives the lease up. */
+  /** Ends the lease. */
   drop(): void {
     this.#renewed = undefined;
   }

@@ -11,21 +11,21 @@ import type { Revision } from '#runtime/content/revision.ts';
  *   body length [40] 4   CRC32 of the body [44] 4   previous chain [48] 16   chain [64] 16
  *   CRC32 of 0..80 [80] 4   then the body
  *
- * - The *chain* is a hash over all the fields in front of it, the chain before among them, so a record proves
+ * - The *chain* is a hash over all the fields before it, including the previous chain, so a record proves
  *   every valid record before it.
- * - *batch* is a number its writer never uses twice, so no two records have the same chain, also when the same
+ * - *batch* is a number that its writer never uses twice, so no two records have the same chain, also when the same
  *   entries are appended again.
- * - A NOOP with a body states something about the log itself (`flush-journal/keepers.ts`); readers that do not know it
- *   pass over it.
+ * - A NOOP with a body makes a statement about the log itself (`replica-durability/voters.ts`); readers that do not
+ *   know it skip it.
  * - The body of ENTRIES is encoded entries; of CHUNK a part of the encoded entries of a larger batch; of MANIFEST
- *   the length of them all [0] 4 and their CRC32 [4] 4, and it closes the chunks directly before it; of OPEN the
+ *   their total length [0] 4 and their CRC32 [4] 4, and it completes the chunks directly before it; of OPEN the
  *   nonce [0] 16, then the member's name in UTF-8; of CLOSE it is empty.
  */
 
 /**
- * The newest format this version reads and writes. 1: the first.
+ * The newest format that this version reads and writes. 1: the first.
  *
- * A version that brings another one reads all before it, and writes the newest that all members read, see
+ * A version that adds a format reads all earlier ones, and writes the newest that all members read, see
  * `commonFormats`.
  */
 export const RECORD_FORMAT = 1;
@@ -34,43 +34,43 @@ export const RECORD_FORMAT = 1;
 export const RECORD_HEADER_BYTES = 84;
 
 /**
- * Longest record in bytes. NATS takes messages of 1 MiB by default, and slows down above it.
+ * Maximum length of a record in bytes. NATS accepts messages of 1 MiB by default, and slows down above it.
  *
- * @see Reliability: Limits
+ * @see docs/partition-log.md#bounds
  */
 export const RECORD_BYTES_MAX = 768 * 1024;
 
-/** Longest body of a record in bytes. */
+/** Maximum length of a record's body in bytes. */
 export const BODY_BYTES_MAX: number = RECORD_BYTES_MAX - RECORD_HEADER_BYTES;
 
 /** Length of the running hash. */
 export const CHAIN_BYTES = 16;
 
-/** Length of the number that tells two openings by one member apart. */
+/** Length of the number that distinguishes two openings by one member. */
 export const NONCE_BYTES = 16;
 
-/** Longest name of a member, in bytes of UTF-8. */
+/** Maximum length of a member's name, in bytes of UTF-8. */
 export const MEMBER_BYTES_MAX = 255;
 
-/** Epochs and batch numbers are below this. */
+/** Upper bound of epochs and batch numbers. */
 const UINT48_MAX = 2 ** 48 - 1;
 
 /** The chain before the first record of a log. */
 export const chainStart: Buffer = Buffer.alloc(CHAIN_BYTES);
 
-/** What a record is. */
+/** Kinds of records. */
 export const RecordKind = {
   /** Entries of one batch. */
   entries: 1,
-  /** A part of a batch that is too large for one record; means nothing without the manifest behind it. */
+  /** A part of a batch that is too large for one record; without the manifest after it, it has no meaning. */
   chunk: 2,
-  /** Makes one batch of the chunks before it. */
+  /** Combines the chunks before it into one batch. */
   manifest: 3,
   /** A new owner, or the old one under a new epoch. */
   open: 4,
-  /** The owner gave the partition up by itself: nobody need wait for its lease. */
+  /** The owner released the partition: no member must wait for its lease. */
   close: 5,
-  /** Nothing; proves that the owner was the owner when it was stored. */
+  /** No content; proves that its writer was the owner when it was stored. */
   noop: 6,
 } as const;
 export type RecordKind = (typeof RecordKind)[keyof typeof RecordKind];
@@ -79,11 +79,11 @@ const kinds: ReadonlySet<number> = new Set(Object.values(RecordKind));
 
 const magic = Buffer.from('GLOG', 'latin1');
 
-/** What a record says, but for its body and what is computed. */
+/** The fields of a record, without its body and computed fields. */
 export interface RecordFields {
   readonly kind: RecordKind;
   readonly partition: number;
-  /** Entries in the batch: of `entries` and `manifest`, else 0. */
+  /** Entries in the batch, for `entries` and `manifest`; else 0. */
   readonly entries: number;
   readonly epoch: number;
   /** Never used twice by one opening. */
@@ -93,16 +93,16 @@ export interface RecordFields {
   readonly previousChain: Buffer;
 }
 
-/** A record that was read and whose checksums hold. Its buffers are views of the message. */
+/** A decoded record whose checksums are valid. Its buffers are views of the message. */
 export interface LogMessageRecord extends RecordFields {
   readonly chain: Buffer;
   readonly body: Buffer;
 }
 
-/** Bytes that are no record of this format. */
+/** Bytes that are not a record of this format. */
 export interface RecordFault {
   readonly fault: string;
-  /** Nothing need be wrong with it: a newer version wrote it. */
+  /** It may be intact: a newer version wrote it. */
   readonly isNewer?: boolean;
 }
 
@@ -136,13 +136,13 @@ export function encodeRecord(
   return { bytes, chain };
 }
 
-/** Reads a record and verifies all of it. */
+/** Decodes a record and verifies all of it. */
 export function decodeRecord(bytes: Buffer): LogMessageRecord | RecordFault {
   if (bytes.length < RECORD_HEADER_BYTES)
     return { fault: `${bytes.length} bytes are too short for a record` };
   if (!bytes.subarray(0, 4).equals(magic)) return { fault: 'it does not begin like a record' };
   const format = bytes[4] as number;
-  // A newer header may be laid out differently, so its checksum says nothing here.
+  // A newer header may have another layout, so its checksum cannot be verified here.
   if (format > RECORD_FORMAT)
     return { fault: `it has format ${format}, and this version reads ${RECORD_FORMAT}`, isNewer: true };
   if (format === 0) return { fault: 'it has format 0, which no version wrote' };
@@ -151,7 +151,7 @@ export function decodeRecord(bytes: Buffer): LogMessageRecord | RecordFault {
   const kind = bytes[5] as number;
   if (!kinds.has(kind)) return { fault: `it is of unknown kind ${kind}` };
   const body = bytes.subarray(RECORD_HEADER_BYTES);
-  if (body.length !== bytes.readUInt32LE(40)) return { fault: 'it is cut short' };
+  if (body.length !== bytes.readUInt32LE(40)) return { fault: 'it is truncated' };
   if (crc32(body) !== bytes.readUInt32LE(44)) return { fault: "its body's checksum fails" };
   const chain = bytes.subarray(64, 80);
   if (!chainOf(bytes).equals(chain)) return { fault: 'its chain is not that of its fields' };
@@ -172,15 +172,15 @@ function chainOf(bytes: Buffer): Buffer {
   return hash('sha256', bytes.subarray(0, 64), 'buffer').subarray(0, CHAIN_BYTES);
 }
 
-/** What an `open` record says. */
+/** Content of an `open` record. */
 export interface Opening {
-  /** Who owns the partition from here on. */
+  /** The owner of the partition from here on. */
   readonly member: string;
-  /** Tells this opening from any other; {@link NONCE_BYTES} random bytes. */
+  /** Distinguishes this opening from any other; {@link NONCE_BYTES} random bytes. */
   readonly nonce: Buffer;
 }
 
-/** The body of an `open` record. */
+/** Encodes the body of an `open` record. */
 export function encodeOpening({ member, nonce }: Opening): Buffer {
   const name = Buffer.from(member, 'utf8');
   assert(name.length > 0 && name.length <= MEMBER_BYTES_MAX, `member name of ${name.length} bytes`);
@@ -188,13 +188,13 @@ export function encodeOpening({ member, nonce }: Opening): Buffer {
   return Buffer.concat([nonce, name]);
 }
 
-/** Reads {@link encodeOpening}. */
+/** Decodes {@link encodeOpening}. */
 export function decodeOpening(body: Buffer): Opening {
   assert(body.length > NONCE_BYTES, 'an opening without a member');
   return { nonce: body.subarray(0, NONCE_BYTES), member: body.toString('utf8', NONCE_BYTES) };
 }
 
-/** What a `manifest` says of the chunks before it. */
+/** Description of the chunks before a `manifest`. */
 export interface Manifest {
   /** Length of all chunks together, in bytes. */
   readonly bytes: number;
@@ -202,7 +202,7 @@ export interface Manifest {
   readonly crc: number;
 }
 
-/** The body of a `manifest` record. */
+/** Encodes the body of a `manifest` record. */
 export function encodeManifest({ bytes, crc }: Manifest): Buffer {
   const body = Buffer.allocUnsafe(8);
   body.writeUInt32LE(bytes, 0);
@@ -210,7 +210,7 @@ export function encodeManifest({ bytes, crc }: Manifest): Buffer {
   return body;
 }
 
-/** Reads {@link encodeManifest}. */
+/** Decodes {@link encodeManifest}. */
 export function decodeManifest(body: Buffer): Manifest {
   assert(body.length === 8, 'a manifest of another length');
   return { bytes: body.readUInt32LE(0), crc: body.readUInt32LE(4) };

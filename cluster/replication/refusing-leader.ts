@@ -2,23 +2,23 @@ import { type Clock, sleep } from '#runtime/base/clock.ts';
 import { isUnavailable } from './log-errors.ts';
 import type { LogStream } from './log-stream.ts';
 
-/** Between two looks who leads, in milliseconds. */
+/** Interval of the checks of the leader, in milliseconds. */
 const POLL_MS = 50;
 
-/** How long an election is waited for before the leader is asked again, in milliseconds. */
+/** Maximum time of an election before the leader is asked again, in milliseconds. */
 const ELECTION_MS_MAX = 10_000;
 
-/** Time after which a server that is alone is tried again, in milliseconds. */
+/** Time after which a single server is tried again, in milliseconds. */
 const PAUSE_MS = 500;
 
 /**
- * Has another server lead a stream after the one that does refused an append for want of space. Servers before 2.12
- * refuse after the others may have stored it: the copy of that leader then ends before theirs, and as soon as it has
- * space it acknowledges alone what the others refuse. So nothing may be appended until this returns.
+ * Requests another leader of a stream after the current one refused an append for lack of space. Servers before 2.12
+ * refuse after the others may have stored it. The copy of that leader then ends before theirs, and as soon as it has
+ * space it acknowledges alone what the others refuse. So nothing may be appended until this function returns.
  *
- * It returns when another server leads, and after a pause where there is only one.
+ * It returns when another server leads, and after a pause when there is only one.
  *
- * @param requireWanted throws when nobody waits for it any more
+ * @param requireWanted throws when no caller waits for it any more
  */
 export async function leaveRefusingLeader(
   stream: LogStream,
@@ -45,7 +45,7 @@ export async function leaveRefusingLeader(
   }
 }
 
-/** @returns empty for a server that is alone; undefined when nobody tells */
+/** @returns empty for a single server; undefined when no server answers */
 async function leaderOf(stream: LogStream): Promise<string | undefined> {
   try {
     return (await stream.state()).leader;

@@ -4,26 +4,26 @@ import { logCorrupted, logRegressed, logTruncated } from './log-errors.ts';
 import type { LogStream, StoredMessage, StreamState } from './log-stream.ts';
 
 /**
- * How long a stream has to look shorter, or another, than it was before that is believed, in milliseconds. A server
- * that was cut off takes itself for the leader for up to ten seconds, and answers with what it had.
+ * Time for which a stream must appear shorter, or another one, before this is accepted, in milliseconds. A server
+ * that was cut off considers itself the leader for up to ten seconds, and answers with its old state.
  */
 export const REGRESSION_CONFIRM_MS = 12_000;
 
-/** Time between two looks, in milliseconds. */
+/** Interval of the checks, in milliseconds. */
 export const REGRESSION_POLL_MS = 250;
 
-/** A stream that has at least what it should. */
+/** A stream that has at least the expected records. */
 export interface ReachedState extends StreamState {
-  /** Whether the first look saw it so. */
+  /** Whether the first check showed it. */
   readonly isAtOnce: boolean;
 }
 
 /**
- * Where the stream stands, once it has at least what is known to be in it.
+ * Returns the state of the stream, once it has at least the known records.
  *
- * @param known identity and sequence that were seen before; an empty identity is any
- * @throws {ServiceError} `DATA_CORRUPTED` when it lastingly has not, `LOG_UNAVAILABLE`
- * @see Reliability: R9
+ * @param known identity and sequence that were seen before; an empty identity matches any
+ * @throws {ServiceError} `DATA_CORRUPTED` when it persistently lacks them, `LOG_UNAVAILABLE`
+ * @see docs/partition-log.md#a-log-that-lost-its-end
  */
 export async function stateReaching(
   stream: LogStream,
@@ -50,12 +50,12 @@ export async function stateReaching(
 }
 
 /**
- * The messages from one sequence to another, both included, without a gap.
+ * Yields the messages from one sequence to another, both included, without a gap.
  *
  * @param known identity of the stream, and the last sequence: known to be in it
- * @throws {ServiceError} `DATA_CORRUPTED` when one is lastingly missing, `NOT_FOUND` when the log begins behind the
+ * @throws {ServiceError} `DATA_CORRUPTED` when one is persistently missing, `NOT_FOUND` when the log begins after the
  *   first, `LOG_UNAVAILABLE`
- * @see Reliability: R5, R17
+ * @see docs/partition-log.md#followers
  */
 export async function* messagesUpTo(
   stream: LogStream,

@@ -1,16 +1,16 @@
-/** Bytes of something long. */
+/** A block of a long byte sequence. */
 export interface ByteBlock {
   readonly body: Uint8Array;
-  /** How many came before it. */
+  /** Number of blocks before it. */
   readonly number: number;
   readonly isLast: boolean;
 }
 
 /**
- * Puts pieces together into blocks of `blockBytes`, of which the last may be shorter, also without bytes. Yields undefined
- * where the work may rest.
+ * Joins pieces into blocks of `blockBytes`; the last one may be shorter, or empty. Yields undefined where the work may
+ * pause.
  *
- * @param pieces texts that do not end within a pair of surrogates, or bytes; each of them takes one step
+ * @param pieces texts that do not end within a surrogate pair, or bytes; each of them takes one step
  */
 export function* blocksOf(
   pieces: Iterable<string | Uint8Array>,

@@ -2,33 +2,36 @@ import { decodeUtf8InSteps, textSlices } from '#runtime/base/sliced-text.ts';
 import { DatedAnswer, undated } from '#runtime/content/dated-answer.ts';
 import { JsonText } from '#runtime/content/json-text.ts';
 import type { Principal } from '#runtime/access/principal.ts';
+import type { VersionedMessage } from '#runtime/actor/message-version.ts';
 import { isLargeJson } from '#runtime/base/sliced-json.ts';
 import type { ErrorCode } from '#runtime/errors/error-registry.ts';
 import { errorRegistry } from '#runtime/errors/error-registry.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
-import type { CallId, IdempotencyKey, Premise } from '#runtime/commit/behaviour.ts';
+import type { CallId, IdempotencyKey, Precondition } from '#runtime/commit/behaviour.ts';
 import { blocksOf } from './byte-blocks.ts';
 import { decodeMessage, decodeMessageInSteps, encodeMessage, messagePieces } from './message-codec.ts';
 
 /**
- * Version of the calls between members. 1: the first. 2: a call may have a premise, and frames of its answer a date.
+ * Version of the calls between members. 1: the first. 2: a call may have a precondition, and frames of its reply a
+ * date. 3: messages may state that they need it, see {@link VersionedMessage}, and the frames of a reply contain its
+ * entity tag when the query requests it.
  *
- * A version that brings another one goes on taking the one before it, and makes calls in what all members take, see
- * `commonFormats`. One that is not taken is refused before anything is done.
+ * A build with a new version still accepts the previous one, and makes calls in a version that all members accept, see
+ * `commonFormats`. A call of an unsupported version is refused before anything is done.
  */
-export const CALL_VERSION = 2;
+export const CALL_VERSION = 3;
 
-/** The oldest version that is taken; a call that needs no newer one is made in it. */
+/** The oldest supported version; a call that needs no newer one uses it. */
 export const OLDEST_CALL_VERSION = 1;
 
-/** The first version in which a call may have a {@link Call.premise}. */
-export const PREMISE_CALL_VERSION = 2;
+/** The first version in which a call may have a {@link Call.precondition}. */
+export const PRECONDITION_CALL_VERSION = 2;
 
-/** What is asked of the owner of an actor. */
+/** Operations on the owner of an actor. */
 export type CallKind =
   | 'command'
   | 'query'
-  /** A query that waits for the log to confirm the owner. */
+  /** A query that waits until the log has confirmed the owner. */
   | 'strict-query'
   | 'create'
   | 'fork'
@@ -36,7 +39,7 @@ export type CallKind =
   | 'exists'
   | 'names';
 
-/** A call as it travels. */
+/** A call between members. */
 export interface Call {
   readonly version: number;
   readonly kind: CallKind;
@@ -45,34 +48,40 @@ export interface Call {
   /** Command or query; the source of a fork. */
   readonly message: unknown;
   readonly principal: Principal;
-  /** What has to hold at the owner, else nothing is done; from {@link PREMISE_CALL_VERSION} on. */
-  readonly premise?: Premise;
+  /** Must hold at the owner, otherwise nothing is done; from {@link PRECONDITION_CALL_VERSION} on. */
+  readonly precondition?: Precondition;
   readonly idempotency?: IdempotencyKey;
-  /** Names what may have an effect: sent again under the same id it takes effect once. */
+  /** Identifies a call that may have an effect: repeated under the same id it takes effect once. */
   readonly id?: CallId;
-  /** Whether it was sent before, and what became of that is not known. */
+  /** Whether it was sent before with an unknown outcome. */
   readonly isRepeated?: true;
-  /** How long the caller still waits, in milliseconds; absent: until it says that it does not. */
+  /** Time for which the caller still waits, in milliseconds; absent: until it cancels. */
   readonly waitMs?: number;
 }
 
-/** Encodes a call in pieces; the work may rest between any two of them. */
+/** Returns the version of the calls that a message needs. */
+export function versionNeeded(message: unknown): number {
+  const isObject = typeof message === 'object' && message !== null;
+  return (isObject ? (message as VersionedMessage).since : undefined) ?? OLDEST_CALL_VERSION;
+}
+
+/** Encodes a call in pieces; the work may pause between any two of them. */
 export function encodeCall(call: Call): Iterable<string> {
   return messagePieces(call);
 }
 
 /**
- * Decodes a call; yields where the work may rest.
+ * Decodes a call; yields where the work may pause.
  *
- * @throws {ServiceError} `MEMBER_VERSIONS_DIFFER` @throws {SyntaxError} when it is none @throws {TypeError} the same
+ * @throws {ServiceError} `MEMBER_VERSIONS_DIFFER` @throws {SyntaxError} when it is invalid @throws {TypeError} the same
  */
 export function* decodeCall(bytes: Uint8Array): Generator<undefined, Call> {
   const call = (yield* decodeMessageInSteps(
     Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength),
   )) as Call;
   const { version } = call;
-  // A call in an old version that has what only newer ones know was made by no member.
-  const oldest = call.premise === undefined ? OLDEST_CALL_VERSION : PREMISE_CALL_VERSION;
+  // No member makes a call in an old version with features of a newer one.
+  const oldest = call.precondition === undefined ? OLDEST_CALL_VERSION : PRECONDITION_CALL_VERSION;
   if (!(version >= oldest && version <= CALL_VERSION)) {
     throw new ServiceError(
       'MEMBER_VERSIONS_DIFFER',
@@ -83,21 +92,21 @@ export function* decodeCall(bytes: Uint8Array): Generator<undefined, Call> {
   return call;
 }
 
-/** One piece of an answer. */
+/** Kinds of the frames of a reply. */
 export const FrameKind = {
-  /** The owner has the call and works on it; repeated while it does. */
+  /** The owner has the call and works on it; repeated until it replies. */
   working: 0,
-  /** Part of the message of the answer. */
+  /** Part of the message of the reply. */
   value: 1,
-  /** Part of an answer that is ready JSON text. */
+  /** Part of a reply that is ready JSON text. */
   text: 2,
-  /** A piece of a streamed answer. */
+  /** A piece of a streamed reply. */
   chunk: 3,
-  /** The answer is an error, or the stream ends with one. */
+  /** The reply is an error, or the stream ends with one. */
   error: 4,
   /** Nothing was done: this member does not own the actor. */
   elsewhere: 5,
-  /** Nothing was done: the premise of the call does not hold. */
+  /** Nothing was done: the precondition of the call does not hold. */
   refuted: 6,
 } as const;
 
@@ -107,44 +116,67 @@ export type FrameKind = (typeof FrameKind)[keyof typeof FrameKind];
 /** A decoded frame. */
 export interface Frame {
   readonly kind: FrameKind;
-  /** Whether nothing follows it. */
+  /** Whether it is the last frame. */
   readonly isLast: boolean;
-  /** Pieces of the answer that were sent before it: fewer have come when a connection broke and lost some. */
+  /** Number of pieces of the reply that were sent before it; fewer have arrived when a lost connection dropped some. */
   readonly number: number;
   readonly body: Buffer;
-  /** Where the one who answers stood, in the first frame of a `DatedAnswer`. */
+  /** Head of the replying branch, in the first frame of a `DatedAnswer`. */
   readonly head?: string;
+  /** Entity tag of a text, in its first frame. */
+  readonly tag?: string;
 }
 
 /** Kind, flags, number. */
 const HEAD_BYTES = 6;
 
-/** Flags: it is the last; its body begins with the length of {@link Frame.head} in a byte, and that. */
+/**
+ * Flags: it is the last frame; its body begins with the length of {@link Frame.head} in a byte and the head; after
+ * that, with {@link Frame.tag} in the same form.
+ */
 const LAST = 1;
 const DATED = 2;
+const TAGGED = 4;
 
-/** Largest body of a frame in bytes: NATS takes a mebibyte at most. */
+/** Facts that precede the body of a first frame. */
+export interface FrameFacts {
+  readonly head?: string | undefined;
+  readonly tag?: string | undefined;
+}
+
+const noFacts: FrameFacts = Object.freeze({});
+
+/** Maximum size of a frame's body in bytes: NATS accepts at most a mebibyte. */
 export const FRAME_BODY_BYTES_MAX = 512 * 1024;
 
-/** Encodes a frame. @param number see {@link Frame.number} @param head see {@link Frame.head} */
+/** Encodes a frame. @param number see {@link Frame.number} */
 export function encodeFrame(
   kind: FrameKind,
   isLast: boolean,
   number: number,
   body: Uint8Array = new Uint8Array(0),
-  head?: string,
+  { head, tag }: FrameFacts = noFacts,
 ): Uint8Array {
-  const start = HEAD_BYTES + (head === undefined ? 0 : 1 + head.length);
+  const start = HEAD_BYTES + factBytes(head) + factBytes(tag);
   const bytes = Buffer.allocUnsafe(start + body.length);
   bytes[0] = kind;
-  bytes[1] = (isLast ? LAST : 0) | (head === undefined ? 0 : DATED);
+  bytes[1] = (isLast ? LAST : 0) | (head === undefined ? 0 : DATED) | (tag === undefined ? 0 : TAGGED);
   bytes.writeUInt32BE(number, 2);
-  if (head !== undefined) {
-    bytes[HEAD_BYTES] = head.length;
-    bytes.write(head, HEAD_BYTES + 1, 'latin1');
-  }
+  writeFact(bytes, writeFact(bytes, HEAD_BYTES, head), tag);
   bytes.set(body, start);
   return bytes;
+}
+
+function factBytes(text: string | undefined): number {
+  return text === undefined ? 0 : 1 + text.length;
+}
+
+/** @returns the offset after it */
+function writeFact(bytes: Buffer, at: number, text: string | undefined): number {
+  if (text === undefined) return at;
+  bytes[at] = text.length;
+  bytes.write(text, at + 1, 'latin1');
+  return at + factBytes(text);
 }
 
 /** Decodes a frame. */
@@ -154,16 +186,29 @@ export function decodeFrame(bytes: Uint8Array): Frame {
   const flags = buffer[1] as number;
   const isLast = (flags & LAST) !== 0;
   const number = buffer.readUInt32BE(2);
-  if ((flags & DATED) === 0) return { kind, isLast, number, body: buffer.subarray(HEAD_BYTES) };
-  const start = HEAD_BYTES + 1 + (buffer[HEAD_BYTES] as number);
-  const head = buffer.toString('latin1', HEAD_BYTES + 1, start);
-  return { kind, isLast, number, body: buffer.subarray(start), head };
+  if ((flags & (DATED | TAGGED)) === 0) return { kind, isLast, number, body: buffer.subarray(HEAD_BYTES) };
+  const head = readFact(buffer, HEAD_BYTES, (flags & DATED) !== 0);
+  const tag = readFact(buffer, HEAD_BYTES + factBytes(head), (flags & TAGGED) !== 0);
+  const body = buffer.subarray(HEAD_BYTES + factBytes(head) + factBytes(tag));
+  return {
+    kind,
+    isLast,
+    number,
+    body,
+    ...(head === undefined ? {} : { head }),
+    ...(tag === undefined ? {} : { tag }),
+  };
 }
 
-/** The frames of an answer that is there as a whole; yields undefined where the work may rest. */
+function readFact(buffer: Buffer, at: number, isThere: boolean): string | undefined {
+  return isThere ? buffer.toString('latin1', at + 1, at + 1 + (buffer[at] as number)) : undefined;
+}
+
+/** Yields the frames of a complete reply, and undefined where the work may pause. */
 export function* answerFrames(told: unknown): Generator<Uint8Array | undefined, void> {
   const answer = undated(told);
   const head = told instanceof DatedAnswer ? told.head : undefined;
+  const tag = answer instanceof JsonText ? answer.tag : undefined;
   const isText = answer instanceof JsonText;
   const kind = isText ? FrameKind.text : FrameKind.value;
   const pieces = isText ? textSlices(answer.text) : messagePieces(answer);
@@ -171,26 +216,32 @@ export function* answerFrames(told: unknown): Generator<Uint8Array | undefined, 
     if (block === undefined) yield undefined;
     else {
       const { body, isLast, number } = block;
-      yield encodeFrame(kind, isLast, number, body, number === 0 ? head : undefined);
+      yield encodeFrame(kind, isLast, number, body, number === 0 ? { head, tag } : noFacts);
     }
   }
 }
 
-/** The answer of its frames' bodies together; yields where the work may rest. */
+/**
+ * Decodes a reply from the joined bodies of its frames; yields where the work may pause. @param tag see
+ * {@link Frame.tag}
+ */
 export function* decodeAnswer(
   kind: typeof FrameKind.text | typeof FrameKind.value,
   body: Buffer,
+  tag?: string,
 ): Generator<undefined, unknown> {
   if (kind === FrameKind.value) return yield* decodeMessageInSteps(body);
-  return new JsonText(yield* decodeUtf8InSteps(body));
+  return new JsonText(yield* decodeUtf8InSteps(body), tag);
 }
 
-/** Whether a call or an answer is so large that it is worked on in slices; one that is not fits into one message. */
+/**
+ * Returns whether a call or a reply is so large that it is processed in slices; a smaller one fits into one message.
+ */
 export function isLongMessage(message: unknown): boolean {
   return isLargeJson(message);
 }
 
-/** The frame of an error. Only what a caller is meant to see travels. @param number see {@link Frame.number} */
+/** Encodes the frame of an error. Only information for the caller is sent. @param number see {@link Frame.number} */
 export function errorFrame(error: unknown, number: number): Uint8Array {
   const shown = error instanceof ServiceError ? error : new ServiceError('INTERNAL_SERVER_ERROR');
   const { code, message, field, details } = shown;
@@ -198,7 +249,7 @@ export function errorFrame(error: unknown, number: number): Uint8Array {
   return encodeFrame(FrameKind.error, true, number, body);
 }
 
-/** The error of {@link errorFrame}. */
+/** Decodes the error of {@link errorFrame}. */
 export function errorOf(body: Buffer): ServiceError {
   const { code, message, field, details } = decodeMessage(body.toString()) as {
     readonly code: string;
@@ -206,7 +257,7 @@ export function errorOf(body: Buffer): ServiceError {
     readonly field?: string;
     readonly details?: Record<string, unknown>;
   };
-  // A newer member may know errors this one does not.
+  // A newer member may use error codes that this one does not know.
   const known: ErrorCode = Object.hasOwn(errorRegistry, code) ? (code as ErrorCode) : 'INTERNAL_SERVER_ERROR';
   return new ServiceError(known, message, {
     ...(field === undefined ? {} : { field }),

@@ -2,26 +2,26 @@ import type { Random } from '#runtime/base/random.ts';
 import type { CallId } from '#runtime/commit/behaviour.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 
-/** Calls one member may have under way to one actor. */
+/** Maximum number of concurrent calls of one member to one actor. */
 export const SLOTS_MAX = 65_536;
 
 const SESSION_BYTES = 8;
 
 /** The slots of one actor. */
 interface Slots {
-  /** Slots that were in use and are not; the one that was used last is taken first. */
+  /** Released slots; the most recently used one is taken first. */
   readonly free: number[];
-  /** Slots that have ever been taken. */
+  /** Number of slots that have ever been taken. */
   count: number;
 }
 
 /**
- * Names the calls of one life of a member. A slot belongs to one call to an actor at a time, and its owner keeps the
- * outcome of the last call of each: so few are used as possible.
+ * Assigns ids to the calls of one process of a member. A slot belongs to one call to an actor at a time, and the owner
+ * stores the outcome of the last call of each slot: so as few slots as possible are used.
  */
 export class CallIds {
   readonly #session: string;
-  /** Actors that have calls under way. */
+  /** Actors with calls under way. */
   readonly #actors = new Map<string, Slots>();
   #number = 0;
 
@@ -35,7 +35,7 @@ export class CallIds {
   }
 
   /**
-   * A name for a call to an actor; give it back with {@link release}.
+   * Takes an id for a call to an actor; it must be returned with {@link release}.
    *
    * @throws {ServiceError} `OVERLOADED` when too many are under way
    */
@@ -54,7 +54,7 @@ export class CallIds {
     return { session: this.#session, slot, number: this.#number };
   }
 
-  /** The call is over: its caller has the answer, or wants none any more. */
+  /** Releases the id: the caller has the reply, or no longer waits. */
   release(actor: string, { slot }: CallId): void {
     const slots = this.#actors.get(actor);
     if (slots === undefined) return;

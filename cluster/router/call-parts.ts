@@ -1,27 +1,27 @@
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { blocksOf } from './byte-blocks.ts';
 
-/** Largest message of a call in bytes: NATS takes a mebibyte at most. */
+/** Maximum size of a call's message in bytes: NATS accepts at most a mebibyte. */
 const PART_BODY_BYTES_MAX = 512 * 1024;
 
-/** Largest call in bytes; a request a client may send is smaller, whatever its encoding adds. */
+/** Maximum size of a call in bytes; the requests of clients are smaller, including the overhead of encoding. */
 const CALL_BYTES_MAX = 128 * 1024 * 1024;
 
-/** Bytes of all calls that are not whole yet. */
+/** Maximum bytes of all incomplete calls. */
 const PARTIAL_BYTES_MAX = 512 * 1024 * 1024;
 
-/** Time after which a call whose next part does not come is forgotten, in milliseconds: its caller is gone. */
+/** Time after which an incomplete call is dropped when no part arrives, in milliseconds: its caller is gone. */
 const PART_MS_MAX = 15_000;
 
-/** What a part begins with; a call that is whole is JSON text. */
+/** First byte of a part; a complete call is JSON text. */
 const PART = 1;
 
-/** What a part begins with, whether it is the last, how many came before it. */
+/** Header of a part: first byte, whether it is the last, number of parts before it. */
 const HEAD_BYTES = 6;
 
 /**
- * The messages of one call, in order: the call itself where it fits into one, else its parts. Yields undefined where the
- * work may rest.
+ * Yields the messages of one call, in order: the call itself if it fits into one, else its parts. Yields undefined
+ * where the work may pause.
  *
  * @param pieces of the call; see {@link blocksOf}
  */
@@ -47,34 +47,34 @@ function partMessage(number: number, isLast: boolean, body: Uint8Array): Uint8Ar
   return message;
 }
 
-/** A call of which some parts have come. */
+/** An incomplete call. */
 interface Partial {
   parts: Uint8Array[];
   bytes: number;
   heardMs: number;
-  /** It is too much, or a part of it was lost; what still comes of it is dropped. */
+  /** It is too large, or a part of it was lost; further parts are dropped. */
   isRefused: boolean;
 }
 
 /**
- * Puts calls together that came in parts. NATS keeps the order of what one member sends to another, and may lose some
- * of it when a connection breaks: a call that lacks a part is dropped, and its caller, who hears nothing, sends it again.
+ * Joins calls that arrive in parts. NATS keeps the order of messages from one member to another, and may lose some
+ * when a connection breaks. A call that lacks a part is dropped, and its caller, who gets no reply, sends it again.
  */
 export class CallAssembly {
   readonly #partials = new Map<string, Partial>();
   #bytes = 0;
 
-  /** Bytes of calls that are not whole. */
+  /** Bytes of incomplete calls. */
   get bytes(): number {
     return this.#bytes;
   }
 
   /**
-   * Takes one message.
+   * Adds one message.
    *
-   * @param name of the call: where its answer goes
+   * @param name of the call: its reply subject
    * @param nowMs monotonic
-   * @returns the whole call, undefined while there is more to come
+   * @returns the complete call, or undefined while parts are missing
    * @throws {ServiceError} `OVERLOADED`, `COMMIT_TOO_LARGE`; once for a call
    */
   take(name: string, message: Uint8Array, nowMs: number): Uint8Array | undefined {
@@ -108,7 +108,7 @@ export class CallAssembly {
     return call;
   }
 
-  /** Whether a call has begun to come and may still become whole. */
+  /** Returns whether a call is incomplete and may still become complete. */
   isComing(name: string): boolean {
     return this.#partials.get(name)?.isRefused === false;
   }

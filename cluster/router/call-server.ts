@@ -1,9 +1,10 @@
 import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node';
 import { policyFor } from '#runtime/access/policy.ts';
-import { PremiseRefuted } from '#runtime/actor/premise.ts';
+import { PreconditionRefuted } from '#runtime/actor/precondition.ts';
 import { atOnce } from '#runtime/base/at-once.ts';
 import { type Clock, sleep, type Timer } from '#runtime/base/clock.ts';
-import { inSlices } from '#runtime/base/in-slices.ts';
+import type { HandlerTurns } from '#runtime/base/handler-turns.ts';
+import { runInSlices } from '#runtime/base/run-in-slices.ts';
 import type { SlicedWork, SliceScheduler } from '#runtime/base/slice-scheduler.ts';
 import type { Caller } from '#runtime/commit/behaviour.ts';
 import { sliceKeyOf } from '#runtime/commit/commit-loop.ts';
@@ -22,58 +23,64 @@ import {
 } from './call-frames.ts';
 import { CallAssembly } from './call-parts.ts';
 
-/** Between two signs that a call is still being worked on, in milliseconds. */
+/** Interval of the progress reports for a running call, in milliseconds. */
 export const WORKING_MS = 1000;
 
-/** The longest call that is decoded in one step, in bytes. */
+/**
+ * Key under which messages wait for a turn before their caller is known: one queue, because the parts of a call have
+ * an order.
+ */
+const ARRIVED = 'arrived';
+
+/** Maximum size of a call that is decoded in one step, in bytes. */
 const SMALL_CALL_BYTES = 64 * 1024;
 
-/** Times in a row the caller is said not to listen before it is gone; it may be on its way to another server. */
+/** Consecutive "no responders" reports after which the caller is gone; it may be reconnecting to another server. */
 const UNHEARD_MAX = 10;
 
-/** Frames of one answer that may be under way without having been taken. */
+/** Maximum number of frames of one reply that are sent without being acknowledged. */
 export const WINDOW_FRAMES = 16;
 
-/** Between two looks whether every answer has been sent, in milliseconds. */
+/** Interval of the checks whether every reply has been sent, in milliseconds. */
 const SETTLE_POLL_MS = 5;
 
-/** A call is taken back by its caller. */
+/** Control message: the caller cancels a call. */
 export const CANCEL = '-';
 
-/** Begins what says how many frames have been taken: the count of all of them, so that one message may get lost. */
+/** Prefix of the control message with the total count of acknowledged frames, so that one message may get lost. */
 export const TAKEN = '+';
 
-/** Does what a call asks; throws `NOT_OWNER` when nothing was done because the actor is elsewhere. */
+/** Executes a call; throws `NOT_OWNER` when nothing was done because the actor is elsewhere. */
 export type CallHandler = (call: Call, caller: Caller) => unknown;
 
-/** An answer that is told piece by piece. */
+/** A streamed reply. */
 interface Streamed {
   readonly chunks: AsyncIterable<string>;
 }
 
-/** Where a call is answered, and how. */
+/** Subjects and seal of the reply to a call. */
 interface AnswerPlace {
   readonly replyTo: string;
-  /** Where the caller sends what it has to say about the call. */
+  /** Subject on which the caller sends control messages about the call. */
   readonly control: string;
   readonly seal: AnswerSeal;
 }
 
-/** A call whose answer is not over. */
+/** A call whose reply is not complete. */
 class RunningCall {
   readonly #server: CallServer;
   #place: AnswerPlace;
-  /** How often it was asked. */
+  /** Number of times it was received. */
   #deliveries = 1;
   readonly #controller = new AbortController();
-  /** By what long work for its caller is told apart; empty until it is known who that is. */
+  /** Key of the caller for scheduling long work; empty until the caller is known. */
   sliceKey = '';
   #timer: Timer | undefined;
-  /** Frames of the answer that were sent, and of these taken, since it was asked last. */
+  /** Frames of the reply that were sent and acknowledged since the last delivery of the call. */
   #sent = 0;
   #taken = 0;
   #wake: (() => void) | undefined;
-  /** Signs of work in a row that nobody heard, and whether the last one is known to be one of them. */
+  /** Consecutive progress reports without a receiver, and whether the last one is known to be one of them. */
   #unheard = 0;
   #isUnheard = false;
 
@@ -86,19 +93,19 @@ class RunningCall {
     return this.#place;
   }
 
-  /** Rises when the caller asks again; what was told of the answer before is told anew. */
+  /** Rises when the caller sends the call again; the reply is then sent from its beginning. */
   get deliveries(): number {
     return this.#deliveries;
   }
 
-  /** The caller has heard nothing for long and asks again, with another place for the answer. */
+  /** The caller has received nothing for long and sends the call again, with another reply subject. */
   redirect(place: AnswerPlace): void {
     this.#place = place;
     this.#deliveries += 1;
     this.#sent = 0;
     this.#taken = 0;
     this.#timer?.cancel();
-    this.keepSaying();
+    this.reportProgress();
     this.#wake?.();
   }
 
@@ -106,16 +113,16 @@ class RunningCall {
     return this.#controller.signal;
   }
 
-  /** Frames of the answer that were sent since it was asked last. */
+  /** Frames of the reply that were sent since the last delivery of the call. */
   get sent(): number {
     return this.#sent;
   }
 
   /**
-   * What the caller says; or, with empty data, a server: that nobody listens at the place for the answer. The caller may
-   * just be on its way to another server, so that counts only when it is said for long.
+   * Handles a control message of the caller; or, with empty data, a server's report that the reply subject has no
+   * responders. The caller may just be reconnecting to another server, so only repeated reports count.
    */
-  told(data: Uint8Array): void {
+  onControl(data: Uint8Array): void {
     const text = data.length === 0 ? '' : this.#place.seal.openControl(this.#place.control, data);
     if (text === undefined) return;
     if (text === '') this.#isUnheard = true;
@@ -129,19 +136,19 @@ class RunningCall {
     this.#wake?.();
   }
 
-  /** Says from time to time that it is being worked on. */
-  keepSaying(): void {
+  /** Reports progress periodically. */
+  reportProgress(): void {
     this.#unheard = this.#isUnheard ? this.#unheard + 1 : 0;
     this.#isUnheard = false;
     if (this.#unheard === UNHEARD_MAX) this.cancel(new ServiceError('REQUEST_CANCELLED'));
     this.#server.send(this.#place, encodeFrame(FrameKind.working, false, this.#sent));
-    this.#timer = this.#server.clock.after(WORKING_MS, () => this.keepSaying());
+    this.#timer = this.#server.clock.after(WORKING_MS, () => this.reportProgress());
   }
 
   /**
-   * Sends one frame when there is room for it.
+   * Sends one frame when the window has space for it.
    *
-   * @returns false when the caller asked again meanwhile: it was not sent
+   * @returns false when the caller sent the call again meanwhile: the frame was not sent
    */
   async send(frame: Uint8Array): Promise<boolean> {
     const deliveries = this.#deliveries;
@@ -161,7 +168,7 @@ class RunningCall {
     return true;
   }
 
-  /** Sends a whole answer; from its beginning when the caller asks again. */
+  /** Sends a complete reply; from its beginning when the caller sends the call again. */
   async sendAll(answer: unknown): Promise<void> {
     const work = this.#server.sliced(this);
     let isTold = false;
@@ -182,31 +189,36 @@ class RunningCall {
 }
 
 /**
- * Answers the calls of other members for the partitions this one owns. Each member listens on one subject for as long
- * as it lives: a call reaches one member, and is answered by it, also with the refusal that the partition is
- * elsewhere. Were a partition to have a subject, a call could reach two members (an owner that stood still and its
- * heir) or vanish (while servers tell each other that one listens no more).
+ * Answers the calls of other members for the partitions this one owns. Each member subscribes to one subject for its
+ * lifetime: a call reaches one member, and that member replies, also with the refusal that the partition is
+ * elsewhere. If each partition had a subject, a call could reach two members (a suspended owner and its
+ * successor) or be lost (while servers exchange their subscriptions).
  */
 export class CallServer {
   readonly clock: Clock;
   readonly #slices: SliceScheduler;
+  /** Receives and starts calls for a bounded time in each turn, together with the requests of clients. */
+  readonly #turns: HandlerTurns;
   readonly #connection: NatsConnection;
   readonly #handle: CallHandler;
   readonly #seal: MemberSeal;
   readonly #calls: Subscription;
   readonly #assembly = new CallAssembly();
   readonly #running = new Map<string, RunningCall>();
-  /** Those of {@link #running} that have an id, by it. */
+  /** Those of {@link #running} that have an id, by id. */
   readonly #named = new Map<string, RunningCall>();
   readonly #report: (error: unknown) => void;
   readonly #inbox: string;
   readonly #control: Subscription;
   #count = 0;
+  /** Number of messages that wait for a turn. */
+  #arrived = 0;
+  #isClosed = false;
 
   /**
-   * @param inbox a subject of this life of the member alone, for what callers say of calls that run
-   * @param subject where calls to this member arrive
-   * @param report told of errors whose cause the caller is not shown
+   * @param inbox a subject of this process alone, for control messages about running calls
+   * @param subject on which calls to this member arrive
+   * @param report receives errors whose cause is not sent to the caller
    */
   constructor(
     connection: NatsConnection,
@@ -221,36 +233,40 @@ export class CallServer {
     this.#connection = connection;
     this.clock = clock;
     this.#slices = slices;
+    this.#turns = slices.handlers;
     this.#seal = seal;
     this.#handle = handle;
     this.#report = report;
     this.#inbox = inbox;
     this.#control = connection.subscribe(`${this.#inbox}.*`, {
       callback: (error, message) => {
-        if (error === null) this.#running.get(message.subject)?.told(message.data);
+        if (error === null) this.#running.get(message.subject)?.onControl(message.data);
       },
     });
     this.#calls = connection.subscribe(subject, {
       callback: (error, message) => {
-        if (error === null) this.#take(message);
+        if (error === null) this.#arrive(message);
       },
     });
   }
 
-  /** Calls whose answers are not over. */
+  /** Number of calls whose replies are not complete. */
   get runningCount(): number {
     return this.#running.size;
   }
 
-  /** Resolves when every answer has been sent, or `graceMs` have passed: whoever asked would not know what became of it. */
+  /**
+   * Resolves when every reply has been sent, or after `graceMs`. Without a reply a caller would not know the outcome.
+   */
   async settled(graceMs: number): Promise<void> {
     const untilMs = this.clock.monotonicMs() + graceMs;
-    while (this.#running.size > 0 && this.clock.monotonicMs() < untilMs)
+    while (this.#running.size + this.#arrived > 0 && this.clock.monotonicMs() < untilMs)
       await sleep(this.clock, SETTLE_POLL_MS);
   }
 
-  /** Takes nothing more and ends what is under way with `SHUTTING_DOWN`. */
+  /** Accepts no more calls and ends those under way with `SHUTTING_DOWN`. */
   close(): void {
+    this.#isClosed = true;
     this.#calls.unsubscribe();
     this.#control.unsubscribe();
     for (const running of this.#running.values()) running.cancel(new ServiceError('SHUTTING_DOWN'));
@@ -262,9 +278,23 @@ export class CallServer {
     this.#connection.publish(replyTo, seal.seal(replyTo, control, frame), { reply: control });
   }
 
+  /** Verifies and decodes a message now, or in a later turn when this one's time is used up. */
+  #arrive(message: Msg): void {
+    if (this.#turns.mayBegin()) {
+      this.#take(message);
+      return;
+    }
+    this.#arrived += 1;
+    const begin = (): void => {
+      this.#arrived -= 1;
+      if (!this.#isClosed) this.#take(message);
+    };
+    this.#turns.wait(ARRIVED, () => true, begin);
+  }
+
   #take({ data, reply, subject }: Msg): void {
     if (reply === undefined) return;
-    // Who is no member gets no answer: it would go wherever they like.
+    // A sender that is not a member gets no reply: it could name any subject.
     const opened = this.#seal.openCall(subject, reply, data);
     if (opened === undefined) return;
     const control = `${this.#inbox}.${(this.#count++).toString(36)}`;
@@ -275,7 +305,7 @@ export class CallServer {
     try {
       const bytes = this.#assembly.take(reply, opened.message, this.clock.monotonicMs());
       if (bytes === undefined) {
-        // All of it may take longer than its caller bears to hear nothing.
+        // The complete call may take longer than its caller waits without a sign of life.
         if (this.#assembly.isComing(reply)) this.send(place, encodeFrame(FrameKind.working, false, 0));
         return;
       }
@@ -287,7 +317,7 @@ export class CallServer {
       name = nameOf(call);
       if (name !== undefined && this.#join(name, place)) return;
       running.sliceKey = sliceKeyOf(call);
-      answer = this.#handle(call, this.#callerOf(call, running));
+      answer = this.#begin(call, running);
     } catch (error) {
       this.#fail(place, error, 0);
       return;
@@ -298,18 +328,18 @@ export class CallServer {
     }
     this.#running.set(control, running);
     if (name !== undefined) this.#named.set(name, running);
-    running.keepSaying();
+    running.reportProgress();
     void this.#finish(running, name, answer);
   }
 
-  /** A call that is decoded in slices; its caller hears meanwhile that it is being worked on. */
+  /** Decodes a call in slices and reports progress meanwhile. */
   async #takeLong(running: RunningCall, bytes: Uint8Array): Promise<void> {
     const { place } = running;
     this.#running.set(place.control, running);
-    running.keepSaying();
+    running.reportProgress();
     let call: Call;
     try {
-      call = await inSlices(this.sliced(running), decodeCall(bytes));
+      call = await runInSlices(this.sliced(running), decodeCall(bytes));
       running.signal.throwIfAborted();
     } catch (error) {
       await this.#finish(running, undefined, Promise.reject(error));
@@ -326,15 +356,32 @@ export class CallServer {
   }
 
   async #handled(call: Call, running: RunningCall): Promise<unknown> {
-    return await this.#handle(call, this.#callerOf(call, running));
+    return await this.#begin(call, running);
   }
 
-  /** Long work for a call. */
+  /** Starts a call in this turn, or in a later one when this one's time is used up: callers take turns. */
+  #begin(call: Call, running: RunningCall): unknown {
+    const caller = this.#callerOf(call, running);
+    if (this.#turns.mayBegin()) return this.#handle(call, caller);
+    return new Promise((resolve, reject) => {
+      const begin = (): void => {
+        try {
+          running.signal.throwIfAborted();
+          resolve(this.#handle(call, caller));
+        } catch (error) {
+          reject(error);
+        }
+      };
+      this.#turns.wait(running.sliceKey, () => true, begin);
+    });
+  }
+
+  /** Returns the scheduling of long work for a call. */
   sliced({ signal, sliceKey }: RunningCall): SlicedWork {
     return this.#slices.begin('read', { sliceKey, requireWaiting: () => signal.throwIfAborted() });
   }
 
-  /** @returns whether the call is one that runs already, and was not taken back: it answers to whoever asked last */
+  /** @returns whether the call is already running and not cancelled; then its reply goes to the last caller */
   #join(name: string, place: AnswerPlace): boolean {
     const running = this.#named.get(name);
     if (running === undefined || running.signal.aborted) return false;
@@ -365,18 +412,20 @@ export class CallServer {
   }
 
   #callerOf(call: Call, running: RunningCall): Caller {
-    const { premise, principal, waitMs } = call;
+    const { precondition, principal, waitMs } = call;
     const policy = policyFor(principal, principal.tenant);
     const { signal } = running;
     const caller =
-      premise === undefined ? { principal, policy, signal } : { principal, policy, signal, premise };
+      precondition === undefined
+        ? { principal, policy, signal }
+        : { principal, policy, signal, precondition };
     return waitMs === undefined ? caller : { ...caller, deadlineMs: this.clock.monotonicMs() + waitMs };
   }
 }
 
 async function sendStream(running: RunningCall, { chunks }: Streamed, head?: string): Promise<void> {
-  // Says at once that it is a stream: the first piece may take its time.
-  await running.send(encodeFrame(FrameKind.chunk, false, running.sent, undefined, head));
+  // Announces the stream at once: the first piece may take long.
+  await running.send(encodeFrame(FrameKind.chunk, false, running.sent, undefined, { head }));
   for await (const chunk of chunks) {
     const bytes = Buffer.from(chunk);
     for (let start = 0; start < bytes.length; start += FRAME_BODY_BYTES_MAX) {
@@ -390,7 +439,7 @@ async function sendStream(running: RunningCall, { chunks }: Streamed, head?: str
 function failureFrame(error: unknown, number: number): Uint8Array {
   if (error instanceof ServiceError && error.code === 'NOT_OWNER')
     return encodeFrame(FrameKind.elsewhere, true, number);
-  if (error instanceof PremiseRefuted) return encodeFrame(FrameKind.refuted, true, number);
+  if (error instanceof PreconditionRefuted) return encodeFrame(FrameKind.refuted, true, number);
   return errorFrame(error, number);
 }
 
@@ -398,7 +447,7 @@ function isStreamed(answer: unknown): answer is Streamed {
   return typeof answer === 'object' && answer !== null && 'chunks' in answer;
 }
 
-/** Under what a call that may have an effect runs. */
+/** Returns the name under which a call with a possible effect runs. */
 function nameOf({ id }: Call): string | undefined {
   return id === undefined ? undefined : `${id.session} ${id.number}`;
 }

@@ -3,38 +3,42 @@ import type {
   ActorId,
   ActorLifecycle,
   Delivery,
-  NearbyReads,
+  LocalReads,
   ReplicaSource,
   Router,
 } from '#runtime/actor/ports.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
-import { PremiseRefuted, requirePremise } from '#runtime/actor/premise.ts';
+import { PreconditionRefuted, requirePrecondition } from '#runtime/actor/precondition.ts';
 import { assert } from '#runtime/base/assert.ts';
 import { backoffMs } from '#runtime/base/backoff.ts';
 import { type Clock, sleep } from '#runtime/base/clock.ts';
 import type { Random } from '#runtime/base/random.ts';
-import type { Caller, CallId, Premise } from '#runtime/commit/behaviour.ts';
+import type { Caller, CallId, Precondition } from '#runtime/commit/behaviour.ts';
 import { undated } from '#runtime/content/dated-answer.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { partitionOf } from '#runtime/directory/partition.ts';
 import type { MemberAddress } from '#runtime/directory/ports.ts';
 import type { PartitionLog } from '#cluster/replication/partition-log.ts';
-import { type Call, type CallKind, PREMISE_CALL_VERSION } from './call-frames.ts';
+import { type Call, type CallKind, PRECONDITION_CALL_VERSION } from './call-frames.ts';
 import { CallIds } from './call-ids.ts';
 import { ConsistentReads } from './consistent-reads.ts';
 import type { RemoteCalls } from './remote-calls.ts';
 import { type Asked, Sending } from './sending.ts';
 
-/** Time somebody waits who says nothing about it, in milliseconds. */
+/** Default time for which a caller waits, in milliseconds. */
 const WAIT_MS = 30_000;
 
-/** Time without a connection before who asks is told, in milliseconds: the way to another server takes less. */
+/**
+ * Time without a connection after which callers get an error, in milliseconds: connecting to another server is faster.
+ */
 const LINK_PATIENCE_MS = 1_500;
 
-/** Time a log that is connected may go on refusing before who asks is told, in milliseconds: its servers may be electing. */
+/**
+ * Time for which a connected log may refuse before callers get an error, in milliseconds: its servers may be electing.
+ */
 const LOG_PATIENCE_MS = 5_000;
 
-/** Waits while nobody owns a partition: a hand-over takes less than a second, a failover some. */
+/** Delays while a partition has no owner: a hand-over takes less than a second, a failover some seconds. */
 const retry = { firstMs: 20, factor: 1.6, mostMs: 400 } as const;
 
 /** A partition this member owns. */
@@ -43,48 +47,48 @@ export interface LocalPartition {
   readonly log: PartitionLog;
 }
 
-/** What the router works with. */
+/** Dependencies of the router. */
 export interface ClusterRouterOptions {
   /** Number of partitions. */
   readonly partitions: number;
-  /** A partition while it is this member's. */
+  /** Returns a partition while this member owns it. */
   readonly local: (partition: number) => LocalPartition | undefined;
-  /** What this member has of a partition, owned or not; `changing` when it is about to have something else. */
+  /** Returns this member's data of a partition, owned or not; `changing` while its role changes. */
   readonly replica: (partition: number) => ReplicaSource | 'changing' | undefined;
-  /** Whether other members can be asked at present. */
+  /** Whether other members can be called at present. */
   readonly isConnected: () => boolean;
-  /** Where the owner of a partition takes calls; undefined while none is known or heard of. */
+  /** Returns the call subject of a partition's owner; undefined while no owner is known or present. */
   readonly subjectOf: (partition: number) => string | undefined;
-  /** The owner of a partition for clients, as far as one is known. */
+  /** Returns the address of a partition's owner for clients, if it is known. */
   readonly ownerOf: (partition: number) => MemberAddress | undefined;
   readonly calls: RemoteCalls;
-  /** Version of the calls that all members take. */
+  /** Version of the calls that all members accept. */
   readonly callVersion: () => number;
   readonly clock: Clock;
   readonly random: Random;
 }
 
-/** Does a call at this member. `repeated` is set when another member may have done it under that id. */
+/** Executes a call at this member. `repeated` is set when another member may have executed it under that id. */
 type Here = (local: LocalPartition, repeated: CallId | undefined) => unknown;
 
 /**
- * Sends messages to actors wherever they live: straight to the host when this member owns their partition, else to
- * whoever does. While nobody owns it, or the owner changes, or an answer is lost, it waits and tries again within the
- * caller's time. What may have an effect goes out under an id of its own, under which owners do it once.
+ * Sends messages to actors on any member: directly to the host when this member owns their partition, else to the
+ * owner. While there is no owner, or the owner changes, or a reply is lost, it waits and retries within the
+ * caller's time. A call that may have an effect has an id of its own, under which owners execute it once.
  *
- * Reads are answered under the read lease; where there is none the log is asked first that nobody else owns the
- * partition, and an answer that took longer than the lease is asked for anew. Callers may ask for more or for less, see
- * {@link ConsistentReads}.
+ * Reads are answered under the read lease. Without a lease the log first confirms that no other member owns the
+ * partition, and a read that took longer than the lease is repeated. Callers may ask for stronger or weaker
+ * consistency, see {@link ConsistentReads}.
  *
- * @see Reliability: G4, G5, R7, R11
+ * @see docs/interface/guarantees.md#unknown-outcomes; docs/decisions/0019-ownership-and-calls.md
  * @see docs/decisions/0019-ownership-and-calls.md, for what cannot be repeated
  */
-export class ClusterRouter implements Router, ActorLifecycle, NearbyReads {
+export class ClusterRouter implements Router, ActorLifecycle, LocalReads {
   readonly #options: ClusterRouterOptions;
   readonly #reads: ConsistentReads;
   readonly #ids: CallIds;
   #endMs = Number.POSITIVE_INFINITY;
-  /** What {@link ownerConfirms} was asked for last. */
+  /** The last argument of {@link ownerConfirms}. */
   #lastAsked = { actor: '' as ActorId, partition: 0 };
 
   constructor(options: ClusterRouterOptions) {
@@ -97,7 +101,7 @@ export class ClusterRouter implements Router, ActorLifecycle, NearbyReads {
     this.#ids = new CallIds(options.random);
   }
 
-  /** This member stops: callers are told then, on the monotonic clock, what they would have waited for longer. */
+  /** Announces that this member stops at a monotonic time: callers that would wait longer get an error then. */
   endAt(endMs: number): void {
     this.#endMs = Math.min(this.#endMs, endMs);
     this.#options.calls.endAt(endMs);
@@ -112,8 +116,11 @@ export class ClusterRouter implements Router, ActorLifecycle, NearbyReads {
   }
 
   query(actor: ActorId, query: unknown, caller: Caller): unknown {
-    if (caller.premise !== undefined) {
-      assert(caller.consistency === undefined, 'a premise is confirmed for reads of the default consistency');
+    if (caller.precondition !== undefined) {
+      assert(
+        caller.consistency === undefined,
+        'a precondition is confirmed for reads of the default consistency',
+      );
       return this.#askAgain(actor, query, caller);
     }
     const partition = partitionOf(actor, this.#options.partitions);
@@ -123,9 +130,9 @@ export class ClusterRouter implements Router, ActorLifecycle, NearbyReads {
         : this.#askStrictly(actor, query, caller);
     }
     const local = this.#options.local(partition);
-    // The hot path: an answer within this turn, under a lease that holds.
+    // The hot path: a reply within this turn, under a valid lease.
     if (local?.log.lease.isValid() === true) {
-      // A host that is being closed refuses; the next owner answers.
+      // A closing host refuses; the next owner answers.
       const orAgain = (error: unknown): unknown => {
         if (!isPassing(error)) throw error;
         return this.#askAgain(actor, query, caller);
@@ -142,36 +149,36 @@ export class ClusterRouter implements Router, ActorLifecycle, NearbyReads {
     return this.#askAgain(actor, query, caller);
   }
 
-  atHand(actor: ActorId, query: unknown, caller: Caller): unknown {
-    return this.#reads.atHand(partitionOf(actor, this.#options.partitions), actor, query, caller);
+  tryLocal(actor: ActorId, query: unknown, caller: Caller): unknown {
+    return this.#reads.tryLocal(partitionOf(actor, this.#options.partitions), actor, query, caller);
   }
 
   ownerConfirms(actor: ActorId): boolean {
     const { callVersion, local, partitions } = this.#options;
-    // Asked with every request: of one repository mostly, whose id is the same text each time.
+    // Called with every request: mostly for one repository, whose id is the same text each time.
     if (this.#lastAsked.actor !== actor)
       this.#lastAsked = { actor, partition: partitionOf(actor, partitions) };
-    return local(this.#lastAsked.partition) === undefined && callVersion() >= PREMISE_CALL_VERSION;
+    return local(this.#lastAsked.partition) === undefined && callVersion() >= PRECONDITION_CALL_VERSION;
   }
 
   async exists(actor: ActorId): Promise<boolean> {
     return (await this.#lifecycle('exists', actor, undefined, (host) => host.exists(actor))) as boolean;
   }
 
-  /** @param owner a repository or something of one: the parts of a tenant are in many partitions */
+  /** @param owner a repository or an actor of one: the actors of a tenant are in many partitions */
   async namesUnder(owner: string): Promise<readonly string[]> {
     return (await this.#lifecycle('names', owner, undefined, (host) => host.namesUnder(owner))) as string[];
   }
 
-  async create(actor: ActorId, premise?: Premise): Promise<void> {
+  async create(actor: ActorId, precondition?: Precondition): Promise<void> {
     const caller = engineCallerOf(actor);
-    const asking = premise === undefined ? caller : { ...caller, premise };
+    const asking = precondition === undefined ? caller : { ...caller, precondition };
     await this.#send({ kind: 'create', actor, message: undefined }, asking, (local) =>
-      this.#createHere(local, actor, premise),
+      this.#createHere(local, actor, precondition),
     );
   }
 
-  /** Source and target are of one repository, hence of one partition. */
+  /** Source and target belong to one repository, hence to one partition. */
   async fork(source: ActorId, target: ActorId): Promise<void> {
     await this.#lifecycle('fork', target, source, (host, isRepeated) =>
       forkAt(host, source, target, isRepeated),
@@ -183,10 +190,10 @@ export class ClusterRouter implements Router, ActorLifecycle, NearbyReads {
   }
 
   /**
-   * Does what another member asks for.
+   * Executes a call of another member.
    *
-   * @throws {ServiceError} `NOT_OWNER` when the partition is not this member's, and nothing was done
-   * @throws {PremiseRefuted} nothing was done either
+   * @throws {ServiceError} `NOT_OWNER` when this member does not own the partition, and nothing was done
+   * @throws {PreconditionRefuted} nothing was done either
    */
   handle(call: Call, caller: Caller): unknown {
     const { actor, id, message } = call;
@@ -207,7 +214,7 @@ export class ClusterRouter implements Router, ActorLifecycle, NearbyReads {
       case 'strict-query':
         return this.#queryStrictly(local, actor, message, caller);
       case 'create':
-        return this.#createHere(local, actor, caller.premise);
+        return this.#createHere(local, actor, caller.precondition);
       case 'fork':
         return forkAt(host, message as ActorId, actor, call.isRepeated === true);
       case 'destroy':
@@ -225,29 +232,33 @@ export class ClusterRouter implements Router, ActorLifecycle, NearbyReads {
     command: unknown,
     delivery: Delivery,
   ): Promise<unknown> {
-    const { premise } = delivery.caller;
-    if (premise === undefined) return local.host.command(actor, command, delivery);
-    return this.#commandOnPremise(local, premise, actor, command, delivery);
+    const { precondition } = delivery.caller;
+    if (precondition === undefined) return local.host.command(actor, command, delivery);
+    return this.#commandOnPrecondition(local, precondition, actor, command, delivery);
   }
 
-  async #commandOnPremise(
+  async #commandOnPrecondition(
     local: LocalPartition,
-    premise: Premise,
+    precondition: Precondition,
     actor: ActorId,
     command: unknown,
     delivery: Delivery,
   ): Promise<unknown> {
     await this.#confirmOwnership(local);
-    requirePremise(local.host, premise);
+    requirePrecondition(local.host, precondition);
     return await local.host.command(actor, command, delivery);
   }
 
-  async #createHere(local: LocalPartition, actor: ActorId, premise: Premise | undefined): Promise<void> {
-    if (premise !== undefined) await this.#confirmOwnership(local);
-    await local.host.create(actor, premise);
+  async #createHere(
+    local: LocalPartition,
+    actor: ActorId,
+    precondition: Precondition | undefined,
+  ): Promise<void> {
+    if (precondition !== undefined) await this.#confirmOwnership(local);
+    await local.host.create(actor, precondition);
   }
 
-  /** Who may not be the owner any more must not say what holds either. */
+  /** A member that may no longer be the owner must not confirm a precondition either. */
   async #confirmOwnership({ log }: LocalPartition): Promise<void> {
     while (!log.lease.isValid()) await this.#reads.barrier(log);
   }
@@ -285,7 +296,7 @@ export class ClusterRouter implements Router, ActorLifecycle, NearbyReads {
 
   #queryHere(local: LocalPartition, actor: ActorId, query: unknown, caller: Caller): unknown {
     const ask = (): unknown => {
-      if (caller.premise !== undefined) requirePremise(local.host, caller.premise);
+      if (caller.precondition !== undefined) requirePrecondition(local.host, caller.precondition);
       return local.host.query(actor, query, caller);
     };
     const again = async (): Promise<unknown> => {
@@ -295,12 +306,12 @@ export class ClusterRouter implements Router, ActorLifecycle, NearbyReads {
     return local.log.lease.isValid() ? this.#underLease(local, ask, again) : again();
   }
 
-  /** An answer that is there when the lease still holds; else `again` says. */
+  /** Returns a reply if the lease still holds when it is complete; else the result of `again`. */
   #underLease(local: LocalPartition, ask: () => unknown, again: () => unknown): unknown {
     const answer = ask();
     if (!(answer instanceof Promise)) return answer;
     return answer.then((settled) => {
-      // A stream has been pinned at its beginning, when the lease held.
+      // A stream was pinned at its beginning, when the lease held.
       if (local.log.lease.isValid() || isStreamed(undated(settled))) return settled;
       return again();
     });
@@ -317,7 +328,7 @@ export class ClusterRouter implements Router, ActorLifecycle, NearbyReads {
         const local = localOf(partition);
         try {
           if (local !== undefined) return await here(local, sending.sent);
-          // What is sent now would arrive when nobody waits for it any more.
+          // A message sent now would arrive when its caller no longer waits.
           if (!isConnected()) throw new ServiceError('LOG_UNAVAILABLE', unreachable);
           const subject = subjectOf(partition);
           if (subject !== undefined) {
@@ -325,8 +336,11 @@ export class ClusterRouter implements Router, ActorLifecycle, NearbyReads {
             if (outcome.kind === 'answered') return outcome.answer;
           }
         } catch (error) {
-          if (isRefuted(error, caller)) throw sending.doubtful === undefined ? new PremiseRefuted() : lost();
-          if (!isPassing(error)) throw error;
+          if (isRefuted(error, caller))
+            throw sending.doubtful === undefined ? new PreconditionRefuted() : lost();
+          // An earlier attempt without a reply may be running at the member that now refuses further ones.
+          const isUndecided = sending.doubtful !== undefined && isTurnedAway(error);
+          if (!isUndecided && !isPassing(error)) throw error;
           if ((error as ServiceError).code === 'LOG_UNAVAILABLE') {
             const nowMs = clock.monotonicMs();
             unreachableSinceMs ??= nowMs;
@@ -349,7 +363,7 @@ export class ClusterRouter implements Router, ActorLifecycle, NearbyReads {
   #unanswered(partition: number, { doubtful }: Sending): ServiceError {
     if (doubtful !== undefined) return lost();
     const owner = this.#options.ownerOf(partition);
-    if (owner === undefined) return new ServiceError('NOT_OWNER', 'Nobody owns this at present; try again.');
+    if (owner === undefined) return new ServiceError('NOT_OWNER', 'This has no owner at present; try again.');
     const { id: member, url } = owner;
     return new ServiceError('NOT_OWNER', `Member ${member} owns this now; try again.`, {
       details: { member, url },
@@ -361,19 +375,19 @@ function engineCallerOf(actor: ActorId): Caller {
   return engineCaller(actor.split('/')[0] as string);
 }
 
-/** Makes a fork at its owner; one that may have been made before is there, as its name is made for it. */
+/** Makes a fork at its owner; one that an earlier attempt may have made exists, because its name is unique. */
 async function forkAt(host: ActorHost, source: ActorId, target: ActorId, isRepeated: boolean): Promise<void> {
   if (isRepeated && host.exists(target)) return;
   await host.fork(source, target);
 }
 
-/** Also of `{tenant}/{repository}`, which is no actor and owns some. */
+/** Also for `{tenant}/{repository}`, which is not an actor but owns actors. */
 function partitionOfOwner(actor: string, partitions: number): number {
   const isRepository = actor.indexOf('/') === actor.lastIndexOf('/') && actor.includes('~');
   return partitionOf(isRepository ? `${actor}/` : actor, partitions);
 }
 
-/** Refusals after which nothing was done and another try may meet the new owner, or the log again. */
+/** Refusals after which nothing was done and a retry may reach the new owner, or the log again. */
 const passing: ReadonlySet<string> = new Set(['NOT_OWNER', 'SHUTTING_DOWN', 'LOG_UNAVAILABLE']);
 
 const unreachable = 'This member has no connection to the others; nothing was done, try again.';
@@ -382,13 +396,20 @@ function isPassing(error: unknown): boolean {
   return error instanceof ServiceError && passing.has(error.code);
 }
 
+/** Replies of an owner that has not processed the call: they prove nothing about an earlier attempt. */
+const turnedAway: ReadonlySet<string> = new Set(['IDEMPOTENCY_IN_PROGRESS', 'OVERLOADED', 'STORAGE_FULL']);
+
+function isTurnedAway(error: unknown): boolean {
+  return error instanceof ServiceError && turnedAway.has(error.code);
+}
+
 /**
- * Whether the member that was asked did nothing because of the premise. One that was started in an older version
- * cannot confirm it, and is to be asked without.
+ * Returns whether the called member did nothing because of the precondition. A member that was restarted with an older
+ * version cannot check it, and must be called without it.
  */
-function isRefuted(error: unknown, { premise }: Caller): boolean {
-  if (premise === undefined || !(error instanceof ServiceError)) return false;
-  return error instanceof PremiseRefuted || error.code === 'MEMBER_VERSIONS_DIFFER';
+function isRefuted(error: unknown, { precondition }: Caller): boolean {
+  if (precondition === undefined || !(error instanceof ServiceError)) return false;
+  return error instanceof PreconditionRefuted || error.code === 'MEMBER_VERSIONS_DIFFER';
 }
 
 function isStreamed(answer: unknown): boolean {
@@ -398,6 +419,6 @@ function isStreamed(answer: unknown): boolean {
 function lost(): ServiceError {
   return new ServiceError(
     'DEADLINE_EXCEEDED',
-    'The owner of this fell silent: whether it was done is not known. Look, or send an Idempotency-Key and repeat it.',
+    'The owner did not answer: the outcome is unknown. Check it, or send an Idempotency-Key and repeat the request.',
   );
 }

@@ -6,37 +6,37 @@ import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { PartitionLog } from '#cluster/replication/partition-log.ts';
 
 /**
- * Time a replica is waited for, in milliseconds, when it has not got what the caller has seen or when the role of its
- * partition changes. Then the owner is asked.
+ * Time to wait for a replica, in milliseconds, when it lacks the revision that the caller has seen or when the role
+ * of its partition changes. Then the owner is asked.
  */
 export const REPLICA_PATIENCE_MS = 1_000;
 
-/** Time a barrier may take, in milliseconds: servers that elect a leader need some of it. */
+/** Maximum time of a barrier, in milliseconds: servers that elect a leader need part of it. */
 export const BARRIER_MS_MAX = 5_000;
 
-/** Between two looks at a replica, in milliseconds. */
+/** Interval of the checks of a replica, in milliseconds. */
 const LOOK_MS = 5;
 
-/** What the reads work with. */
+/** Dependencies of the reads. */
 export interface ConsistentReadsOptions {
-  /** What this member has of a partition; `changing` when it is about to have something else. */
+  /** Returns this member's data of a partition; `changing` while its role changes. */
   readonly replica: (partition: number) => ReplicaSource | 'changing' | undefined;
-  /** Asks the owner under its read lease. */
+  /** Sends a query to the owner, under its read lease. */
   readonly askOwner: (actor: ActorId, query: unknown, caller: Caller) => unknown;
   readonly clock: Clock;
 }
 
-/** What came of asking a replica: an answer, `later` when it may have one soon, `never` when only the owner has. */
+/** Result of a query to a replica: an answer, `later` when it may have one soon, `never` when only the owner has. */
 type Attempt = { readonly answer: unknown } | 'later' | 'never';
 
 /**
- * Reads that are not to be answered under the read lease.
+ * Reads with another consistency than the read lease.
  *
  * Invariants:
- * 1. All queries of one request to one partition see states in order: once the owner was asked, no replica is.
- * 2. A barrier counts for the queries of the request that asked for it, and of the log it was passed on.
+ * 1. All queries of one request to one partition see states in order: once the owner was asked, no replica is used.
+ * 2. A barrier is valid for the queries of its request, and for the log that passed it.
  *
- * @see Reliability: G5, R11
+ * @see docs/interface/conventions.md#freshness-of-reads; docs/decisions/0025-read-consistency.md
  */
 export class ConsistentReads {
   readonly #options: ConsistentReadsOptions;
@@ -49,7 +49,11 @@ export class ConsistentReads {
     this.#options = options;
   }
 
-  /** Resolves when the log has confirmed, since the request began, that this member owns it. @throws {ServiceError} as {@link PartitionLog.barrier} */
+  /**
+   * Resolves when the log has confirmed, since the request began, that this member owns it.
+   *
+   * @throws {ServiceError} as {@link PartitionLog.barrier}
+   */
   async confirm(log: PartitionLog, consistency: ReadConsistency | undefined): Promise<void> {
     const confirmed = consistency === undefined ? undefined : this.#confirmed.get(consistency);
     if (confirmed?.has(log) === true) return;
@@ -60,8 +64,8 @@ export class ConsistentReads {
   }
 
   /**
-   * A barrier as long as a reader waits for one. The log itself waits for ever to learn what became of it, as it must
-   * for a write; nothing comes of giving up a read.
+   * Waits for a barrier, with the time limit of reads. The log itself waits without a limit for the outcome, as it must
+   * for a write; giving up a read has no consequence.
    *
    * @throws {ServiceError} as {@link PartitionLog.barrier}; `LOG_UNAVAILABLE` after {@link BARRIER_MS_MAX}
    */
@@ -78,7 +82,7 @@ export class ConsistentReads {
     });
   }
 
-  /** Answers from what this member has, within this turn where it can; else asks the owner. */
+  /** Answers from this member's data, within this turn if possible; else asks the owner. */
   local(partition: number, actor: ActorId, query: unknown, caller: Caller): unknown {
     if (this.#isForwarded(partition, caller)) return this.#options.askOwner(actor, query, caller);
     const attempt = this.#attempt(partition, actor, query, caller);
@@ -92,8 +96,8 @@ export class ConsistentReads {
     });
   }
 
-  /** What this member has and can tell within this turn; undefined where that is nothing. Throws nothing. */
-  atHand(partition: number, actor: ActorId, query: unknown, caller: Caller): unknown {
+  /** Answers from this member's data within this turn; undefined when that is impossible. Never throws. */
+  tryLocal(partition: number, actor: ActorId, query: unknown, caller: Caller): unknown {
     const replica = this.#options.replica(partition);
     if (replica === undefined || replica === 'changing') return undefined;
     try {
@@ -101,7 +105,7 @@ export class ConsistentReads {
       if (!(answer instanceof Promise)) return answer;
       answer.catch(() => {});
     } catch {
-      // Whoever asks goes on to the owner, who has the answer or the error.
+      // The caller then asks the owner, which has the answer or the error.
     }
     return undefined;
   }
@@ -117,7 +121,7 @@ export class ConsistentReads {
       return { answer: replica.query(actor, query, caller) };
     } catch (error) {
       if (isClosed(error)) return 'later';
-      // It may be one that was made or removed where this member has not read to yet.
+      // The actor may have been created or removed by a record that this member has not read yet.
       if (error instanceof ServiceError && (error.code === 'NOT_OWNER' || error.code === 'NOT_FOUND'))
         return 'never';
       throw error;
@@ -160,7 +164,7 @@ export class ConsistentReads {
   }
 }
 
-/** The replica or the host that was asked is closed, because the role of its partition changes. */
+/** Returns whether the replica or the host was closed because the role of its partition changes. */
 function isClosed(error: unknown): boolean {
   return error instanceof ServiceError && error.code === 'SHUTTING_DOWN';
 }

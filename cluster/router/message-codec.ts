@@ -4,40 +4,40 @@ import { type JsonForm, jsonPieces } from '#runtime/base/sliced-json.ts';
 import { decodeUtf8InSteps } from '#runtime/base/sliced-text.ts';
 import { JsonText } from '#runtime/content/json-text.ts';
 
-/** Begins the one key of an object that stands for something JSON has no form for. */
+/** Prefix of the single key of an object that represents a value JSON has no form for. */
 const TAG = '\u0000';
 const TEXT = `${TAG}text`;
 const BYTES = `${TAG}bytes`;
 const ENTRIES = `${TAG}entries`;
 
-/** How {@link TAG} looks in JSON text: only what holds it needs a second look. */
+/** {@link TAG} as it appears in JSON text: only text that contains it needs a second pass. */
 const TAG_IN_TEXT = '\\u0000';
 
 /**
- * A message to an actor, or its answer, as text. It is JSON, because content is: lone surrogates and keys like
- * `__proto__` come through, which MessagePack decoders change; so do whole numbers of any size. What JSON has no form for is tagged: ready JSON text,
- * bytes, and objects with a key that looks like a tag.
+ * Encodes a message to an actor, or its reply, as text. It is JSON, because content is: lone surrogates, keys like
+ * `__proto__` and integers of any size survive, which MessagePack decoders change. Values without a JSON form are
+ * tagged: ready JSON text, bytes, and objects with a key that looks like a tag.
  *
  * @param value plain data, {@link JsonText}, bytes; `undefined` is the empty text, and inside objects it is left out
- * @see docs/decisions: calls between members
+ * @see docs/decisions/0019-ownership-and-calls.md
  */
 export function encodeMessage(value: unknown): string {
   return value === undefined ? '' : JSON.stringify(value, tagged);
 }
 
-/** {@link encodeMessage} in pieces of some `step` characters; the work may rest between any two of them. */
+/** {@link encodeMessage} in pieces of some `step` characters; the work may pause between any two of them. */
 export function messagePieces(value: unknown, step?: number): Generator<string, void> {
   return jsonPieces(value, step, form);
 }
 
-/** Turns {@link encodeMessage} back. @throws {SyntaxError} */
+/** Decodes {@link encodeMessage}. @throws {SyntaxError} */
 export function decodeMessage(text: string): unknown {
   if (text === '') return undefined;
   const value = parseExactJson(text);
   return text.includes(TAG_IN_TEXT) ? atOnce(untagInSteps(value)) : value;
 }
 
-/** As {@link decodeMessage}, from bytes; yields where the work may rest. @throws {SyntaxError} @throws {TypeError} */
+/** As {@link decodeMessage}, from bytes; yields where the work may pause. @throws {SyntaxError} @throws {TypeError} */
 export function* decodeMessageInSteps(bytes: Buffer): Generator<undefined, unknown> {
   const text = yield* decodeUtf8InSteps(bytes);
   if (text === '') return undefined;
@@ -47,7 +47,7 @@ export function* decodeMessageInSteps(bytes: Buffer): Generator<undefined, unkno
 }
 
 function tagged(this: unknown, key: string, shown: unknown): unknown {
-  // What `toJSON` made of it is not wanted.
+  // The original value is needed, not the result of `toJSON`.
   const value = (this as Record<string, unknown>)[key];
   if (typeof value !== 'object' || value === null) return shown;
   const own = taggedObject(value);
@@ -66,7 +66,7 @@ function taggedObject(value: object): object {
 
 const form: JsonForm = { formOf: taggedObject, replacer: tagged };
 
-/** What an object stands for: itself, unless it has a tag. */
+/** Returns the value that an object represents: itself, unless it has a tag. */
 function untaggedObject(value: object): object {
   if (Array.isArray(value)) return value;
   if (Object.hasOwn(value, TEXT)) return new JsonText((value as Record<string, string>)[TEXT] as string);
@@ -86,16 +86,16 @@ function setOwn(object: object, name: string | number, value: unknown): void {
   Object.defineProperty(object, name, { value, enumerable: true, writable: true, configurable: true });
 }
 
-/** Objects that are looked at between two rests. */
+/** Number of objects that are processed between two pauses. */
 const UNTAGGED_AT_ONCE = 256;
 
-/** Puts what tags stand for in their places, from the outside in; yields where the work may rest. */
+/** Replaces tagged objects by their values, from the outside in; yields where the work may pause. */
 function* untagInSteps(value: unknown): Generator<undefined, unknown> {
   const whole = { value };
   const open: object[] = [whole];
   let looked = 0;
   for (let holder = open.pop(); holder !== undefined; holder = open.pop()) {
-    // The keys of an array would be as many texts as it has items.
+    // The key array of a large array would contain as many texts as it has items.
     const names = Array.isArray(holder) ? undefined : Object.keys(holder);
     const count = names?.length ?? (holder as unknown[]).length;
     for (let index = 0; index < count; index += 1) {

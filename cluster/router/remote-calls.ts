@@ -1,8 +1,8 @@
 import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node';
-import { PremiseRefuted } from '#runtime/actor/premise.ts';
+import { PreconditionRefuted } from '#runtime/actor/precondition.ts';
 import { atOnce } from '#runtime/base/at-once.ts';
 import type { Clock, Timer } from '#runtime/base/clock.ts';
-import { inSlices } from '#runtime/base/in-slices.ts';
+import { runInSlices } from '#runtime/base/run-in-slices.ts';
 import type { SlicedWork, SliceScheduler } from '#runtime/base/slice-scheduler.ts';
 import { DatedAnswer } from '#runtime/content/dated-answer.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
@@ -22,32 +22,32 @@ import {
 import { callMessages } from './call-parts.ts';
 import { CANCEL, TAKEN, WORKING_MS } from './call-server.ts';
 
-/** Silence after which a call counts as lost, in milliseconds: its owner says every second that it works. */
+/** Silence after which a call counts as lost, in milliseconds: its owner reports progress every second. */
 export const SILENCE_MS = 3 * WORKING_MS;
 
-/** Between two looks at the calls under way, in milliseconds. */
+/** Interval of the checks of the calls under way, in milliseconds. */
 const SWEEP_MS = 250;
 
-/** Status by which a NATS server says that nobody listens. */
+/** Status with which a NATS server reports that a message has no responders. */
 const NO_RESPONDERS = 503;
 
-/** What became of a call that was not refused. */
+/** Outcome of a call that was not refused. */
 export type CallOutcome =
   | { readonly kind: 'answered'; readonly answer: unknown }
-  /** Nothing was done: nobody owns the partition now, or the member asked does not. */
+  /** Nothing was done: the partition has no owner now, or the called member does not own it. */
   | { readonly kind: 'elsewhere' }
-  /** Nothing is heard of it: it may have been done or not. */
+  /** There is no reply: it may have been executed or not. */
   | { readonly kind: 'lost' };
 
-/** The kinds of frames that an answer is put together from. */
+/** The kinds of frames that a reply consists of. */
 type AnswerKind = typeof FrameKind.value | typeof FrameKind.text;
 
 class PendingCall {
   readonly subject: string;
-  /** Opens its answers. */
+  /** Opens its replies. */
   readonly seal: CallerSeal;
   readonly #calls: RemoteCalls;
-  /** By what long work for the caller is told apart. */
+  /** Key of the caller for scheduling long work. */
   readonly #sliceKey: string;
   readonly #resolve: (outcome: CallOutcome | Promise<CallOutcome>) => void;
   readonly #reject: (error: unknown) => void;
@@ -56,11 +56,13 @@ class PendingCall {
   readonly #parts: Buffer[] = [];
   #stream: FrameStream | undefined;
   #control: string | undefined;
-  /** Frames of the answer that have come, and of these taken by whoever asked. */
+  /** Frames of the reply that have arrived, and those that the caller has read. */
   #received = 0;
-  #takenCount = 0;
+  #acknowledged = 0;
   /** See {@link Frame.head}. */
   #head: string | undefined;
+  /** See {@link Frame.tag}. */
+  #tag: string | undefined;
   heardMs: number;
 
   constructor(
@@ -91,20 +93,21 @@ class PendingCall {
     this.heardMs = nowMs;
     this.#control = control;
     this.#head ??= frame.head;
-    // A connection broke on the way: what has come is no whole answer, and never will be.
+    this.#tag ??= frame.tag;
+    // A connection broke in transit: the reply is incomplete, and remains so.
     if (frame.number > this.#received && frame.kind !== FrameKind.error) {
       this.lose();
       return true;
     }
     switch (frame.kind) {
       case FrameKind.working:
-        // What was said of it may have been lost the same way.
-        if (this.#takenCount > 0) this.#tellTaken();
+        // The acknowledgement may have been lost in the same way.
+        if (this.#acknowledged > 0) this.#acknowledge();
         return false;
       case FrameKind.elsewhere:
         return this.#settle({ kind: 'elsewhere' });
       case FrameKind.refuted:
-        return this.#fail(new PremiseRefuted());
+        return this.#fail(new PreconditionRefuted());
       case FrameKind.error:
         return this.#fail(errorOf(frame.body));
       case FrameKind.value:
@@ -117,13 +120,16 @@ class PendingCall {
     }
   }
 
-  /** Nothing was heard for too long. */
+  /** No frame arrived for too long. */
   lose(): void {
     if (this.#stream === undefined) this.#settle({ kind: 'lost' });
-    else this.#fail(new ServiceError('NOT_OWNER', 'The member that told the answer is gone; ask again'));
+    else
+      this.#fail(
+        new ServiceError('NOT_OWNER', 'The member that sent the answer is gone; repeat the request'),
+      );
   }
 
-  /** Nobody listens where it was sent. */
+  /** The call had no responders. */
   undelivered(): void {
     this.#settle({ kind: 'elsewhere' });
   }
@@ -151,13 +157,16 @@ class PendingCall {
       return false;
     }
     if (this.#parts.length > 1) return this.#settle(this.#decodeLong(kind));
-    const answer = atOnce(decodeAnswer(kind, this.#parts[0] as Buffer));
+    const answer = atOnce(decodeAnswer(kind, this.#parts[0] as Buffer, this.#tag));
     return this.#settle({ kind: 'answered', answer: this.#dated(answer) });
   }
 
   async #decodeLong(kind: AnswerKind): Promise<CallOutcome> {
     const whole = Buffer.concat(this.#parts.splice(0));
-    const answer = await inSlices(this.#calls.sliced(this.#sliceKey), decodeAnswer(kind, whole));
+    const answer = await runInSlices(
+      this.#calls.sliced(this.#sliceKey),
+      decodeAnswer(kind, whole, this.#tag),
+    );
     return { kind: 'answered', answer: this.#dated(answer) };
   }
 
@@ -185,18 +194,21 @@ class PendingCall {
   }
 
   #taken(): void {
-    this.#takenCount += 1;
-    this.#tellTaken();
+    this.#acknowledged += 1;
+    this.#acknowledge();
   }
 
-  #tellTaken(): void {
+  #acknowledge(): void {
     if (this.#control !== undefined)
-      this.#calls.tell(this.#control, this.seal.sealControl(this.#control, `${TAKEN}${this.#takenCount}`));
+      this.#calls.sendControl(
+        this.#control,
+        this.seal.sealControl(this.#control, `${TAKEN}${this.#acknowledged}`),
+      );
   }
 
   #cancel(): void {
     if (this.#control !== undefined)
-      this.#calls.tell(this.#control, this.seal.sealControl(this.#control, CANCEL));
+      this.#calls.sendControl(this.#control, this.seal.sealControl(this.#control, CANCEL));
   }
 
   #settle(outcome: CallOutcome | Promise<CallOutcome>): true {
@@ -217,9 +229,9 @@ class PendingCall {
   }
 }
 
-/** The pieces of a streamed answer. There are never more than the window of the sender lets through. */
+/** The pieces of a streamed reply. The sender's window limits their number. */
 class FrameStream implements AsyncIterableIterator<string> {
-  readonly #onTaken: () => void;
+  readonly #onRead: () => void;
   readonly #onReturn: () => void;
   readonly #decoder = new TextDecoder();
   #pieces: Buffer[] = [];
@@ -227,8 +239,8 @@ class FrameStream implements AsyncIterableIterator<string> {
   #error: unknown;
   #wake: (() => void) | undefined;
 
-  constructor(onTaken: () => void, onReturn: () => void) {
-    this.#onTaken = onTaken;
+  constructor(onRead: () => void, onReturn: () => void) {
+    this.#onRead = onRead;
     this.#onReturn = onReturn;
   }
 
@@ -251,7 +263,7 @@ class FrameStream implements AsyncIterableIterator<string> {
     for (;;) {
       const piece = this.#pieces.shift();
       if (piece !== undefined) {
-        this.#onTaken();
+        this.#onRead();
         // A piece may end inside a character.
         const value = this.#decoder.decode(piece, { stream: true });
         if (value !== '') return { done: false, value };
@@ -269,7 +281,7 @@ class FrameStream implements AsyncIterableIterator<string> {
     if (!this.#isEnded) this.#onReturn();
     this.#isEnded = true;
     this.#pieces = [];
-    // Who asked for the next piece before is told that there is none.
+    // Ends a pending request for the next piece.
     this.#wake?.();
     return Promise.resolve({ done: true, value: undefined });
   }
@@ -279,7 +291,7 @@ class FrameStream implements AsyncIterableIterator<string> {
   }
 }
 
-/** Calls to the owners of partitions on other members. One subscription takes the answers of all of them. */
+/** Calls to the owners of partitions on other members. One subscription receives the replies to all of them. */
 export class RemoteCalls {
   readonly #connection: NatsConnection;
   readonly #clock: Clock;
@@ -306,17 +318,17 @@ export class RemoteCalls {
   }
 
   /**
-   * Asks whoever listens on a subject.
+   * Calls the member that subscribes to a subject.
    *
    * @param deadlineMs when the caller stops waiting, on the monotonic clock
-   * @throws {ServiceError} what the owner answers; `DEADLINE_EXCEEDED`, `REQUEST_CANCELLED`
-   * @throws {PremiseRefuted}
+   * @throws {ServiceError} the error of the owner; `DEADLINE_EXCEEDED`, `REQUEST_CANCELLED`
+   * @throws {PreconditionRefuted}
    */
   call(subject: string, call: Call, deadlineMs: number, signal?: AbortSignal): Promise<CallOutcome> {
     return new Promise((resolve, reject) => {
       if (signal?.aborted === true) return reject(signal.reason);
       const seal = this.#seal.callTo(subject);
-      // Nothing is known of the one that would be asked: nothing can be sealed for it, and nothing was done.
+      // No heartbeat of that member is known: a call cannot be sealed for it, and nothing was done.
       if (seal === undefined) return resolve({ kind: 'elsewhere' });
       const reply = `${this.#inbox}.${(this.#count++).toString(36)}`;
       const nowMs = this.#clock.monotonicMs();
@@ -342,11 +354,11 @@ export class RemoteCalls {
     work: SlicedWork,
   ): Promise<void> {
     for (const message of messages) {
-      // Nobody waits for the answer any more.
+      // The caller no longer waits.
       if (this.#pending.get(reply) !== pending) return;
       if (message !== undefined) {
         this.#publish(reply, pending, message);
-        // Silence counts from what was said last: to say all of it may take long.
+        // Silence counts from the last part: sending all of them may take long.
         pending.heardMs = this.#clock.monotonicMs();
       }
       const wait = work.pause();
@@ -358,12 +370,12 @@ export class RemoteCalls {
     this.#connection.publish(subject, seal.seal(reply, message), { reply });
   }
 
-  /** Long work for a caller. */
+  /** Returns the scheduling of long work for a caller. */
   sliced(sliceKey: string): SlicedWork {
     return this.#slices.begin('read', { sliceKey, requireWaiting: () => undefined });
   }
 
-  /** Gives up the calls to a subject: whoever listens there is not heard of any more. */
+  /** Gives up the calls to a subject: its member is no longer present. */
   lose(subject: string): void {
     for (const [reply, call] of [...this.#pending]) {
       if (call.subject !== subject) continue;
@@ -372,17 +384,17 @@ export class RemoteCalls {
     }
   }
 
-  /** Says something about a call to its owner. @param said sealed */
-  tell(control: string, said: Uint8Array | string): void {
+  /** Sends a control message about a call to its owner. @param said sealed */
+  sendControl(control: string, said: Uint8Array | string): void {
     if (!this.#connection.isClosed()) this.#connection.publish(control, said);
   }
 
-  /** Takes a call off the list: nobody waits for it any more. */
+  /** Removes a call from the list: its caller no longer waits. */
   forget(call: PendingCall): void {
     for (const [reply, pending] of this.#pending) if (pending === call) this.#pending.delete(reply);
   }
 
-  /** From then on, on the monotonic clock, nobody is there to take an answer: callers are told before. */
+  /** Announces the monotonic time at which this member stops receiving replies: callers get an error before. */
   endAt(endMs: number): void {
     this.#endMs = Math.min(this.#endMs, endMs);
   }
@@ -408,18 +420,19 @@ export class RemoteCalls {
       return;
     }
     const frame = pending.seal.open(message.subject, message.reply, message.data);
-    // Not an answer of the member that was asked; that one may still come.
+    // Not a reply of the called member; that one may still arrive.
     if (frame === undefined) return;
     const isOver = pending.take(decodeFrame(frame), message.reply, this.#clock.monotonicMs());
     if (isOver) this.#pending.delete(message.subject);
   }
 
-  /** More is to come of an answer that nobody waits for, or of one that was asked for anew: its owner is to stop. */
+  /** Cancels a reply whose caller no longer waits, or that was requested again. */
   #decline({ data, reply, subject }: Msg): void {
     if (reply === undefined || data.length === 0) return;
-    // Else anybody could have this member send something to wherever they like.
+    // Otherwise a forged message could make this member send to any subject.
     const said = this.#seal.openAny(subject, reply, data);
-    if (said !== undefined && !decodeFrame(said.frame).isLast) this.tell(reply, said.sealControl(CANCEL));
+    if (said !== undefined && !decodeFrame(said.frame).isLast)
+      this.sendControl(reply, said.sealControl(CANCEL));
   }
 
   #schedule(): void {

@@ -3,28 +3,34 @@ import type { Caller, CallId } from '#runtime/commit/behaviour.ts';
 import { OUTCOME_KEPT_MS } from '#runtime/commit/call-outcomes.ts';
 import type { ErrorCode } from '#runtime/errors/error-registry.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
-import { type Call, type CallKind, OLDEST_CALL_VERSION, PREMISE_CALL_VERSION } from './call-frames.ts';
+import {
+  type Call,
+  type CallKind,
+  OLDEST_CALL_VERSION,
+  PRECONDITION_CALL_VERSION,
+  versionNeeded,
+} from './call-frames.ts';
 import type { CallIds } from './call-ids.ts';
 import type { CallOutcome, RemoteCalls } from './remote-calls.ts';
 
 /**
- * Time during which a call is repeated, in milliseconds: half of what its outcome is kept for, because that is
- * judged by the clock of another machine.
+ * Time for which a call is repeated, in milliseconds: half of the time for which its outcome is stored, because that
+ * is measured by the clock of another machine.
  */
 const REPEATED_MS_MAX = OUTCOME_KEPT_MS / 2;
 
-/** What may have an effect. */
+/** Kinds of calls that may have an effect. */
 const withEffect: ReadonlySet<CallKind> = new Set(['command', 'create', 'fork', 'destroy']);
 
-/** Time an owner that says that its writes have stopped has to be replaced, in milliseconds. */
+/** Time within which an owner whose writes have stopped must be replaced, in milliseconds. */
 const STOPPED_MS_MAX = 10_000;
 
-/** What is asked, apart from who asks it, and how often. */
+/** Content of a call, without caller and attempts. */
 export type Asked = Pick<Call, 'kind' | 'actor' | 'message' | 'idempotency'>;
 
 /**
- * One thing that is sent to the owner of an actor until it is answered. What may have an effect has an id while it is
- * under way, the same for every attempt.
+ * One call that is sent to the owner of an actor until it is answered. A call that may have an effect has an id while
+ * it is under way, the same for every attempt.
  */
 export class Sending {
   readonly #what: Asked;
@@ -36,7 +42,7 @@ export class Sending {
   #id: CallId | undefined;
   #isDoubtful = false;
   #untilMs: number;
-  /** The first owner that could not write any more, and until when another one is waited for. */
+  /** The first owner that could no longer write, and the time until which a replacement is awaited. */
   #stopped: { readonly subject: string; readonly untilMs: number } | undefined;
 
   constructor(
@@ -55,20 +61,21 @@ export class Sending {
     this.#ids = ids;
   }
 
-  /** The id under which another member may have done it; undefined while it is certain that nobody has. */
+  /** The id under which another member may have executed it; undefined while it is certain that none has. */
   get doubtful(): CallId | undefined {
     return this.#isDoubtful ? this.#id : undefined;
   }
 
   /**
-   * The id under which it was sent at all: what is done here then is done under it as well. That nobody took it is said
-   * by NATS, which is believed when another member is asked, and not where it could be done twice.
+   * The id under which it was sent: this member then also executes it under that id. NATS reports without a seal that
+   * a call had no responders. That is sufficient to call another member, but not where the call could be executed
+   * twice.
    */
   get sent(): CallId | undefined {
     return this.#id;
   }
 
-  /** Until when it may be sent again, on the monotonic clock, in milliseconds. */
+  /** Monotonic time until which it may be sent again, in milliseconds. */
   get untilMs(): number {
     return this.#untilMs;
   }
@@ -76,7 +83,7 @@ export class Sending {
   /**
    * Sends it to a member.
    *
-   * @throws {ServiceError} what that member answers
+   * @throws {ServiceError} the error of that member
    */
   async send(subject: string): Promise<CallOutcome> {
     if (this.#stopped?.subject === subject) {
@@ -88,13 +95,16 @@ export class Sending {
       this.#id = this.#ids.take(this.#what.actor);
       this.#untilMs = Math.min(this.#deadlineMs, nowMs + REPEATED_MS_MAX);
     }
-    const { premise, principal, signal } = this.#caller;
+    const { precondition, principal, signal } = this.#caller;
     const call: Call = {
-      // A member that would take no notice of the premise must not take the call.
-      version: premise === undefined ? OLDEST_CALL_VERSION : PREMISE_CALL_VERSION,
+      // A member that would ignore the precondition, or a part of the message, must not accept the call.
+      version: Math.max(
+        precondition === undefined ? OLDEST_CALL_VERSION : PRECONDITION_CALL_VERSION,
+        versionNeeded(this.#what.message),
+      ),
       ...this.#what,
       principal,
-      ...(premise === undefined ? {} : { premise }),
+      ...(precondition === undefined ? {} : { precondition }),
       waitMs: Math.max(0, this.#deadlineMs - nowMs),
       ...(this.#id === undefined ? {} : { id: this.#id }),
       ...(this.#isDoubtful ? { isRepeated: true } : {}),
@@ -104,10 +114,10 @@ export class Sending {
       if (outcome.kind === 'lost') this.#isDoubtful = true;
       return outcome;
     } catch (error) {
-      // Its answers were cut off, whatever they were.
+      // Its replies were cut off, whatever they were.
       if (hasCode(error, 'SHUTTING_DOWN')) this.#isDoubtful = true;
       if (this.#id === undefined || !hasCode(error, 'WRITES_STOPPED')) throw error;
-      // Its log was closed or can be trusted no more; what became of the last batch the next owner knows.
+      // Its log was closed or is no longer trusted; the next owner knows the outcome of the last batch.
       this.#isDoubtful = true;
       if (this.#stopped !== undefined) throw error;
       this.#stopped = { subject, untilMs: nowMs + STOPPED_MS_MAX };
@@ -115,7 +125,7 @@ export class Sending {
     }
   }
 
-  /** It is answered, or nobody waits for an answer any more. */
+  /** Ends it: it is answered, or its caller no longer waits. */
   end(): void {
     if (this.#id !== undefined) this.#ids.release(this.#what.actor, this.#id);
   }

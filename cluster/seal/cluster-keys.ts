@@ -1,39 +1,39 @@
 import { createHmac, createSecretKey, hkdfSync, type KeyObject, timingSafeEqual } from 'node:crypto';
 
-/** What a key of the cluster is for. One key has one use, so nothing sealed for one thing passes for another. */
+/** Purposes of the keys of the cluster. Each key has one purpose, so a seal for one purpose is invalid for another. */
 export const keyPurposes = [
   /** Calls to another member. */
   'calls',
-  /** Answers to calls. */
+  /** Replies to calls. */
   'answers',
-  /** What a caller says of a call that runs. */
+  /** Control messages of a caller about a running call. */
   'controls',
-  /** What members tell all others. */
+  /** Broadcasts to all members. */
   'news',
-  /** What they answer to it. */
+  /** Replies to broadcasts. */
   'replies',
-  /** What they store in streams. */
+  /** Messages that members store in streams. */
   'stored',
 ] as const;
 
 /** One of {@link keyPurposes}. */
 export type KeyPurpose = (typeof keyPurposes)[number];
 
-/** Length of a seal, in bytes: half of an HMAC-SHA256, which nobody guesses or finds by trying. */
+/** Length of a seal, in bytes: half of an HMAC-SHA256, which cannot be guessed. */
 export const SEAL_BYTES = 16;
 
 const KEY_BYTES = 32;
 
 /**
- * The keys members of one cluster seal with what they tell each other, derived from the master key all of them have
- * (HKDF, RFC 5869): whoever has credentials of NATS, or a server among those of NATS, has none of them.
+ * The keys with which members of one cluster seal their messages to each other, derived from the shared master key
+ * (HKDF, RFC 5869). Credentials of NATS, or a server in the NATS cluster, give access to none of them.
  *
- * @see docs/decisions/0033-members-sign-what-they-tell-each-other.md
+ * @see docs/decisions/0033-signed-messages.md
  */
 export class ClusterKeys {
   readonly #keys: ReadonlyMap<KeyPurpose, KeyObject>;
 
-  /** @param cluster `[cluster] name`: clusters that share an account and a master key are two all the same */
+  /** @param cluster `[cluster] name`: distinguishes clusters that share an account and a master key */
   constructor(masterKey: Uint8Array, cluster: string) {
     this.#keys = new Map(
       keyPurposes.map((purpose) => {
@@ -50,9 +50,9 @@ export class ClusterKeys {
   }
 
   /**
-   * The seal of some bytes, in a context.
+   * Seals bytes in a context.
    *
-   * @param context what the bytes belong to: has to be unambiguous by itself, and is not sent
+   * @param context identifies the place of the bytes; must be unambiguous by itself, and is not sent
    */
   seal(purpose: KeyPurpose, context: string, ...parts: readonly Uint8Array[]): Buffer {
     const hmac = createHmac('sha256', this.#keys.get(purpose) as KeyObject).update(context);
@@ -60,13 +60,13 @@ export class ClusterKeys {
     return hmac.digest().subarray(0, SEAL_BYTES);
   }
 
-  /** Whether a seal is that of these bytes in this context. */
+  /** Returns whether a seal is valid for these bytes in this context. */
   holds(purpose: KeyPurpose, seal: Uint8Array, context: string, ...parts: readonly Uint8Array[]): boolean {
     return isSameSeal(seal, this.seal(purpose, context, ...parts));
   }
 }
 
-/** Compares two seals; takes as long whatever differs. */
+/** Compares two seals in constant time. */
 export function isSameSeal(a: Uint8Array, b: Uint8Array): boolean {
   return a.length === b.length && timingSafeEqual(a, b);
 }

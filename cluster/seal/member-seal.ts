@@ -5,33 +5,33 @@ import type { Refusals } from './refusals.ts';
 import { ReplayGuard } from './replay-guard.ts';
 
 /*
- * What is sealed, in bytes. Big endian; offsets in brackets.
+ * Layout of sealed messages, in bytes. Big endian; offsets in brackets. A life is the random id of one process.
  *
  *   call     magic [0] 1   life of the sender [1] 8   number [9] 6   life of the receiver [15] 8
- *            when, by the receiver's clock: ms [23] 6   seal [29] 16   length of the sender's name [45] 1
+ *            time by the receiver's clock: ms [23] 6   seal [29] 16   length of the sender's name [45] 1
  *            the sender's name, then one message of the call
- *            context: where it is sent, where it is answered
+ *            context: subject, reply subject
  *
- *   answer   magic [0] 1   life of who answers [1] 8   number [9] 6   seal [15] 16   then the frame
- *            context: where it is sent, where its receiver answers, the life of its receiver
+ *   answer   magic [0] 1   life of the replying member [1] 8   number [9] 6   seal [15] 16   then the frame
+ *            context: subject, control subject of its receiver, life of its receiver
  *
  *   control  magic [0] 1   seal [1] 16   then the text
- *            context: where it is sent
+ *            context: subject
  *
  *   news     life of the sender [0] 8   number [8] 6   the sender's clock: ms [14] 6   seal [20] 16
- *            then the sender's name; base64url in a header of its own, so that the message is as it was before
- *            context: where it is sent, where it is answered
+ *            then the sender's name; base64url in a separate header, so that the message itself is unchanged
+ *            context: subject, reply subject
  *
- * - A seal is over its context and everything but itself.
- * - Numbers of calls and news rise from 1 for each subject, those of answers for all of them.
- * - A reply to news is laid out like news, with number 0 and a key of its own: the place it goes to is used for one
- *   question only, so it is of no use for another one.
+ * - A seal covers its context and the message except itself.
+ * - Numbers of calls and news rise from 1 for each subject, those of answers over all subjects.
+ * - A reply to news has the layout of news, with number 0 and a key of its own: its subject is used for one
+ *   request only, so it is invalid for another one.
  */
 
-/** Begins what is sealed; nothing that is not begins with it. */
+/** First byte of sealed messages; no unsealed message begins with it. */
 const MAGIC = 0xa5;
 
-/** How far what is sealed for a member may be from its clock, in milliseconds: what is older is of no use to anybody. */
+/** Maximum difference between the time in a sealed call and the receiver's clock, in milliseconds. */
 export const SEALED_MS_MAX = 30_000;
 
 const CALL_SEAL = 29;
@@ -42,69 +42,69 @@ const CONTROL_BODY = 1 + SEAL_BYTES;
 const NEWS_SEAL = 20;
 const NEWS_NAME = NEWS_SEAL + SEAL_BYTES;
 
-/** Seals the answers to one call, at whoever answers it. */
+/** Seals the replies to one call, at the member that replies. */
 export interface AnswerSeal {
-  /** @param to where the answer goes @param control where its receiver says something about it */
+  /** @param to subject of the reply @param control subject on which its receiver sends control messages */
   seal(to: string, control: string, frame: Uint8Array): Uint8Array;
-  /** What the caller says. @returns undefined for what it did not say */
+  /** Opens a control message of the caller. @returns undefined when the caller did not send it */
   openControl(control: string, data: Uint8Array): string | undefined;
 }
 
-/** Seals one call and opens its answers, at whoever makes it. */
+/** Seals one call and opens its replies, at the caller. */
 export interface CallerSeal {
-  /** @param replyTo where the answers go */
+  /** @param replyTo subject of the replies */
   seal(replyTo: string, message: Uint8Array): Uint8Array;
-  /** A frame of an answer. @returns undefined for what the member that was asked did not answer, or said before */
+  /** Opens a frame of a reply. @returns undefined when the called member did not send it, or it was received before */
   open(to: string, control: string | undefined, data: Uint8Array): Uint8Array | undefined;
   sealControl(control: string, text: string): Uint8Array | string;
 }
 
-/** A message of a call that was made by a member. */
+/** A message of a call from a member. */
 export interface OpenedCall {
   readonly message: Uint8Array;
   readonly answers: AnswerSeal;
 }
 
-/** A message to all members, or an answer to one. */
+/** A broadcast to all members, or a reply to one. */
 export interface NewsMessage {
   readonly subject: string;
-  /** Where it is to be answered; empty: nowhere. */
+  /** Reply subject; empty when no reply is wanted. */
   readonly replyTo: string;
   readonly data: Uint8Array;
-  /** Undefined when it has none. */
+  /** Undefined when the message is unsigned. */
   readonly seal: string | undefined;
 }
 
-/** Who sent a message to all members. */
+/** Sender of a broadcast. */
 export interface NewsSender {
   /** Empty in a message without a seal. */
   readonly name: string;
   /** Undefined in a message without a seal. */
   readonly life: Buffer | undefined;
   readonly number: number;
-  /** What the clock of the sender said, in milliseconds. */
+  /** Clock of the sender, in milliseconds. */
   readonly tickMs: number;
 }
 
-/** What a seal works with. */
+/** Dependencies of {@link MemberSeal}. */
 export interface MemberSealOptions {
   readonly keys: ClusterKeys;
-  /** Names this life of the member; {@link LIFE_BYTES} random bytes. */
+  /** Identifies this process of the member; {@link LIFE_BYTES} random bytes. */
   readonly life: Uint8Array;
   readonly clock: Clock;
   readonly refusals: Refusals;
-  /** Whether what is not sealed is taken as well, and sent to members that are not known to seal. */
+  /** Whether unsigned messages are accepted, and sent to members that are not known to seal. */
   readonly acceptsUnsigned: boolean;
-  /** Where a member takes calls, by its name. */
+  /** Subject on which a member receives calls, by its name. */
   readonly callSubjectOf: (member: string) => string;
 }
 
 /**
- * Seals what this member tells the others, and opens what they tell it: nothing counts that was not sealed with a key
- * of the cluster, for this subject, and, what has an effect, for this life of this member, at about this time, and that
- * has come before.
+ * Seals this member's messages to the others, and opens theirs. A message is accepted only if it was sealed with a key
+ * of the cluster for this subject. A message with an effect must also be for this process of this member and for the
+ * current time, and must not have been received before.
  *
- * @see docs/decisions/0033-members-sign-what-they-tell-each-other.md
+ * @see docs/decisions/0033-signed-messages.md
  */
 export class MemberSeal {
   readonly #options: MemberSealOptions;
@@ -122,7 +122,7 @@ export class MemberSeal {
     this.#lifeText = this.#life.toString('hex');
   }
 
-  /** What this member is called from now on. */
+  /** Sets the name of this member. */
   begin(name: string): void {
     this.#name = Buffer.from(name, 'utf8');
   }
@@ -131,7 +131,7 @@ export class MemberSeal {
     return this.#options.acceptsUnsigned;
   }
 
-  /** What was refused, a sentence each. */
+  /** Refusals that raise an alarm, a sentence each. */
   get alarms(): readonly string[] {
     return this.#options.refusals.alarms;
   }
@@ -139,9 +139,9 @@ export class MemberSeal {
   // ---- calls, at the caller
 
   /**
-   * Seals a call to whoever listens on a subject, all messages of it.
+   * Seals all messages of a call to the member that subscribes to a subject.
    *
-   * @returns undefined when nothing is known of that member: it cannot be asked
+   * @returns undefined when no heartbeat of that member is known: it cannot be called
    */
   callTo(subject: string): CallerSeal | undefined {
     const receiver = this.#peers.at(subject, this.#options.clock.monotonicMs());
@@ -149,7 +149,7 @@ export class MemberSeal {
     return this.#options.acceptsUnsigned ? unsignedCall : undefined;
   }
 
-  /** Opens a frame of an answer nobody waits for any more. @returns undefined for one that is of no member */
+  /** Opens a frame of a reply whose caller no longer waits. @returns undefined when it is not from a member */
   openAny(
     to: string,
     control: string,
@@ -211,9 +211,9 @@ export class MemberSeal {
     return keys.seal('calls', context, bytes.subarray(0, CALL_SEAL), bytes.subarray(CALL_NAME));
   }
 
-  // ---- calls, at whoever is called
+  // ---- calls, at the called member
 
-  /** Opens a message of a call. @returns undefined for one that is refused; it is to be answered with nothing */
+  /** Opens a message of a call. @returns undefined for a refused message, which must not be answered */
   openCall(subject: string, replyTo: string, data: Uint8Array): OpenedCall | undefined {
     const { acceptsUnsigned, clock, refusals } = this.#options;
     if (data[0] !== MAGIC) {
@@ -240,7 +240,7 @@ export class MemberSeal {
       return undefined;
     }
     const life = bytes.subarray(1, 9);
-    // Before anything else that may refuse it: what comes again says so, however late.
+    // Checked before the other refusals, so that a replay is reported as such, however late.
     const isNew = this.#guard.take(`${subject} ${life.toString('hex')}`, bytes.readUIntBE(9, 6));
     const isLate = Math.abs(bytes.readUIntBE(23, 6) - clock.monotonicMs()) > SEALED_MS_MAX;
     const isElse = !bytes.subarray(15, 23).equals(this.#life);
@@ -299,23 +299,24 @@ export class MemberSeal {
     return isGenuine ? { life: bytes.subarray(1, 9), number: bytes.readUIntBE(9, 6), frame } : undefined;
   }
 
-  // ---- what all members are told
+  // ---- broadcasts
 
-  /** The seal of a message to all members. @param replyTo where they are to answer; empty: nowhere */
+  /** Seals a broadcast. @param replyTo reply subject; empty when no reply is wanted */
   sealNews(subject: string, replyTo: string, data: Uint8Array): string {
     return this.#sealAll('news', subject, replyTo, this.#next(subject), data);
   }
 
-  /** The seal of an answer to {@link sealNews}. */
+  /** Seals a reply to {@link sealNews}. */
   sealReply(subject: string, data: Uint8Array): string {
     return this.#sealAll('replies', subject, '', 0, data);
   }
 
   /**
-   * Who sent a message to all members, if it is one of a member.
+   * Verifies a broadcast.
    *
-   * @param seal what {@link sealNews} made; undefined when there is none
-   * @param guard of who listens: what came before is refused
+   * @param seal result of {@link sealNews}; undefined when there is none
+   * @param guard of the listener: refuses replays
+   * @returns the sender; undefined when the message is not from a member
    */
   openNews(message: NewsMessage, guard: ReplayGuard): NewsSender | undefined {
     const sender = this.#openAll('news', message);
@@ -325,18 +326,18 @@ export class MemberSeal {
     return undefined;
   }
 
-  /** Whether an answer to {@link sealNews} is one of a member. */
+  /** Returns whether a reply to {@link sealNews} is from a member. */
   opensReply(message: NewsMessage): boolean {
     return this.#openAll('replies', message) !== undefined;
   }
 
-  /** A heartbeat of a member was heard: calls to it are sealed for the life that sent it. */
+  /** Records a heartbeat of a member: calls to it are sealed for the process that sent the heartbeat. */
   heard({ life, name, tickMs }: NewsSender): void {
     const { callSubjectOf, clock } = this.#options;
     if (life !== undefined) this.#peers.hear(callSubjectOf(name), life, tickMs, clock.monotonicMs());
   }
 
-  /** A member does not seal: it is of an older version, again. */
+  /** Records that a member does not seal: it runs an older version again. */
   forget(member: string): void {
     this.#peers.forget(this.#options.callSubjectOf(member));
   }
@@ -366,7 +367,7 @@ export class MemberSeal {
   ): Buffer {
     const name = bytes.subarray(NEWS_NAME);
     const { keys } = this.#options;
-    // With its length, so that no end of a name can be taken for the beginning of what follows.
+    // The length prevents confusing the end of a name with the beginning of the next part.
     const context = `${subject}\n${replyTo}\n${name.length}\n`;
     return keys.seal(purpose, context, bytes.subarray(0, NEWS_SEAL), name, data);
   }
@@ -400,7 +401,9 @@ export class MemberSeal {
     };
   }
 
-  /** The next number for a subject. Those that are numbered are of the cluster: some for each member and partition. */
+  /**
+   * Returns the next number of a subject. The subjects are those of the cluster: some for each member and partition.
+   */
   #next(subject: string): number {
     const number = (this.#numbers.get(subject) ?? 0) + 1;
     this.#numbers.set(subject, number);
@@ -408,14 +411,14 @@ export class MemberSeal {
   }
 }
 
-/** In a cluster that is being upgraded: a call to a member that does not seal. */
+/** A call to a member that does not seal, during an upgrade of the cluster. */
 const unsignedCall: CallerSeal = {
   seal: (_replyTo, message) => message,
   open: (_to, _control, data) => (data[0] === MAGIC ? undefined : data),
   sealControl: (_control, text) => text,
 };
 
-/** In a cluster that is being upgraded: answers to a member that does not seal. */
+/** Replies to a member that does not seal, during an upgrade of the cluster. */
 const unsignedAnswers: AnswerSeal = {
   seal: (_to, _control, frame) => frame,
   openControl: (_control, data) => Buffer.from(data).toString('latin1'),

@@ -1,21 +1,21 @@
-/** Members that are remembered; a cluster has fewer. */
+/** Maximum number of remembered members; a cluster has fewer. */
 const PEERS_MAX = 256;
 
-/** Silence after which it is not known any more what the clock of a member says, in milliseconds. */
+/** Silence after which the clock of a member is unknown, in milliseconds. */
 const SILENT_MS_MAX = 30_000;
 
-/** Length of what names one life of a member, in bytes. */
+/** Length of the id of one process of a member, in bytes. */
 export const LIFE_BYTES = 8;
 
-/** A life of a member as it was heard last. */
+/** The last heartbeat of a member. */
 interface Heard {
   readonly life: Buffer;
-  /** What its clock said, and when that was heard by this one. */
+  /** Its clock, and the time by this member's clock when the heartbeat arrived. */
   readonly tickMs: number;
   readonly heardMs: number;
 }
 
-/** Whom something is sealed for, and when by the clock of that one. */
+/** Receiver of a sealed message, and the current time by its clock. */
 export interface PeerMoment {
   readonly life: Buffer;
   /** Milliseconds of the monotonic clock of that member. */
@@ -23,13 +23,14 @@ export interface PeerMoment {
 }
 
 /**
- * Which life each other member has at present and what its monotonic clock says, from its heartbeats: what is sealed
- * for a member names both, so that it is of no use to another life of it, or later. No two wall clocks are compared.
+ * Tracks the current process id and monotonic clock of each other member, from its heartbeats. A sealed message names
+ * both for its receiver, so that it is invalid for another process of that member, or later. No two wall clocks are
+ * compared.
  */
 export class PeerLives {
   readonly #peers = new Map<string, Heard>();
 
-  /** @param name whatever a member is looked up by */
+  /** @param name the key under which the member is looked up */
   hear(name: string, life: Uint8Array, tickMs: number, nowMs: number): void {
     const known = this.#peers.get(name);
     this.#peers.delete(name);
@@ -38,12 +39,12 @@ export class PeerLives {
     this.#peers.set(name, { life: kept, tickMs, heardMs: nowMs });
   }
 
-  /** What is said in its name is not sealed any more. */
+  /** Messages of this member are no longer sealed. */
   forget(name: string): void {
     this.#peers.delete(name);
   }
 
-  /** @returns undefined for a member that was not heard of, or not for long */
+  /** @returns undefined for a member without a recent heartbeat */
   at(name: string, nowMs: number): PeerMoment | undefined {
     const heard = this.#peers.get(name);
     if (heard === undefined || nowMs - heard.heardMs > SILENT_MS_MAX) return undefined;

@@ -1,36 +1,36 @@
 import type { Clock } from '#runtime/base/clock.ts';
 
-/** What was refused. */
+/** Kind of a refused message. */
 export type RefusedKind = 'call' | 'answer' | 'message';
 
-/** Why it was refused. */
+/** Reason of a refusal. */
 export type RefusalReason =
-  /** It has no seal: a member of an older version, or nobody of the cluster. */
+  /** It has no seal: it is from a member of an older version, or not from the cluster. */
   | 'unsigned'
-  /** Its seal was not made with the key of the cluster, or for something else. */
+  /** Its seal was made without the key of the cluster, or for another purpose. */
   | 'forged'
-  /** It came before. */
+  /** It was received before. */
   | 'replayed'
-  /** It was made for an earlier life of this member. */
+  /** It was made for an earlier process of this member. */
   | 'misdirected'
-  /** It was on its way for too long. */
+  /** It was in transit for too long. */
   | 'late';
 
-/** What is told as an alarm. The others come about when a member or a connection stands still for long as well. */
+/** Reasons that raise an alarm. The others also occur when a member or a connection is suspended for long. */
 const alarming: ReadonlySet<RefusalReason> = new Set(['unsigned', 'forged', 'replayed']);
 
-/** How long a refusal is told, in milliseconds. */
+/** Time for which a refusal is reported, in milliseconds. */
 export const REFUSAL_SHOWN_MS = 300_000;
 
-/** Senders that are told apart; what others claim to be is counted together. */
+/** Maximum number of distinguished senders; the claims of all others are counted together. */
 const SENDERS_MAX = 8;
 
-/** Characters of a name somebody claims to have that are shown. */
+/** Maximum number of characters shown of a claimed name. */
 const NAME_CHARACTERS_MAX = 40;
 
 const OTHERS = 'others';
 
-/** Refusals of one kind for one reason from one who claims to be somebody. */
+/** Refusals of one kind for one reason and one claimed sender. */
 interface Refused {
   readonly kind: RefusedKind;
   readonly reason: RefusalReason;
@@ -43,19 +43,19 @@ const words: Readonly<Record<RefusalReason, string>> = {
   unsigned: 'not signed',
   forged: 'with a wrong signature',
   replayed: 'sent again',
-  misdirected: 'for an earlier life of it',
+  misdirected: 'for an earlier process of it',
   late: 'too late',
 };
 
-/** Told of refusals. */
+/** Observer of refusals. */
 export interface RefusalObserver {
-  /** Every one of them: counts, nothing else. */
+  /** Called for every refusal, for counting. */
   refused(): void;
-  /** The first of some minutes that are alike. */
+  /** Called for the first of several equal refusals within some minutes. */
   noticed(kind: RefusedKind, reason: RefusalReason, sender: string): void;
 }
 
-/** What this member refused of what claimed to come from members, for some minutes. */
+/** The refusals of the last minutes: messages that claimed to be from members. */
 export class Refusals {
   readonly #clock: Clock;
   readonly #observer: RefusalObserver;
@@ -66,7 +66,7 @@ export class Refusals {
     this.#observer = observer;
   }
 
-  /** @param claimed who it says that it is from; nothing proves it */
+  /** @param claimed the sender that the message names; not proven */
   note(kind: RefusedKind, reason: RefusalReason, claimed: string): void {
     this.#observer.refused();
     this.#forgetOld();
@@ -85,14 +85,14 @@ export class Refusals {
     refused.lastMs = nowMs;
   }
 
-  /** What an operator has to know, a sentence each. */
+  /** Alarms for the operator, a sentence each. */
   get alarms(): readonly string[] {
     this.#forgetOld();
     return [...this.#refused.values()]
       .filter(({ reason }) => alarming.has(reason))
       .map(
         ({ count, kind, reason, sender }) =>
-          `refused ${count} ${kind}${count === 1 ? '' : 's'} ${words[reason]}, in the name of ${sender}`,
+          `refused ${count} ${kind}${count === 1 ? '' : 's'} ${words[reason]}, claimed sender ${sender}`,
       );
   }
 
@@ -102,7 +102,7 @@ export class Refusals {
   }
 }
 
-/** A name as somebody claims it, fit to be shown: it may be anything. */
+/** Makes a claimed name printable; it may contain anything. */
 function shown(claimed: string): string {
   const printable = claimed.replace(/[^\x21-\x7e]/g, '?').slice(0, NAME_CHARACTERS_MAX);
   return printable === '' ? 'nobody' : printable;

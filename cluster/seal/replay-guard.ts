@@ -1,38 +1,38 @@
-/** How far behind the newest message another one may be and still be judged, in messages: servers keep their order. */
+/** Maximum distance of a message to the newest one, in messages: servers keep their order. */
 export const REORDERED_MAX = 1_024;
 
-/** Rows of messages that are remembered: some for each life of each member. */
+/** Maximum number of remembered series: some for each process of each member. */
 const ROWS_MAX = 65_536;
 
 const BITS = 32;
 
-/** Which of the newest messages of a row have come. */
+/** Records which of the newest messages of a series were received. */
 interface Row {
   newest: number;
   readonly seen: Uint32Array;
 }
 
 /**
- * Takes every message of a row once. Messages of a row are numbered upwards from 1 by who sends them; numbers may be
- * missing, and a few may overtake each other when a connection moves to another server.
+ * Accepts every message of a series once. The sender numbers the messages of a series upwards from 1. Numbers may be
+ * missing, and a few messages may overtake each other when a connection moves to another server.
  *
- * The number has to be known to be genuine: else whoever makes up a high one silences the sender.
+ * The number must be verified first. Otherwise a forged high number would block the sender.
  */
 export class ReplayGuard {
   readonly #rows = new Map<string, Row>();
 
-  /** @returns whether it is taken: it has not come before, and is not too old for that to be known */
+  /** @returns whether it is accepted: it was not received before, and is recent enough to know this */
   take(name: string, number: number): boolean {
     let row = this.#rows.get(name);
     if (row === undefined) {
       if (this.#rows.size >= ROWS_MAX) this.#forgetOldest();
       row = { newest: 0, seen: new Uint32Array(REORDERED_MAX / BITS) };
     } else this.#rows.delete(name);
-    // Behind the others: the one that was silent for longest is forgotten first.
+    // Moves the series to the end: the one that was silent for longest is removed first.
     this.#rows.set(name, row);
     const { newest, seen } = row;
     if (number > newest) {
-      // What lies between has not come yet.
+      // The numbers in between have not been received.
       if (number - newest >= REORDERED_MAX) seen.fill(0);
       else for (let each = newest + 1; each < number; each++) unmark(seen, each);
       row.newest = number;

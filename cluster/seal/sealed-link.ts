@@ -3,15 +3,16 @@ import { newInbox } from '#cluster/nats/connection.ts';
 import type { MemberSeal, NewsMessage, NewsSender } from './member-seal.ts';
 import { ReplayGuard } from './replay-guard.ts';
 
-/** The header that holds the seal of a message. */
+/** Header that contains the seal of a message. */
 const HEADER = 'Grove-Seal';
 
-/** Status by which a NATS server says that nobody listens. */
+/** Status with which a NATS server reports that a message has no responders. */
 const NO_RESPONDERS = 503;
 
 /**
- * What members tell all others over core NATS, and answer to it: sealed on its way out, and heard only when it is of a
- * member. Messages themselves are as they would be without: members of an older version read them.
+ * Broadcasts of members over core NATS and the replies to them. Outgoing messages are sealed; incoming ones are
+ * delivered only if they are from a member. The messages themselves are unchanged, so that members of an older
+ * version read them.
  */
 export class SealedLink {
   readonly connection: NatsConnection;
@@ -22,22 +23,22 @@ export class SealedLink {
     this.seal = seal;
   }
 
-  /** Tells all members that listen on a subject. Without a connection nothing happens. */
+  /** Sends a message to all members that subscribe to a subject. Without a connection nothing is sent. */
   publish(subject: string, data: string | Uint8Array, replyTo = ''): void {
     const bytes = bytesOf(data);
     this.#send(subject, bytes, this.seal.sealNews(subject, replyTo, bytes), replyTo);
   }
 
-  /** Answers a message that was heard. */
+  /** Replies to a received message. */
   respond({ reply }: Msg, data: string | Uint8Array): void {
     if (reply === undefined || reply === '') return;
     const bytes = bytesOf(data);
     this.#send(reply, bytes, this.seal.sealReply(reply, bytes), '');
   }
 
-  /** Listens to what members tell, this one included. */
+  /** Receives the broadcasts of members, including this one. */
   subscribe(subject: string, hear: (message: Msg, sender: NewsSender) => void): Subscription {
-    // Of its own: two that listen to one subject both hear each message.
+    // One guard per subscription: two subscriptions to one subject both receive each message.
     const guard = new ReplayGuard();
     return this.connection.subscribe(subject, {
       callback: (error, message) => {
@@ -48,12 +49,12 @@ export class SealedLink {
     });
   }
 
-  /** Asks all members that listen on a subject. @returns ends it */
+  /** Sends a request to all members that subscribe to a subject. @returns a subscription that ends it */
   ask(subject: string, data: string | Uint8Array, hear: (message: Msg) => void): Subscription {
     const inbox = newInbox(this.connection);
     const answers = this.connection.subscribe(inbox, {
       callback: (error, message) => {
-        // That nobody listens is said by a server.
+        // A server reports that there are no responders.
         if (error !== null || (message.data.length === 0 && message.headers?.code === NO_RESPONDERS)) return;
         if (this.seal.opensReply(sealedMessage(message))) hear(message);
       },

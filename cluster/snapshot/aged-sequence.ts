@@ -1,12 +1,12 @@
 import type { LogStream } from '#cluster/replication/log-stream.ts';
 
 /**
- * Finds the newest message that was stored before a moment, by halves.
+ * Finds the newest message that was stored before a moment, by binary search.
  *
- * @param first the oldest message that is there
- * @param last not to look behind this one
+ * @param first the oldest message of the log
+ * @param last the end of the search
  * @param beforeMs milliseconds since the Unix epoch, by the clocks of the servers
- * @returns 0 when even the oldest is younger, or is gone meanwhile
+ * @returns 0 when even the oldest is younger, or was removed meanwhile
  * @throws {ServiceError} `LOG_UNAVAILABLE`
  */
 export async function agedSequence(

@@ -20,39 +20,39 @@ import { type LogSeal, STORED_SEAL_HEADER } from '#cluster/seal/log-seal.ts';
 import type { IndexEntry, SnapshotIndex } from './snapshot-index.ts';
 import { decodeRecords, encodeRecords, type SnapshotRecord } from './snapshot-manifest.ts';
 
-/** Time one request may take, in milliseconds. */
+/** Maximum time of one request, in milliseconds. */
 const REQUEST_MS_MAX = 5_000;
 
-/** How often a change is tried again because another partition's came in between. */
+/** Maximum number of retries of a change after concurrent changes of other partitions. */
 const RETRIES_MAX = 100;
 
-/** Partitions looked up at once while all are read. */
+/** Number of concurrent lookups while all partitions are read. */
 const LOOKUPS = 16;
 
 /** "wrong last sequence", and that another append with the same expectation is under way. */
 const WRONG_SEQUENCE: ReadonlySet<number> = new Set([10_071, 10_164]);
 
-/** What the index is worked with. */
+/** Dependencies of the index. */
 export interface SnapshotIndexEnvironment {
   readonly connection: NatsConnection;
   readonly subjects: Subjects;
   readonly partitions: number;
-  /** Servers that hold it. */
+  /** Number of replicas. */
   readonly replicas: number;
   readonly clock: Clock;
   readonly random: Random;
-  /** Of the members. */
+  /** Seal of the members. */
   readonly seal: LogSeal;
 }
 
 const none: IndexEntry = Object.freeze({ records: [], version: 0 });
 
 /**
- * The index in a stream of its own: the newest message of a partition's subject says all there is to say of it, so
- * that two snapshots come and go in one step. A change states the sequence the whole stream ends at, which is the one
- * condition that servers from 2.9.10 on check right; what comes in between for another partition costs a repetition.
+ * The index in a stream of its own. The newest message of a partition's subject contains its complete entry, so
+ * that two snapshots are replaced in one step. A change states the last sequence of the whole stream, the only
+ * condition that servers from 2.9.10 on check correctly; a concurrent change of another partition costs a retry.
  *
- * @see Reliability: R3, R16
+ * @see docs/partition-log.md#the-fence; docs/partition-log.md#snapshots-and-cutting-the-log
  */
 export class NatsSnapshotIndex implements SnapshotIndex {
   readonly #environment: SnapshotIndexEnvironment;
@@ -60,7 +60,7 @@ export class NatsSnapshotIndex implements SnapshotIndex {
   readonly #manager: JetStreamManager;
   readonly #stream: string;
   #all: ReadonlyMap<number, IndexEntry> = new Map();
-  /** Where the stream ended when all were read. */
+  /** Last sequence of the stream when all entries were read. */
   #allSequence = 0;
 
   private constructor(environment: SnapshotIndexEnvironment, manager: JetStreamManager) {
@@ -70,7 +70,7 @@ export class NatsSnapshotIndex implements SnapshotIndex {
     this.#stream = environment.subjects.snapshotIndex;
   }
 
-  /** Makes the stream, or finds it. @throws {ServiceError} `OVERLOADED` when the servers do not answer */
+  /** Creates or finds the stream. @throws {ServiceError} `OVERLOADED` when the servers do not answer */
   static async open(environment: SnapshotIndexEnvironment): Promise<NatsSnapshotIndex> {
     const manager = await jetstreamManager(environment.connection, {
       timeout: REQUEST_MS_MAX,
@@ -88,7 +88,8 @@ export class NatsSnapshotIndex implements SnapshotIndex {
     );
     if (found === null) return none;
     const seal = found.header.get(STORED_SEAL_HEADER);
-    // As if there were none: the next one takes its place. A sequence is not known before it is stored.
+    // A forged entry is ignored; the next one replaces it. Its sequence is unknown before it is stored, so the seal
+    // has 0.
     if (!this.#environment.seal.isGenuine(subject, 0, found.data, seal))
       return { records: [], version: found.seq };
     return { records: decodeRecords(found.data), version: found.seq };
@@ -98,7 +99,7 @@ export class NatsSnapshotIndex implements SnapshotIndex {
     const bytes = encodeRecords(records);
     const subject = this.#environment.subjects.snapshots(partition);
     for (let retries = 0; retries < RETRIES_MAX; retries += 1) {
-      // First where the stream ends: what comes behind it makes the append fail.
+      // The end of the stream is read first: later messages make the append fail.
       const lastSequence = await this.#lastSequence();
       const now = await this.read(partition);
       if (now.version !== version) return isSame(now.records, records);
@@ -110,7 +111,7 @@ export class NatsSnapshotIndex implements SnapshotIndex {
       } catch (error) {
         const isRefused = error instanceof JetStreamApiError && !WRONG_SEQUENCE.has(error.code);
         if (isRefused && error.status !== 503) throw error;
-        // Somebody else was first, or nobody knows: the next look tells.
+        // Another member was first, or the outcome is unknown: the next attempt shows it.
       }
     }
     throw new ServiceError('OVERLOADED', 'The index of snapshots cannot be changed; try again');
@@ -168,7 +169,7 @@ export class NatsSnapshotIndex implements SnapshotIndex {
   }
 }
 
-/** Whether a change whose answer was lost is what stands there now. */
+/** Returns whether a change whose reply was lost is the stored one. */
 function isSame(found: readonly SnapshotRecord[], wanted: readonly SnapshotRecord[]): boolean {
   const [one, other] = [found[0]?.manifest.hash, wanted[0]?.manifest.hash];
   return one === other && found[0]?.takenAtMs === wanted[0]?.takenAtMs;

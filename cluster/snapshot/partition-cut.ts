@@ -4,52 +4,52 @@ import type { ActorHost, ForkMade } from '#runtime/actor/actor-host.ts';
 import type { Clock } from '#runtime/base/clock.ts';
 import { crashPoint } from '#runtime/commit/crash-point.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
-import type { OwnedPartition } from '#cluster/lease/partition-environment.ts';
-import type { PartitionMember } from '#cluster/lease/partition-member.ts';
+import type { OwnedPartition } from '#cluster/ownership/partition-environment.ts';
+import type { PartitionMember } from '#cluster/ownership/partition-member.ts';
 import type { LogPosition } from '#cluster/replication/log-position.ts';
 
-/** Looks for what is still to be copied of an owner, at most: actors come and go meanwhile. */
-const LOOKS_MAX = 16;
+/** Maximum number of passes over an owner's actors: actors are created and removed meanwhile. */
+const PASSES_MAX = 16;
 
 /** An actor at the moment of a snapshot. */
 export interface CutActor {
   readonly id: string;
   readonly sequence: number;
-  /** The copy of its shard; undefined where it has the sequence that was known. */
+  /** The copy of its shard; undefined when its sequence is the known one. */
   readonly path: string | undefined;
 }
 
 /**
- * The actors of a partition as files. Whoever puts them in their place and reads the log from the position on has what
- * everybody has: they are what a member could have on its disk when it starts, which is what replaying begins from.
+ * A consistent cut through a partition: its actors as files. A member that has these files and reads the log from the
+ * position on has the complete state: it could have had them on its disk at a start, which is where replay begins.
  */
 export interface PartitionCut {
   readonly position: LogPosition;
   readonly actors: readonly CutActor[];
 }
 
-/** What of a member's side of a partition is cut through. */
+/** The part of a member's side of a partition that is needed for a cut. */
 export type CutMember = Pick<PartitionMember, 'owned' | 'still' | 'actors'>;
 
-/** How a cut is made. */
+/** Options for a cut. */
 export interface CutOptions {
   /** Sequences at which an actor need not be copied. */
   readonly known: ReadonlyMap<string, number>;
-  /** A cut before this record is of no use. */
+  /** A cut before this record is useless. */
   readonly least: number;
-  /** Takes the copies; it is there, and empty. */
+  /** Folder for the copies; it exists, and is empty. */
   readonly folder: string;
   readonly clock: Clock;
   readonly signal: AbortSignal;
 }
 
 /**
- * Cuts through the shards this member has of a partition: of a follower while they stand still, of an owner one after
- * the other while it serves.
+ * Copies the shards that this member has of a partition: those of a follower while no record is applied, those of an
+ * owner one after the other while it serves.
  *
- * @returns undefined when it has none to speak of, or not enough
- * @throws {ServiceError} `DATA_CORRUPTED` when an actor that should be there is lost; `REQUEST_CANCELLED` when it was given up, or the partition is wanted for something else;
- *   `SHUTTING_DOWN` when it is handed over; what copying fails with
+ * @returns undefined when it has none, or does not reach far enough
+ * @throws {ServiceError} `DATA_CORRUPTED` when an actor that should exist is lost; `REQUEST_CANCELLED` when it was
+ *   cancelled, or the partition is needed for something else; `SHUTTING_DOWN` when it is handed over; errors of copying
  */
 export async function cutPartition(
   member: CutMember,
@@ -65,7 +65,7 @@ function cutFollower(member: CutMember, options: CutOptions): Promise<PartitionC
   return member.still(async (shards, position, unwanted) => {
     if (position.sequence < least) return undefined;
     const actors: CutActor[] = [];
-    // Whoever wants the partition for something else waits for one piece of a file at most.
+    // Other users of the partition wait for one piece of a file at most.
     const either = AbortSignal.any([signal, unwanted]);
     for (const id of await member.actors()) {
       if (either.aborted) throw new ServiceError('REQUEST_CANCELLED');
@@ -79,7 +79,7 @@ function cutFollower(member: CutMember, options: CutOptions): Promise<PartitionC
       }
       actors.push({ id, sequence, path });
       crashPoint('mid-snapshot-copy');
-      // Opening a shard to look where it stands takes a moment each.
+      // Opening a shard to read its position takes a moment each.
       await new Promise<void>((resolve) => clock.soon(resolve));
     }
     return { position, actors };
@@ -87,10 +87,11 @@ function cutFollower(member: CutMember, options: CutOptions): Promise<PartitionC
 }
 
 /**
- * Each actor has a moment of its own, behind the position. Whoever reads the log from there makes forks again, and must
- * not make one of a source that went on since. So forks are copied as well whose source was copied later than they were
- * made: those that were under way at the beginning are there when all others are copied, and of later ones the host
- * tells. Actors that are removed meanwhile stay among the copies: forks of them may have to be made.
+ * Copies each actor as of its own moment, after the position. A member that reads the log from there repeats forks,
+ * and must not repeat one from a source that has changed since. So a fork is also copied when its source was copied
+ * later than the fork was made. Forks that were under way at the beginning exist when all others are copied; the host
+ * reports later ones. Actors that are removed meanwhile stay among the copies, because forks of them may have to be
+ * repeated.
  */
 async function cutOwner(
   member: CutMember,
@@ -106,7 +107,7 @@ async function cutOwner(
     const copied = new Map<string, CutActor>();
     const gone = new Set<string>();
     let copies = 0;
-    for (let looks = 0; looks < LOOKS_MAX; looks += 1) {
+    for (let looks = 0; looks < PASSES_MAX; looks += 1) {
       const wanted = looks < 2 ? await member.actors() : neededForks(forks, copied);
       const fresh = wanted.filter((id) => !copied.has(id) && !gone.has(id));
       if (fresh.length === 0 && looks >= 2) return { position, actors: [...copied.values()] };
@@ -125,7 +126,7 @@ async function cutOwner(
   }
 }
 
-/** Forks whose source has something that came behind them. */
+/** Returns forks whose source was copied with later changes. */
 function neededForks(forks: readonly ForkMade[], copied: ReadonlyMap<string, CutActor>): readonly string[] {
   return forks.flatMap(({ sequence, source, target }) =>
     (copied.get(source)?.sequence ?? 0) > sequence ? [target] : [],

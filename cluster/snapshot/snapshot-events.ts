@@ -1,6 +1,6 @@
-/** What happens around snapshots. Whoever keeps them logs and counts these. */
+/** Events of snapshots. Their observer logs and counts them. */
 export type SnapshotEvent =
-  /** A snapshot is verified and stands in the index; `storedBytes` of its `bytes` are new. */
+  /** A snapshot is verified and in the index; `storedBytes` of its `bytes` are new. */
   | {
       readonly kind: 'taken';
       readonly partition: number;
@@ -10,24 +10,26 @@ export type SnapshotEvent =
       readonly storedBytes: number;
       readonly tookMs: number;
     }
-  /** None was taken; the next look tries again. */
+  /** None was taken; the next check tries again. */
   | { readonly kind: 'not-taken'; readonly partition: number; readonly cause: unknown }
-  /** Nobody knows what is to be done; the next look tries again. */
-  | { readonly kind: 'look-failed'; readonly cause: unknown }
+  /** The pending work could not be determined; the next check tries again. */
+  | { readonly kind: 'check-failed'; readonly cause: unknown }
   /** A log begins at a later record now. */
   | { readonly kind: 'log-cut'; readonly partition: number; readonly firstSequence: number }
-  /** A log could not be cut; the next look tries again. */
+  /** A log could not be truncated; the next check tries again. */
   | { readonly kind: 'log-not-cut'; readonly partition: number; readonly cause: unknown }
-  /** A snapshot cannot be begun with: it is damaged, or not of this log. Another one is taken. */
+  /** A snapshot is unusable: it is damaged, or not of this log. Another one is used. */
   | {
       readonly kind: 'unusable';
       readonly partition: number;
       readonly sequence: number;
       readonly cause: unknown;
     }
-  /** There is none to begin with; the others were asked for one. */
+  /** There is no usable snapshot; the other members were asked for one. */
   | { readonly kind: 'awaited'; readonly partition: number }
-  /** A partition was begun with a snapshot. */
+  /** The actors of a snapshot are in place: an earlier swap had been interrupted. */
+  | { readonly kind: 'swap-finished'; readonly partition: number; readonly sequence: number }
+  /** A partition was started from a snapshot. */
   | {
       readonly kind: 'restored';
       readonly partition: number;

@@ -2,37 +2,37 @@ import { type Clock, sleep } from '#runtime/base/clock.ts';
 import type { FileSystem } from '#runtime/base/file-system.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 
-/** Bytes before the shard: who it is of. LMDB's pages stay where pages begin. */
+/** Length of the header before the shard, which names its actor. It keeps LMDB's pages aligned. */
 export const HEADER_BYTES = 4096;
 
-/** Bytes read at a time. */
+/** Number of bytes per read. */
 const PIECE_BYTES = 256 * 1024;
 
-/** Longest pause between two pieces, in milliseconds. */
+/** Maximum pause between two pieces, in milliseconds. */
 const PAUSE_MS_MAX = 50;
 
-/** Of which actor a stored file is. */
+/** The actor of a stored file. */
 export interface FileOwner {
   readonly partition: number;
   readonly actor: string;
 }
 
 /**
- * What a stored file begins with. With it no two actors ever share a file, however equal their shards are, so that
- * whoever removes a file has to know of the snapshots of one partition only; and no file is taken for another's.
+ * Returns the header of a stored file. It ensures that no two actors share a file, even with equal shards, so that
+ * removing a file depends only on the snapshots of one partition; and that no file is used for another actor.
  */
 function headerOf({ actor, partition }: FileOwner): Buffer {
   const text = `${JSON.stringify({ format: 1, partition, actor })}\n`;
   const header = Buffer.alloc(HEADER_BYTES, ' ');
   if (Buffer.byteLength(text) > HEADER_BYTES)
-    throw new ServiceError('DATA_CORRUPTED', `${actor} is no name of an actor`);
+    throw new ServiceError('DATA_CORRUPTED', `${actor} is not the name of an actor`);
   header.write(text);
   return header;
 }
 
 /**
- * The copy of a shard as it is stored, in pieces, with as much time between two pieces as the one before took: what
- * serves clients comes first.
+ * Yields the stored form of a shard's copy in pieces, with a pause after each that is as long as the piece took:
+ * requests of clients have priority.
  *
  * @throws {Error} of Node, with its `code`
  */
@@ -47,7 +47,7 @@ export async function* storedForm(
   try {
     for (let position = 0; ; ) {
       const startMs = clock.monotonicMs();
-      // Its own each time: the one before may still be on its way.
+      // A new buffer each time: the previous one may still be in transit.
       const piece = Buffer.allocUnsafeSlow(PIECE_BYTES);
       const read = await file.read(piece, 0, PIECE_BYTES, position);
       if (read === 0) return;
@@ -61,9 +61,9 @@ export async function* storedForm(
 }
 
 /**
- * Writes a stored form into a new file as the shard it holds, on the disk when it resolves, its name not.
+ * Writes the shard of a stored form to a new file. When it resolves its content is on the disk, its name is not.
  *
- * @throws {ServiceError} `DATA_CORRUPTED` when it is of another actor; what reading fails with
+ * @throws {ServiceError} `DATA_CORRUPTED` when it is of another actor; errors of reading
  * @throws {Error} of Node, with its `code`
  */
 export async function receiveStored(
@@ -82,7 +82,7 @@ export async function receiveStored(
 }
 
 /**
- * Reads a stored form to its end, so that the store compares every byte of it with its hash.
+ * Reads a stored form completely, so that the store compares every byte of it with its hash.
  *
  * @returns its size, in bytes
  * @throws as {@link receiveStored}
@@ -97,9 +97,9 @@ export async function readStored(pieces: AsyncIterable<Uint8Array>, owner: FileO
 }
 
 /**
- * The same pieces, as long as they are wanted.
+ * Passes the pieces on until the signal is aborted.
  *
- * @throws {ServiceError} `REQUEST_CANCELLED` when they are not; what reading fails with
+ * @throws {ServiceError} `REQUEST_CANCELLED` then; errors of reading
  */
 export async function* untilAborted(
   pieces: AsyncIterable<Uint8Array>,

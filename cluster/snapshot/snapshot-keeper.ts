@@ -5,10 +5,16 @@ import type { Clock, Timer } from '#runtime/base/clock.ts';
 import type { FileSystem } from '#runtime/base/file-system.ts';
 import type { Blobs } from '#runtime/blobs/ports.ts';
 import type { Directory } from '#runtime/directory/ports.ts';
-import type { PartitionMember } from '#cluster/lease/partition-member.ts';
+import type { PartitionMember } from '#cluster/ownership/partition-member.ts';
 import { isUnavailable } from '#cluster/replication/log-errors.ts';
 import type { LogStream, StreamState } from '#cluster/replication/log-stream.ts';
-import { bytesBetween, cutAtBest, type CutRules, cutLog, isPressed } from './log-cutter.ts';
+import {
+  bytesBetween,
+  bestTruncation,
+  type TruncationSettings,
+  truncateLog,
+  isPressed,
+} from './log-truncation.ts';
 import { cutPartition } from './partition-cut.ts';
 import type { SnapshotReport } from './snapshot-events.ts';
 import type { SnapshotIndex } from './snapshot-index.ts';
@@ -18,28 +24,28 @@ import { snapshotTaker } from './snapshot-taker.ts';
 import { sweepSnapshots } from './snapshot-sweep.ts';
 import { isGone, SnapshotWriter } from './snapshot-writer.ts';
 
-/** Between two looks at what is to be done, in milliseconds; requests are acted on at once. */
-const LOOK_MS = 5_000;
+/** Interval of the checks for pending work, in milliseconds; requests are handled at once. */
+const CHECK_MS = 5_000;
 
-/** Time after which a snapshot that failed is tried again, in milliseconds. */
+/** Time after which a failed snapshot is tried again, in milliseconds. */
 const RETRY_MS = 30_000;
 
-/** Longest time one snapshot may take, in milliseconds: what was stored for it is not swept before. */
+/** Maximum time of one snapshot, in milliseconds: its stored files are not swept before. */
 const SNAPSHOT_MS_MAX = 6 * 3_600_000;
 
-/** Between two sweeps, in milliseconds. */
+/** Interval of the sweeps, in milliseconds. */
 const SWEEP_MS = 6 * 3_600_000;
 
-/** Snapshots come at least so often while a log grows, however the options are set: parts of a log's size. */
+/** Minimum number of snapshots while a log grows to its limit, whatever the options. */
 const SNAPSHOTS_PER_LOG = 8;
 
-/** A log near its limit gets a snapshot after this part of what it grows between two others. */
+/** Divisor of the growth between two snapshots for a log near its limit. */
 const PRESSED_PART = 4;
 
 /** The partition whose owner sweeps for all. */
 const SWEEPING_PARTITION = 0;
 
-/** How snapshots are kept. */
+/** Settings for snapshots. */
 export interface KeeperRules {
   /** `[cluster] snapshot_log_bytes`. */
   readonly snapshotLogBytes: number;
@@ -49,16 +55,16 @@ export interface KeeperRules {
   readonly logKeepMs: number;
 }
 
-/** What the keeper works with. */
+/** Dependencies of the keeper. */
 export interface KeeperEnvironment {
   readonly directory: Directory;
-  /** This member's side of each partition it has something of. */
+  /** Returns this member's side of each partition it has data of. */
   readonly members: () => ReadonlyMap<number, PartitionMember>;
   readonly streamOf: (partition: number) => LogStream;
-  /** Folder of a partition, and the actors in it. */
+  /** Returns the folder of a partition with its actors. */
   readonly folderOf: (partition: number) => string;
   readonly storeOf: (partition: number) => ActorStore;
-  /** Asks all members up to where they have each partition on their disks. */
+  /** Asks all members for the stored position of each partition. */
   readonly stored: () => Promise<ReadonlyMap<string, ReadonlyMap<number, number>>>;
   readonly blobs: Blobs;
   readonly index: SnapshotIndex;
@@ -69,17 +75,17 @@ export interface KeeperEnvironment {
 }
 
 /**
- * Takes snapshots of the partitions this member is to take them of, and cuts the logs of those it owns; one after the
- * other, because both cost disks and network that writers want.
+ * Takes the snapshots that this member is to take, and truncates the logs it owns; one after the
+ * other, because both use disks and network that writers need.
  *
- * @see Reliability: R16
+ * @see docs/partition-log.md#snapshots-and-cutting-the-log
  */
 export class SnapshotKeeper {
   readonly #environment: KeeperEnvironment;
   readonly #writer: SnapshotWriter;
-  /** Partitions somebody wants a snapshot of, and whether it is to be whole. */
+  /** Partitions with a requested snapshot, and whether it must store everything again. */
   readonly #asked = new Map<number, boolean>();
-  /** When a partition whose snapshot failed is tried again. */
+  /** Time at which a partition whose snapshot failed is tried again. */
   readonly #retryMs = new Map<number, number>();
   readonly #closing = new AbortController();
   #timer: Timer | undefined;
@@ -94,15 +100,15 @@ export class SnapshotKeeper {
     this.#sweptMs = environment.clock.monotonicMs();
   }
 
-  /** Begins. */
+  /** Starts. */
   start(): void {
     this.#looking = this.#clear().catch((cause: unknown) =>
-      this.#environment.report({ kind: 'look-failed', cause }),
+      this.#environment.report({ kind: 'check-failed', cause }),
     );
-    this.#schedule(LOOK_MS);
+    this.#schedule(CHECK_MS);
   }
 
-  /** Somebody wants snapshots; who is not to take them forgets it. */
+  /** Handles a request for snapshots; a member that is not to take them ignores it. */
   hear({ isWhole, partition }: SnapshotRequest): void {
     const { directory } = this.#environment;
     const all = Array.from({ length: directory.partitions }, (_, each) => each);
@@ -113,14 +119,14 @@ export class SnapshotKeeper {
     this.#schedule(0);
   }
 
-  /** Gives up what is under way. */
+  /** Cancels the work under way. */
   async close(): Promise<void> {
     this.#closing.abort();
     this.#timer?.cancel();
     await this.#looking;
   }
 
-  /** Removes what an earlier process left. */
+  /** Removes files that an earlier process left. */
   async #clear(): Promise<void> {
     const { directory, folderOf } = this.#environment;
     for (let partition = 0; partition < directory.partitions; partition += 1)
@@ -132,26 +138,26 @@ export class SnapshotKeeper {
     if (this.#closing.signal.aborted) return;
     this.#timer = this.#environment.clock.after(delayMs, () => {
       this.#isWanted = true;
-      if (!this.#isLooking) this.#looking = this.#looking.then(() => this.#lookOn());
+      if (!this.#isLooking) this.#looking = this.#looking.then(() => this.#checkAll());
     });
   }
 
-  async #lookOn(): Promise<void> {
+  async #checkAll(): Promise<void> {
     this.#isLooking = true;
     while (this.#isWanted && !this.#closing.signal.aborted) {
       this.#isWanted = false;
       try {
-        await this.#look();
+        await this.#check();
       } catch (cause) {
-        // The next look may find what is missing, the servers most likely.
-        this.#environment.report({ kind: 'look-failed', cause });
+        // The next check may reach what was missing, most likely the servers.
+        this.#environment.report({ kind: 'check-failed', cause });
       }
     }
     this.#isLooking = false;
-    this.#schedule(LOOK_MS);
+    this.#schedule(CHECK_MS);
   }
 
-  async #look(): Promise<void> {
+  async #check(): Promise<void> {
     const { index, members } = this.#environment;
     const entries = await index.all();
     const askStored = once(() => this.#environment.stored());
@@ -221,7 +227,7 @@ export class SnapshotKeeper {
     } catch (cause) {
       if (this.#closing.signal.aborted) return;
       this.#retryMs.set(partition, clock.monotonicMs() + RETRY_MS);
-      // What it built on is not what it was.
+      // The snapshot it builds on has changed.
       if (isGone(cause)) this.#asked.set(partition, true);
       report({ kind: 'not-taken', partition, cause });
     } finally {
@@ -240,15 +246,15 @@ export class SnapshotKeeper {
       const { records } = await index.read(partition);
       const state = await stream.state();
       const ownerStored = member.storedSequence;
-      // Whatever the others have nothing would go.
-      if (cutAtBest({ state, records, ownerStored, followers: [] }).before === undefined) return;
+      // Without the positions of the others nothing could be truncated.
+      if (bestTruncation({ state, records, ownerStored, followers: [] }).before === undefined) return;
       const stored = await askStored();
       const followers = directory
         .followersOf(partition)
         .map(({ id }) => ({ member: id, stored: stored.get(id)?.get(partition) }));
       const facts = { partition, stream, state, records, followers, ownerStored };
       if (member.owned === undefined) return;
-      const firstSequence = await cutLog(facts, cutRules(rules), clock);
+      const firstSequence = await truncateLog(facts, truncationSettings(rules), clock);
       if (firstSequence !== undefined) report({ kind: 'log-cut', partition, firstSequence });
     } catch (cause) {
       if (!isUnavailable(cause)) report({ kind: 'log-not-cut', partition, cause });
@@ -266,17 +272,17 @@ export class SnapshotKeeper {
   }
 }
 
-function cutRules({ logBytesMax, logKeepMs, snapshotLogBytes }: KeeperRules): CutRules {
+function truncationSettings({ logBytesMax, logKeepMs, snapshotLogBytes }: KeeperRules): TruncationSettings {
   const step = Math.min(snapshotLogBytes, logBytesMax / SNAPSHOTS_PER_LOG);
   return { bytesMax: logBytesMax, keepMs: logKeepMs, gainBytes: step / PRESSED_PART };
 }
 
-/** Where the copies of a partition lie until they are stored. */
+/** Returns the folder for the copies of a partition until they are stored. */
 function copiesIn(folder: string): string {
   return join(folder, 'snapshot');
 }
 
-/** Asks once, however often it is called. */
+/** Returns a function that asks only once. */
 function once<T>(ask: () => Promise<T>): () => Promise<T> {
   let asked: Promise<T> | undefined;
   return () => {

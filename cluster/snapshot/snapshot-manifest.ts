@@ -2,15 +2,15 @@ import { isBlobHash } from '#runtime/blobs/blob-hash.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { LogPosition } from '#cluster/replication/log-position.ts';
 
-/** Number of the format of manifests and records; raised with every change that older builds cannot read. */
+/** Format of manifests and records; raised with every change that older builds cannot read. */
 const FORMAT = 1;
 
-/** Records kept of each partition: the newest, and one to go back to when that is damaged. */
+/** Number of records kept for each partition: the newest, and one to fall back to when that is damaged. */
 export const SNAPSHOTS_KEPT = 2;
 
-/** Stored bytes. */
+/** A stored file. */
 export interface StoredFile {
-  /** SHA-256 in hex: their name in the store. */
+  /** SHA-256 in hex: its name in the store. */
   readonly hash: string;
   /** In bytes. */
   readonly size: number;
@@ -19,40 +19,40 @@ export interface StoredFile {
 /** An actor in a snapshot. */
 export interface SnapshotActor extends StoredFile {
   readonly id: string;
-  /** Newest record its shard has. Two shards of one actor with one sequence have the same content. */
+  /** Newest record of its shard. Two shards of one actor with one sequence have the same content. */
   readonly sequence: number;
 }
 
-/** All a snapshot consists of. It is stored as bytes like its files, for it may be large. */
+/** Contents of a snapshot. It is stored as a blob like its files, because it may be large. */
 export interface SnapshotManifest {
   readonly partition: number;
-  /** Every shard has everything up to here; some may have more. Whoever takes it reads the log from here on. */
+  /** Every shard has everything up to here; some may have more. A member that uses it reads the log from here on. */
   readonly position: LogPosition;
   /** Milliseconds since the Unix epoch. */
   readonly takenAtMs: number;
-  /** Who took it. */
+  /** The member that took it. */
   readonly member: string;
-  /** By id. Actors that are not here did not exist. */
+  /** By id. Other actors did not exist. */
   readonly actors: readonly SnapshotActor[];
 }
 
-/** What stands in the index of a snapshot that was verified. */
+/** Index record of a verified snapshot. */
 export interface SnapshotRecord {
   readonly partition: number;
   readonly position: LogPosition;
   readonly takenAtMs: number;
   readonly member: string;
   readonly actors: number;
-  /** Of all its files, also those it shares with the snapshot before it. */
+  /** Size of all its files, including those shared with the previous snapshot. */
   readonly bytes: number;
   readonly manifest: StoredFile;
 }
 
 /**
- * Whether a member can begin with a snapshot and read on in a log: the log still has the record the snapshot ends with, which
- * tells that it is the same one.
+ * Returns whether a member can start from a snapshot and continue with a log: the log still has the last record of the
+ * snapshot, which proves that it is the same log.
  *
- * @param firstSequence the oldest record the log has
+ * @param firstSequence the oldest record of the log
  */
 export function isContinued({ position }: Pick<SnapshotRecord, 'position'>, firstSequence: number): boolean {
   return position.sequence >= firstSequence;
@@ -65,12 +65,12 @@ interface StoredPosition {
   readonly chain: string;
 }
 
-/** A manifest as bytes. */
+/** Encodes a manifest. */
 export function encodeManifest(manifest: SnapshotManifest): Uint8Array {
   return Buffer.from(JSON.stringify({ format: FORMAT, ...manifest, position: storedOf(manifest.position) }));
 }
 
-/** Turns {@link encodeManifest} back. @throws {ServiceError} `DATA_CORRUPTED` for anything else */
+/** Decodes {@link encodeManifest}. @throws {ServiceError} `DATA_CORRUPTED` for anything else */
 export function decodeManifest(bytes: Uint8Array): SnapshotManifest {
   const { actors, member, partition, position, takenAtMs } = parsed(bytes, 'manifest');
   const isWhole =
@@ -83,13 +83,13 @@ export function decodeManifest(bytes: Uint8Array): SnapshotManifest {
   return { partition, member, takenAtMs: Number(takenAtMs), position: at, actors } as SnapshotManifest;
 }
 
-/** What the index says of a partition, as bytes: its snapshots, newest first. */
+/** Encodes the index entry of a partition: its snapshots, newest first. */
 export function encodeRecords(records: readonly SnapshotRecord[]): Uint8Array {
   const snapshots = records.map((record) => ({ ...record, position: storedOf(record.position) }));
   return Buffer.from(JSON.stringify({ format: FORMAT, snapshots }));
 }
 
-/** Turns {@link encodeRecords} back. @throws {ServiceError} `DATA_CORRUPTED` for anything else */
+/** Decodes {@link encodeRecords}. @throws {ServiceError} `DATA_CORRUPTED` for anything else */
 export function decodeRecords(bytes: Uint8Array): readonly SnapshotRecord[] {
   const { snapshots } = parsed(bytes, 'index');
   if (!Array.isArray(snapshots)) throw damaged('index');

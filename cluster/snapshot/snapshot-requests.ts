@@ -1,17 +1,17 @@
 import type { Subscription } from '@nats-io/transport-node';
 import type { SealedLink } from '#cluster/seal/sealed-link.ts';
 
-/** Asks for snapshots. */
+/** A request for snapshots. */
 export interface SnapshotRequest {
-  /** Undefined: of every partition. */
+  /** Undefined for every partition. */
   readonly partition: number | undefined;
-  /** Nothing that is stored may be used again: it may be damaged. */
+  /** Whether no stored file may be reused, because it may be damaged. */
   readonly isWhole: boolean;
 }
 
 /**
- * Takes requests for snapshots to all members; whoever is to take the next one of a partition does. A request may be
- * lost: whoever needs its result asks again.
+ * Sends requests for snapshots to all members; the member that is to take the next one of a partition does. A request
+ * may be lost: a member that needs the result asks again.
  */
 export class SnapshotRequests {
   readonly #sealed: SealedLink;
@@ -23,7 +23,7 @@ export class SnapshotRequests {
     this.#subject = subject;
   }
 
-  /** @param hear called for every request, one's own included; must not throw */
+  /** @param hear called for every request, including one's own; must not throw */
   listen(hear: (request: SnapshotRequest) => void): void {
     this.#subscription = this.#sealed.subscribe(this.#subject, (message) => {
       const request = parsed(message.string());
@@ -31,18 +31,18 @@ export class SnapshotRequests {
     });
   }
 
-  /** Asks; without a connection nothing happens. */
+  /** Sends a request; without a connection nothing happens. */
   send({ isWhole, partition }: SnapshotRequest): void {
     this.#sealed.publish(this.#subject, JSON.stringify({ partition: partition ?? null, whole: isWhole }));
   }
 
-  /** Hears nothing any more. */
+  /** Stops receiving requests. */
   close(): void {
     this.#subscription?.unsubscribe();
   }
 }
 
-/** What comes over the network may be of another version. */
+/** Messages from the network may be of another version. */
 function parsed(text: string): SnapshotRequest | undefined {
   try {
     const { partition, whole } = JSON.parse(text) as { partition?: unknown; whole?: unknown };

@@ -1,4 +1,4 @@
-import { rename, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { COPY_FILE } from '#runtime/actor/actor-copies.ts';
 import { ActorFolders } from '#runtime/actor/actor-folders.ts';
@@ -11,7 +11,7 @@ import type { Random } from '#runtime/base/random.ts';
 import type { Blobs } from '#runtime/blobs/ports.ts';
 import { crashPoint } from '#runtime/commit/crash-point.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
-import type { ColdStart } from '#cluster/lease/cold-start.ts';
+import type { ColdStart } from '#cluster/ownership/cold-start.ts';
 import { isTruncated } from '#cluster/replication/log-errors.ts';
 import { type LogPosition, stateAt } from '#cluster/replication/log-position.ts';
 import type { LogStream } from '#cluster/replication/log-stream.ts';
@@ -20,15 +20,16 @@ import { receiveStored, untilAborted } from './snapshot-file.ts';
 import type { SnapshotIndex } from './snapshot-index.ts';
 import { isContinued, type SnapshotActor, type SnapshotRecord } from './snapshot-manifest.ts';
 import { isGone, requireSequence } from './snapshot-writer.ts';
+import { SnapshotSwap } from './snapshot-swap.ts';
 import { readManifest } from './stored-manifest.ts';
 
-/** Between two looks for a snapshot that can be begun with, in milliseconds. */
-const LOOK_MS = 1000;
+/** Interval of the checks for a usable snapshot, in milliseconds. */
+const CHECK_MS = 1000;
 
-/** Time after which the others are asked again for one, in milliseconds. */
+/** Time after which the other members are asked again for one, in milliseconds. */
 const REQUEST_MS = 30_000;
 
-/** When a snapshot is tried again that could not be had, and one that was damaged. */
+/** Delays before an unavailable snapshot, and a damaged one, are tried again. */
 const retry: Backoff = Object.freeze({ firstMs: 5_000, factor: 2, mostMs: 60_000 });
 const damagedRetry: Backoff = Object.freeze({ firstMs: 60_000, factor: 2, mostMs: 300_000 });
 
@@ -37,21 +38,21 @@ interface Refused {
   /** On the monotonic clock. */
   readonly untilMs: number;
   readonly isDamaged: boolean;
-  /** How often it was tried again in vain. */
+  /** Number of failed retries. */
   readonly retries: number;
 }
 
-/** A snapshot that lies whole beside the actors. */
+/** A complete snapshot beside the actors. */
 interface Brought {
   readonly record: SnapshotRecord;
   readonly actors: number;
   readonly tookMs: number;
 }
 
-/** What a snapshot is restored with. */
+/** Dependencies of a restore. */
 export interface RestoreEnvironment {
   readonly partition: number;
-  /** Of the partition; its actors are in `actors` there. */
+  /** Folder of the partition; its actors are in `actors` there. */
   readonly folder: string;
   readonly store: ActorStore;
   readonly stream: LogStream;
@@ -62,38 +63,39 @@ export interface RestoreEnvironment {
   readonly random: Random;
   readonly report: SnapshotReport;
   /**
-   * Asks the members that have the partition for a snapshot; it may be lost on the way.
+   * Asks the members that have the partition for a snapshot; the request may be lost.
    *
-   * @param isWhole nothing that is stored may be used again
+   * @param isWhole whether no stored file may be reused
    */
   readonly request: (isWhole: boolean) => void;
 }
 
 /**
- * Begins a partition with a snapshot. Everything is brought, compared with its hash, opened and flushed beside the
- * actors there are; then one folder takes the place of the other. What a crash leaves before that is thrown away, and
- * behind it, until the position is stored, everything is done once more: a member whose position is older than its
- * actors applies again what they have.
+ * Starts a partition from a snapshot. All files are downloaded, compared with their hashes, opened and flushed beside
+ * the existing actors; then one folder replaces the other ({@link SnapshotSwap}). Remains of a crash before that are
+ * discarded; the next start completes a swap that was begun.
  *
- * A snapshot that is damaged is never begun with, and nothing of what this member has is given up for it.
+ * A damaged snapshot is never used, and none of this member's data is given up for it.
  *
- * @see Reliability: R16, F23
+ * @see docs/partition-log.md#snapshots-and-cutting-the-log
  */
 export class SnapshotRestore implements ColdStart {
   readonly #environment: RestoreEnvironment;
   readonly #workFolder: string;
-  /** Actors that lie whole in the folder, with the hashes of their files. */
+  readonly #swap: SnapshotSwap;
+  /** Actors that are complete in the folder, with the hashes of their files. */
   readonly #brought = new Map<string, string>();
   /** Snapshots that are not tried before some time, by the hash of their manifest. */
   readonly #bad = new Map<string, Refused>();
-  /** What {@link replace} puts in the place of the actors. */
+  /** The snapshot that {@link replace} will use. */
   #ready: Brought | undefined;
-  /** When the others were asked for one, on the monotonic clock. */
+  /** Time of the last request to the others, on the monotonic clock. */
   #askedMs = Number.NEGATIVE_INFINITY;
 
   constructor(environment: RestoreEnvironment) {
     this.#environment = environment;
     this.#workFolder = join(environment.folder, 'restore');
+    this.#swap = new SnapshotSwap({ ...environment, workFolder: this.#workFolder });
   }
 
   async run(position: LogPosition | undefined, signal: AbortSignal): Promise<LogPosition | undefined> {
@@ -101,20 +103,19 @@ export class SnapshotRestore implements ColdStart {
     for (;;) {
       requireWanted(signal);
       const firstSequence = await this.#firstSequence();
-      // Without an answer nothing is known; whoever reads the log will be told.
+      // Without a reply nothing is known; the reader of the log will get the error.
       if (firstSequence === undefined) return undefined;
       const isCut = Math.max(1, position?.sequence ?? 0) < firstSequence;
       if (!isCut && has) return undefined;
-      const begun = await this.#newest(firstSequence, signal, async (record) => {
-        const brought = await this.#bringAll(record, signal);
-        await this.#adopt(brought, false);
-        return brought;
-      });
-      if (begun !== undefined) return begun.record.position;
+      const brought = await this.#newest(firstSequence, signal, (record) => this.#bringAll(record, signal));
+      if (brought !== undefined) {
+        if (await this.#isAdopted(brought, false)) return brought.record.position;
+        continue;
+      }
       // The log has everything from its beginning on.
       if (!isCut) return undefined;
       this.#ask();
-      await sleep(this.#environment.clock, LOOK_MS);
+      await sleep(this.#environment.clock, CHECK_MS);
     }
   }
 
@@ -135,13 +136,20 @@ export class SnapshotRestore implements ColdStart {
     const firstSequence = await this.#firstSequence();
     if (ready === undefined || firstSequence === undefined) return undefined;
     if (!this.#isUsable(ready.record, firstSequence)) return undefined;
-    try {
-      await this.#adopt(ready, true);
-      return ready.record.position;
-    } catch (cause) {
-      this.#refuse(ready.record, cause, false);
-      return undefined;
-    }
+    return (await this.#isAdopted(ready, true)) ? ready.record.position : undefined;
+  }
+
+  isUnfinished(): Promise<boolean> {
+    return this.#swap.isUnfinished();
+  }
+
+  async finish(): Promise<LogPosition | undefined> {
+    const position = await this.#swap.finish();
+    if (position === undefined) return undefined;
+    const { partition, report } = this.#environment;
+    this.#forgetBrought();
+    report({ kind: 'swap-finished', partition, sequence: position.sequence });
+    return position;
   }
 
   async isOffered(): Promise<boolean> {
@@ -160,11 +168,11 @@ export class SnapshotRestore implements ColdStart {
 
   async done(): Promise<void> {
     this.#forgetBrought();
-    this.#carryKept();
+    await this.#swap.end();
     await removePaced(this.#workFolder, this.#environment.clock);
   }
 
-  /** The others, at most every half a minute. */
+  /** Asks the other members, at most every half minute. */
   #ask(): void {
     const { clock, partition, report, request } = this.#environment;
     if (clock.monotonicMs() - this.#askedMs < REQUEST_MS) return;
@@ -173,10 +181,10 @@ export class SnapshotRestore implements ColdStart {
     request([...this.#bad.values()].some(({ isDamaged }) => isDamaged));
   }
 
-  /** Whether a snapshot may be begun with: the log goes on from it, and it was not found wanting a moment ago. */
+  /** Returns whether a snapshot may be used: the log continues it, and it was not refused a moment ago. */
   #isUsable(record: SnapshotRecord, firstSequence: number): boolean {
     const bad = this.#bad.get(record.manifest.hash);
-    // Else another one was taken since: what follows this one is gone.
+    // Otherwise a newer one was taken since: the records after this one are truncated.
     if (!isContinued(record, firstSequence)) return false;
     return bad === undefined || this.#environment.clock.monotonicMs() >= bad.untilMs;
   }
@@ -189,7 +197,7 @@ export class SnapshotRestore implements ColdStart {
     }
   }
 
-  /** Does something with the newest snapshot that is whole and of this log. @returns undefined: it is done with none */
+  /** Runs an operation with the newest intact snapshot of this log. @returns undefined when there is none */
   async #newest(
     firstSequence: number,
     signal: AbortSignal,
@@ -216,7 +224,9 @@ export class SnapshotRestore implements ColdStart {
     return undefined;
   }
 
-  /** A snapshot is not tried for a while. @param hasProgress the next attempt begins with more than this one did */
+  /**
+   * Refuses a snapshot for a while. @param hasProgress whether the next attempt starts with more files than this one
+   */
   #refuse({ manifest, position }: SnapshotRecord, cause: unknown, hasProgress: boolean): void {
     const { clock, partition, random, report } = this.#environment;
     const isDamaged = isGone(cause) && !isTruncated(cause);
@@ -226,24 +236,24 @@ export class SnapshotRestore implements ColdStart {
     report({ kind: 'unusable', partition, sequence: position.sequence, cause });
   }
 
-  /** What is brought beside actors must not take the room they are written with. What was brought gives it back. */
+  /** Downloads must not use the space that the actors are written with. Deleting the downloaded files frees it. */
   async #requireRoom(): Promise<void> {
     if (this.#environment.store.canClear) return;
     await this.done();
     throw new ServiceError('STORAGE_FULL');
   }
 
-  /** @param goOn asked before each actor; rejects to give it up */
+  /** @param goOn called before each actor; rejects to cancel the download */
   async #bringAll(record: SnapshotRecord, signal: AbortSignal, goOn?: () => Promise<void>): Promise<Brought> {
     const { blobs, clock, files, partition, stream } = this.#environment;
     const startMs = clock.monotonicMs();
-    // Its record must be the one the log has: chains tell one log from another.
+    // Its record must be that of the log: chains distinguish one log from another.
     await stateAt(stream, partition, record.position, clock);
     const { actors } = await readManifest(blobs, record);
     const root = join(this.#workFolder, 'actors');
     await files.makeDirectory(root);
     const made = new ActorFolders(root, clock);
-    // What was brought for a snapshot that turned out to be damaged elsewhere.
+    // Removes files of a snapshot that turned out to be damaged elsewhere.
     const wanted = new Set(actors.map(({ id }) => id));
     for (const id of this.#brought.keys())
       if (!wanted.has(id)) await rm(made.of(id), { recursive: true, force: true });
@@ -276,41 +286,32 @@ export class SnapshotRestore implements ColdStart {
     this.#brought.set(actor.id, actor.hash);
   }
 
-  /** Puts what was made in the place of what there is. @param hasDamage what there is is kept for a while */
-  async #adopt({ actors: count, record, tookMs }: Brought, hasDamage: boolean): Promise<void> {
-    const { files, folder, partition, report, store } = this.#environment;
-    if (hasDamage) await store.putAwayDamaged();
-    const actors = join(folder, 'actors');
-    const replaced = this.#replacedFolder;
-    // One that failed half way has put it there.
-    this.#carryKept();
-    await rm(replaced, { recursive: true, force: true });
-    if ((await files.readdir(folder)).includes('actors')) await rename(actors, replaced);
-    crashPoint('mid-snapshot-adopt');
-    await rename(join(this.#workFolder, 'actors'), actors);
-    this.#forgetBrought();
-    await files.syncDirectory(folder);
-    crashPoint('after-snapshot-adopt');
-    this.#carryKept();
+  /**
+   * Replaces the existing actors by the downloaded ones.
+   *
+   * @param hasDamage whether the existing data is kept for a while
+   * @returns false when that failed, and nothing was changed
+   * @throws the error of the disk, when {@link finish} must do the rest
+   */
+  async #isAdopted({ actors, record, tookMs }: Brought, hasDamage: boolean): Promise<boolean> {
+    const { partition, report } = this.#environment;
     const { bytes, position } = record;
-    report({ kind: 'restored', partition, sequence: position.sequence, actors: count, bytes, tookMs });
+    try {
+      await this.#swap.make(position, hasDamage);
+    } catch (cause) {
+      if (await this.#swap.isUnfinished()) throw cause;
+      this.#refuse(record, cause, false);
+      return false;
+    }
+    this.#forgetBrought();
+    report({ kind: 'restored', partition, sequence: position.sequence, actors, bytes, tookMs });
+    return true;
   }
 
-  /** It is not beside the actors any more. */
+  /** The downloaded files are no longer beside the actors. */
   #forgetBrought(): void {
     this.#brought.clear();
     this.#ready = undefined;
-  }
-
-  /** What was removed or put away before is kept on: it lies in the folder that was replaced, which is thrown away. */
-  #carryKept(): void {
-    const { clock, store } = this.#environment;
-    store.folders.takeKept(new ActorFolders(this.#replacedFolder, clock));
-  }
-
-  /** Where the actors go that are replaced. */
-  get #replacedFolder(): string {
-    return join(this.#workFolder, 'replaced');
   }
 }
 

@@ -5,35 +5,37 @@ import type { SnapshotIndex } from './snapshot-index.ts';
 import { isContinued } from './snapshot-manifest.ts';
 import { storedBytes } from './stored-manifest.ts';
 
-/** What is younger may belong to a snapshot that is being taken, in milliseconds; far above what one may take. */
+/**
+ * Minimum age of removed files, in milliseconds: younger ones may belong to a snapshot in progress. Far above its time.
+ */
 export const SWEEP_AGE_MS = 86_400_000;
-
+/** Dependencies of a sweep. */
 /** What a sweep works with. */
 export interface SweepEnvironment {
   readonly blobs: Blobs;
   readonly index: SnapshotIndex;
   readonly clock: Clock;
   readonly partitions: number;
-  /** The first record a log still has; undefined where that cannot be found out. */
+  /** Returns the first record of a log; undefined when it cannot be determined. */
   readonly firstSequenceOf: (partition: number) => Promise<number | undefined>;
 }
 
 /**
- * Removes stored bytes that no snapshot names: what snapshots left that were given up, or whose member died. Those that
- * are replaced are removed at once, by whoever replaces them.
+ * Removes stored files that no snapshot names: those of snapshots that were cancelled, or whose member died. Files of
+ * replaced snapshots are removed at once, by the member that replaces them.
  *
- * That nothing names some bytes says nothing when what names them is lost. So nothing at all is removed before it is
- * certain that every partition can be had without them: from the beginning of its log, or from a snapshot of the index
- * that reaches its log, and all that is named is there.
+ * A file without a name may be needed when the data that names it is lost. So nothing is removed before it is certain
+ * that every partition can be restored without the unnamed files: from the beginning of its log, or from a snapshot
+ * of the index that reaches its log, and all named files exist.
  *
- * @returns how many files were removed
- * @throws {ServiceError} `DATA_CORRUPTED` when an entry of the index, a manifest or something named is damaged or
- *   missing; `LOG_UNAVAILABLE` when a log cannot be asked. Then nothing was removed.
+ * @returns the number of removed files
+ * @throws {ServiceError} `DATA_CORRUPTED` when an entry of the index, a manifest or a named file is damaged or
+ *   missing; `LOG_UNAVAILABLE` when a log cannot be read. Then nothing was removed.
  */
 export async function sweepSnapshots(environment: SweepEnvironment): Promise<number> {
   const { blobs, clock } = environment;
   const old: string[] = [];
-  // First what there is, then what is named: what is taken in between is named, or too young.
+  // First the stored files, then the names: files of a snapshot taken in between are named, or too young.
   for await (const { hash, storedAtMs } of blobs.list())
     if (clock.wallMs() - storedAtMs >= SWEEP_AGE_MS) old.push(hash);
   const named = await requireNamed(environment);
@@ -46,7 +48,7 @@ export async function sweepSnapshots(environment: SweepEnvironment): Promise<num
   return removed;
 }
 
-/** Everything the snapshots of all partitions name. */
+/** Returns all files that the snapshots of all partitions name. */
 async function requireNamed({
   blobs,
   firstSequenceOf,
@@ -60,16 +62,16 @@ async function requireNamed({
     const { records } = await index.read(partition);
     if (firstSequence > 1 && !records.some((record) => isContinued(record, firstSequence))) {
       throw keeping(
-        `the log of partition ${partition} begins with record ${firstSequence}, and none reaches it`,
+        `the log of partition ${partition} begins with record ${firstSequence}, and no snapshot reaches it`,
       );
     }
     for (const record of records) for (const hash of await storedBytes(blobs, record)) named.add(hash);
   }
   for (const hash of named)
-    if ((await blobs.info(hash)) === undefined) throw keeping(`${hash} is named by one and missing`);
+    if ((await blobs.info(hash)) === undefined) throw keeping(`${hash} is named by a snapshot and missing`);
   return named;
 }
 
 function keeping(why: string): ServiceError {
-  return new ServiceError('DATA_CORRUPTED', `No stored bytes of snapshots are removed: ${why}`);
+  return new ServiceError('DATA_CORRUPTED', `No stored files of snapshots are removed: ${why}`);
 }

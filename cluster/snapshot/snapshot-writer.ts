@@ -21,14 +21,14 @@ import {
   type SnapshotRecord,
 } from './snapshot-manifest.ts';
 
-/** Largest file of a shard, in bytes: a bound for what goes wrong, not for what is stored. */
+/** Maximum size of a shard's file, in bytes: a guard against errors, not a limit of stored data. */
 const FILE_BYTES_MAX = 2 ** 43;
 
-/** What snapshots are written with. */
+/** Dependencies of the writer. */
 export interface WriterEnvironment {
   /** Name of this member. */
   readonly member: string;
-  /** Holds nothing but the bytes of snapshots. */
+  /** Contains only the files of snapshots. */
   readonly blobs: Blobs;
   readonly index: SnapshotIndex;
   readonly files: FileSystem;
@@ -36,27 +36,27 @@ export interface WriterEnvironment {
   readonly report: SnapshotReport;
 }
 
-/** What a snapshot is taken of. */
+/** Source of a snapshot. */
 export interface SnapshotSource {
   readonly partition: number;
   /** Identity of its log. */
   readonly identity: string;
   readonly store: ActorStore;
-  /** Takes the copies until they are stored; made anew for each. */
+  /** Folder for the copies until they are stored; created again for each snapshot. */
   readonly folder: string;
   readonly cut: (options: CutOptions) => Promise<PartitionCut | undefined>;
 }
 
 /**
- * Takes snapshots: copies of what has changed, stored, read back, and only then told to anybody.
+ * Takes snapshots: copies of changed shards are stored and read back, and only then the snapshot is added to the index.
  *
  * Invariants:
- * 1. What stands in the index was read back, byte for byte, by whoever put it there, all its files were there when it
- *    did, and it stands on the newest one before it: nobody removes a file it shares with that one.
- * 2. A file is removed when none of the kept snapshots of its partition names it, and no snapshot that builds on a kept
+ * 1. A snapshot in the index was read back, byte for byte, by the member that added it. At that time all its files
+ *   existed, and it was based on the newest one before it: no member removes a file that it shares with that one.
+ * 2. A file is removed when none of the kept snapshots of its partition names it, and no snapshot based on a kept
  *    one can: files of different partitions are never the same.
  *
- * @see Reliability: R16
+ * @see docs/partition-log.md#snapshots-and-cutting-the-log
  */
 export class SnapshotWriter {
   readonly #environment: WriterEnvironment;
@@ -68,9 +68,9 @@ export class SnapshotWriter {
   /**
    * Takes a snapshot.
    *
-   * @param isWhole stores everything anew, also what the newest snapshot has: heals what is damaged there
-   * @returns undefined when there is nothing to take, or somebody else took one meanwhile
-   * @throws {ServiceError} what copying and storing fail with; nothing of it counts then
+   * @param isWhole stores everything again, also files of the newest snapshot: repairs damaged ones
+   * @returns undefined when there is nothing to take, or another member took one meanwhile
+   * @throws {ServiceError} errors of copying and storing; then the snapshot does not count
    */
   async take(
     source: SnapshotSource,
@@ -82,7 +82,7 @@ export class SnapshotWriter {
     try {
       await this.#clear(source.folder);
       const { records, version } = await this.#environment.index.read(source.partition);
-      // Those of a log that was made anew say nothing about this one.
+      // Those of a recreated log are useless for this one.
       const usable = records.filter(({ position }) => position.identity === source.identity);
       const base = isWhole ? undefined : await this.#baseOf(usable[0]);
       const known = new Map(base?.actors.map(({ id, sequence }) => [id, sequence]));
@@ -123,7 +123,7 @@ export class SnapshotWriter {
     await this.#environment.files.makeDirectory(folder);
   }
 
-  /** The manifest to build on; one that cannot be read is not built on. */
+  /** Returns the manifest to build on; undefined for one that cannot be read. */
   async #baseOf(record: SnapshotRecord | undefined): Promise<SnapshotManifest | undefined> {
     if (record === undefined) return undefined;
     try {
@@ -178,7 +178,7 @@ export class SnapshotWriter {
     const { hash, size } = await blobs.put(content, { bytesMax: FILE_BYTES_MAX, signal });
     const found = await readStored(untilAborted(await blobs.get(hash), signal), owner);
     assert(found === size, `${size} bytes were stored and ${found} read`);
-    // The room may be wanted for what is still to come.
+    // The space may be needed for the next copies.
     await rm(dirname(path), { recursive: true, force: true });
     return { id, sequence, hash, size };
   }
@@ -206,16 +206,16 @@ export class SnapshotWriter {
     return record;
   }
 
-  /** Files that were stored by earlier snapshots must be there still. */
+  /** Checks that files stored by earlier snapshots still exist. */
   async #requireStored(shared: readonly SnapshotActor[]): Promise<void> {
     for (const { hash, id, size } of shared) {
       const info = await this.#environment.blobs.info(hash);
       if (info?.size !== size)
-        throw new ServiceError('NOT_FOUND', `The stored file of ${id} is gone; take a whole snapshot`);
+        throw new ServiceError('NOT_FOUND', `The stored file of ${id} is gone; take a complete snapshot`);
     }
   }
 
-  /** Removes what only dropped snapshots name; what cannot be removed now is found by the sweep. */
+  /** Removes files that only dropped snapshots name; the sweep removes those that cannot be removed now. */
   async #forget(dropped: readonly SnapshotRecord[], kept: readonly SnapshotRecord[]): Promise<void> {
     const { blobs } = this.#environment;
     const wanted = new Set<string>();
@@ -224,7 +224,7 @@ export class SnapshotWriter {
       const names = await Promise.all(dropped.map((record) => storedBytes(blobs, record)));
       for (const hash of new Set(names.flat())) {
         const info = wanted.has(hash) ? undefined : await blobs.info(hash);
-        // What was stored anew since then is of a snapshot on its way.
+        // A file stored again since then belongs to a snapshot in progress.
         if (info !== undefined && info.storedAtMs < (kept[0]?.takenAtMs ?? 0)) await blobs.delete(hash);
       }
     } catch (error) {
@@ -233,7 +233,7 @@ export class SnapshotWriter {
   }
 }
 
-/** Compares a copy with what it is to have. @throws {ServiceError} `DATA_CORRUPTED` */
+/** Checks the sequence of a copy. @throws {ServiceError} `DATA_CORRUPTED` */
 export function requireSequence(path: string, tables: readonly string[], sequence: number): void {
   const copy = new ShardFile(path, tables);
   try {
@@ -241,14 +241,14 @@ export function requireSequence(path: string, tables: readonly string[], sequenc
     const reached = copy.position.sequence;
     throw new ServiceError(
       'DATA_CORRUPTED',
-      `${path} reaches record ${reached}, and ${sequence} is expected`,
+      `${path} reaches record ${reached}, but ${sequence} is expected`,
     );
   } finally {
     copy.close();
   }
 }
 
-/** Whether stored bytes are not there, or not what they were. */
+/** Returns whether an error means that stored files are missing, or have changed. */
 export function isGone(error: unknown): boolean {
   return error instanceof ServiceError && (error.code === 'NOT_FOUND' || error.code === 'DATA_CORRUPTED');
 }

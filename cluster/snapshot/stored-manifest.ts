@@ -17,7 +17,7 @@ export async function readManifest(blobs: Blobs, record: SnapshotRecord): Promis
   return manifest;
 }
 
-/** Names of everything that is stored of a snapshot. @throws {ServiceError} as {@link readManifest} */
+/** Returns the names of all stored files of a snapshot. @throws {ServiceError} as {@link readManifest} */
 export async function storedBytes(blobs: Blobs, record: SnapshotRecord): Promise<readonly string[]> {
   const { actors } = await readManifest(blobs, record);
   return [record.manifest.hash, ...actors.map(({ hash }) => hash)];

@@ -1,43 +1,43 @@
 import { SNAPSHOTS_KEPT } from './snapshot-manifest.ts';
 
-/** Share of its size above which a log is cut without regard to the age of what goes. */
+/** Fill level above which a log is truncated whatever the age of its records. */
 export const PRESSED_SHARE = 0.75;
 
-/** What a cut is decided by. Sequences are of one log. */
+/** Inputs of the decision. Sequences are of one log. */
 export interface TruncationFacts {
-  /** Of the oldest message that is there. */
+  /** Sequence of the oldest message. */
   readonly firstSequence: number;
   /** Verified snapshots of this log that are kept, newest first. */
   readonly snapshots: readonly { readonly sequence: number; readonly member: string }[];
-  /** Up to where the owner has everything on its disk; it reads nothing before that any more. */
+  /** Position up to which the owner has everything on its disk; it reads no earlier records any more. */
   readonly ownerStored: number;
-  /** Who ought to follow, and up to where each has everything on its disk; undefined for one that did not say. */
+  /** Members that should follow, and the stored position of each; undefined for one that did not answer. */
   readonly followers: readonly { readonly member: string; readonly stored: number | undefined }[];
-  /** Of the newest message that is old enough to go; 0 where none is. */
+  /** Sequence of the newest message that is old enough; 0 when none is. */
   readonly agedSequence: number;
-  /** Whether the log comes near its limit. */
+  /** Whether the log is near its limit. */
   readonly isPressed: boolean;
 }
 
-/** What to do with a log. */
+/** Decision about a log. */
 export interface TruncationVerdict {
-  /** Everything before this goes, the record itself stays; undefined: nothing does. */
+  /** Everything before this record is removed, the record itself stays; undefined to remove nothing. */
   readonly before: number | undefined;
-  /** What keeps more of it, for people; undefined where nothing but its age does. */
+  /** What keeps more of the log, for operators; undefined when only its age does. */
   readonly kept: string | undefined;
 }
 
 /**
- * How much of a log may go. What goes must be
+ * Decides how much of a log may be truncated. Removed records must be
  *
- * 1. behind both kept snapshots, so that a damaged one can be replaced by the other and the log behind it;
- * 2. on the disk of the owner, and of every member that ought to follow. Members that stand before it would have to
- *    begin with a snapshot; where two snapshots of different members have it, that is good enough (R16);
- * 3. older than a configured age, unless the log comes near its limit: a log that is full refuses writes.
+ * 1. before both kept snapshots, so that a damaged one can be replaced by the other and the log after it;
+ * 2. on the disk of the owner, and of every member that should follow. Members whose position is earlier would have to
+ *    start from a snapshot; when two snapshots of different members have the records, that is acceptable;
+ * 3. older than a configured age, unless the log is near its limit: a full log refuses writes.
  *
- * Nobody else resumes from the log: histories of branches are read from their revisions.
+ * No other reader resumes from the log: histories of branches are read from their revisions.
  *
- * @see Reliability: R16
+ * @see docs/partition-log.md#snapshots-and-cutting-the-log
  */
 export function truncation(facts: TruncationFacts): TruncationVerdict {
   const { agedSequence, firstSequence, followers, isPressed, ownerStored, snapshots } = facts;
@@ -54,7 +54,7 @@ export function truncation(facts: TruncationFacts): TruncationVerdict {
         sequence: stored ?? 0,
         what:
           stored === undefined
-            ? `${member} did not say what it has stored`
+            ? `${member} did not report its stored position`
             : `${member} has stored up to record ${stored}`,
       });
   const tightest = bounds.reduce((least, bound) => (bound.sequence < least.sequence ? bound : least));

@@ -1,4 +1,5 @@
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
+import { otherSpelling } from './other-spelling.ts';
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -13,24 +14,12 @@ function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Names whose other spelling is kept; they stand in our code, so there are not many. */
-const SPELLINGS_MAX = 1_024;
-
-const otherSpellings = new Map<string, string>();
-
-/** `upstreamBranch` and `upstream_branch` are the same field, whichever the reader asks for. */
-function otherSpelling(name: string): string {
-  const known = otherSpellings.get(name);
-  if (known !== undefined) return known;
-  const other = respelt(name);
-  if (otherSpellings.size < SPELLINGS_MAX) otherSpellings.set(name, other);
-  return other;
-}
-
-function respelt(name: string): string {
-  if (name.includes('_')) return name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
-  return name.replace(/[A-Z]/g, (capital) => `_${capital.toLowerCase()}`);
-}
+/**
+ * Longest text of a field, in UTF-16 units. Texts of fields are names, keys and short notes; whoever looks one up hashes
+ * and compares all of it, so one of 16 MiB would hold the event loop. Longer texts stand in properties of nodes, which
+ * are no fields.
+ */
+export const FIELD_TEXT_LENGTH_MAX = 131_072;
 
 interface Kind<T> {
   readonly name: string;
@@ -62,13 +51,14 @@ const arrayKind: Kind<readonly unknown[]> = {
 /**
  * Reads the fields of a JSON body and refuses what is missing or of the wrong type.
  *
- * Every reader takes the name the interface documents and also accepts its other spelling (camelCase or
+ * Every reader takes the documented name of a field and also accepts its other spelling (camelCase or
  * snake_case) and any further aliases; the first one present counts. For an optional reader `null` is the same
  * as absent.
  *
  * @throws {ServiceError} from every reader: `UNPROCESSABLE_BODY` with "missing field `name`" or "invalid type
- * for `name`: expected string, found number"; nested names are dotted (`changes.0.id`)
- * @see Content, Query, Functions and Versioning Interface: Errors
+ * for `name`: expected string, found number"; nested names are dotted (`changes.0.id`). From readers of texts:
+ * `VALIDATION_FAILED` above {@link FIELD_TEXT_LENGTH_MAX}
+ * @see docs/interface/conventions.md#requests
  */
 export class BodyFields {
   /** The object itself. */
@@ -101,6 +91,7 @@ export class BodyFields {
     const value = this.#find(name, aliases);
     if (value === undefined) throw missingField(this.nameOf(name));
     if (!kind.accepts(value)) throw wrongType(this.nameOf(name), kind.name, value);
+    requireShort(value, () => this.nameOf(name));
     return value;
   }
 
@@ -108,6 +99,7 @@ export class BodyFields {
     const value = this.#find(name, aliases);
     if (value === undefined || value === null) return undefined;
     if (!kind.accepts(value)) throw wrongType(this.nameOf(name), kind.name, value);
+    requireShort(value, () => this.nameOf(name));
     return value;
   }
 
@@ -236,6 +228,7 @@ export class BodyFields {
   #eachOf<T>(kind: Kind<T>, name: string, items: readonly unknown[]): readonly T[] {
     return items.map((item, index) => {
       if (!kind.accepts(item)) throw wrongType(`${this.nameOf(name)}.${index}`, kind.name, item);
+      requireShort(item, () => `${this.nameOf(name)}.${index}`);
       return item;
     });
   }
@@ -246,8 +239,23 @@ export class BodyFields {
   }
 }
 
-function missingField(field: string): ServiceError {
-  return new ServiceError('UNPROCESSABLE_BODY', `missing field \`${field}\``, { field });
+/** @throws {ServiceError} `VALIDATION_FAILED` for a text that is too long */
+function requireShort(value: unknown, nameOf: () => string): void {
+  if (typeof value !== 'string' || value.length <= FIELD_TEXT_LENGTH_MAX) return;
+  const field = nameOf();
+  throw invalid(`\`${field}\` is longer than ${FIELD_TEXT_LENGTH_MAX} characters`, { field });
+}
+
+/**
+ * A required field is absent.
+ *
+ * @param besides what else is wrong, which may be the reason
+ * @returns `UNPROCESSABLE_BODY`
+ */
+export function missingField(field: string, besides?: string): ServiceError {
+  const missing = `missing field \`${field}\``;
+  const message = besides === undefined ? missing : `${missing}. ${besides}`;
+  return new ServiceError('UNPROCESSABLE_BODY', message, { field });
 }
 
 function wrongType(field: string, expected: string, found: unknown): ServiceError {

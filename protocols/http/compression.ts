@@ -1,6 +1,6 @@
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
-import { weakEtag } from './etag.ts';
+import { codedEtag } from './etag.ts';
 import { replyHeader } from './reply-head.ts';
 import type { HttpReply, ReplyHeaders } from './route.ts';
 
@@ -85,7 +85,7 @@ export interface CompressionPlan {
   readonly coding: ContentCoding | undefined;
   /** Headers of the uncompressed form. */
   readonly plainHeaders: ReplyHeaders;
-  /** Headers of the compressed form: the coding, and the weak form of the reply's entity tag. */
+  /** Headers of the compressed form: the coding, and the entity tag that form has. */
   readonly codedHeaders: ReplyHeaders;
 }
 
@@ -115,7 +115,8 @@ export function planCompression(
       continue;
     }
     plain[name] = value;
-    coded[name] = lowerName === 'etag' && typeof value === 'string' ? weakEtag(value) : value;
+    const isTag = coding !== undefined && lowerName === 'etag' && typeof value === 'string';
+    coded[name] = isTag ? codedEtag(value, coding) : value;
   }
   plain.Vary = vary;
   coded.Vary = vary;

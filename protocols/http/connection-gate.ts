@@ -43,6 +43,8 @@ export class ConnectionGate {
   /** By address: at least the connections that are open; those that were closed since the last look are in it. */
   #byAddress = new Map<string, number>();
   #recountedMs = Number.NEGATIVE_INFINITY;
+  /** Whether any connection is kept; while the server starts none is. */
+  isOpen = true;
 
   constructor(limits: ConnectionLimits, clock: Clock, readTable: ReadTable = readSystemTable) {
     this.#limits = limits;
@@ -68,7 +70,7 @@ export class ConnectionGate {
    */
   opened(address: Uint8Array): boolean {
     this.#count += 1;
-    if (this.#count > this.#limits.connectionsMax) return false;
+    if (!this.isOpen || this.#count > this.#limits.connectionsMax) return false;
     const { perAddressMax } = this.#limits;
     if (perAddressMax === undefined) return true;
     const group = groupOf(address);

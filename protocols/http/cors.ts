@@ -4,7 +4,7 @@
  *
  * @param origin the caller's `Origin` header
  * @param path the raw path
- * @see Supplement 5: section 3
+ * @see docs/interface/conventions.md#pages-from-other-origins
  */
 export type CorsPolicy = (origin: string, path: string) => readonly string[] | Promise<readonly string[]>;
 
@@ -13,7 +13,6 @@ export type CorsGrant = 'none' | 'any' | 'credentialed';
 
 const preflightSecondsMax = 86_400;
 
-/** The older interface's lists come first, then the request and answer headers this product adds. */
 const allowedMethods = 'GET, POST, PUT, DELETE, OPTIONS, PATCH';
 const allowedHeaders = [
   'Content-Type',
@@ -51,7 +50,7 @@ export function corsGrantOf(origin: string, allowedOrigins: readonly string[]): 
  * Headers an answer carries for a granted origin: an explicit origin is reflected with credentials, `*` goes
  * without; nothing for `none`. `Vary: Origin` is on every answer of a server that has a policy, not here.
  *
- * @see Content, Query, Functions and Versioning Interface
+ * @see docs/interface/conventions.md#pages-from-other-origins
  */
 export function corsHeaders(grant: CorsGrant, origin: string): Record<string, string> {
   if (grant === 'none') return {};

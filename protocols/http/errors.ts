@@ -36,6 +36,8 @@ function headersOf(error: ServiceError): Record<string, string> {
   if (status === 401) headers['WWW-Authenticate'] = 'Bearer';
   const allow = error.details?.allow;
   if (error.code === 'METHOD_NOT_ALLOWED' && typeof allow === 'string') headers.Allow = allow;
+  const patch = error.details?.accept_patch;
+  if (error.code === 'UNSUPPORTED_MEDIA_TYPE' && typeof patch === 'string') headers['Accept-Patch'] = patch;
   return headers;
 }
 
@@ -48,11 +50,11 @@ export function serviceErrorOf(thrown: unknown): ServiceError {
 /**
  * The answer for an error. A code that is not public is answered with its registry title only.
  * `UNPROCESSABLE_BODY` is the plain text of its message, whatever the shape. `details.retry_after_seconds`
- * of a 429 or 503 sets `Retry-After`, `details.allow` of a 405 sets `Allow`.
+ * of a 429 or 503 sets `Retry-After`, `details.allow` of a 405 `Allow`, `details.accept_patch` of a 415 `Accept-Patch`.
  *
  * @param thrown whatever was thrown
  * @param nowMs milliseconds since the Unix epoch, for `timestamp`
- * @see Content, Query, Functions and Versioning Interface: Errors
+ * @see docs/interface/conventions.md#errors
  */
 export function errorReply(thrown: unknown, shape: ErrorShape, nowMs: number): HttpReply {
   const error = serviceErrorOf(thrown);

@@ -174,8 +174,23 @@ export class HttpExchange<Principal> implements HttpRequest<Principal>, Sweepabl
     return value === '' ? undefined : value;
   }
 
+  headerList(name: string): string | undefined {
+    const headers = this.#copiedHeaders();
+    let list: string | undefined;
+    for (let index = 0; index < headers.length; index += 2) {
+      if (headers[index] !== name) continue;
+      const value = headers[index + 1] as string;
+      list = list === undefined ? value : `${list}, ${value}`;
+    }
+    return list;
+  }
+
+  #copiedHeaders(): readonly string[] {
+    return this.#headers ?? (this.#uwsRequest === undefined ? [] : copyHeaders(this.#uwsRequest));
+  }
+
   hasHeader(name: string): boolean {
-    const headers = this.#headers ?? (this.#uwsRequest === undefined ? [] : copyHeaders(this.#uwsRequest));
+    const headers = this.#copiedHeaders();
     return headers.some((each, index) => index % 2 === 0 && each === name);
   }
 
@@ -278,6 +293,11 @@ export class HttpExchange<Principal> implements HttpRequest<Principal>, Sweepabl
     this.#heldOf = budget;
     this.#heldBytes += bytes;
     return true;
+  }
+
+  /** What the body is counted with against its budget, in bytes. */
+  get heldBytes(): number {
+    return this.#heldBytes;
   }
 
   /** The body is not in memory any more. Idempotent. */

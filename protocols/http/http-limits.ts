@@ -8,7 +8,7 @@ export interface HttpLimits {
   readonly anonymousBodyBytesMax: number;
   /**
    * Bytes of the bodies of all requests together, from their first byte until the request is over; above it new
-   * bytes are answered 503. Bodies that come whole and small are not counted.
+   * bytes are answered 503. A body of many small values counts more than its length, see {@link VALUE_BYTES}.
    */
   readonly bodyBytesTotalMax: number;
   /** Bytes of a `stream` body that may wait for the handler before reading from the peer pauses. */
@@ -23,7 +23,10 @@ export interface HttpLimits {
   readonly jsonValuesMax: number;
   /** Bytes of the raw path (without the query string); longer ones are answered 414. */
   readonly pathBytesMax: number;
-  /** Requests whose answer is not finished; above it requests are answered 503, save the public bodiless ones. */
+  /**
+   * Requests whose answer is not finished; above it requests are answered 503, save the public bodiless ones. Fewer
+   * where the heap is small.
+   */
   readonly inFlightMax: number;
   /** Time until an answer must have begun, milliseconds, counted from the end of the body. */
   readonly requestMsMax: number;
@@ -49,6 +52,15 @@ export interface HttpLimits {
  * where one of them needs it), the values, and the text and bytes of what is stored of them.
  */
 const BODY_COPIES = 8;
+
+/** Bytes of a body that one value or key of it counts at least: 64 of the heap, what an empty array or object takes. */
+export const VALUE_BYTES: number = 64 / BODY_COPIES;
+
+/** What a request takes in the heap besides its body, in bytes: mostly its head, of which it keeps a copy. */
+const REQUEST_BYTES = 32 * 1024;
+
+/** Part of the heap that requests in flight may take at most, their bodies aside. */
+const REQUESTS_SHARE = 4;
 
 const heapBytes = getHeapStatistics().heap_size_limit;
 
@@ -87,6 +99,7 @@ export function limitsOf(told: Partial<HttpLimits> | undefined): HttpLimits {
   return {
     ...limits,
     bodyBytesTotalMax: Math.max(limits.bodyBytesTotalMax, roomMin),
+    inFlightMax: Math.min(limits.inFlightMax, Math.floor(heapBytes / REQUESTS_SHARE / REQUEST_BYTES)),
     replyBytesTotalMax: Math.min(limits.replyBytesTotalMax, Math.floor(heapBytes / REPLY_SHARE)),
   };
 }

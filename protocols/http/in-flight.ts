@@ -3,6 +3,9 @@ import type { Clock } from '#runtime/base/clock.ts';
 /** Lateness of a look from which on this process has stood still, in milliseconds. */
 const LATE_MS = 500;
 
+/** Time for looks in one turn of the event loop: those whose time is up are answered, and all of them may be. */
+const SWEEPS_MS = 4;
+
 /** Something that is looked at from time to time until it is over. */
 export interface Sweepable {
   /** Applies the time limits. @param nowMs on the clock's `monotonicMs` */
@@ -73,13 +76,25 @@ export class InFlight {
     this.#isArmed = true;
     const dueMs = this.#clock.monotonicMs() + this.#sweepMs;
     this.#clock.after(this.#sweepMs, () => {
-      this.#isArmed = false;
       const nowMs = this.#clock.monotonicMs();
       // After a standstill of this process peers have a turn first to show that they have gone on meanwhile.
       this.#wasLate = !this.#wasLate && nowMs - dueMs > LATE_MS;
       if (this.#wasLate) return this.#arm();
-      for (const member of [...this.#members]) member.sweep(nowMs);
-      if (this.#members.length > 0) this.#arm();
+      this.#sweep([...this.#members], nowMs);
     });
+  }
+
+  /** @param members the last of them is next */
+  #sweep(members: Sweepable[], nowMs: number): void {
+    const startedMs = this.#clock.monotonicMs();
+    while (members.length > 0) {
+      if (this.#clock.monotonicMs() - startedMs >= SWEEPS_MS) {
+        this.#clock.soon(() => this.#sweep(members, nowMs));
+        return;
+      }
+      members.pop()?.sweep(nowMs);
+    }
+    this.#isArmed = false;
+    if (this.#members.length > 0) this.#arm();
   }
 }

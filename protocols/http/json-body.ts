@@ -57,7 +57,10 @@ function* decodeInSlices(bytes: Buffer): Generator<undefined, string> {
   }
 }
 
-function* requireBounds(text: string, bounds: JsonBounds): Generator<undefined, void> {
+/** Told, before a text is parsed, how many values and keys there are in it, about. Throws to refuse them. */
+export type AdmitValues = (values: number) => void;
+
+function* requireBounds(text: string, bounds: JsonBounds, admit?: AdmitValues): Generator<undefined, void> {
   const work = yield* checkJsonWork(text, bounds);
   if (work.kind === 'too-deep') {
     throw invalid(`The body nests deeper than ${bounds.depthMax} levels at position ${work.at}.`);
@@ -68,6 +71,7 @@ function* requireBounds(text: string, bounds: JsonBounds): Generator<undefined, 
       `The body holds more JSON than is taken at once, ${bounds.valuesMax} values; a key that no earlier object has at its place counts as ${NEW_SHAPE_VALUES}. Send it in several requests.`,
     );
   }
+  admit?.(work.values);
 }
 
 function parsed(text: string): unknown {
@@ -100,13 +104,14 @@ function inexact({ literal }: InexactNumberError): ServiceError {
  * of two equal keys wins and a key `__proto__` is plain data. Numbers are exact, see `exactNumber`.
  *
  * @param bytes the whole body, at most {@link SMALL_JSON_BYTES}; longer ones take {@link parseJsonInSlices}
+ * @param admit not asked of texts so short that they hold few values
  * @throws {ServiceError} `ENCODING_ERROR`, `VALIDATION_FAILED` (nested too deeply, a number that cannot be kept), `PAYLOAD_TOO_LARGE` (too many
  *   values), `INVALID_JSON` with the position in the message and in `details`
- * @see Content, Query, Functions and Versioning Interface: Errors
+ * @see docs/interface/conventions.md#requests
  */
-export function parseJsonBody(bytes: Buffer, bounds: JsonBounds): unknown {
+export function parseJsonBody(bytes: Buffer, bounds: JsonBounds, admit?: AdmitValues): unknown {
   const text = decodeUtf8(bytes);
-  if (text.length > bounds.depthMax) atOnce(requireBounds(text, bounds));
+  if (text.length > bounds.depthMax) atOnce(requireBounds(text, bounds, admit));
   return parsed(text);
 }
 
@@ -115,10 +120,14 @@ export function parseJsonBody(bytes: Buffer, bounds: JsonBounds): unknown {
  *
  * @throws {ServiceError} as {@link parseJsonBody}
  */
-export function* parseJsonInSlices(bytes: Buffer, bounds: JsonBounds): Generator<undefined, unknown> {
+export function* parseJsonInSlices(
+  bytes: Buffer,
+  bounds: JsonBounds,
+  admit?: AdmitValues,
+): Generator<undefined, unknown> {
   const text = yield* decodeInSlices(bytes);
   yield undefined;
-  yield* requireBounds(text, bounds);
+  yield* requireBounds(text, bounds, admit);
   yield undefined;
   try {
     return yield* parseExactJsonInSteps(text, BIGINTS_MAX);
@@ -127,8 +136,13 @@ export function* parseJsonInSlices(bytes: Buffer, bounds: JsonBounds): Generator
   }
 }
 
-/** Whether a `Content-Type` announces JSON; a missing one counts. */
-export function isJsonContentType(contentType: string | undefined): boolean {
-  if (contentType === undefined || contentType === 'application/json') return true;
+/**
+ * Whether a `Content-Type` announces JSON; a missing one counts.
+ *
+ * @param only media types that are taken, in lower case; default: all that are JSON
+ */
+export function isJsonContentType(contentType: string | undefined, only?: readonly string[]): boolean {
+  if (contentType === undefined || (only === undefined && contentType === 'application/json')) return true;
+  if (only !== undefined) return only.includes((contentType.split(';', 1)[0] as string).trim().toLowerCase());
   return /^\s*application\/(?:json|[\w.+-]+\+json)\s*(?:;|$)/i.test(contentType);
 }

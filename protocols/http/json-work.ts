@@ -23,12 +23,12 @@ export interface JsonBounds {
 
 /** What {@link checkJsonWork} found. */
 export type JsonWork =
-  | { readonly kind: 'fits' }
+  /** @param values how many values and keys there are, about */
+  | { readonly kind: 'fits'; readonly values: number }
   /** @param at offset of the bracket that is too deep */
   | { readonly kind: 'too-deep'; readonly at: number }
   | { readonly kind: 'too-much' };
 
-const fits: JsonWork = Object.freeze({ kind: 'fits' });
 const tooMuch: JsonWork = Object.freeze({ kind: 'too-much' });
 
 /** Characters that are looked at between two rests, about. */
@@ -114,6 +114,7 @@ export function* checkJsonWork(text: string, bounds: JsonBounds): Generator<unde
     if (values + keys > valuesMax) return tooMuch;
   }
   const work = values + keys;
+  const fits: JsonWork = { kind: 'fits', values: work };
   if (work + keys * (NEW_SHAPE_VALUES - 1) <= valuesMax) return fits;
   const newKeysMax = Math.floor((valuesMax - work) / (NEW_SHAPE_VALUES - 1));
   return (yield* hasMoreNewShapes(text, newKeysMax)) ? tooMuch : fits;

@@ -5,18 +5,31 @@ export class ListenError extends Error {
   override readonly name = 'ListenError';
 }
 
-/** What to do about the errors of listening that a person can mend. */
+/** Ports above a taken one that are tried, so that the message can name one that is free. */
+const PORTS_TRIED = 20;
+
+const PORT_MAX = 65_535;
+
+/** What to do about the errors of listening that a person can mend, besides a port that is in use. */
 const remedies: Readonly<Record<string, string>> = {
-  EADDRINUSE: 'another process has the port; stop it, or set PORT to a free one',
-  EACCES: 'the user of this process may not use the port; set PORT to one above 1023',
+  EACCES: 'this user may not use the port; start with a PORT above 1023',
   EADDRNOTAVAIL: 'SVC_HOST is not an address of this machine',
   ENOTFOUND: 'SVC_HOST is not known as a name',
 };
 
-/** @param code that of the system; undefined where it is not known */
-export function listenError(host: string, port: number, code: string | undefined): ListenError {
-  const remedy = remedies[code ?? 'EADDRINUSE'] ?? `the system says ${code}`;
-  return new ListenError(`cannot listen on ${host}:${port}: ${remedy}`);
+/**
+ * What is wrong with an address, in one line.
+ *
+ * @param code that of the system; default: the port is in use, which is all that the HTTP library tells
+ */
+export async function listenError(host: string, port: number, code = 'EADDRINUSE'): Promise<ListenError> {
+  if (code !== 'EADDRINUSE') {
+    const remedy = remedies[code] ?? `the system says ${code}`;
+    return new ListenError(`cannot listen on ${host}:${port}: ${remedy}`);
+  }
+  const free = await freePortAbove(host, port);
+  const remedy = free === undefined ? 'set PORT to a free one' : `start with PORT=${free}`;
+  return new ListenError(`port ${port} is in use on ${host}; ${remedy}, or stop the process that has it`);
 }
 
 /**
@@ -25,10 +38,23 @@ export function listenError(host: string, port: number, code: string | undefined
  *
  * @throws {ListenError}
  */
-export function requireFreePort(host: string, port: number): Promise<void> {
-  return new Promise((resolve, reject) => {
+export async function requireFreePort(host: string, port: number): Promise<void> {
+  const code = await refusalOf(host, port);
+  if (code !== undefined) throw await listenError(host, port, code);
+}
+
+async function freePortAbove(host: string, taken: number): Promise<number | undefined> {
+  const last = Math.min(taken + PORTS_TRIED, PORT_MAX);
+  for (let port = taken + 1; port <= last; port += 1)
+    if ((await refusalOf(host, port)) === undefined) return port;
+  return undefined;
+}
+
+/** @returns what the system refuses the address with; undefined: it does not */
+function refusalOf(host: string, port: number): Promise<string | undefined> {
+  return new Promise((resolve) => {
     const probe = createServer();
-    probe.once('error', (error: NodeJS.ErrnoException) => reject(listenError(host, port, error.code)));
-    probe.listen({ host, port, exclusive: true }, () => probe.close(() => resolve()));
+    probe.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? 'UNKNOWN'));
+    probe.listen({ host, port, exclusive: true }, () => probe.close(() => resolve(undefined)));
   });
 }

@@ -1,9 +1,10 @@
 import { assert } from '#runtime/base/assert.ts';
+import { atOnce } from '#runtime/base/at-once.ts';
+import { type Exchange, Examples, type ParameterValue } from './openapi-examples.ts';
+import { type DescribedOperation, type DescribedRoute, operationsOf } from './openapi-operations.ts';
+import { errorSchemas, Responses } from './openapi-responses.ts';
 import { parsePattern } from './path-router.ts';
-import type { JsonSchema, ParameterDocs, ResponseDocs, Route } from './route.ts';
-
-/** A route without what only the server needs. */
-export type DescribedRoute = Omit<Route<unknown>, 'handler'>;
+import type { JsonSchema, ParameterDocs } from './route.ts';
 
 /** What the description says of the whole interface. */
 export interface OpenApiOptions {
@@ -11,16 +12,25 @@ export interface OpenApiOptions {
   /** Version of the interface. */
   readonly version: string;
   readonly description?: string;
+  /** SPDX identifier. */
+  readonly license: string;
+  /** What a tag is about, by name. Every tag of the routes has one. */
+  readonly tags: Readonly<Record<string, string>>;
   readonly routes: readonly DescribedRoute[];
   /** Named schemas that routes refer to as `{ $ref: '#/components/schemas/<name>' }`. */
   readonly schemas?: Readonly<Record<string, JsonSchema>>;
+  /** Examples of operations; each names one that is described. */
+  readonly examples?: readonly Exchange[];
+  /** What parameters in addresses are in every example that says nothing else. */
+  readonly exampleParameters?: Readonly<Record<string, ParameterValue>>;
 }
 
 /** An OpenAPI 3.1 document as plain JSON. */
 export interface OpenApiDocument {
   readonly openapi: '3.1.0';
   readonly info: Readonly<Record<string, unknown>>;
-  readonly tags: readonly { readonly name: string }[];
+  readonly servers: readonly { readonly url: string; readonly description: string }[];
+  readonly tags: readonly { readonly name: string; readonly description: string }[];
   readonly paths: Readonly<Record<string, Readonly<Record<string, OpenApiOperation>>>>;
   readonly components: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 }
@@ -37,40 +47,6 @@ export interface OpenApiOperation {
   readonly responses: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 }
 
-const errorSchemas: Readonly<Record<string, JsonSchema>> = {
-  Error: {
-    type: 'object',
-    required: ['code', 'message', 'timestamp'],
-    properties: {
-      code: { type: 'string' },
-      message: { type: 'string' },
-      field: { type: 'string' },
-      details: { type: 'object' },
-      timestamp: { type: 'string', format: 'date-time' },
-    },
-  },
-  QueryError: {
-    type: 'object',
-    required: ['error', 'message'],
-    properties: { error: { type: 'string' }, message: { type: 'string' } },
-  },
-  ManagementError: {
-    type: 'object',
-    required: ['success', 'data', 'error'],
-    properties: { success: { const: false }, data: { type: 'null' }, error: { type: 'string' } },
-  },
-};
-
-const errorSchemaNames = { standard: 'Error', query: 'QueryError', management: 'ManagementError' } as const;
-
-/** The pattern as OpenAPI writes it: a tail is one parameter, its leading slash part of the path. */
-function pathOf(route: DescribedRoute): string {
-  const pieces = parsePattern(route.pattern).map((part) =>
-    part.kind === 'literal' ? part.text : `{${part.name}}`,
-  );
-  return `/${pieces.join('/')}`;
-}
-
 function parameterOf(docs: ParameterDocs): Readonly<Record<string, unknown>> {
   return {
     name: docs.name,
@@ -81,48 +57,60 @@ function parameterOf(docs: ParameterDocs): Readonly<Record<string, unknown>> {
   };
 }
 
-function parametersOf(route: DescribedRoute): readonly Readonly<Record<string, unknown>>[] {
-  const documented = route.docs.parameters ?? [];
-  const inPath: ParameterDocs[] = [];
-  for (const part of parsePattern(route.pattern)) {
-    if (part.kind === 'literal') continue;
+function parametersOf(
+  { path, operationId, docs }: DescribedOperation,
+  examples: Examples,
+): readonly Readonly<Record<string, unknown>>[] {
+  const documented = (docs.parameters ?? []).filter(({ isUndescribed }) => isUndescribed !== true);
+  const inPath = parsePattern(path).flatMap((part): ParameterDocs[] => {
+    if (part.kind === 'literal') return [];
     const own = documented.find((one) => one.in === 'path' && one.name === part.name);
-    const rest: ParameterDocs = {
-      name: part.name,
-      in: 'path',
-      description: 'The rest of the path; it may hold slashes and may be empty.',
-    };
-    inPath.push(own ?? (part.kind === 'tail' ? rest : { name: part.name, in: 'path' }));
-  }
+    return [own ?? { name: part.name, in: 'path' }];
+  });
   const others = documented.filter((one) => one.in !== 'path');
   assert(
     documented.length - others.length <= inPath.length,
-    `${route.operationId} documents path parameters of its pattern only`,
+    `${operationId} documents path parameters of its pattern only`,
   );
-  return [...inPath, ...others].map(parameterOf);
+  return [...inPath, ...others].map((one) => {
+    const own = one.in === 'header' ? undefined : examples.ofParameter(operationId, one.name);
+    return { ...parameterOf(one), ...(own === undefined ? {} : { examples: own }) };
+  });
 }
 
-function requestBodyOf(route: DescribedRoute): Readonly<Record<string, unknown>> | undefined {
-  const { body, docs } = route;
+function requestBodyOf(
+  { body, docs, operationId }: DescribedOperation,
+  examples: Examples,
+): Readonly<Record<string, unknown>> | undefined {
   if (body === 'none') return undefined;
   const isJson = body === 'json' || body === 'optional-json';
-  const contentType = isJson ? 'application/json' : (docs.requestContentType ?? 'application/octet-stream');
+  const contentTypes = isJson
+    ? (docs.jsonTypes ?? ['application/json'])
+    : [docs.requestContentType ?? 'application/octet-stream'];
   const schema = docs.requestSchema ?? (isJson ? {} : { type: 'string', format: 'binary' });
-  return { required: body !== 'optional-json', content: { [contentType]: { schema } } };
+  const own = examples.ofBody(operationId);
+  const one = { schema, ...(own === undefined ? {} : { examples: own }) };
+  const content = Object.fromEntries(contentTypes.map((contentType) => [contentType, one]));
+  return { required: body !== 'optional-json', content };
 }
 
-function responseOf(docs: ResponseDocs): Readonly<Record<string, unknown>> {
-  if (docs.schema === undefined) return { description: docs.description };
-  const contentType = docs.contentType ?? 'application/json';
-  return { description: docs.description, content: { [contentType]: { schema: docs.schema } } };
-}
+/** What operations refer to, so that it stands once. */
+class Shared {
+  readonly responses: Responses;
+  readonly parameters: Record<string, Readonly<Record<string, unknown>>> = {};
 
-function responsesOf(route: DescribedRoute): Readonly<Record<string, Readonly<Record<string, unknown>>>> {
-  const responses: Record<string, Readonly<Record<string, unknown>>> = {};
-  for (const [status, docs] of Object.entries(route.docs.responses)) responses[status] = responseOf(docs);
-  const schema = { $ref: `#/components/schemas/${errorSchemaNames[route.errorShape ?? 'standard']}` };
-  responses.default = { description: 'An error', content: { 'application/json': { schema } } };
-  return responses;
+  constructor(examples: Examples) {
+    this.responses = new Responses(examples);
+  }
+
+  /** A header means the same wherever it is taken; one that is described in another way stands where it is. */
+  parameter(one: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+    const name = String(one.name);
+    if (one.in !== 'header') return one;
+    this.parameters[name] ??= one;
+    const isSame = JSON.stringify(this.parameters[name]) === JSON.stringify(one);
+    return isSame ? { $ref: `#/components/parameters/${name}` } : one;
+  }
 }
 
 const securityOf = {
@@ -131,67 +119,113 @@ const securityOf = {
   none: [],
 } as const;
 
-function operationOf(route: DescribedRoute): OpenApiOperation {
-  const { docs } = route;
-  const requestBody = requestBodyOf(route);
+function describe(operation: DescribedOperation, examples: Examples, shared: Shared): OpenApiOperation {
+  const { auth, docs, operationId } = operation;
+  const requestBody = requestBodyOf(operation, examples);
   return {
-    operationId: route.operationId,
+    operationId,
     summary: docs.summary,
     ...(docs.description === undefined ? {} : { description: docs.description }),
     tags: [docs.tag],
-    security: securityOf[route.auth],
-    parameters: parametersOf(route),
+    security: securityOf[auth],
+    parameters: parametersOf(operation, examples).map((one) => shared.parameter(one)),
     ...(requestBody === undefined ? {} : { requestBody }),
-    responses: responsesOf(route),
+    responses: shared.responses.of(operation),
   };
 }
 
-/** Every local `$ref` in a JSON value. */
+/** Every local `$ref` in a JSON value, but for what examples have. */
 function* referencesIn(value: unknown): Generator<string> {
   if (typeof value !== 'object' || value === null) return;
   for (const [key, inner] of Object.entries(value)) {
     if (key === '$ref' && typeof inner === 'string') yield inner;
-    else yield* referencesIn(inner);
+    else if (key !== 'examples') yield* referencesIn(inner);
   }
 }
 
-/**
- * Describes a route table as an OpenAPI 3.1 document.
- * A doubled operation or path, or a reference to a schema that is not there, is a bug of the table.
- */
-export function buildOpenApi(options: OpenApiOptions): OpenApiDocument {
-  const { routes } = options;
-  const schemas = { ...errorSchemas, ...options.schemas };
+type Components = Readonly<Record<'schemas' | 'parameters' | 'responses', Readonly<Record<string, unknown>>>>;
+
+function requireReferences(value: unknown, components: Components): void {
+  for (const reference of referencesIn(value)) {
+    const [, kind, name] = /^#\/components\/(schemas|parameters|responses)\/(.+)$/.exec(reference) ?? [];
+    const isThere = kind !== undefined && Object.hasOwn(components[kind as keyof Components], name ?? '');
+    assert(isThere, `${reference} names a component of the document`);
+  }
+}
+
+function tagsOf(
+  operations: readonly DescribedOperation[],
+  descriptions: Readonly<Record<string, string>>,
+): OpenApiDocument['tags'] {
+  return [...new Set(operations.map(({ docs }) => docs.tag))].map((name) => {
+    const description = descriptions[name];
+    assert(description !== undefined, `tag ${name} is described`);
+    return { name, description };
+  });
+}
+
+/** Describes operations one by one. A doubled operation or path is a bug of the table. */
+function* pathsOf(
+  operations: readonly DescribedOperation[],
+  examples: Examples,
+  shared: Shared,
+): Generator<undefined, OpenApiDocument['paths']> {
   const paths: Record<string, Record<string, OpenApiOperation>> = {};
   const operationIds = new Set<string>();
-  for (const route of routes) {
-    assert(!operationIds.has(route.operationId), `operation ${route.operationId} is described once`);
-    operationIds.add(route.operationId);
-    const path = pathOf(route);
+  for (const operation of operations) {
+    const { method, operationId, path } = operation;
+    assert(!operationIds.has(operationId), `operation ${operationId} is described once`);
+    operationIds.add(operationId);
     paths[path] ??= {};
-    const operations = paths[path] as Record<string, OpenApiOperation>;
-    const method = route.method.toLowerCase();
-    assert(operations[method] === undefined, `${route.method} ${path} is described once`);
-    operations[method] = operationOf(route);
+    const atPath = paths[path] as Record<string, OpenApiOperation>;
+    assert(atPath[method.toLowerCase()] === undefined, `${method} ${path} is described once`);
+    atPath[method.toLowerCase()] = describe(operation, examples, shared);
+    yield;
   }
-  for (const reference of referencesIn([paths, schemas])) {
-    const name = reference.replace('#/components/schemas/', '');
-    assert(Object.hasOwn(schemas, name), `${reference} names a schema of the document`);
+  for (const operation of examples.operations) {
+    assert(operationIds.has(operation), `the examples of ${operation} are of an operation`);
   }
+  return paths;
+}
+
+/**
+ * Describes a route table as an OpenAPI 3.1 document; yields where the work may rest.
+ * A doubled operation or path, or a reference to a schema that is not there, is a bug of the table.
+ */
+export function* describeRoutes(options: OpenApiOptions): Generator<undefined, OpenApiDocument> {
+  const operations = operationsOf(options.routes);
+  yield;
+  const schemas = { ...errorSchemas, ...options.schemas };
+  const examples = new Examples(options.examples ?? [], options.exampleParameters ?? {});
+  const shared = new Shared(examples);
+  const paths = yield* pathsOf(operations, examples, shared);
+  const components = { schemas, parameters: shared.parameters, responses: shared.responses.components };
+  for (const one of [...Object.values(paths), components]) {
+    requireReferences(one, components);
+    yield;
+  }
+  const { description, license, tags, title, version } = options;
   return {
     openapi: '3.1.0',
     info: {
-      title: options.title,
-      version: options.version,
-      ...(options.description === undefined ? {} : { description: options.description }),
+      title,
+      version,
+      ...(description === undefined ? {} : { description }),
+      license: { name: license, identifier: license },
     },
-    tags: [...new Set(routes.map((route) => route.docs.tag))].map((name) => ({ name })),
+    servers: [{ url: '/', description: 'The server that this description was read from.' }],
+    tags: tagsOf(operations, tags),
     paths,
     components: {
-      schemas,
+      ...components,
       securitySchemes: {
         bearer: { type: 'http', scheme: 'bearer', description: 'A login token or an API key (`svc_…`).' },
       },
     },
   };
+}
+
+/** As {@link describeRoutes}, in one go. */
+export function buildOpenApi(options: OpenApiOptions): OpenApiDocument {
+  return atOnce(describeRoutes(options));
 }

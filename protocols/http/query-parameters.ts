@@ -1,4 +1,5 @@
 import { ServiceError, invalid } from '#runtime/errors/service-error.ts';
+import { otherSpelling } from './other-spelling.ts';
 import type { QueryParameters } from './route.ts';
 
 /** Parameters in one query string; more are refused, for lookups are linear. */
@@ -13,10 +14,6 @@ function decodePart(raw: string, whole: string): string {
   }
 }
 
-function snakeCaseOf(camelCase: string): string {
-  return camelCase.replace(/[A-Z]/g, (capital) => `_${capital.toLowerCase()}`);
-}
-
 /** A parsed query string: names and values in turns, in order. */
 class ParsedQuery implements QueryParameters {
   readonly #pairs: readonly string[];
@@ -25,8 +22,12 @@ class ParsedQuery implements QueryParameters {
     this.#pairs = pairs;
   }
 
-  get names(): readonly string[] {
-    return [...new Set(this.#pairs.filter((_, index) => index % 2 === 0))];
+  findName(isWanted: (name: string) => boolean): string | undefined {
+    for (let index = 0; index < this.#pairs.length; index += 2) {
+      const name = this.#pairs[index] as string;
+      if (isWanted(name)) return name;
+    }
+    return undefined;
   }
 
   get(name: string): string | undefined {
@@ -37,24 +38,16 @@ class ParsedQuery implements QueryParameters {
   }
 
   either(name: string): string | undefined {
-    return this.get(name) ?? this.get(snakeCaseOf(name));
+    return this.get(name) ?? this.get(otherSpelling(name));
   }
 
   all(name: string): readonly string[] {
     return this.#pairs.filter((_, index) => index % 2 === 1 && this.#pairs[index - 1] === name);
   }
 
-  integer(name: string, bounds: { readonly min: number; readonly max: number }): number | undefined {
-    const text = this.either(name);
-    if (text === undefined) return undefined;
-    const value = /^-?\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
-    if (!(value >= bounds.min && value <= bounds.max)) {
-      throw invalid(
-        `The query parameter '${name}' must be a whole number from ${bounds.min} to ${bounds.max}.`,
-        { field: name },
-      );
-    }
-    return value;
+  spelling(name: string): string {
+    const other = otherSpelling(name);
+    return this.get(name) === undefined && this.get(other) !== undefined ? other : name;
   }
 
   flag(name: string): boolean | undefined {
@@ -62,7 +55,8 @@ class ParsedQuery implements QueryParameters {
     if (text === undefined) return undefined;
     if (text === '' || text === 'true' || text === '1') return true;
     if (text === 'false' || text === '0') return false;
-    throw invalid(`The query parameter '${name}' must be true or false.`, { field: name });
+    const field = this.spelling(name);
+    throw invalid(`The query parameter '${field}' must be true or false.`, { field });
   }
 }
 

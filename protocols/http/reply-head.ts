@@ -21,9 +21,18 @@ const unsafeValue = /[\0\r\n]/;
 /** Headers the writer sets itself; from a handler they would be sent twice. */
 const ownHeaders = /^(?:content-length|content-type|transfer-encoding|connection|date|x-request-id)$/i;
 
-function checkOne(name: string, value: string): void {
+/** Names that were checked; they stand in our code, so there are not many. */
+const NAMES_MAX = 1_024;
+const checkedNames = new Set<string>();
+
+function checkName(name: string): void {
   assert(headerName.test(name), 'a reply header has a name of token characters');
   assert(!ownHeaders.test(name), 'a reply leaves the headers of its framing to the server');
+  if (checkedNames.size < NAMES_MAX) checkedNames.add(name);
+}
+
+function checkOne(name: string, value: string): void {
+  if (!checkedNames.has(name)) checkName(name);
   // A value may hold user data; a line break in it would end the header and begin another.
   assert(!unsafeValue.test(value), 'a reply header value holds no line break');
 }
@@ -49,7 +58,7 @@ export function writeReplyHeaders(response: UwsResponse, headers: ReplyHeaders):
 /** The value of a header by its name in lower case, whatever the handler's spelling. */
 export function replyHeader(headers: ReplyHeaders | undefined, lowerName: string): string | undefined {
   for (const name in headers) {
-    if (name.toLowerCase() !== lowerName) continue;
+    if (name.length !== lowerName.length || name.toLowerCase() !== lowerName) continue;
     const value = headers[name] as string | readonly string[];
     return typeof value === 'string' ? value : value.join(', ');
   }

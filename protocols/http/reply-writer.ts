@@ -65,6 +65,11 @@ function isRead<Principal>({ method, route }: HttpExchange<Principal>): boolean 
   return method === 'GET' || method === 'HEAD' || route.isRead === true;
 }
 
+/** Whether a reply has an entity tag. Ours are spelt as the standard spells it. */
+function isTagged(headers: HttpReply['headers']): boolean {
+  return headers !== undefined && (headers.ETag !== undefined || replyHeader(headers, 'etag') !== undefined);
+}
+
 /** Writes replies and errors; the one place that knows what an answer looks like on the wire. */
 export class ReplyWriter<Principal> {
   /** While set, every answer ends its connection. */
@@ -437,7 +442,7 @@ export class ReplyWriter<Principal> {
     const { auth } = exchange.route;
     const isPersonal = auth === 'required' || exchange.header('authorization') !== undefined;
     if (!isPersonal || replyHeader(headers, 'cache-control') !== undefined) return this.#fixedHeaders;
-    return replyHeader(headers, 'etag') === undefined ? this.#personalHeaders : this.#revalidatedHeaders;
+    return isTagged(headers) ? this.#revalidatedHeaders : this.#personalHeaders;
   }
 
   #writeHead(exchange: HttpExchange<Principal>, reply: HttpReply, contentType: string | undefined): void {

@@ -3,8 +3,8 @@ import type { Clock } from '#runtime/base/clock.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { ByteBudget } from './byte-budget.ts';
 import type { BodyPart, HttpExchange } from './exchange.ts';
-import type { HttpLimits } from './http-limits.ts';
-import { SMALL_JSON_BYTES } from './json-body.ts';
+import { type HttpLimits, VALUE_BYTES } from './http-limits.ts';
+import { type AdmitValues, SMALL_JSON_BYTES } from './json-body.ts';
 
 /** What body readers of one server share. */
 export interface BodyContext {
@@ -42,6 +42,22 @@ export function bodiesOverloaded(): ServiceError {
  */
 export function checkAnnouncedLength(contentLength: string | undefined, bound: BodyBound): void {
   if (contentLength !== undefined && Number(contentLength) > bound.bytesMax) throw bodyTooLarge(bound);
+}
+
+/**
+ * Counts the values of a body that has arrived against the budget of its server, where they take more than what its
+ * bytes are counted with.
+ *
+ * @returns throws `OVERLOADED` where there is no room for them
+ */
+export function holdingValues<Principal>(
+  exchange: HttpExchange<Principal>,
+  { budget }: BodyContext,
+): AdmitValues {
+  return (values) => {
+    const more = values * VALUE_BYTES - exchange.heldBytes;
+    if (more > 0 && !exchange.holdBytes(budget, more)) throw bodiesOverloaded();
+  };
 }
 
 /** Holds a body to its pace: so many bytes in every window, while we are the ones who wait. */
@@ -86,8 +102,9 @@ export interface BodySink<Principal> {
 /**
  * Buffers a body. One that comes in a single piece, as most do, is handed on without a copy.
  *
- * While it is not known yet who sends it, reading from the peer pauses: what has arrived by then is at most one
- * piece, and what follows is held to the bound of whoever it turns out to be.
+ * While it is not known yet who sends it, reading from the peer pauses behind the first piece, and what follows is held
+ * to the bound of whoever it turns out to be. Behind a body that came whole it does not: when reading goes on the
+ * library waits ten seconds for more of it, and cuts the connection whose handler takes longer.
  */
 class BufferedBody<Principal> implements BodyPart {
   readonly #exchange: HttpExchange<Principal>;
@@ -98,6 +115,7 @@ class BufferedBody<Principal> implements BodyPart {
   #received = 0;
   #isComplete = false;
   #isOver = false;
+  #isPaused = false;
   #pace: BodyPace | undefined;
 
   constructor(exchange: HttpExchange<Principal>, context: BodyContext, sink: BodySink<Principal>) {
@@ -106,9 +124,17 @@ class BufferedBody<Principal> implements BodyPart {
     this.#sink = sink;
   }
 
+  /** Reads on, where reading has paused. */
+  resume(): void {
+    if (!this.#isPaused) return;
+    this.#isPaused = false;
+    this.#exchange.response.resume();
+  }
+
   /** Takes the body from now on, and what has arrived of it. */
   admit(bound: BodyBound): void {
     this.#bound = bound;
+    this.resume();
     if (this.#isOver) return;
     if (this.#received > bound.bytesMax) this.#fail(bodyTooLarge(bound));
     else if (this.#isComplete) this.#complete();
@@ -119,16 +145,20 @@ class BufferedBody<Principal> implements BodyPart {
     if (this.#isOver) return;
     const length = chunk.byteLength;
     this.#isComplete = isLast;
+    if (this.#bound === undefined && !isLast && !this.#isPaused) {
+      this.#isPaused = true;
+      this.#exchange.response.pause();
+    }
     if (this.#bound !== undefined && this.#received + length > this.#bound.bytesMax) {
       this.#fail(bodyTooLarge(this.#bound));
+    } else if (!this.#exchange.holdBytes(this.#context.budget, length)) {
+      this.#fail(bodiesOverloaded());
     } else if (isLast && this.#received === 0 && length <= SMALL_JSON_BYTES && this.#bound !== undefined) {
       this.#isOver = true;
       this.#sink.onBody(this.#exchange, Buffer.from(chunk));
-    } else if (this.#exchange.holdBytes(this.#context.budget, length)) {
+    } else {
       this.#keep(chunk);
       if (isLast && this.#bound !== undefined) this.#complete();
-    } else {
-      this.#fail(bodiesOverloaded());
     }
   }
 
@@ -155,6 +185,8 @@ class BufferedBody<Principal> implements BodyPart {
 
   #fail(error: ServiceError): void {
     this.release();
+    // The rest is read past.
+    this.resume();
     this.#sink.onBodyFailed(this.#exchange, error);
   }
 
@@ -175,25 +207,33 @@ class BufferedBody<Principal> implements BodyPart {
   }
 }
 
+/** A body of which it may not be known yet who sends it. */
+export interface PausedBody {
+  /** It is taken, to a bound. */
+  admit(bound: BodyBound): void;
+  /** It is read on, for whatever comes of it. */
+  resume(): void;
+}
+
 /**
  * Reads the whole body of a detached exchange into memory, to a bound.
  * More than the bound fails with `PAYLOAD_TOO_LARGE` as soon as it is seen, the rest is read past without
  * being kept.
  *
  * @param bound undefined while it is not known who sends it: nothing is handed on before the answer is called
- * @returns to be called with the bound when it is known
+ * @returns what to call when the bound is known, or when there will be none
  */
 export function collectBody<Principal>(
   exchange: HttpExchange<Principal>,
   context: BodyContext,
   bound: BodyBound | undefined,
   sink: BodySink<Principal>,
-): (bound: BodyBound) => void {
+): PausedBody {
   const body = new BufferedBody(exchange, context, sink);
   exchange.setBodyPart(body);
   if (bound !== undefined) body.admit(bound);
   exchange.onData((chunk, isLast) => body.onData(chunk, isLast));
-  return (known) => body.admit(known);
+  return body;
 }
 
 /** A body that is pulled chunk by chunk; reading from the peer pauses while too much waits. */

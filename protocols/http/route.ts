@@ -19,7 +19,7 @@ export type AuthNeed = 'required' | 'optional' | 'none';
  * The body an error of this route is answered with: `{code, message, timestamp}`, `{error, message}` of the
  * query endpoints, or `{success: false, data: null, error}` of the routes below `/management`.
  *
- * @see Content, Query, Functions and Versioning Interface: Errors
+ * @see docs/interface/conventions.md#errors
  */
 export type ErrorShape = 'standard' | 'query' | 'management';
 
@@ -35,15 +35,51 @@ export interface ParameterDocs {
   readonly isRequired?: boolean;
   /** Default `{ type: 'string' }`. */
   readonly schema?: JsonSchema;
+  /** Whether the route takes it and the description leaves it out, since it is another spelling of something there. */
+  readonly isUndescribed?: boolean;
 }
 
 /** One possible answer of a route. */
 export interface ResponseDocs {
   readonly description: string;
-  /** Schema of the answer's body; without one the answer has no documented body. */
+  /**
+   * Schema of the answer's body. Without one an answer below 400 has no documented body, and an error has that of the
+   * route's {@link ErrorShape}; 422 of a route with a JSON body is plain text.
+   */
   readonly schema?: JsonSchema;
   /** Default `application/json`. */
   readonly contentType?: string;
+  /** Schemas of the other content types it is answered in. */
+  readonly alternatives?: Readonly<Record<string, JsonSchema>>;
+}
+
+/**
+ * An address of the description that stands for those of several routes: a variable takes the place of a literal
+ * segment. It is for addresses that OpenAPI cannot tell from others, because they have as many variables.
+ */
+export interface SharedAddress {
+  /** The pattern of the route with the variable in it. */
+  readonly pattern: string;
+  /** The variable, and its description. */
+  readonly variable: string;
+  readonly description: string;
+  /** What the variable stands for in the pattern of this route. */
+  readonly value: string;
+  /** Name and text of the operation that all the routes are. */
+  readonly operationId: string;
+  readonly summary: string;
+}
+
+/** An operation that a route carries out beside its own, at addresses which the description has by themselves. */
+export interface FurtherOperation {
+  /**
+   * As the pattern of a route, but with `{name}` for what may hold slashes too. The route that the router finds for such
+   * an address and the method is the one that this belongs to.
+   */
+  readonly pattern: string;
+  readonly operationId: string;
+  readonly body: BodyKind;
+  readonly docs: Omit<RouteDocs, 'address' | 'further'>;
 }
 
 /** What the API description says of a route. */
@@ -56,8 +92,13 @@ export interface RouteDocs {
   readonly requestSchema?: JsonSchema;
   /** Content type of a `bytes` or `stream` body; default `application/octet-stream`. */
   readonly requestContentType?: string;
-  /** By HTTP status. */
+  /** Media types of a JSON body where any other one is refused with 415; default: whatever is JSON. */
+  readonly jsonTypes?: readonly string[];
+  /** By HTTP status. What the server itself answers for every route of the kind need not be here. */
   readonly responses: Readonly<Record<number, ResponseDocs>>;
+  readonly address?: SharedAddress;
+  /** Such as the commands on a node. */
+  readonly further?: readonly FurtherOperation[];
 }
 
 /**
@@ -97,7 +138,10 @@ export interface Route<Principal> {
   handler(request: HttpRequest<Principal>): HttpReply | Promise<HttpReply>;
 }
 
-/** The query string, parsed on first use; `+` is a space. The first value of a name counts. */
+/**
+ * The query string, parsed on first use; `+` is a space. The first value of a name counts. What a route asks for has to
+ * be in its documentation: `RestRoute` refuses the rest.
+ */
 export interface QueryParameters {
   /** The first value of exactly this name. */
   get(name: string): string | undefined;
@@ -105,18 +149,15 @@ export interface QueryParameters {
   either(name: string): string | undefined;
   /** Every value of exactly this name, in order. */
   all(name: string): readonly string[];
-  /**
-   * A whole number under either spelling.
-   * @throws {ServiceError} `VALIDATION_FAILED` unless it is a decimal integer from `min` to `max`
-   */
-  integer(name: string, bounds: { readonly min: number; readonly max: number }): number | undefined;
+  /** The spelling of `name` that {@link either} reads, for messages; `name` itself when neither is there. */
+  spelling(name: string): string;
   /**
    * A flag under either spelling: `true`, `1` or no value at all; `false` or `0`.
    * @throws {ServiceError} `VALIDATION_FAILED` for anything else
    */
   flag(name: string): boolean | undefined;
-  /** Names in order of first appearance. */
-  readonly names: readonly string[];
+  /** The first name that something is wanted of. */
+  findName(isWanted: (name: string) => boolean): string | undefined;
 }
 
 /** A request as handlers see it. */
@@ -141,6 +182,8 @@ export interface HttpRequest<Principal> {
   segment(name: string, options?: { readonly allowSlash?: boolean }): string;
   /** The first header of this name (write it in lower case); `undefined` when absent or empty. */
   header(name: string): string | undefined;
+  /** The headers of this name (in lower case) as the one list they are; `undefined` when there is none. */
+  headerList(name: string): string | undefined;
   /** Whether it was sent at all, also without a value that can be read. */
   hasHeader(name: string): boolean;
   /** The parsed body of a `json` route; `undefined` for an empty body of an `optional-json` route. */

@@ -48,7 +48,11 @@ export function unmatchedRoute<Principal>(
         throw new ServiceError('NOT_FOUND', `There is nothing at '${request.path}'.`);
       }
       const allow = allowOf(methods);
-      if (isOptions) return { status: 204, headers: { Allow: allow } };
+      if (isOptions) {
+        const patch = router.match('PATCH', request.path)?.compiled.route.docs.jsonTypes;
+        const headers = patch === undefined ? {} : { 'Accept-Patch': patch.join(', ') };
+        return { status: 204, headers: { Allow: allow, ...headers } };
+      }
       throw new ServiceError('METHOD_NOT_ALLOWED', `'${request.path}' does not take ${request.method}.`, {
         details: { allow },
       });

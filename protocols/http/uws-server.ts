@@ -10,22 +10,24 @@ import {
   us_socket_local_port,
   type us_listen_socket,
 } from 'uWebSockets.js';
-import { inSlices } from '#runtime/base/in-slices.ts';
 import { assert } from '#runtime/base/assert.ts';
 import { type Clock, sleep } from '#runtime/base/clock.ts';
+import type { HandlerTurns } from '#runtime/base/handler-turns.ts';
+import { runInSlices } from '#runtime/base/run-in-slices.ts';
 import type { Random } from '#runtime/base/random.ts';
 import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
+import { checkBodyHead } from './body-head.ts';
 import { ByteBudget } from './byte-budget.ts';
 import { ConnectionGate, type ConnectionLimits } from './connection-gate.ts';
 import { type CorsPolicy, corsGrantOf } from './cors.ts';
 import { type ExchangeContext, HttpExchange } from './exchange.ts';
-import { HandlerTurns } from './handler-turns.ts';
+import type { Framing } from './framing.ts';
 import { type HttpLimits, limitsOf } from './http-limits.ts';
 import type { HttpLog } from './http-log.ts';
 import { InFlight } from './in-flight.ts';
 import { InFlightShares, type ShareHolder } from './in-flight-shares.ts';
-import { isJsonContentType, parseJsonBody, parseJsonInSlices, SMALL_JSON_BYTES } from './json-body.ts';
+import { parseJsonBody, parseJsonInSlices, SMALL_JSON_BYTES } from './json-body.ts';
 import type { JsonBounds } from './json-work.ts';
 import { listenError } from './listen-error.ts';
 import { type CompiledRoute, PathRouter } from './path-router.ts';
@@ -36,6 +38,7 @@ import {
   type BodySink,
   checkAnnouncedLength,
   collectBody,
+  holdingValues,
   offerBodyStream,
 } from './request-body.ts';
 import type { ErrorShape, HttpReply, HttpRequest, Route } from './route.ts';
@@ -121,10 +124,13 @@ export interface HttpServer {
    * Starts accepting connections; may be called again for another address.
    *
    * @param port 0 picks a free one
+   * @param isOpen false: the address is taken, and connections are closed at once until {@link HttpServer.open}
    * @returns the port
    * @throws {ListenError} as a promise
    */
-  listen(host: string, port: number): Promise<{ readonly port: number }>;
+  listen(host: string, port: number, isOpen?: boolean): Promise<{ readonly port: number }>;
+  /** Keeps connections from now on. */
+  open(): void;
   /**
    * Stops accepting connections, and ends those that ask once more with their answer. Resolves when nothing
    * is in flight and the connections are gone or have been quiet for a while, or `graceMs` have passed; `close`
@@ -166,6 +172,8 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
   readonly #unmatchedManagement: CompiledRoute<Principal>;
   #listenSockets: us_listen_socket[] = [];
   #isClosed = false;
+  /** Requests that wait for a turn to begin in. */
+  #unbegun = 0;
   /** When the newest request came, on the clock's `monotonicMs`. */
   #askedMs = 0;
   /** From when on the next request is looked at for forwarded headers, on the clock's `monotonicMs`. */
@@ -177,7 +185,7 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
     this.#limits = limitsOf(options.limits);
     assert(this.#limits.pathBytesMax < requestHeadBytesMax, 'a path that is refused with 414 fits a head');
     this.#slices = options.slices ?? new SliceScheduler(clock);
-    this.#turns = new HandlerTurns(clock);
+    this.#turns = this.#slices.handlers;
     this.#router = new PathRouter(options.routes);
     this.#writer = new ReplyWriter({
       clock,
@@ -222,7 +230,7 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
     const onConnection = (response: UwsResponse, change: number): void => {
       if (change < 0) this.#gate.closed();
       else if (!this.#gate.opened(new Uint8Array(response.getRemoteAddress()))) {
-        options.onConnectionRefused?.();
+        if (this.#gate.isOpen) options.onConnectionRefused?.();
         response.close();
       }
     };
@@ -257,12 +265,13 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
     return this.#gate.count;
   }
 
-  listen(host: string, port: number): Promise<{ readonly port: number }> {
+  listen(host: string, port: number, isOpen = true): Promise<{ readonly port: number }> {
+    this.#gate.isOpen = isOpen;
     return new Promise((resolve, reject) => {
       const listenOn = this.#app.listen as unknown as ExclusiveListen;
       listenOn.call(this.#app, host, port, exclusivePort, (socket) => {
         if (socket === false) {
-          reject(listenError(host, port, undefined));
+          void listenError(host, port).then(reject);
           return;
         }
         this.#listenSockets.push(socket);
@@ -271,6 +280,10 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
         resolve({ port: bound });
       });
     });
+  }
+
+  open(): void {
+    this.#gate.isOpen = true;
   }
 
   async drain(graceMs: number): Promise<void> {
@@ -350,14 +363,40 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
 
   /** Head checks, CORS, authentication, then the body if the route takes one. Throws what it refuses. */
   #start(exchange: HttpExchange<Principal>): void {
-    const { contentLength, fault, isChunked } = exchange.framing();
-    exchange.endsConnection = isChunked || fault !== undefined;
+    const framing = exchange.framing();
+    exchange.endsConnection = framing.isChunked || framing.fault !== undefined;
     if (exchange.startedMs >= this.#lookForwardedMs) this.#lookForForwarded(exchange);
-    if (fault !== undefined) throw new ServiceError('VALIDATION_FAILED', fault);
-    if (isChunked && exchange.route.body === 'none') {
+    if (!this.#turns.mayBegin()) this.#proceed(exchange, framing, this.#untilTurn(exchange));
+    else if (framing.isChunked && framing.fault === undefined && exchange.route.body === 'none') {
       exchange.detach();
-      this.#later(exchange, () => this.#proceed(exchange, contentLength));
-    } else this.#proceed(exchange, contentLength);
+      this.#later(exchange, () => this.#proceed(exchange, framing));
+    } else this.#proceed(exchange, framing);
+  }
+
+  /**
+   * Resolves in the turn in which a request may be looked at, see {@link turnKeyOf}. Never settles for a request that
+   * nobody waits for any more.
+   *
+   * A peer that sends its next request on the same connection meanwhile is cut off by the library.
+   */
+  #untilTurn(exchange: HttpExchange<Principal>): Promise<void> {
+    exchange.detach();
+    this.#unbegun += 1;
+    return new Promise((resolve) => {
+      const begin = (): void => {
+        this.#unbegun -= 1;
+        if (exchange.isOpen) resolve();
+      };
+      this.#turns.wait(turnKeyOf(exchange), () => true, begin);
+    });
+  }
+
+  /**
+   * Requests in flight beside one that is examined. Those that wait for a turn to begin in do not use up the room of
+   * others; neither does it count itself when it has waited.
+   */
+  #othersBegun({ inFlightAt }: HttpExchange<Principal>): number {
+    return this.#inFlight.count - this.#unbegun - (inFlightAt === undefined ? 0 : 1);
   }
 
   /** Looks at a request now and then rather than at each: behind a proxy every one has them. */
@@ -367,15 +406,16 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
     if (isForwarded) this.#options.onUntrustedForwarded?.(exchange.remoteAddress);
   }
 
-  /** Goes on in a later turn, see {@link HttpExchange.endsConnection}. */
+  /** Goes on outside the callback that brought it, see {@link HttpExchange.endsConnection}. */
   #later(exchange: HttpExchange<Principal>, next: () => void): void {
-    this.#options.clock.soon(() => {
+    const begin = (): void => {
       try {
-        if (exchange.isOpen) next();
+        next();
       } catch (error) {
         this.#writer.sendError(exchange, error);
       }
-    });
+    };
+    this.#turns.wait(turnKeyOf(exchange), () => exchange.isOpen, begin);
   }
 
   #refuse(exchange: HttpExchange<Principal>, error: unknown): void {
@@ -385,21 +425,31 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
     } else this.#writer.sendError(exchange, error);
   }
 
-  #proceed(exchange: HttpExchange<Principal>, contentLength: string | undefined): void {
-    const { route } = exchange;
-    if (this.#inFlight.count >= this.#limits.inFlightMax && !isPublic(route)) {
-      throw new ServiceError('OVERLOADED', 'Too many requests are in flight; try again shortly.');
-    }
-    const cors = this.#grantCors(exchange);
-    if (route.body !== 'none') this.#checkBodyHead(exchange, contentLength);
-    const prelude = cors === undefined ? this.#meet(exchange) : cors.then(() => this.#meet(exchange));
-    if (route.body !== 'none') this.#readBody(exchange, prelude, contentLength);
+  /** @param turn what it waits for before anything is looked at */
+  #proceed(exchange: HttpExchange<Principal>, framing: Framing, turn?: Promise<void>): void {
+    const prelude =
+      turn === undefined
+        ? this.#examine(exchange, framing)
+        : turn.then(() => this.#examine(exchange, framing));
+    if (exchange.route.body !== 'none') this.#readBody(exchange, prelude, framing.contentLength);
     else if (prelude === undefined) this.#handle(exchange);
     else this.#handleAfter(exchange, prelude);
   }
 
+  /** Everything that is looked at before the body. Throws what it refuses. */
+  #examine(exchange: HttpExchange<Principal>, { contentLength, fault }: Framing): Promise<void> | undefined {
+    if (fault !== undefined) throw new ServiceError('VALIDATION_FAILED', fault);
+    const { route } = exchange;
+    if (this.#othersBegun(exchange) >= this.#limits.inFlightMax && !isPublic(route)) {
+      throw new ServiceError('OVERLOADED', 'Too many requests are in flight; try again shortly.');
+    }
+    const cors = this.#grantCors(exchange);
+    if (route.body !== 'none') checkBodyHead(exchange, contentLength, this.#limits.bodyBytesMax);
+    return cors === undefined ? this.#identify(exchange) : cors.then(() => this.#identify(exchange));
+  }
+
   /** Who it is and, before a body is read, whether what the address names is there. */
-  #meet(exchange: HttpExchange<Principal>): Promise<void> | undefined {
+  #identify(exchange: HttpExchange<Principal>): Promise<void> | undefined {
     const known = this.#authenticate(exchange);
     const { route } = exchange;
     if (route.admit === undefined) return known;
@@ -436,7 +486,7 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
   /** @throws {ServiceError} `RATE_LIMITED` when whoever asks has their share of the requests in flight */
   #admit(exchange: HttpExchange<Principal>, principal: Principal): void {
     const holder = this.#options.shareOf?.(principal);
-    if (holder !== undefined && this.#shares.isOver(holder, this.#inFlight.count)) {
+    if (holder !== undefined && this.#shares.isOver(holder, this.#othersBegun(exchange))) {
       throw new ServiceError(
         'RATE_LIMITED',
         'Too many requests of yours are in flight; wait for some of them.',
@@ -460,25 +510,6 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
       : { bytesMax: ownMax, isAnonymous: false };
   }
 
-  #checkBodyHead(exchange: HttpExchange<Principal>, contentLength: string | undefined): void {
-    const bytesMax = exchange.route.bodyBytesMax ?? this.#limits.bodyBytesMax;
-    checkAnnouncedLength(contentLength, { bytesMax, isAnonymous: false });
-    const coding = exchange.header('content-encoding');
-    if (coding !== undefined && coding.toLowerCase() !== 'identity') {
-      throw new ServiceError(
-        'UNSUPPORTED_MEDIA_TYPE',
-        `A body coded as '${coding}' is not taken; send it plain.`,
-      );
-    }
-    const { body } = exchange.route;
-    if (body !== 'json' && body !== 'optional-json') return;
-    const contentType = exchange.header('content-type');
-    const isEmpty = body === 'optional-json' && contentLength === '0';
-    if (!isEmpty && !isJsonContentType(contentType)) {
-      throw new ServiceError('UNSUPPORTED_MEDIA_TYPE', `The body must be JSON, not '${contentType}'.`);
-    }
-  }
-
   #readBody(
     exchange: HttpExchange<Principal>,
     prelude: Promise<void> | undefined,
@@ -499,22 +530,19 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
       return;
     }
     exchange.detach();
-    const { response } = exchange;
-    const admit = collectBody(exchange, this.#bodyContext, undefined, this);
-    response.pause();
-    const goOn = (next: () => void): void => {
-      if (!exchange.isOpen) return;
-      response.resume();
-      next();
-    };
+    const body = collectBody(exchange, this.#bodyContext, undefined, this);
     // A refused caller is answered at once, without waiting for the body.
     prelude
       .then(() => {
         const bound = this.#boundOf(exchange);
         checkAnnouncedLength(contentLength, bound);
-        goOn(() => admit(bound));
+        if (exchange.isOpen) body.admit(bound);
       })
-      .catch((error: unknown) => goOn(() => this.#writer.sendError(exchange, error)));
+      .catch((error: unknown) => {
+        if (!exchange.isOpen) return;
+        body.resume();
+        this.#writer.sendError(exchange, error);
+      });
   }
 
   /** The whole body of an exchange has arrived. */
@@ -535,8 +563,6 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
 
   /** The body of an exchange is refused. */
   onBodyFailed(exchange: HttpExchange<Principal>, error: ServiceError): void {
-    // It may be that reading pauses, because nobody knows yet who sends it; the rest is read past.
-    exchange.response.resume();
     this.#refuse(exchange, error);
   }
 
@@ -547,7 +573,7 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
       void this.#takeLargeJson(exchange, bytes);
       return;
     } else if (body === 'json' || bytes.length > 0) {
-      exchange.body = parseJsonBody(bytes, this.#jsonBounds);
+      exchange.body = parseJsonBody(bytes, this.#jsonBounds, holdingValues(exchange, this.#bodyContext));
     }
     this.#handle(exchange);
   }
@@ -564,9 +590,10 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
           if (!exchange.isOpen) throw new ServiceError('REQUEST_CANCELLED');
         },
       });
-      exchange.body = await inSlices(work, parseJsonInSlices(bytes, this.#jsonBounds));
+      const admit = holdingValues(exchange, this.#bodyContext);
+      exchange.body = await runInSlices(work, parseJsonInSlices(bytes, this.#jsonBounds, admit));
       const prepared = this.#options.prepareLargeBody?.(exchange);
-      if (prepared !== undefined) await inSlices(work, prepared);
+      if (prepared !== undefined) await runInSlices(work, prepared);
     } catch (error) {
       this.#writer.sendError(exchange, error);
       return;
@@ -587,7 +614,7 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
   /** Calls the handler in this turn, or in a later one where this is used up; never throws. */
   #handle(exchange: HttpExchange<Principal>): void {
     if (!exchange.isOpen) return;
-    // Whoever asks whether the server is up waits for nobody.
+    // Whoever asks whether the server is up has waited for others who do, if at all.
     if (isPublic(exchange.route) || this.#turns.mayBegin()) {
       this.#callHandler(exchange);
       return;
@@ -628,6 +655,14 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
       },
     );
   }
+}
+
+/**
+ * Under what a request waits for a turn while nobody knows who sends it: each address has its turns. Whoever asks
+ * whether the server is up waits only for others who do.
+ */
+function turnKeyOf<Principal>({ remoteAddress, route }: HttpExchange<Principal>): string {
+  return `${isPublic(route) ? 'public' : 'unknown'} ${remoteAddress}`;
 }
 
 /** Whether a route is for everybody and takes little, such as `/health`. */

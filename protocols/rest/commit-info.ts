@@ -1,4 +1,4 @@
-import type { CommitInfo } from '#actors/branch/messages.ts';
+import type { CommitInfo } from '#actors/branch/commit-messages.ts';
 import { type BodyFields, bodyFields } from '#protocols/http/body-fields.ts';
 
 /**
@@ -17,7 +17,7 @@ export function optionalCommit(fields: BodyFields): CommitInfo | undefined {
  *
  * @param body undefined for an empty body
  * @throws {ServiceError} `UNPROCESSABLE_BODY`
- * @see Supplement 3.6
+ * @see docs/interface/node-types.md#versions-and-publication-of-definitions
  */
 export function bareCommit(body: unknown): CommitInfo | undefined {
   if (body === undefined) return undefined;
@@ -37,7 +37,7 @@ export function commandCommit(fields: BodyFields): CommitInfo | undefined {
 /**
  * Whether the caller named both message and actor of a command's revision, which changes what some answer.
  *
- * @see Supplement 5.3
+ * @see docs/interface/nodes.md#commands
  */
 export function isExplicit(commit: CommitInfo | undefined): boolean {
   return commit?.message !== undefined && commit.actor !== undefined;
@@ -55,13 +55,29 @@ function namedParts(fields: BodyFields): Pick<CommitInfo, 'actor' | 'isSystem'> 
   return { ...(actor === undefined ? {} : { actor }), ...(isSystem === undefined ? {} : { isSystem }) };
 }
 
+const commitProperties = {
+  message: { type: 'string' },
+  actor: { type: 'string', description: 'Default: the caller.' },
+  is_system: { type: 'boolean', default: false },
+} as const;
+
 /** `commit` as the description has it. */
 export const commitSchema = {
   type: 'object',
   required: ['message'],
+  properties: commitProperties,
+  additionalProperties: false,
+} as const;
+
+/** What {@link commandCommit} reads, as the description has it. */
+export const commandCommitProperties = { ...commitProperties, commit: commitSchema } as const;
+
+/** What {@link bareCommit} reads, as the description has it. */
+export const bareCommitSchema = {
+  type: 'object',
   properties: {
-    message: { type: 'string' },
-    actor: { type: 'string', description: 'Default: the caller.' },
-    is_system: { type: 'boolean', default: false },
+    ...commitProperties,
+    commit: { type: 'object', properties: commitProperties, additionalProperties: false },
   },
+  additionalProperties: false,
 } as const;

@@ -1,21 +1,23 @@
-import { compareRoutes } from './compare.ts';
-import { definitionRoutes } from './definitions.ts';
-import { historyRoutes } from './history.ts';
-import { mergeRoutes } from './merge.ts';
-import { nodeRoutes } from './nodes.ts';
-import { queryRoutes } from './queries.ts';
-import type { RestContext, RestRoute } from './rest-context.ts';
-import { revertRoutes } from './revert.ts';
-import { revisionRoutes } from './revisions.ts';
+import { compareRoutes } from './versioning/compare.ts';
+import { definitionRoutes } from './schema/definitions.ts';
+import { historyRoutes } from './versioning/history.ts';
+import { mergeRoutes } from './versioning/merge.ts';
+import { nodeRoutes } from './nodes/nodes.ts';
+import { queryRoutes } from './nodes/queries.ts';
+import type { RestContext } from './rest-context.ts';
+import type { RestRoute } from './rest-route.ts';
+import { revertRoutes } from './versioning/revert.ts';
+import { revisionRoutes } from './versioning/revisions.ts';
+import { withLocks } from './write-headers.ts';
 
 /**
  * Every route of content: nodes, queries, schema, history, revisions, differences, merges, reverts. Their description
- * refers to `contentSchemas`.
+ * refers to `contentSchemas` and `commandSchemas`.
  *
- * @see Content, Query, Functions and Versioning Interface: Endpoints
+ * @see docs/interface/README.md
  */
 export function contentRoutes(context: RestContext): readonly RestRoute[] {
-  return [
+  const routes = [
     ...nodeRoutes(context),
     ...queryRoutes(context),
     ...definitionRoutes(context),
@@ -25,4 +27,5 @@ export function contentRoutes(context: RestContext): readonly RestRoute[] {
     ...mergeRoutes(context),
     ...revertRoutes(context),
   ];
+  return withLocks(routes);
 }

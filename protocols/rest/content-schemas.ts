@@ -1,5 +1,7 @@
 import type { JsonSchema } from '#protocols/http/route.ts';
+import { readOnly } from '#protocols/http/body-shape.ts';
 import { commitSchema } from './commit-info.ts';
+import { definitionSchemas } from './schema/definition-schemas.ts';
 
 const text = { type: 'string' } as const;
 const textOrNull = { type: ['string', 'null'] } as const;
@@ -78,88 +80,41 @@ const node: JsonSchema = {
   },
 };
 
+/** What a node that is read has and its author does not set. It may be sent, and changes nothing. */
+const fixedNodeProperties = readOnly({
+  path: text,
+  parent: text,
+  order_key: text,
+  has_children: { type: 'boolean' },
+  version: { type: 'integer' },
+  created_at: time,
+  updated_at: time,
+  created_by: text,
+  updated_by: text,
+  published_at: timeOrNull,
+  published_by: textOrNull,
+  workspace: text,
+  relations: listOf(anyObject),
+});
+
+/** What a new node may have. */
+export const newNodeProperties: Readonly<Record<string, JsonSchema>> = {
+  name: { ...text, description: 'Made into the last segment of the path.' },
+  node_type: text,
+  properties: anyObject,
+  id: { ...text, description: 'Default: made by the server.' },
+  archetype: textOrNull,
+  translations: anyObjectOrNull,
+  owner_id: textOrNull,
+  ...fixedNodeProperties,
+};
+
 const newNode: JsonSchema = {
   type: 'object',
   required: ['name', 'node_type'],
-  properties: {
-    name: { ...text, description: 'Made into the last segment of the path.' },
-    node_type: text,
-    properties: anyObject,
-    id: { ...text, description: 'Default: made by the server.' },
-    archetype: textOrNull,
-    translations: anyObjectOrNull,
-    owner_id: textOrNull,
-  },
+  properties: newNodeProperties,
+  additionalProperties: false,
 };
-
-const schemaStamps = {
-  id: text,
-  version: { type: 'integer', minimum: 1 },
-  created_at: time,
-  updated_at: time,
-  published_at: timeOrNull,
-  published_by: textOrNull,
-  previous_version: textOrNull,
-} as const;
-
-const propertySchema: JsonSchema = {
-  type: 'object',
-  required: ['name', 'type'],
-  properties: {
-    name: text,
-    type: text,
-    required: { type: 'boolean' },
-    unique: { type: 'boolean' },
-    default: {},
-    index: listOf({ type: 'string', enum: ['Fulltext', 'Property', 'Vector'] }),
-    constraints: anyObject,
-    is_translatable: { type: 'boolean' },
-    structure: anyObject,
-    items: anyObject,
-    meta: anyObject,
-  },
-};
-
-const nodeType: JsonSchema = {
-  type: 'object',
-  required: ['name'],
-  properties: {
-    name: { ...text, pattern: '^[a-zA-Z]+:(?:[A-Z][a-z]*)+$' },
-    strict: flagOrNull,
-    extends: textOrNull,
-    mixins: listOf(text),
-    overrides: anyObjectOrNull,
-    is_mixin: { type: 'boolean' },
-    description: textOrNull,
-    icon: textOrNull,
-    properties: listOf(propertySchema),
-    allowed_children: listOf(text),
-    required_nodes: listOf(text),
-    initial_structure: anyObjectOrNull,
-    versionable: flagOrNull,
-    immutable: flagOrNull,
-    publishable: flagOrNull,
-    auditable: flagOrNull,
-    indexable: flagOrNull,
-    index_types: { type: ['array', 'null'], items: text },
-    compound_indexes: listOf(anyObject),
-    ...schemaStamps,
-  },
-};
-
-const fieldHolder = {
-  name: text,
-  extends: textOrNull,
-  icon: textOrNull,
-  title: textOrNull,
-  description: textOrNull,
-  fields: listOf({ ...anyObject, description: 'A field, tagged by `$type`.' }),
-  initial_content: anyObjectOrNull,
-  layout: { type: ['array', 'null'] },
-  strict: flagOrNull,
-  publishable: flagOrNull,
-  ...schemaStamps,
-} as const;
 
 const nodeChange: JsonSchema = {
   type: 'object',
@@ -196,6 +151,41 @@ const revisionRecord: JsonSchema = {
   },
 };
 
+/** What a conflict of a merge has. */
+export const conflictProperties: Readonly<Record<string, JsonSchema>> = {
+  node_id: { ...text, description: 'Of a schema definition its kind and name, `node_type:site:Page`.' },
+  workspace: { type: ['string', 'null'], description: 'Null for a schema definition.' },
+  path: { ...text, description: 'Where the node is on the target, or else on the source.' },
+  conflict_type: {
+    type: 'string',
+    enum: ['BothModified', 'BothAdded', 'DeletedBySourceModifiedByTarget', 'ModifiedBySourceDeletedByTarget'],
+  },
+  base_properties: { type: ['object', 'null'], description: 'As of the common ancestor.' },
+  target_properties: { type: ['object', 'null'], description: 'Null on a side that deleted it.' },
+  source_properties: { type: ['object', 'null'], description: 'Null on a side that deleted it.' },
+  base_path: {
+    ...textOrNull,
+    description: 'The path of the node in this state; null where it is not there. Only for a node itself.',
+  },
+  target_path: textOrNull,
+  source_path: textOrNull,
+  base_published: {
+    ...flagOrNull,
+    description: 'Whether the node is published in this state; null where it is not there. As the paths.',
+  },
+  target_published: flagOrNull,
+  source_published: flagOrNull,
+  translation_locale: {
+    ...text,
+    description: 'The properties are the translated values of this locale, by JSON pointer.',
+  },
+  violations: {
+    ...listOf(ref('MergeViolation')),
+    description:
+      'What would be invalid in the merged state, and with whom. Then one side alone may have changed it.',
+  },
+};
+
 /** Named schemas of content, for the components of the description. */
 export const contentSchemas: Readonly<Record<string, JsonSchema>> = {
   Commit: commitSchema,
@@ -225,13 +215,7 @@ export const contentSchemas: Readonly<Record<string, JsonSchema>> = {
     required: ['items', 'page'],
     properties: { items: listOf(ref('Node')), page },
   },
-  NodeType: nodeType,
-  Archetype: {
-    type: 'object',
-    required: ['name'],
-    properties: { ...fieldHolder, base_node_type: textOrNull },
-  },
-  ElementType: { type: 'object', required: ['name'], properties: fieldHolder },
+  ...definitionSchemas,
   Validation: {
     type: 'object',
     required: ['valid', 'errors'],
@@ -267,6 +251,22 @@ export const contentSchemas: Readonly<Record<string, JsonSchema>> = {
       operation: { type: 'string', enum: ['added', 'modified', 'deleted'] },
     },
   },
+  DefinitionDiffEntry: {
+    type: 'object',
+    required: ['node_id', 'workspace', 'path', 'operation', 'kind', 'name'],
+    properties: {
+      node_id: { ...text, description: 'Kind and name, `node_type:site:Page`, as in conflicts.' },
+      workspace: { type: 'null' },
+      path: text,
+      operation: { type: 'string', enum: ['added', 'modified', 'deleted'] },
+      kind: {
+        type: 'string',
+        enum: ['node_type', 'archetype', 'element_type'],
+        description: 'A mixin is a `node_type`.',
+      },
+      name: text,
+    },
+  },
   BranchDifference: {
     type: 'object',
     required: ['common_ancestor', 'added', 'modified', 'deleted'],
@@ -275,6 +275,10 @@ export const contentSchemas: Readonly<Record<string, JsonSchema>> = {
       added: listOf(ref('DiffEntry')),
       modified: listOf(ref('DiffEntry')),
       deleted: listOf(ref('DiffEntry')),
+      definitions: {
+        ...listOf(ref('DefinitionDiffEntry')),
+        description: 'Schema definitions the branch changed: node types, mixins, archetypes, element types.',
+      },
     },
   },
   MergeConflict: {
@@ -288,25 +292,37 @@ export const contentSchemas: Readonly<Record<string, JsonSchema>> = {
       'target_properties',
       'source_properties',
     ],
+    properties: conflictProperties,
+  },
+  MergeViolation: {
+    type: 'object',
+    required: ['violation_type', 'message', 'with'],
     properties: {
-      node_id: { ...text, description: 'Of a schema definition its kind and name, `node_type:site:Page`.' },
-      workspace: { type: ['string', 'null'], description: 'Null for a schema definition.' },
-      path: { ...text, description: 'Where the node is on the target, or else on the source.' },
-      conflict_type: {
+      violation_type: {
         type: 'string',
         enum: [
-          'BothModified',
-          'BothAdded',
-          'DeletedBySourceModifiedByTarget',
-          'ModifiedBySourceDeletedByTarget',
+          'InvalidContent',
+          'MissingDefinition',
+          'InvalidDefinition',
+          'DuplicateValue',
+          'ChildNotAllowed',
+          'TypeNotAllowed',
         ],
       },
-      base_properties: { type: ['object', 'null'], description: 'As of the common ancestor.' },
-      target_properties: { type: ['object', 'null'], description: 'Null on a side that deleted it.' },
-      source_properties: { type: ['object', 'null'], description: 'Null on a side that deleted it.' },
-      translation_locale: {
-        ...text,
-        description: 'The properties are the translated values of this locale, by JSON pointer.',
+      message: { ...text, description: 'What is wrong, for a person.' },
+      property: { ...text, description: 'The property it is about.' },
+      with: {
+        ...listOf({
+          type: 'object',
+          required: ['node_id', 'workspace', 'path'],
+          properties: { node_id: text, workspace: textOrNull, path: text },
+        }),
+        description: 'The others that take part, named as conflicts are; the first ten.',
+      },
+      count: {
+        type: 'integer',
+        minimum: 1,
+        description: 'How many nodes and definitions become invalid by this one.',
       },
     },
   },
@@ -330,6 +346,11 @@ export const contentSchemas: Readonly<Record<string, JsonSchema>> = {
       conflicts: listOf(ref('MergeConflict')),
       fast_forward: { type: 'boolean' },
       nodes_changed: { type: 'integer', minimum: 0, description: 'Nodes the merge commit changed.' },
+      definitions_changed: {
+        type: 'integer',
+        minimum: 0,
+        description: 'Schema definitions the merge commit changed.',
+      },
       target_head: { ...revision, description: 'Where the branch stood.' },
       source_head: revision,
     },
@@ -347,6 +368,11 @@ export const contentSchemas: Readonly<Record<string, JsonSchema>> = {
       conflicts: listOf(ref('MergeConflict')),
       fast_forward: { type: 'boolean', const: false },
       nodes_changed: { type: 'integer', minimum: 0, description: 'Nodes the new revision changed.' },
+      definitions_changed: {
+        type: 'integer',
+        minimum: 0,
+        description: 'Schema definitions the new revision changed.',
+      },
     },
   },
   HistoryEntry: {

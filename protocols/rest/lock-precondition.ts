@@ -1,9 +1,11 @@
 import type { HeldLock, LockPrecondition } from '#actors/locks/messages.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import type { BodyFields } from '#protocols/http/body-fields.ts';
+import { readOnly } from '#protocols/http/body-shape.ts';
 import { decodeSegment } from '#protocols/http/percent-decode.ts';
 import type { ParameterDocs } from '#protocols/http/route.ts';
-import type { RestContext, RestRequest } from './rest-context.ts';
+import type { RestContext } from './rest-context.ts';
+import type { RestRequest } from './rest-route.ts';
 
 /** What the description says of the header that every write of content accepts. */
 export const lockParameter: ParameterDocs = {
@@ -13,12 +15,17 @@ export const lockParameter: ParameterDocs = {
     '`{key};{token}`, the key percent-encoded: the write happens only while this lock is held with this fence token, else it is 409 `LOCK_NOT_HELD`. Bodies may say the same as `lock: {key, token}`.',
 };
 
-/** `lock` as the description has it. */
+/** `lock` as the description has it. What an acquire answers can be sent as it is. */
 export const lockSchema = {
   type: 'object',
   required: ['key', 'token'],
   description: 'The write happens only while this lock is held with this fence token.',
-  properties: { key: { type: 'string' }, token: { type: 'integer', minimum: 1 } },
+  properties: {
+    key: { type: 'string' },
+    token: { type: 'integer', minimum: 1 },
+    ...readOnly({ acquired: { type: 'boolean' }, expires_at_ms: { type: 'integer' } }),
+  },
+  additionalProperties: false,
 } as const;
 
 const headerShape = /^(.+);([0-9]{1,16})$/;

@@ -5,7 +5,7 @@ import type { ActorId, Delivery } from '#runtime/actor/ports.ts';
 import type { JsonObject } from '#runtime/content/json-value.ts';
 import type { Revision } from '#runtime/content/revision.ts';
 import type { MemberLoad } from '#runtime/directory/ports.ts';
-import type { FoundBranch } from './repository-directory.ts';
+import type { BranchUse, FoundBranch } from './access/found-branch.ts';
 
 /** What a repository is made from. Values are unchecked. */
 export interface NewRepository {
@@ -111,9 +111,6 @@ export interface BranchProvisioning {
   /** @throws {ServiceError} `TAG_NOT_FOUND`; `FORBIDDEN`, also for a protected tag; `UNAUTHORIZED` */
   removeTag(repository: RepositoryAddress, name: string, delivery: Delivery): Promise<void>;
 }
-
-/** What somebody is going to do with a branch. */
-export type BranchUse = 'read' | 'write';
 
 /** Brings repositories and branches up to the built-ins this build ships, when they are first used. */
 export interface BuiltInUpgrades {
@@ -236,7 +233,9 @@ export type MemberFindingCode =
   | 'nats-plaintext'
   | 'actor-stopped'
   /** The journal takes no writes at present. */
-  | 'writes-stopped';
+  | 'writes-stopped'
+  /** A folder of the data folder cannot be written to. */
+  | 'folder-refused';
 
 /** Something a member tells of itself. */
 export interface MemberFinding {
@@ -293,9 +292,10 @@ export interface ClusterStatus {
 export interface MissingPart {
   /**
    * `nats`: no connection; `owners`: it has not heard who owns what; `followers`: it has not caught up; `journal`: its
-   * journal takes no writes at present.
+   * journal takes no writes at present; `folder`: a folder of its data cannot be written to; `name`: another process runs
+   * under its name.
    */
-  readonly part: 'nats' | 'owners' | 'followers' | 'journal';
+  readonly part: 'nats' | 'owners' | 'followers' | 'journal' | 'folder' | 'name';
   /** For people. */
   readonly message: string;
   /** Partitions it is about; empty where it is about all. */

@@ -1,15 +1,14 @@
+import type { RestRequest } from './rest-route.ts';
 import { createHash, type Hash } from 'node:crypto';
 import { policyFor } from '#runtime/access/policy.ts';
-import type { Principal } from '#runtime/access/principal.ts';
 import type { Delivery, Router } from '#runtime/actor/ports.ts';
 import type { Clock } from '#runtime/base/clock.ts';
 import { jsonPieces } from '#runtime/base/sliced-json.ts';
 import type { Caller, IdempotencyKey } from '#runtime/commit/behaviour.ts';
 import { invalid, type ServiceError } from '#runtime/errors/service-error.ts';
-import type { HttpRequest, Route } from '#protocols/http/route.ts';
 import type { LocksProvisioning } from './ports.ts';
-import { consistencyOf } from './read-consistency.ts';
-import type { RepositoryDirectory } from './repository-directory.ts';
+import { consistencyOf } from './reads/read-consistency.ts';
+import type { RepositoryDirectory } from './access/repository-directory.ts';
 
 /** What every REST route works with. */
 export interface RestContext {
@@ -18,12 +17,6 @@ export interface RestContext {
   readonly locks: LocksProvisioning;
   readonly clock: Clock;
 }
-
-/** A request as REST handlers see it. */
-export type RestRequest = HttpRequest<Principal>;
-
-/** A REST route. */
-export type RestRoute = Route<Principal>;
 
 /** 1 to 255 printable characters: keys stand in logs. */
 const keyShape = /^[\x20-\x7e]{1,255}$/;

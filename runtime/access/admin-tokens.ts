@@ -57,7 +57,7 @@ export interface VerifiedToken {
  * A checked token is remembered, bounded, because checking the signature takes 50 µs and looking into a map
  * well under one; its end is compared with the clock at every use.
  *
- * @see Identity, Authentication and MCP Interface: Authentication 4; Supplement 5: section 2
+ * @see docs/interface/accounts.md#access-tokens
  */
 export class AdminTokens {
   readonly #key: Uint8Array;

@@ -137,6 +137,17 @@ export class LoginThrottle {
   }
 
   /**
+   * The account has a new password, set from an address: nobody waits for mistakes with the old one from there, and from
+   * elsewhere only for those made there.
+   */
+  renewed(account: string, address: string): void {
+    const place = placeOf(account, address);
+    this.#places.forget(place);
+    this.#accounts.forget(placeOf(account, ''));
+    this.#news?.tell(place, 'succeeded');
+  }
+
+  /**
    * Does something that compares a password, unless an address has too much of that under way already: passwords are
    * hashed a few at a time, and one address must not take all the turns.
    *

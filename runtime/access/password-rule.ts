@@ -12,7 +12,7 @@ export const PASSWORD_CHARACTERS_MAX = 256;
  * @param field the body field it came in
  * @returns the password
  * @throws {ServiceError} `VALIDATION_FAILED`
- * @see Supplement 5: section 2
+ * @see docs/interface/accounts.md#passwords
  */
 export function requireAdminPassword(password: string, field: string): string {
   if (password.length > PASSWORD_CHARACTERS_MAX) {

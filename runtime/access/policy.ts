@@ -1,7 +1,7 @@
 import { nodeNotFound, ServiceError } from '#runtime/errors/service-error.ts';
 import type { Principal } from './principal.ts';
 
-/** What can be done to content. @see Supplement 1.3 */
+/** What can be done to content. @see docs/interface/accounts.md#access-to-content */
 export type Operation = 'create' | 'read' | 'update' | 'delete' | 'translate' | 'relate' | 'unrelate';
 
 /** The node an operation is about. */
@@ -67,7 +67,7 @@ export function isGrantedNothing(principal: Principal): boolean {
  *
  * @param named as the caller named the node, for the answer; default: by its path
  * @throws {ServiceError} `NODE_NOT_FOUND`, `PERMISSION_DENIED`
- * @see Supplement 1.5
+ * @see docs/interface/accounts.md#access-to-content
  */
 export function authorize(
   policy: Policy,

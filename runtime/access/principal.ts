@@ -1,4 +1,4 @@
-/** What an admin account may use. @see Identity, Authentication and MCP Interface: Admin login response */
+/** What an admin account may use. @see docs/interface/accounts.md#administrator-accounts */
 export interface AccessFlags {
   readonly console_login: boolean;
   readonly cli_access: boolean;
@@ -28,7 +28,7 @@ export interface AnonymousPrincipal {
   readonly tenant: string;
 }
 
-/** Who acts. Every read and write carries one. @see Identity, Authentication and MCP Interface */
+/** Who acts. Every read and write carries one. @see docs/interface/accounts.md */
 export type Principal = SystemPrincipal | AdminPrincipal | AnonymousPrincipal;
 
 /** The name that goes into `created_by`, `updated_by`, `published_by` and the actor of a revision. */

@@ -1,11 +1,9 @@
 import { createHash } from 'node:crypto';
 import {
-  closeSync,
   existsSync,
-  fsyncSync,
   mkdirSync,
-  openSync,
   readdirSync,
+  readFileSync,
   renameSync,
   rmSync,
   statSync,
@@ -15,8 +13,9 @@ import { open, readdir, rm, rmdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Clock } from '#runtime/base/clock.ts';
 import { crashPoint } from '#runtime/commit/crash-point.ts';
-import { folderGone, unstorable, unusableFile } from '#runtime/errors/refused-file.ts';
+import { folderGone, isWithoutRoom, unstorable, unusableFile } from '#runtime/errors/refused-file.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
+import { flushFolder, MovedTogether } from './moved-together.ts';
 import { removePaced } from './paced-removal.ts';
 import type { ActorId } from './ports.ts';
 
@@ -24,7 +23,7 @@ import type { ActorId } from './ports.ts';
 const REMOVED = '.removed';
 
 /** What was removed and is kept: when, in milliseconds of the wall clock, and a hash of whose it was. */
-const keptName = /^(\d{13,})-([0-9a-f]{32})$/;
+const keptName = /^(\d+)-([0-9a-f]{32})$/;
 
 /** Hexadecimal digits of such a hash. */
 const HASH_CHARACTERS = 32;
@@ -58,12 +57,14 @@ export class ActorFolders {
   readonly root: string;
   readonly #clock: Clock;
   readonly #rules: RemovalRules;
+  readonly #together: MovedTogether;
 
   /** @param clock paces the removal of what is large */
   constructor(root: string, clock: Clock, rules: RemovalRules = keepNothing) {
     this.root = root;
     this.#clock = clock;
     this.#rules = rules;
+    this.#together = new MovedTogether(root, join(root, REMOVED));
   }
 
   /** @throws {ServiceError} `WRITES_STOPPED` when the folder of all of them is gone: then nothing says that one is missing */
@@ -189,32 +190,58 @@ export class ActorFolders {
    * so they are kept for their time whatever room there is. Only the first set of an owner is kept: one that is damaged again
    * and again would fill the disk.
    *
+   * @param owners first parts of ids
+   * @param beside names of other things in the root that go with them, and are not kept
    * @throws {ServiceError} `STORAGE_FULL` when there is no room to keep them. Whatever it throws, all of them are where they
-   *   were, unless what is not kept could not be deleted
+   *   were, or will be after {@link sweep}
    */
-  async removeDamaged(owners: readonly string[]): Promise<void> {
-    const sets = owners
-      .filter((owner) => existsSync(this.of(owner)))
-      .map((owner) => ({ owner, isKept: this.#rules.keepMs > 0 && !this.#hasDamaged(owner) }));
-    if (sets.some(({ isKept }) => isKept) && this.#rules.isPressed()) throw new ServiceError('STORAGE_FULL');
-    const places: string[] = [];
-    try {
-      for (const { owner } of sets) {
-        places.push(this.#freePlace(owner));
-        moveAway(this.of(owner), places.at(-1) as string, DAMAGED);
-      }
-      for (const { owner } of sets) flushFolder(dirname(this.of(owner)));
-    } catch (error) {
-      // One owner's actors would be refused as lost because another one's are damaged.
-      for (const [at, place] of places.entries())
-        moveBack(this.of(sets[at]?.owner as string), place, DAMAGED);
-      throw isWithoutRoom(error) ? new ServiceError('STORAGE_FULL') : error;
+  async removeDamaged(owners: readonly string[], beside: readonly string[] = []): Promise<void> {
+    this.requireRoomForDamaged(owners);
+    this.#requireFolder();
+    await this.#settleMoved();
+    const names = [...owners, ...beside].filter((name) => existsSync(this.of(name)));
+    if (names.length === 0) return;
+    const isMoved = tryWithRoom(() => this.#together.move(names));
+    if (!isMoved) throw new ServiceError('STORAGE_FULL');
+    // They are put away. Where they lie is no matter for long: else the next start does it.
+    await this.#settleMoved().catch(() => undefined);
+  }
+
+  /** @throws {ServiceError} `STORAGE_FULL` when there is no room to keep damaged folders of some owners */
+  requireRoomForDamaged(owners: readonly string[]): void {
+    const isAnyKept = owners.some((owner) => existsSync(this.of(owner)) && this.#isKeptAsDamaged(owner));
+    if (isAnyKept && this.#rules.isPressed()) throw new ServiceError('STORAGE_FULL');
+  }
+
+  /** Whether a set of an owner is kept when it is put away as damaged. */
+  #isKeptAsDamaged(owner: string): boolean {
+    return this.#rules.keepMs > 0 && !this.#hasDamaged(owner);
+  }
+
+  /** Keeps what was moved away together, and removes what is not kept. */
+  async #settleMoved(): Promise<void> {
+    const { folder } = this.#together;
+    if (!existsSync(folder)) return;
+    this.takeDamaged(new ActorFolders(folder, this.#clock));
+    await removePaced(folder, this.#clock);
+  }
+
+  /**
+   * Keeps the actors of other folders, which these take the place of, as {@link removeDamaged} does. What is not kept stays
+   * there. On the disk when it returns; may be called again after an error.
+   */
+  takeDamaged(others: ActorFolders): void {
+    const owners = others.namesUnder('').map(encodeURIComponent);
+    const wanted = owners.filter((owner) => this.#isKeptAsDamaged(owner));
+    if (wanted.length === 0) return;
+    this.#requireFolder();
+    makeFolderDurable(join(this.root, REMOVED));
+    for (const owner of wanted) {
+      const place = this.#freePlace(owner);
+      moveAway(others.of(owner), place, DAMAGED);
+      noteOwner(place, owner);
     }
-    for (const [at, { owner, isKept }] of sets.entries()) {
-      const place = places[at] as string;
-      if (isKept) noteOwner(place, owner);
-      else await removePaced(place, this.#clock);
-    }
+    flushFolder(join(this.root, REMOVED));
   }
 
   /** Removes what was kept for long enough; when there is no room, all of it that is not damaged. */
@@ -240,9 +267,13 @@ export class ActorFolders {
   async sweep(): Promise<void> {
     const folder = join(this.root, REMOVED);
     this.#requireFolder();
+    this.#together.undo();
+    // What is kept needs room for its place: it stays where it is until there is some.
+    await this.#settleMoved().catch(() => undefined);
     const names = await readdir(folder).catch(noneWhenGone);
     for (const name of names)
-      if (!keptName.test(name)) await rm(join(folder, name), { recursive: true, force: true });
+      if (!keptName.test(name) && !MovedTogether.isName(name))
+        await rm(join(folder, name), { recursive: true, force: true });
     await this.purge();
     // One with something in it stays.
     await rmdir(folder).catch(() => undefined);
@@ -269,7 +300,7 @@ export class ActorFolders {
 
   #hasDamaged(owner: string): boolean {
     const hash = hashOf(owner);
-    return this.#kept().some(({ isDamaged, path }) => isDamaged && path.endsWith(hash));
+    return this.#kept().some(({ path }) => path.endsWith(hash) && existsSync(join(path, DAMAGED)));
   }
 
   #kept(): { readonly path: string; readonly atMs: number; readonly isDamaged: boolean }[] {
@@ -279,7 +310,7 @@ export class ActorFolders {
       const atMs = keptName.exec(name)?.[1];
       if (atMs === undefined) return [];
       const path = join(folder, name);
-      return [{ path, atMs: Number(atMs), isDamaged: existsSync(join(path, DAMAGED)) }];
+      return [{ path, atMs: Number(atMs), isDamaged: isDamagedSet(path) }];
     });
   }
 
@@ -294,17 +325,29 @@ function isActorName(name: string): boolean {
   return !name.startsWith('.');
 }
 
+/**
+ * Whether actors were put away because they are damaged. Earlier versions gave them the name of what was removed; only they
+ * have an owner that is a whole tenant.
+ */
+function isDamagedSet(place: string): boolean {
+  if (existsSync(join(place, DAMAGED))) return true;
+  const owner = ownerOf(place);
+  return owner !== undefined && !owner.includes('/') && existsSync(join(place, KEPT));
+}
+
+/** As {@link noteOwner} noted it; undefined where it could not. */
+function ownerOf(place: string): string | undefined {
+  try {
+    return readFileSync(join(place, OWNER_FILE), 'utf8').trim();
+  } catch {
+    return undefined;
+  }
+}
+
 /** Puts a folder into a new one. */
 function moveAway(folder: string, place: string, name: string): void {
   mkdirSync(place, { recursive: true, mode: 0o700 });
   renameSync(folder, join(place, name));
-}
-
-/** Undoes {@link moveAway}, also one that failed. */
-function moveBack(folder: string, place: string, name: string): void {
-  const moved = join(place, name);
-  if (existsSync(moved)) renameSync(moved, folder);
-  rmSync(place, { recursive: true, force: true });
 }
 
 /** Shards say of what actor they are, too: where there is no room, nothing is noted. */
@@ -370,20 +413,5 @@ function tryWithRoom(work: () => void): boolean {
   } catch (error) {
     if (!isWithoutRoom(error)) throw error;
     return false;
-  }
-}
-
-/** No bytes, no entries of a folder, or no share of them, are left. */
-function isWithoutRoom(error: unknown): boolean {
-  return ['ENOSPC', 'EDQUOT'].includes((error as NodeJS.ErrnoException).code ?? '');
-}
-
-/** Brings the names in a folder to the disk. */
-function flushFolder(folder: string): void {
-  const descriptor = openSync(folder, 'r');
-  try {
-    fsyncSync(descriptor);
-  } finally {
-    closeSync(descriptor);
   }
 }

@@ -9,7 +9,7 @@ import type {
   ActorEvent,
   ActorKind,
   Caller,
-  Premise,
+  Precondition,
 } from '#runtime/commit/behaviour.ts';
 import { type CommitLimits, CommitLoop, type CommitObserver } from '#runtime/commit/commit-loop.ts';
 import { crashPoint } from '#runtime/commit/crash-point.ts';
@@ -29,7 +29,7 @@ import { shardChunks, type ShardCopy } from './copy-shard.ts';
 import { engineCaller } from './engine-caller.ts';
 import { type DirectoryKey, HostStorage } from './host-storage.ts';
 import { type Closable, OpenRoom, type RoomSharer } from './open-room.ts';
-import { requirePremise } from './premise.ts';
+import { requirePrecondition } from './precondition.ts';
 import { QueryScope } from './query-scope.ts';
 import { READS_MS_MAX, readsEnded } from './reads-ended.ts';
 import type { ActorId, ActorLifecycle, Delivery, ReplicaSource, Router } from './ports.ts';
@@ -209,22 +209,22 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
     return !this.#isDestroying(actor) && this.#store.exists(actor);
   }
 
-  async create(actor: ActorId, premise?: Premise): Promise<void> {
+  async create(actor: ActorId, precondition?: Precondition): Promise<void> {
     // One at a time, so that nothing but the call that makes an actor ever takes it back.
     for (let making = this.#making.get(actor); making !== undefined; making = this.#making.get(actor))
       await making.made.catch(() => {});
-    await this.#make(actor, () => this.#create(actor, premise));
+    await this.#make(actor, () => this.#create(actor, precondition));
   }
 
-  async #create(actor: ActorId, premise: Premise | undefined): Promise<void> {
+  async #create(actor: ActorId, precondition: Precondition | undefined): Promise<void> {
     if (this.#state !== 'running') throw new ServiceError('SHUTTING_DOWN');
-    if (premise !== undefined) requirePremise(this, premise);
+    if (precondition !== undefined) requirePrecondition(this, precondition);
     this.#storage.requireKept(actor);
     // Behind the record of the removal it would come back with a start, and be there for whoever follows the log.
     if (this.#isDestroying(actor) || this.#isRemoved(actor)) throw new ServiceError('NOT_FOUND');
     if (this.#store.hasLeft(actor)) {
       await this.#store.putAwayLeft(actor);
-      return await this.#create(actor, premise);
+      return await this.#create(actor, precondition);
     }
     this.#storage.requireCaughtUp(actor);
     if (this.#store.exists(actor)) return;
@@ -236,7 +236,7 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
     // Else a power cut could leave a folder of which the log knows nothing; and see below, of one that is gone.
     await log.flush();
     try {
-      if (premise !== undefined) requirePremise(this, premise);
+      if (precondition !== undefined) requirePrecondition(this, precondition);
     } catch (error) {
       return await this.#takeBack(actor, error);
     }
@@ -547,6 +547,7 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
         if (isDamage(cause)) this.#storage.failed(actor, cause);
         observer.applyFailed(actor, cause);
       },
+      slices.changes,
     );
     this.#storage.requireNewest(actor, writer);
     this.#hybridClock.observe(writer.shard.position.clock);

@@ -1,9 +1,8 @@
 import { existsSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { assert } from '#runtime/base/assert.ts';
 import type { Clock } from '#runtime/base/clock.ts';
-import { inTurns } from '#runtime/base/in-slices.ts';
+import { runInTurns } from '#runtime/base/run-in-slices.ts';
 import { type ActorKind, commonTableNames } from '#runtime/commit/behaviour.ts';
 import { crashPoint } from '#runtime/commit/crash-point.ts';
 import type { ReplicaStore } from '#runtime/commit/replica.ts';
@@ -308,7 +307,7 @@ export class ActorStore implements ReplicaStore {
    */
   async damageOfCatalogue(): Promise<{ readonly path: string; readonly what: string } | undefined> {
     const path = ActorCatalogue.pathIn(this.folders.root);
-    const what = await inTurns(this.#clock, verifyShard(path));
+    const what = await runInTurns(this.#clock, verifyShard(path));
     return what === undefined ? undefined : { path, what };
   }
 
@@ -395,20 +394,24 @@ export class ActorStore implements ReplicaStore {
    * @throws {ServiceError} `STORAGE_FULL` when there is no room to keep it: nothing was changed
    */
   async clear(): Promise<void> {
-    await this.putAwayDamaged();
+    // The catalogue says nothing of what is made anew, and that what was put away was lost.
+    await this.folders.removeDamaged(this.#tenants, [CATALOGUE]);
     this.replaced();
-    // It says nothing of what is made anew.
     this.#catalogue = undefined;
-    await rm(join(this.folders.root, CATALOGUE), { recursive: true, force: true });
   }
 
   /**
-   * Puts every actor away because something of them is damaged. To be called before something else takes their place.
+   * To be called before something else takes the place of all actors because something of them is damaged.
    *
-   * @throws {ServiceError} as {@link ActorFolders.removeDamaged}: all of them are where they were
+   * @throws {ServiceError} `STORAGE_FULL` when there is no room to keep them
    */
-  putAwayDamaged(): Promise<void> {
-    return this.folders.removeDamaged(this.folders.namesUnder('').map(encodeURIComponent));
+  requireRoomForDamaged(): void {
+    this.folders.requireRoomForDamaged(this.#tenants);
+  }
+
+  /** First parts of the ids of actors that have a folder. */
+  get #tenants(): readonly string[] {
+    return this.folders.namesUnder('').map(encodeURIComponent);
   }
 
   /** Whether there is room to put away what is damaged, see {@link clear}. */

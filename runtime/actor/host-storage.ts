@@ -33,6 +33,12 @@ export interface DirectoryKey {
   readonly check: string;
   /** Brings it to the disk where it is a new one. */
   store(): void;
+  /**
+   * @returns what a start is refused with when the directory has a key of its own that is another one, and nobody noted
+   *   which of them it was made with; undefined: there is no other
+   * @throws what such a key cannot be read with
+   */
+  doubt(): Error | undefined;
   /** @returns what a start is refused with when the directory was made with another one */
   refusal(): Error;
 }
@@ -70,7 +76,7 @@ export interface StorageEnvironment {
  * What a host has on the disk: which actors there should be, and which of them are not served because they, or what the
  * log has of them, are damaged.
  *
- * @see docs/decisions/0031-actors-are-listed-apart-from-their-files.md
+ * @see docs/decisions/0031-actor-catalogue.md
  */
 export class HostStorage {
   readonly store: ActorStore;
@@ -103,13 +109,14 @@ export class HostStorage {
     const { store } = this;
     const { catalogue, judged } = await this.#inspect();
     // Nothing was changed up to here, and nothing of what was found refuses from here on.
+    // First, for what follows needs room: who deletes something on a full volume and starts again gets it.
+    await store.sweep();
     key?.store();
     await log.begin?.();
     if (catalogue !== undefined) {
       this.#catalogue = await openCatalogue(catalogue.environment, catalogue);
       store.useCatalogue(this.#catalogue);
     }
-    await store.sweep();
     await store.beginNoting((actor, done, of) => this.#environment.verifying?.(actor, done, of));
     for (const actor of this.#environment.required ?? []) store.requireSound(actor);
     await this.#raiseFloors(judged.past);
@@ -134,8 +141,7 @@ export class HostStorage {
     const environment = { folder, store, log, retention, random, clock, keyCheck: key?.check };
     const found = await findCatalogue(environment);
     try {
-      const known = found.file?.keyCheck;
-      if (key !== undefined && known !== undefined && known !== key.check) throw key.refusal();
+      if (key !== undefined) requireKey(key, found.file?.keyCheck);
       const judged = await this.#judge(found.file);
       this.#requireNeeded(found.file, judged);
       return { catalogue: { ...found, environment }, judged };
@@ -363,6 +369,13 @@ export class HostStorage {
     const { log } = this.#environment;
     await this.#catalogue?.note({}, await log.flush());
   }
+}
+
+/** @param known check value of the key the directory was made with; undefined: nobody noted it @throws what the key says */
+function requireKey(key: DirectoryKey, known: string | undefined): void {
+  if (known === key.check) return;
+  const refusal = known === undefined ? key.doubt() : key.refusal();
+  if (refusal !== undefined) throw refusal;
 }
 
 /** Whether it is about the files of one actor, so that all others can be served. */

@@ -3,7 +3,7 @@
  * to an actor nobody knows of yet. It is a commit like any other, so whoever follows the log has the same rows.
  * Sending it again changes nothing. Result: undefined.
  *
- * @see docs/decisions: backups are copies of shards, restores are commits
+ * @see docs/decisions/0020-backups-are-copies-restores-are-commits.md
  */
 export interface ImportRows {
   readonly type: 'ImportRows';

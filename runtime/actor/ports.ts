@@ -1,4 +1,4 @@
-import type { Caller, CallId, IdempotencyKey, Premise } from '#runtime/commit/behaviour.ts';
+import type { Caller, CallId, IdempotencyKey, Precondition } from '#runtime/commit/behaviour.ts';
 import type { Revision } from '#runtime/content/revision.ts';
 
 /**
@@ -17,28 +17,28 @@ export interface Delivery {
 }
 
 /**
- * Sends messages to actors, wherever they live. Commands go through the actor's mailbox and answer when they
- * are durable; queries read durable state beside it. A query's answer may come at once, without a promise,
+ * Sends messages to actors on any member. Commands go through the actor's mailbox and are answered when they
+ * are durable; queries read durable state without the mailbox. A query may be answered at once, without a promise,
  * because point reads are the hot path.
  *
- * @throws {ServiceError} what the actor answers; `NOT_FOUND` for an actor that does not exist
+ * @throws {ServiceError} the error of the actor; `NOT_FOUND` for an actor that does not exist
  */
 export interface Router {
   command(actor: ActorId, command: unknown, delivery: Delivery): Promise<unknown>;
   query(actor: ActorId, query: unknown, caller: Caller): unknown;
 }
 
-/** What a process knows of actors without asking anybody, wherever their owner is. */
-export interface NearbyReads {
+/** Reads from the data of this process, wherever the owner of an actor is. */
+export interface LocalReads {
   /**
-   * An answer within this turn, which may be of an earlier state. It throws nothing.
+   * Answers within this turn; the answer may be of an earlier state. Never throws.
    *
-   * @returns undefined where this process has nothing to say, or would have to wait
+   * @returns undefined when this process has no data of the actor, or would have to wait
    */
-  atHand(actor: ActorId, query: unknown, caller: Caller): unknown;
+  tryLocal(actor: ActorId, query: unknown, caller: Caller): unknown;
   /**
-   * Whether the owner of an actor is another process, to which a message may go with a premise
-   * ({@link Caller.premise}). It may be this process by the time the message is sent; premises are confirmed then too.
+   * Returns whether the owner of an actor is another process, to which a message may be sent with a precondition
+   * ({@link Caller.precondition}). If it is this process by the time the message is sent, the precondition is checked too.
    */
   ownerConfirms(actor: ActorId): boolean;
 }
@@ -68,13 +68,13 @@ export interface ActorLifecycle {
   /**
    * Makes an empty actor, on disk when it resolves. Making one that exists changes nothing.
    *
-   * @param premise what has to hold for it: confirmed where the actor is made, also in the turn from which on it
+   * @param precondition what has to hold for it: confirmed where the actor is made, also in the turn from which on it
    *   exists. What was begun when it does not hold any more is taken back, and nothing else
-   * @throws {PremiseRefuted} there is no such actor, unless there was one before
+   * @throws {PreconditionRefuted} there is no such actor, unless there was one before
    * @throws {ServiceError} `NOT_FOUND` while what it belongs to is being removed; `STORAGE_FULL`, `WRITES_STOPPED`,
    *   `SHUTTING_DOWN`
    */
-  create(actor: ActorId, premise?: Premise): Promise<void>;
+  create(actor: ActorId, precondition?: Precondition): Promise<void>;
   /**
    * Makes a new actor of the same kind with the state another one has at some moment during the call, on disk
    * when it resolves. The source goes on serving. The new actor has everything of the source, also what belongs

@@ -1,7 +1,8 @@
 import type { Clock } from '#runtime/base/clock.ts';
 import { RequestBudget, type RequestLimits } from '#runtime/budget/request-budget.ts';
 import type { Caller, QueryContext } from '#runtime/commit/behaviour.ts';
-import type { SlicedWork, SliceOwner, SliceScheduler } from '#runtime/base/slice-scheduler.ts';
+import type { SlicedWork, SliceScheduler } from '#runtime/base/slice-scheduler.ts';
+import type { SliceOwner } from '#runtime/base/slice-owner.ts';
 import { checkWaiting, sliceKeyOf } from '#runtime/commit/commit-loop.ts';
 import type { ShardSnapshot, TableReader } from '#runtime/shard/shard.ts';
 

@@ -1,7 +1,7 @@
 import { closeSync, constants, ftruncateSync, readSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Clock } from '#runtime/base/clock.ts';
-import { inTurns } from '#runtime/base/in-slices.ts';
+import { runInTurns } from '#runtime/base/run-in-slices.ts';
 import { openRegularSync } from '#runtime/base/regular-file.ts';
 import type { ActorId } from './ports.ts';
 
@@ -55,7 +55,7 @@ const nothing = (): void => {};
  * what cannot be read or written of them is left out, and never refuses anything. A note too many costs the reading of one
  * file.
  *
- * @see docs/decisions/0043-a-shard-that-ends-the-process-ends-it-once.md
+ * @see docs/decisions/0043-crashing-shards.md
  */
 export class ShardsInHand {
   readonly #path: string;
@@ -175,7 +175,7 @@ export class ShardsInHand {
 
   async #verified(work: Generator<undefined, string | undefined>): Promise<string | undefined> {
     try {
-      return await inTurns(this.#clock, work);
+      return await runInTurns(this.#clock, work);
     } catch (error) {
       return (error as Error).message;
     }

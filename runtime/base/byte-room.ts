@@ -1,4 +1,4 @@
-import type { SliceOwner } from './slice-scheduler.ts';
+import type { SliceOwner } from './slice-owner.ts';
 
 /** Somebody who waits for room. */
 interface Waiter {

@@ -21,9 +21,20 @@ export interface Clock {
   soon(callback: () => void): void;
 }
 
-/** The clock of the operating system. */
+/** The latest wall time that was read and can be stored, in milliseconds since the Unix epoch. */
+let storableMs = 0;
+
+/**
+ * The clock of the operating system. While that shows a time before the Unix epoch, which nothing can be stored with, the wall
+ * time stays what it was before.
+ */
 export const systemClock: Clock = {
-  wallMs: () => Date.now(),
+  wallMs() {
+    const wallMs = Date.now();
+    if (wallMs < 0) return storableMs;
+    storableMs = wallMs;
+    return wallMs;
+  },
   monotonicMs: () => performance.now(),
   after(delayMs, callback) {
     const handle = setTimeout(callback, delayMs);
@@ -32,6 +43,13 @@ export const systemClock: Clock = {
   },
   soon: (callback) => void setImmediate(callback),
 };
+
+/** Why a process must not begin with the wall clock of the operating system as it is, for people; undefined: it may. */
+export function wallClockProblem(): string | undefined {
+  const wallMs = Date.now();
+  if (wallMs >= 0) return undefined;
+  return `the clock of this machine shows ${new Date(wallMs).toISOString()}, which is before 1970: set it, and start again`;
+}
 
 /** Waits `delayMs` on the given clock. */
 export function sleep(clock: Clock, delayMs: number): Promise<void> {

@@ -2,7 +2,7 @@
  * A number of JSON as the program has it. Every number a double has a shortest decimal text for is a `number`; a whole
  * number that is none of these is a `bigint`. So each value has one form: equal numbers are `===`.
  *
- * @see docs/decisions/0038-numbers-are-kept-as-they-were-sent.md
+ * @see docs/decisions/0038-exact-numbers.md
  */
 export type ExactNumber = number | bigint;
 

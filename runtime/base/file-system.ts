@@ -195,6 +195,37 @@ async function syncDirectory(path: string): Promise<void> {
   }
 }
 
+/**
+ * Makes a folder and those above it. Node's own way of that never ends where the system makes none although the folder above
+ * is there, as in `/proc`.
+ *
+ * @returns the folders that were made, from the top
+ * @throws {Error} of Node, with its `code`
+ */
+async function makeFolders(path: string): Promise<readonly string[]> {
+  try {
+    await fs.promises.mkdir(path, FOLDER_MODE);
+    return [path];
+  } catch (error) {
+    if (await isFolder(path)) return [];
+    const above = dirname(path);
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || above === path) throw error;
+    const made = await makeFolders(above);
+    await fs.promises.mkdir(path, FOLDER_MODE).catch(async (cause: unknown) => {
+      // Somebody else may have made it meanwhile.
+      if (!(await isFolder(path))) throw cause;
+    });
+    return [...made, path];
+  }
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  return await fs.promises.stat(path).then(
+    (stats) => stats.isDirectory(),
+    () => false,
+  );
+}
+
 /** The files of the operating system. Nothing of it holds the event loop. */
 export const realFileSystem: FileSystem = {
   async open(path, mode) {
@@ -212,14 +243,9 @@ export const realFileSystem: FileSystem = {
   },
   readdir: async (path) => (await fs.promises.readdir(path)).sort(),
   async makeDirectory(path) {
-    const firstMade = await fs.promises.mkdir(path, { recursive: true, mode: FOLDER_MODE });
-    if (firstMade === undefined) return;
+    const made = await makeFolders(resolve(path));
     // From the innermost outwards, every folder that got a new name in it.
-    const outermost = dirname(resolve(firstMade));
-    for (let folder = resolve(path); folder !== outermost; ) {
-      folder = dirname(folder);
-      await syncDirectory(folder);
-    }
+    for (const folder of made.toReversed()) await syncDirectory(dirname(folder));
   },
   async stat(path) {
     const stats = await called<fs.Stats>((callback) => fs.stat(path, callback));

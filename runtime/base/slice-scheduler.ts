@@ -1,6 +1,9 @@
+import type { SliceOwner } from './slice-owner.ts';
 import { getHeapStatistics } from 'node:v8';
 import { ByteRoom } from './byte-room.ts';
+import { ChangeRoom } from './change-room.ts';
 import type { Clock } from './clock.ts';
+import { HandlerTurns } from './handler-turns.ts';
 
 /** Sliced work of the whole process in one turn of the event loop at most, in milliseconds. */
 export const TURN_MS = 8;
@@ -34,14 +37,6 @@ export type SliceClass = 'command' | 'read' | 'background';
 /** Shares of time when all of them wait: a long command always has half of it. */
 const weights: Readonly<Record<SliceClass, number>> = { command: 4, read: 3, background: 1 };
 
-/** What the scheduler asks of whoever a piece of work is done for. Asked only when the work has to wait. */
-export interface SliceOwner {
-  /** Who the work is done for, such as a principal: the works of a class share its time by this key. */
-  readonly sliceKey: string;
-  /** Throws when nobody waits for the result any more; that ends the wait of the work with the error. */
-  requireWaiting(): void;
-}
-
 /**
  * Divides the event loop between everything that may be long: there is one for the whole process.
  *
@@ -57,11 +52,15 @@ export interface SliceOwner {
  * write takes a handful of turns from its request to its answer, so 8 ms in each would make it many times slower. Sliced
  * work then has a fifth of the processor when writers are busy, and most of it while they wait for the disk.
  *
- * @see docs/decisions/0037-one-scheduler-of-slices.md
+ * @see docs/decisions/0037-slice-scheduler.md
  */
 export class SliceScheduler {
   /** For works that make something large: what all of them may hold together. */
   readonly room: ByteRoom;
+  /** For changes on their way to the shards. */
+  readonly changes: ChangeRoom;
+  /** When handlers begin, whoever brings their requests: clients or other members. */
+  readonly handlers: HandlerTurns;
   readonly #clock: Clock;
   readonly #classes: Readonly<Record<SliceClass, SliceQueue>> = {
     command: new SliceQueue(weights.command),
@@ -85,8 +84,10 @@ export class SliceScheduler {
   #restMs = 0;
 
   /** @param roomBytes most that works hold together while they make large answers, at most an eighth of the heap */
-  constructor(clock: Clock, roomBytes: number = ROOM_BYTES) {
+  constructor(clock: Clock, roomBytes: number = ROOM_BYTES, changes: ChangeRoom = new ChangeRoom()) {
     this.#clock = clock;
+    this.changes = changes;
+    this.handlers = new HandlerTurns(clock);
     this.room = new ByteRoom(
       Math.min(roomBytes, Math.floor(getHeapStatistics().heap_size_limit / ROOM_SHARE)),
     );

@@ -7,7 +7,7 @@ import type { Random } from '#runtime/base/random.ts';
 import type { Caller } from '#runtime/commit/behaviour.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { RevisionCommitted } from '#runtime/tree/branch-events.ts';
-import type { NodeChange } from '#runtime/tree/revision-store.ts';
+import type { NodeChange } from '#runtime/tree/revision-record.ts';
 import type { BusLimits } from './bus-limits.ts';
 import type { EventsPage, ReadEventsAfter } from './history-messages.ts';
 

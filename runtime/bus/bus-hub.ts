@@ -5,8 +5,8 @@ import type { Random } from '#runtime/base/random.ts';
 import { formatRevision, parseRevision } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { isUnder } from '#runtime/log/lifecycle-entry.ts';
-import type { BranchEvent, BranchStanding, RevisionCommitted } from '#runtime/tree/branch-events.ts';
-import type { NodeChange } from '#runtime/tree/revision-store.ts';
+import type { BranchEvent, ToldPosition, RevisionCommitted } from '#runtime/tree/branch-events.ts';
+import type { NodeChange } from '#runtime/tree/revision-record.ts';
 import { BranchFeed } from './branch-feed.ts';
 import { BranchHistory, branchGone } from './branch-history.ts';
 import { BranchSubscriber } from './branch-subscriber.ts';
@@ -78,8 +78,8 @@ export class BusHub {
   }
 
   /** A branch stands there, says who writes it. */
-  hear(branch: ActorId, standing: BranchStanding): void {
-    this.#outlets.get(branch)?.feed.hear(standing);
+  hear(branch: ActorId, position: ToldPosition): void {
+    this.#outlets.get(branch)?.feed.hear(position);
   }
 
   /**

@@ -1,7 +1,7 @@
 import type { ActorId } from '#runtime/actor/ports.ts';
 import type { QueueLimits } from '#runtime/base/byte-queue.ts';
 import type { BranchEvent, RevisionCommitted } from '#runtime/tree/branch-events.ts';
-import type { NodeChange } from '#runtime/tree/revision-store.ts';
+import type { NodeChange } from '#runtime/tree/revision-record.ts';
 
 /**
  * What was told before does not lead to where the branch is now: its head was moved back while nobody listened, or

@@ -29,12 +29,8 @@ import { decodeTypeCount, type IndexFields } from '#runtime/tree/index-catalog.t
 import { indexEntries } from '#runtime/tree/index-entries.ts';
 import { decodeBinding, decodeParentEntry } from '#runtime/tree/node-reader.ts';
 import { NodeRecord } from '#runtime/tree/node-record.ts';
-import {
-  type NodeChange,
-  readBranchHead,
-  type RevisionRecord,
-  revisionsUpTo,
-} from '#runtime/tree/revision-store.ts';
+import { readBranchHead, revisionsUpTo } from '#runtime/tree/revision-store.ts';
+import type { NodeChange, RevisionRecord } from '#runtime/tree/revision-record.ts';
 import { checkJsonRows, damagedRow, eachRow, type OnDamage, shownKey } from './check-rows.ts';
 
 /** Tables whose rows follow from the nodes alone. */

@@ -1,4 +1,5 @@
 import { CommonTable, FIRST_OWN_TABLE } from '#runtime/commit/behaviour.ts';
+import { readStamp, STAMP_KEY } from '#runtime/commit/record-store.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { JSON_ROW_FORMAT, decodeJsonRow } from '#runtime/shard/json-row.ts';
 import type { Range, Row, TableReader } from '#runtime/shard/shard.ts';
@@ -61,9 +62,6 @@ export function* checkJsonRows(
   }
 }
 
-/** Names one state of an actor's records: a revision as bytes, or as a text. */
-const STAMP_KEY = 'stamp';
-
 /**
  * Compares the checksums of an actor's own small state, of the rows that have one.
  *
@@ -82,8 +80,9 @@ export function* checkMeta(
 
 /** @throws {ServiceError} `DATA_CORRUPTED` for a row of an actor's own small state that has a checksum and not its own */
 export function verifyMetaRow({ key, value }: Row): void {
+  if (key === STAMP_KEY) readStamp(value);
   // Others are short texts.
-  if (key !== STAMP_KEY && value[0] === JSON_ROW_FORMAT) decodeJsonRow(value);
+  else if (value[0] === JSON_ROW_FORMAT) decodeJsonRow(value);
 }
 
 /** The idempotency keys: the rows by their end name rows that are there. */

@@ -26,7 +26,7 @@ export const FIRST_OWN_TABLE = 3;
  * - `strict`: by the owner, once the log has confirmed that it still is: linearizable whatever the clocks do.
  * - `local`: by whoever has it, as it is there: some state the actor was in, without asking anybody.
  *
- * @see docs/decisions/0025-reads-say-how-fresh.md
+ * @see docs/decisions/0025-read-consistency.md
  */
 export interface ReadConsistency {
   readonly kind: 'strict' | 'local';
@@ -38,9 +38,9 @@ export interface ReadConsistency {
  * What a message was addressed by without having been asked for: that another actor of the same partition answers a
  * query with something of this uid. The owner makes sure of it in the turn in which it takes the message.
  *
- * @see docs/decisions/0029-names-of-repositories-are-guessed.md
+ * @see docs/decisions/0029-name-resolution-from-replicas.md
  */
-export interface Premise {
+export interface Precondition {
   /** The actor that knows. */
   readonly actor: string;
   /** One that answers at once; it is asked by the engine. */
@@ -61,10 +61,10 @@ export interface Caller {
   /** A revision of the asked actor that the answer must include; heeded where others than the owner may answer. */
   readonly minRevision?: Revision;
   /**
-   * Where it does not hold the message is refused with `PremiseRefuted`, and nothing was done. Only for actors that
-   * others may own, see `NearbyReads.ownerConfirms`, and not together with a consistency.
+   * Where it does not hold the message is refused with `PreconditionRefuted`, and nothing was done. Only for actors that
+   * others may own, see `LocalReads.ownerConfirms`, and not together with a consistency.
    */
-  readonly premise?: Premise;
+  readonly precondition?: Precondition;
 }
 
 /** Makes a repeated request take effect once. @see docs/decisions/0004-idempotency.md */
@@ -119,6 +119,13 @@ export interface Turn extends TableReader {
    */
   insert(table: number, key: string, value: Uint8Array): void;
   remove(table: number, key: string): void;
+  /**
+   * For a command that is going to write much, before it begins.
+   *
+   * @param bytes at least as many will be written
+   * @throws {ServiceError} `COMMIT_TOO_LARGE` when these are too many besides what it has written
+   */
+  requireRoom(bytes: number): void;
   /** Takes back everything this command has written and told so far: a dry run does what it would do, and then this. */
   undo(): void;
   /** As {@link undo}, for commands that may have written much; yields where they may rest. */
@@ -170,7 +177,7 @@ export interface QueryContext {
  * The domain side of an actor. Commands run one at a time. A command is a plain function, or a generator that
  * yields now and then when it may be long: the loop then gives the event loop back between slices while other
  * commands of this actor wait and reads go on. A command that cannot be answered before a later one returns an
- * `OwedReply`.
+ * `DeferredReply`.
  */
 export interface ActorBehaviour {
   execute(command: never, turn: Turn): unknown;

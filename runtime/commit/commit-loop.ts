@@ -1,32 +1,34 @@
 import { principalKey } from '#runtime/access/principal.ts';
 import { assert, InvariantError } from '#runtime/base/assert.ts';
 import { BoundedQueue } from '#runtime/base/bounded-queue.ts';
+import type { ChangeShare } from '#runtime/base/change-room.ts';
 import type { Clock } from '#runtime/base/clock.ts';
-import type { RequestLimits } from '#runtime/budget/request-budget.ts';
 import type { Random } from '#runtime/base/random.ts';
-import type { SliceOwner, SliceScheduler } from '#runtime/base/slice-scheduler.ts';
+import type { SlicedWork, SliceScheduler } from '#runtime/base/slice-scheduler.ts';
+import type { SliceOwner } from '#runtime/base/slice-owner.ts';
 import type { ErrorCode } from '#runtime/errors/error-registry.ts';
 import { isDamage, ServiceError } from '#runtime/errors/service-error.ts';
-import { decodeEntry, encodeLargeEntry } from '#runtime/log/entry-codec.ts';
-import type { LogEntry, Write } from '#runtime/log/log-entry.ts';
+import { encodeLargeEntry } from '#runtime/log/entry-codec.ts';
+import type { LogEntry } from '#runtime/log/log-entry.ts';
 import type { Log } from '#runtime/log/ports.ts';
-import type { Revision } from '#runtime/content/revision.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import type { SpaceGuard, SpaceUse } from '#runtime/space/space-gate.ts';
 import type { ActorBehaviour, ActorEvent, Caller, CallId, IdempotencyKey, Turn } from './behaviour.ts';
 import { CallOutcomes } from './call-outcomes.ts';
+import { CommandMemtables } from './command-memtables.ts';
 import { crashPoint } from './crash-point.ts';
 import { DrainedStretches } from './drained-stretches.ts';
+import { EncodedEntry } from './encoded-entry.ts';
 import type { HybridClock } from './hybrid-clock.ts';
 import { type IdempotencyLimits, isLasting, remember, replayed } from './idempotency.ts';
-import { Layer } from './layer.ts';
-import { LayeredReader } from './layered-reader.ts';
-import { failOwed, OwedReply, settleOwed } from './owed-reply.ts';
+import { Memtable } from './memtable.ts';
+import { MemtableReader } from './memtable-reader.ts';
+import { failDeferred, DeferredReply, settleDeferred } from './deferred-reply.ts';
 import type { ShardWriter } from './shard-writer.ts';
-import { TurnScope } from './turn-scope.ts';
+import { type TurnLimits, TurnScope } from './turn-scope.ts';
 
 /** Bounds of one commit loop. */
-export interface CommitLimits {
+export interface CommitLimits extends TurnLimits {
   /** Commands that may wait; one more is refused with `OVERLOADED`. */
   readonly mailboxMax: number;
   /** Commands in one batch. */
@@ -36,8 +38,6 @@ export interface CommitLimits {
   /** Unapplied bytes above which writes wait until the shard has caught up, for {@link ROOM_WAIT_MS} at most. */
   readonly applyPendingBytesMax: number;
   readonly idempotency: IdempotencyLimits;
-  /** What one command may use; absent: the default. */
-  readonly request?: RequestLimits;
 }
 
 /** How long the short commands of one batch may hold the event loop. */
@@ -93,23 +93,6 @@ const KEPT_WHOLE_CHARACTERS = 64 * 1024;
 /** Bytes of a batch above which it is encoded in slices. */
 const LARGE_BATCH_BYTES = 8 * 1024 * 1024;
 
-/** A large batch, encoded. Its writes are decoded for whoever asks for them, which logs on a disk do not. */
-class EncodedEntry implements LogEntry {
-  readonly actor: string;
-  readonly clock: Revision;
-  readonly encoded: Buffer;
-
-  constructor(actor: string, clock: Revision, encoded: Buffer) {
-    this.actor = actor;
-    this.clock = clock;
-    this.encoded = encoded;
-  }
-
-  get writes(): readonly Write[] {
-    return decodeEntry(this.encoded, 0).entry.writes;
-  }
-}
-
 interface Envelope {
   readonly command: unknown;
   readonly caller: Caller;
@@ -138,10 +121,10 @@ interface HeldReply {
  * 3. One batch is one log entry. The next batch is not appended before this one's outcome is known, so an
  *    entry never builds on one that was refused.
  * 4. No reply, no error answer and no event leaves before the batch it was derived from is durable
- *    (output gate), and replies leave in the order the commands ran. An owed reply leaves with the batch of the
+ *    (output gate), and replies leave in the order the commands ran. A deferred reply leaves with the batch of the
  *    command that answers it. The replies of a batch without changes leave when the log confirms that the state
  *    they were derived from is still the newest.
- * 5. Readers outside see durable changes only; a change moves from the batch to the durable layers, to the
+ * 5. Readers outside see durable changes only; a change moves from the batch to the durable memtables, to the
  *    shard, and is never invisible in between.
  * 6. After a failed append the batch is thrown away. What the log refuses for now (no space, too much
  *    waiting, an entry too large, a disk that fails and a log that heals) leaves the loop open; anything else stops it.
@@ -160,9 +143,11 @@ export class CommitLoop {
   readonly #mailbox: BoundedQueue<Envelope>;
   readonly #runningKeys = new Set<string>();
   readonly #calls: CallOutcomes;
-  readonly #reader: LayeredReader;
+  readonly #reader: MemtableReader;
   readonly #drained = new DrainedStretches();
-  #batch: Layer | undefined;
+  /** What the batch takes of the room for changes. */
+  readonly #share: ChangeShare;
+  readonly #memtables: CommandMemtables;
   #busy = false;
   #stopped: ServiceError | undefined;
   #stopCause: unknown;
@@ -178,23 +163,15 @@ export class CommitLoop {
     this.#writer = writer;
     this.#calls = new CallOutcomes(environment.clock);
     this.#mailbox = new BoundedQueue(environment.limits.mailboxMax);
-    this.view = new LayeredReader(
-      () => writer.layers,
+    this.#share = environment.slices.changes.share();
+    this.view = new MemtableReader(
+      () => writer.memtables,
       () => writer.shard,
       () => writer.generation,
     );
-    let seen: readonly Layer[] = [];
-    let stack: readonly Layer[] = [];
-    let top: Layer | undefined;
-    this.#reader = new LayeredReader(
-      () => {
-        if (top !== this.#batch || seen !== writer.layers) {
-          top = this.#batch;
-          seen = writer.layers;
-          stack = top === undefined ? seen : [top, ...seen];
-        }
-        return stack;
-      },
+    this.#memtables = new CommandMemtables(() => writer.memtables);
+    this.#reader = new MemtableReader(
+      () => this.#memtables.all,
       () => writer.shard,
       undefined,
       this.#drained,
@@ -272,19 +249,22 @@ export class CommitLoop {
 
   /**
    * Waits until the shard has caught up so far that a batch may begin: nothing is applied while the shard is copied for
-   * a fork or a backup. What waits meanwhile is bounded by the mailbox, and is refused when it takes too long.
+   * a fork or a backup. It waits for other actors as well while all of them together hold too much. What waits
+   * meanwhile is bounded by the mailbox, and is refused when it takes too long.
    */
   async #untilRoom(): Promise<void> {
-    if (!this.#isOverfull) return;
-    const { clock } = this.#environment;
+    const { clock, slices } = this.#environment;
+    const { changes } = slices;
+    if (!this.#isOverfull && !changes.isFull) return;
     const untilMs = clock.monotonicMs() + ROOM_WAIT_MS;
-    while (this.#isOverfull) {
+    while (this.#isOverfull || changes.isFull) {
       if (this.#writer.lagging) return this.#refuseQueued(new ServiceError('STORAGE_FULL'));
       const leftMs = untilMs - clock.monotonicMs();
       if (leftMs <= 0) return this.#refuseQueued(new ServiceError('OVERLOADED'));
       await new Promise<void>((resolve) => {
         const timer = clock.after(leftMs, resolve);
-        void this.#writer.progress().then(() => {
+        const progress = this.#writer.progress();
+        void (this.#isOverfull ? progress : changes.change()).then(() => {
           timer.cancel();
           // In a later turn: where closing ends all progress, the loop must not spin.
           clock.soon(resolve);
@@ -314,26 +294,7 @@ export class CommitLoop {
       for (const work of this.#between.splice(0)) await work();
       await this.#untilRoom();
       if (this.#mailbox.length === 0) continue;
-      const startedMs = this.#environment.clock.monotonicMs();
-      const layer = new Layer();
-      this.#batch = layer;
-      const held: HeldReply[] = [];
-      const events: ActorEvent[] = [];
-      try {
-        await this.#fill(layer, held, events, startedMs);
-        if (layer.count > 0) await this.#makeDurable(layer);
-        else await this.#environment.log.confirm();
-        this.#batch = undefined;
-        this.#release(held);
-        const told = settleOwed(events);
-        if (told.length > 0) this.#environment.observer.events(told);
-        const elapsedMs = this.#environment.clock.monotonicMs() - startedMs;
-        this.#environment.observer.batchDurable(held.length, layer.bytes, elapsedMs);
-      } catch (error) {
-        this.#throwAway(held, error);
-        failOwed(events, error);
-      }
-      this.#endBatch();
+      await this.#runBatch();
       // Everything that arrived meanwhile is the next batch; let arrivals in first.
       if (this.#mailbox.length > 0)
         await new Promise<void>((resolve) => this.#environment.clock.soon(resolve));
@@ -342,14 +303,39 @@ export class CommitLoop {
     for (const waiter of this.#idleWaiters.splice(0)) waiter();
   }
 
-  async #fill(layer: Layer, held: HeldReply[], events: ActorEvent[], startedMs: number): Promise<void> {
-    const { limits, clock } = this.#environment;
+  /** Carries out what is queued, as one batch. Nothing of it is held when this has resolved but its durable memtable. */
+  async #runBatch(): Promise<void> {
+    const startedMs = this.#environment.clock.monotonicMs();
+    const memtable = new Memtable();
+    this.#memtables.batch = memtable;
+    const held: HeldReply[] = [];
+    const events: ActorEvent[] = [];
+    try {
+      await this.#fill(memtable, held, events, startedMs);
+      if (memtable.count > 0) await this.#makeDurable(memtable);
+      else await this.#environment.log.confirm();
+      this.#memtables.batch = undefined;
+      this.#release(held);
+      const told = settleDeferred(events);
+      if (told.length > 0) this.#environment.observer.events(told);
+      const elapsedMs = this.#environment.clock.monotonicMs() - startedMs;
+      this.#environment.observer.batchDurable(held.length, memtable.bytes, elapsedMs);
+    } catch (error) {
+      this.#throwAway(held, error);
+      failDeferred(events, error);
+    }
+    this.#endBatch();
+  }
+
+  async #fill(memtable: Memtable, held: HeldReply[], events: ActorEvent[], startedMs: number): Promise<void> {
+    const { limits, clock, slices } = this.#environment;
     let nowMs = startedMs;
-    while (held.length < limits.batchCommandsMax && layer.bytes < limits.batchBytesMax) {
+    while (held.length < limits.batchCommandsMax && memtable.bytes < limits.batchBytesMax) {
       const envelope = this.#mailbox.shift();
       if (envelope === undefined) return;
-      const reply = this.#execute(envelope, layer, events, nowMs);
+      const reply = this.#execute(envelope, memtable, events, nowMs);
       held.push(reply instanceof Promise ? await reply : reply);
+      slices.changes.hold(this.#share, memtable.memoryBytes);
       if (this.#broken !== undefined) throw this.#broken;
       nowMs = clock.monotonicMs();
       if (nowMs - startedMs > BATCH_MS) return;
@@ -359,15 +345,22 @@ export class CommitLoop {
   /** @param nowMs on the monotonic clock */
   #execute(
     envelope: Envelope,
-    layer: Layer,
+    memtable: Memtable,
     events: ActorEvent[],
     nowMs: number,
   ): HeldReply | Promise<HeldReply> {
     const { hybridClock, random } = this.#environment;
     const { caller, idempotency } = envelope;
-    const { request } = this.#environment.limits;
     const wallMs = hybridClock.steps.now();
-    const turn = new TurnScope(caller, wallMs, this.#reader, layer, hybridClock, random, request);
+    const turn = new TurnScope(
+      caller,
+      wallMs,
+      this.#reader,
+      memtable,
+      hybridClock,
+      random,
+      this.#environment.limits,
+    );
     try {
       // Nothing has run yet, so an error of these is no outcome to be kept under the idempotency key.
       if (this.#stopped !== undefined) throw this.#stopped;
@@ -412,11 +405,20 @@ export class CommitLoop {
         if (wait !== undefined) await wait;
         const step = steps.next();
         if (step.done === true) return this.#finish(envelope, turn, step.value, events, !work.isFresh);
+        const crowded = this.#untilMayGrow(turn, work);
+        if (crowded !== undefined) await crowded;
       }
     } catch (error) {
       abandon(steps);
       return this.#failLong(envelope, turn, error);
     }
+  }
+
+  /** Lets a long command wait where others hold so much that it may not take more. */
+  #untilMayGrow({ undoBytes }: TurnScope, { owner }: SlicedWork): Promise<void> | undefined {
+    const { clock, slices } = this.#environment;
+    slices.changes.hold(this.#share, (this.#memtables.batch?.memoryBytes ?? 0) + undoBytes);
+    return slices.changes.grow(this.#share, () => owner.requireWaiting(), clock);
   }
 
   /** Runs work of the engine itself in slices: nobody can give it up. */
@@ -452,7 +454,7 @@ export class CommitLoop {
     assert(!(result instanceof Promise), 'a command waits for nothing; long ones are generators');
     const limits = this.#environment.limits.idempotency;
     const { call, caller, idempotency } = envelope;
-    if (result instanceof OwedReply) {
+    if (result instanceof DeferredReply) {
       const keep = (at: Turn, answer: unknown): void => {
         if (idempotency !== undefined) {
           remember(at, idempotency, { result: this.#shorten(answer, KEPT_WHOLE_CHARACTERS) }, limits, caller);
@@ -498,25 +500,32 @@ export class CommitLoop {
     }
   }
 
-  async #makeDurable(layer: Layer): Promise<void> {
-    const { actor, log, hybridClock } = this.#environment;
-    const isLarge = layer.count > LARGE_BATCH_CHANGES || layer.bytes > LARGE_BATCH_BYTES;
-    const encoded = isLarge ? await this.#encode(layer) : undefined;
+  async #makeDurable(memtable: Memtable): Promise<void> {
+    const { actor, log, hybridClock, slices } = this.#environment;
+    const isLarge = memtable.count > LARGE_BATCH_CHANGES || memtable.bytes > LARGE_BATCH_BYTES;
+    const encoded = isLarge ? await this.#encode(memtable) : undefined;
     crashPoint('before-append');
-    const appended = log.append(encoded ?? { actor, writes: layer.writes(), clock: hybridClock.last });
+    const appended = log.append(encoded ?? { actor, writes: memtable.writes(), clock: hybridClock.last });
     crashPoint('after-append-sent');
     // While it is written: the first listing after it would hold the event loop otherwise.
-    const sorted = isLarge ? this.#inSlices(layer.sortKeys()) : undefined;
+    const sorted = isLarge ? this.#inSlices(memtable.sortKeys()) : undefined;
     const [sequence] = await Promise.all([appended, sorted]);
     crashPoint('after-durable');
-    this.#writer.accept(layer, sequence, hybridClock.last);
+    slices.changes.handOver(this.#share, this.#writer.share);
+    this.#writer.accept(memtable, sequence, hybridClock.last);
     crashPoint('before-reply');
   }
 
-  async #encode(layer: Layer): Promise<LogEntry> {
-    const { actor, hybridClock } = this.#environment;
+  async #encode(memtable: Memtable): Promise<LogEntry> {
+    const { actor, hybridClock, slices } = this.#environment;
+    slices.changes.hold(this.#share, memtable.memoryBytes + memtable.contentBytes);
     let clock = hybridClock.last;
-    const large = { actor, count: layer.count, bytes: layer.contentBytes, writes: layer.eachWrite() };
+    const large = {
+      actor,
+      count: memtable.count,
+      bytes: memtable.contentBytes,
+      writes: memtable.eachWrite(),
+    };
     const encoded = await this.#inSlices(
       encodeLargeEntry(large, () => {
         clock = hybridClock.last;
@@ -529,7 +538,7 @@ export class CommitLoop {
   /** Opens the output gate: answers leave in the order their commands ran. */
   #release(held: readonly HeldReply[]): void {
     for (const reply of held) {
-      if (!(reply.result instanceof OwedReply)) this.#answer(reply);
+      if (!(reply.result instanceof DeferredReply)) this.#answer(reply);
       else void reply.result.outcome.then((outcome) => this.#answer({ ...reply, ...outcome }));
     }
   }
@@ -556,7 +565,7 @@ export class CommitLoop {
 
   /** A batch that could not be made durable: nothing of it may be seen or answered as done. */
   #throwAway(held: readonly HeldReply[], cause: unknown): void {
-    this.#batch = undefined;
+    this.#memtables.batch = undefined;
     this.#drained.forget();
     this.#broken = undefined;
     let breach = cause instanceof Breach ? cause : undefined;
@@ -566,7 +575,7 @@ export class CommitLoop {
       breach ??= new Breach(broken);
     }
     const error = refusalOf(cause);
-    for (const { result } of held) if (result instanceof OwedReply) result.fail(error);
+    for (const { result } of held) if (result instanceof DeferredReply) result.fail(error);
     this.#release(
       held.map((reply) => ({
         envelope: reply.envelope,
@@ -586,6 +595,7 @@ export class CommitLoop {
   }
 
   #endBatch(): void {
+    this.#environment.slices.changes.hold(this.#share, 0);
     try {
       this.#behaviour.batchEnded?.();
     } catch (broken) {

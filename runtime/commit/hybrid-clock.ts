@@ -6,7 +6,7 @@ import { compareRevisions, type Revision, revisionZero } from '#runtime/content/
  * Makes revisions that never run backwards: wall time where it has advanced, else the counter. One clock per
  * process (a partition in a cluster), so that a revision is unique in its repository.
  *
- * @see Content, Query, Functions and Versioning Interface: Versioning 2; Supplement 8.4
+ * @see docs/interface/revisions.md#revision-numbers
  */
 export class HybridClock {
   /** The same clock for whoever keeps something for a time. */

@@ -1,6 +1,5 @@
-import { Buffer } from 'node:buffer';
 import { assert } from '#runtime/base/assert.ts';
-import { encodeRevision } from '#runtime/content/revision.ts';
+import { formatRevision } from '#runtime/content/revision.ts';
 import { AFTER_END, END, textBytes } from '#runtime/shard/binary-key.ts';
 import { decodeJsonRow, encodeJsonRow } from '#runtime/shard/json-row.ts';
 import type { Range, TableReader } from '#runtime/shard/shard.ts';
@@ -9,8 +8,14 @@ import { CommonTable, type Turn } from './behaviour.ts';
 /** Longest name of a record, all parts together, in bytes of UTF-8: what an LMDB key takes, with room to spare. */
 const NAME_BYTES_MAX = 1_900;
 
-/** Meta row that names one state of an actor's records: every write of a record changes it. */
-const STAMP_KEY = 'stamp';
+/**
+ * Meta row that names one state of an actor's records: every write of a record changes it. A JSON row with the revision of that
+ * write; earlier versions stored the bytes of the revision, without a checksum.
+ */
+export const STAMP_KEY = 'stamp';
+
+/** Length of a stamp of earlier versions, in bytes; what is written now is longer. */
+const OLD_STAMP_BYTES = 10;
 
 /** A record by the parts of its name, or undefined. @throws {ServiceError} `DATA_CORRUPTED` */
 export function readRecord<T>(reader: TableReader, table: number, ...name: readonly string[]): T | undefined {
@@ -33,13 +38,27 @@ export function writeRecord(turn: Turn, table: number, record: unknown, ...name:
   const key = keyOf(name);
   assert(key.length <= NAME_BYTES_MAX, `a record's name has ${key.length} bytes`);
   turn.put(table, key, encodeJsonRow(record));
-  turn.put(CommonTable.meta, STAMP_KEY, Buffer.from(encodeRevision(turn.revision), 'latin1'));
+  writeStamp(turn);
 }
 
 /** Removes a record; one that is not there is no error. */
 export function removeRecord(turn: Turn, table: number, ...name: readonly string[]): void {
   turn.remove(table, keyOf(name));
-  turn.put(CommonTable.meta, STAMP_KEY, Buffer.from(encodeRevision(turn.revision), 'latin1'));
+  writeStamp(turn);
+}
+
+function writeStamp(turn: Turn): void {
+  turn.put(CommonTable.meta, STAMP_KEY, encodeJsonRow(formatRevision(turn.revision)));
+}
+
+/**
+ * Reads a stamp.
+ *
+ * @returns undefined for one of an earlier version: nothing says that it is as it was written
+ * @throws {ServiceError} `DATA_CORRUPTED`
+ */
+export function readStamp(stored: Uint8Array): string | undefined {
+  return stored.length === OLD_STAMP_BYTES ? undefined : (decodeJsonRow(stored) as string);
 }
 
 /** The key a record is stored under. */
@@ -74,16 +93,16 @@ export class RecordCache {
   /** Looks at the state a reader shows; drops what was kept of another one. */
   at(reader: TableReader): this {
     if (reader === this.#reader && reader.generation === this.#generation) return this;
-    this.#reader = reader;
-    this.#generation = reader.generation ?? Number.NaN;
     const bytes = reader.get(CommonTable.meta, STAMP_KEY);
-    const stamp =
-      bytes === undefined ? '' : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).latin1Slice();
+    const stamp = bytes === undefined ? '' : readStamp(bytes);
+    // One that nothing vouches for is another one each time.
     if (stamp !== this.#stamp) {
-      this.#stamp = stamp;
+      this.#stamp = stamp ?? '';
       this.#kept = new Map();
       this.#records = [];
     }
+    this.#reader = reader;
+    this.#generation = reader.generation ?? Number.NaN;
     return this;
   }
 

@@ -1,16 +1,16 @@
 import type { Revision } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { Shard, ShardSnapshot, TableReader } from '#runtime/shard/shard.ts';
-import type { Layer } from './layer.ts';
-import { LayeredReader } from './layered-reader.ts';
+import type { Memtable } from './memtable.ts';
+import { MemtableReader } from './memtable-reader.ts';
 
 /** What a view is made of; all of it as of the moment it is asked for. */
 export interface ViewedActor {
   /** What is not in the shard yet, newest first. The array is replaced, never changed. */
-  readonly layers: () => readonly Layer[];
+  readonly memtables: () => readonly Memtable[];
   readonly shard: () => Shard;
   readonly clock: () => Revision;
-  /** The newest layer and the shard are held by a reader. @returns to be called when it has ended */
+  /** The newest memtable and the shard are held by a reader. @returns to be called when it has ended */
   readonly onPinned: (shard: Shard) => () => void;
 }
 
@@ -24,8 +24,8 @@ export class ReplicaView {
 
   constructor(actor: ViewedActor) {
     this.#actor = actor;
-    this.reader = new LayeredReader(
-      () => this.#layers(),
+    this.reader = new MemtableReader(
+      () => this.#memtables(),
       () => this.#shard(),
       () => this.#generation,
     );
@@ -43,12 +43,12 @@ export class ReplicaView {
 
   /** Pins what is shown, for a read that spans several turns of the event loop. Close it. */
   pin(): ShardSnapshot {
-    const layers = this.#layers();
+    const memtables = this.#memtables();
     const shard = this.#shard();
     const snapshot = shard.snapshot();
     const unpin = this.#actor.onPinned(shard);
-    const reader = new LayeredReader(
-      () => layers,
+    const reader = new MemtableReader(
+      () => memtables,
       () => snapshot,
     );
     let isClosed = false;
@@ -74,9 +74,9 @@ export class ReplicaView {
     this.#isGone = true;
   }
 
-  #layers(): readonly Layer[] {
+  #memtables(): readonly Memtable[] {
     this.#requireThere();
-    return this.#actor.layers();
+    return this.#actor.memtables();
   }
 
   #shard(): Shard {

@@ -5,9 +5,9 @@ import { isUnder, type Lifecycle, lifecycleOf } from '#runtime/log/lifecycle-ent
 import { isSameRecord, type LogEntry, type LogRecord, type RecordMark } from '#runtime/log/log-entry.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { Shard, ShardPosition } from '#runtime/shard/shard.ts';
-import { applyLayers } from './apply-layers.ts';
+import { applyMemtables } from './apply-memtables.ts';
 import { crashPoint } from './crash-point.ts';
-import { Layer } from './layer.ts';
+import { Memtable } from './memtable.ts';
 import { ReplicaView } from './replica-view.ts';
 
 /** Shards open at once. */
@@ -80,8 +80,8 @@ export interface ReplicaStore {
 /** Changes of one actor that are not applied yet. */
 interface Gathered {
   /** Newest first. Replaced, never changed. */
-  layers: readonly Layer[];
-  /** Whether a pinned reader holds the newest layer, so that it must stay as it is. */
+  memtables: readonly Memtable[];
+  /** Whether a pinned reader holds the newest memtable, so that it must stay as it is. */
   isSealed: boolean;
   bytes: number;
   sequence: number;
@@ -106,7 +106,7 @@ export interface ReplicaDisk {
   skipped?(actor: string, sequence: number, mark: RecordMark | undefined): void;
 }
 
-const noLayers: readonly Layer[] = [];
+const noMemtables: readonly Memtable[] = [];
 
 /** The shards of a replica while nothing is applied to them. */
 export interface StillShards {
@@ -135,7 +135,7 @@ export interface StillShards {
  * 5. A {@link ReplicaView} shows one actor after some entry of it, with all of that entry and all before it: what is
  *    gathered lies over the shard until all of it is there, and both change within one turn of the event loop.
  *
- * Enforcement: test/runtime/commit/replica.test.ts, replica-view.test.ts, engine-crash.slow.test.ts.
+ * Enforcement: test/runtime/commit/replica.test.ts, replica-view.slow.test.ts, engine-crash.slow.test.ts.
  */
 export class Replica {
   readonly #store: ReplicaStore;
@@ -192,7 +192,7 @@ export class Replica {
     if (!this.#store.exists(actor)) return undefined;
     if (this.#reachedOf(actor) === undefined) return undefined;
     const view = new ReplicaView({
-      layers: () => this.#gathered.get(actor)?.layers ?? noLayers,
+      memtables: () => this.#gathered.get(actor)?.memtables ?? noMemtables,
       shard: () => this.#shard(actor),
       clock: () => this.#gathered.get(actor)?.clock ?? this.#shard(actor).position.clock,
       onPinned: (shard) => this.#pinned(actor, shard),
@@ -294,7 +294,7 @@ export class Replica {
       return;
     }
     const gathered = this.#gathered.get(actor) ?? {
-      layers: noLayers,
+      memtables: noMemtables,
       isSealed: true,
       bytes: 0,
       sequence,
@@ -305,13 +305,13 @@ export class Replica {
     gathered.sequence = sequence;
     gathered.mark = mark;
     gathered.clock = clock;
-    const layer = gathered.isSealed ? new Layer() : (gathered.layers[0] as Layer);
-    const before = layer.bytes;
-    for (const { table, key, value } of writes) layer.set(table, key, value);
-    if (gathered.isSealed) gathered.layers = [layer, ...gathered.layers];
+    const memtable = gathered.isSealed ? new Memtable() : (gathered.memtables[0] as Memtable);
+    const before = memtable.bytes;
+    for (const { table, key, value } of writes) memtable.set(table, key, value);
+    if (gathered.isSealed) gathered.memtables = [memtable, ...gathered.memtables];
     gathered.isSealed = false;
-    gathered.bytes += layer.bytes - before;
-    this.#gatheredBytes += layer.bytes - before;
+    gathered.bytes += memtable.bytes - before;
+    this.#gatheredBytes += memtable.bytes - before;
     this.#views.get(actor)?.changed();
   }
 
@@ -399,13 +399,13 @@ export class Replica {
     const gathered = this.#gathered.get(actor);
     if (gathered === undefined) return;
     crashPoint('in-recovery');
-    const { clock, layers, mark, sequence } = gathered;
+    const { clock, memtables, mark, sequence } = gathered;
     await this.#disk?.before(sequence, actor);
     const handled = this.#store.handling?.(actor);
     // Nothing is taken meanwhile, so what readers see over the shard stays as it is.
     try {
       await this.#holding(actor, (shard) =>
-        applyLayers(shard, layers, { sequence, clock, mark }, this.#clock),
+        applyMemtables(shard, memtables, { sequence, clock, mark }, this.#clock),
       );
     } catch (error) {
       if (this.#store.giveUp?.(actor, error) !== true) throw error;

@@ -1,14 +1,15 @@
 import { assert } from '#runtime/base/assert.ts';
+import { ChangeRoom, type ChangeShare } from '#runtime/base/change-room.ts';
 import type { Clock, Timer } from '#runtime/base/clock.ts';
 import type { Revision } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { RecordMark } from '#runtime/log/log-entry.ts';
 import type { Log } from '#runtime/log/ports.ts';
 import type { Shard, ShardPosition, ShardSnapshot } from '#runtime/shard/shard.ts';
-import { applyLayers } from './apply-layers.ts';
+import { applyMemtables } from './apply-memtables.ts';
 import { crashPoint } from './crash-point.ts';
-import { Layer } from './layer.ts';
-import { LayeredReader } from './layered-reader.ts';
+import { Memtable } from './memtable.ts';
+import { MemtableReader } from './memtable-reader.ts';
 
 /** When durable changes are applied to the shard. */
 export interface ApplyLimits {
@@ -18,13 +19,13 @@ export interface ApplyLimits {
   readonly applyDelayMs: number;
 }
 
-/** A batch above this many changes becomes a layer of its own instead of being copied into the newest one. */
+/** A batch above this many changes becomes a memtable of its own instead of being copied into the newest one. */
 const ABSORB_CHANGES_MAX = 2000;
 
-/** Changes above which a layer takes no further batch: the first range read after it has to sort its keys. */
+/** Changes above which a memtable takes no further batch: the first range read after it has to sort its keys. */
 const LAYER_CHANGES_MAX = 32_000;
 
-/** Layers above which an application starts at once, because every read looks into each of them. */
+/** Memtables above which an application starts at once, because every read looks into each of them. */
 const LAYERS_MAX = 12;
 
 /** Waiting time before a failed application is tried again, in milliseconds. */
@@ -33,16 +34,16 @@ const RETRY_DELAY_MS = 500;
 /** A moment between two batches. */
 interface Cut {
   /** What had been accepted and not begun to be applied. */
-  readonly layers: readonly Layer[];
+  readonly memtables: readonly Memtable[];
   readonly position: ShardPosition;
 }
 
 /**
  * Takes durable batches and brings them to the shard in larger, later transactions. Until an application is
- * committed its layers stay readable above the shard, so no reader ever misses a change.
+ * committed its memtables stay readable above the shard, so no reader ever misses a change.
  *
  * A large application is cut into several LMDB transactions; only the last one carries the new position.
- * Layers hide the unfinished middle from readers, and after a crash the log writes the same bytes again.
+ * Memtables hide the unfinished middle from readers, and after a crash the log writes the same bytes again.
  */
 export class ShardWriter {
   readonly #actor: string;
@@ -51,11 +52,14 @@ export class ShardWriter {
   readonly #clock: Clock;
   readonly #limits: ApplyLimits;
   readonly #onFailure: (cause: unknown) => void;
+  readonly #room: ChangeRoom;
+  /** What the memtables take of the room. */
+  readonly share: ChangeShare;
   #shard: Shard;
   /** Newest first. */
-  #durable: readonly Layer[] = [];
-  #applying: readonly Layer[] = [];
-  #layers: readonly Layer[] = [];
+  #durable: readonly Memtable[] = [];
+  #applying: readonly Memtable[] = [];
+  #memtables: readonly Memtable[] = [];
   #generation = 0;
   #sequence: number;
   /** Sequence up to which the shard is known to be flushed. */
@@ -65,14 +69,17 @@ export class ShardWriter {
   #mark: RecordMark | undefined;
   #running: Promise<void> | undefined;
   #timer: Timer | undefined;
-  /** Whether a pinned reader holds the newest layer. */
+  /** Whether a pinned reader holds the newest memtable. */
   #sealed = false;
   #failures = 0;
   #isClosing = false;
+  /** Whether its changes count no more. */
+  #isOver = false;
 
   /**
    * @param openShard opens the shard; called again after a failed application
    * @param onFailure told about every failed application
+   * @param room where unapplied changes are counted; default: one of its own
    */
   constructor(
     actor: string,
@@ -81,6 +88,7 @@ export class ShardWriter {
     clock: Clock,
     limits: ApplyLimits,
     onFailure: (cause: unknown) => void,
+    room: ChangeRoom = new ChangeRoom(),
   ) {
     this.#actor = actor;
     this.#openShard = openShard;
@@ -88,6 +96,8 @@ export class ShardWriter {
     this.#clock = clock;
     this.#limits = limits;
     this.#onFailure = onFailure;
+    this.#room = room;
+    this.share = room.share();
     this.#shard = openShard();
     this.#sequence = this.#shard.position.sequence;
     this.#flushed = this.#sequence;
@@ -96,8 +106,8 @@ export class ShardWriter {
   }
 
   /** Durable changes the shard does not show yet, newest first. The array is replaced, never changed. */
-  get layers(): readonly Layer[] {
-    return this.#layers;
+  get memtables(): readonly Memtable[] {
+    return this.#memtables;
   }
 
   get shard(): Shard {
@@ -122,7 +132,7 @@ export class ShardWriter {
   /** Bytes not applied yet. */
   get pendingBytes(): number {
     let bytes = 0;
-    for (const layer of this.#layers) bytes += layer.bytes;
+    for (const memtable of this.#memtables) bytes += memtable.bytes;
     return bytes;
   }
 
@@ -133,11 +143,11 @@ export class ShardWriter {
 
   /** Whether the shard has everything that was accepted, so that closing loses nothing and waits for nothing. */
   get isSettled(): boolean {
-    return this.#layers.length === 0 && this.#running === undefined;
+    return this.#memtables.length === 0 && this.#running === undefined;
   }
 
   /** Takes over a batch that is durable in the log. */
-  accept(batch: Layer, sequence: number, revision: Revision): void {
+  accept(batch: Memtable, sequence: number, revision: Revision): void {
     const newest = this.#durable[0];
     if (newest !== undefined && !this.#sealed && canAbsorb(newest, batch)) newest.absorb(batch);
     else this.#durable = [batch, ...this.#durable];
@@ -153,7 +163,7 @@ export class ShardWriter {
   /** Resolves when the application or copy under way is over; begins one where none is. Never rejects. */
   progress(): Promise<void> {
     if (this.#running !== undefined) return this.#running;
-    return this.#isClosing || this.#layers.length === 0 ? Promise.resolve() : this.#start();
+    return this.#isClosing || this.#memtables.length === 0 ? Promise.resolve() : this.#start();
   }
 
   /**
@@ -168,15 +178,15 @@ export class ShardWriter {
   }
 
   /**
-   * Pins the durable state: an LMDB snapshot under the present layers. The newest layer takes no further
+   * Pins the durable state: an LMDB snapshot under the present memtables. The newest memtable takes no further
    * batch, so what was pinned stays as it is.
    */
   pin(): ShardSnapshot {
-    const layers = this.#layers;
+    const memtables = this.#memtables;
     const snapshot = this.#shard.snapshot();
     this.#sealed = true;
-    const reader = new LayeredReader(
-      () => layers,
+    const reader = new MemtableReader(
+      () => memtables,
       () => snapshot,
     );
     return {
@@ -229,13 +239,16 @@ export class ShardWriter {
   close(): Promise<void> {
     this.#stopScheduling();
     if (this.isSettled) return this.#shard.close();
-    return this.settle().then(() => this.#shard.close());
+    return this.settle()
+      .then(() => this.#shard.close())
+      .finally(() => this.#end());
   }
 
   /** Closes the shard without applying what is pending: for an actor that is removed. */
   async abandon(): Promise<void> {
     this.#stopScheduling();
     await this.#running;
+    this.#end();
     await this.#shard.close();
   }
 
@@ -245,13 +258,27 @@ export class ShardWriter {
   }
 
   #restack(): void {
-    this.#layers = [...this.#durable, ...this.#applying];
+    this.#memtables = [...this.#durable, ...this.#applying];
+    this.#count();
+  }
+
+  /** Says what the memtables take; nothing once it is closed, whatever is left in them. */
+  #count(): void {
+    let bytes = 0;
+    if (!this.#isOver) for (const memtable of this.#memtables) bytes += memtable.memoryBytes;
+    this.#room.hold(this.share, bytes);
+  }
+
+  #end(): void {
+    this.#isOver = true;
+    this.#count();
   }
 
   #schedule(): void {
-    if (this.#running !== undefined || this.#isClosing || this.#layers.length === 0) return;
-    const bytes = this.#durable.reduce((sum, layer) => sum + layer.bytes, 0);
-    const isUrgent = bytes >= this.#limits.applyBytes || this.#layers.length > LAYERS_MAX;
+    if (this.#running !== undefined || this.#isClosing || this.#memtables.length === 0) return;
+    const bytes = this.#durable.reduce((sum, memtable) => sum + memtable.bytes, 0);
+    const isUrgent =
+      bytes >= this.#limits.applyBytes || this.#memtables.length > LAYERS_MAX || this.#room.isFull;
     // After a failure only the timer tries again, however much is waiting, and also when nothing more comes.
     if (isUrgent && this.#failures === 0) {
       void this.#start();
@@ -260,7 +287,7 @@ export class ShardWriter {
     const delayMs = this.#failures > 0 ? RETRY_DELAY_MS : this.#limits.applyDelayMs;
     this.#timer ??= this.#clock.after(delayMs, () => {
       this.#timer = undefined;
-      if (this.#running === undefined && !this.#isClosing && this.#layers.length > 0) void this.#start();
+      if (this.#running === undefined && !this.#isClosing && this.#memtables.length > 0) void this.#start();
     });
   }
 
@@ -285,23 +312,23 @@ export class ShardWriter {
   /** Everything accepted so far. */
   #cut(): Cut {
     const position = { sequence: this.#sequence, clock: this.#revision, mark: this.#mark };
-    return { layers: this.#durable, position };
+    return { memtables: this.#durable, position };
   }
 
   /** @param cut where to end */
-  async #apply({ layers, position }: Cut = this.#cut()): Promise<void> {
-    const taken = this.#durable.filter((layer) => layers.includes(layer));
-    // After a failure the same layers are tried again, with what was accepted since.
+  async #apply({ memtables, position }: Cut = this.#cut()): Promise<void> {
+    const taken = this.#durable.filter((memtable) => memtables.includes(memtable));
+    // After a failure the same memtables are tried again, with what was accepted since.
     this.#applying = [...taken, ...this.#applying];
-    this.#durable = this.#durable.filter((layer) => !layers.includes(layer));
+    this.#durable = this.#durable.filter((memtable) => !memtables.includes(memtable));
     if (this.#durable.length === 0) this.#sealed = false;
     this.#restack();
     try {
       // Else a power cut could leave the shard ahead of its log.
       await this.#log.flush(this.#actor);
       crashPoint('before-apply');
-      // Until all of it is on disk the layers stay.
-      await applyLayers(this.#shard, this.#applying, position, this.#clock);
+      // Until all of it is on disk the memtables stay.
+      await applyMemtables(this.#shard, this.#applying, position, this.#clock);
       crashPoint('after-apply');
       this.#applying = [];
       this.#restack();
@@ -320,10 +347,11 @@ export class ShardWriter {
    */
   #recover(cause: unknown): void {
     this.#failures += 1;
+    this.#room.yieldTurn(this.share);
     this.#onFailure(cause);
-    const whole = new Layer();
-    for (const layer of this.#applying.toReversed()) whole.absorbHalfApplied(layer);
-    // One layer again: they would pile up as long as the failure lasts, and every read looks into each of them.
+    const whole = new Memtable();
+    for (const memtable of this.#applying.toReversed()) whole.absorbHalfApplied(memtable);
+    // One memtable again: they would pile up as long as the failure lasts, and every read looks into each of them.
     this.#applying = [whole];
     this.#restack();
     try {
@@ -344,6 +372,6 @@ export class ShardWriter {
   }
 }
 
-function canAbsorb(layer: Layer, batch: Layer): boolean {
-  return batch.count <= ABSORB_CHANGES_MAX && layer.count + batch.count <= LAYER_CHANGES_MAX;
+function canAbsorb(memtable: Memtable, batch: Memtable): boolean {
+  return batch.count <= ABSORB_CHANGES_MAX && memtable.count + batch.count <= LAYER_CHANGES_MAX;
 }

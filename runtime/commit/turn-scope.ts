@@ -8,18 +8,29 @@ import { ENTRY_BYTES_MAX } from '#runtime/log/log-entry.ts';
 import { KEY_BYTES_MAX } from '#runtime/shard/binary-key.ts';
 import type { Range, Row, TableReader } from '#runtime/shard/shard.ts';
 import type { HybridClock } from './hybrid-clock.ts';
-import type { Change, Layer } from './layer.ts';
+import type { Change, Memtable } from './memtable.ts';
 
 /**
- * Bytes of changes after which a command is refused. A batch takes no command any more long before, so the one
- * that gets there is the large one; what is left to {@link ENTRY_BYTES_MAX} is room for its last change.
+ * Bytes of changes after which a command is refused, however large the heap is. A batch takes no command any more long
+ * before, so the one that gets there is the large one; what is left to {@link ENTRY_BYTES_MAX} is room for its last change.
  */
 export const COMMIT_BYTES_MAX: number = ENTRY_BYTES_MAX / 2;
 
-function tooLarge(): ServiceError {
-  const mebibytes = COMMIT_BYTES_MAX / 1024 / 1024;
+function tooLarge(bytesMax: number): ServiceError {
+  const mebibytes = Math.floor(bytesMax / 1024 / 1024);
   return new ServiceError('COMMIT_TOO_LARGE', `One commit may hold ${mebibytes} MiB of changes; split it`);
 }
+
+/** What a turn may use. */
+export interface TurnLimits {
+  /** Of its request; absent: the default. */
+  readonly request?: RequestLimits;
+  /** Bytes of changes after which it is refused, with earlier states that are kept to undo it; absent: {@link COMMIT_BYTES_MAX}. */
+  readonly commitBytesMax?: number;
+}
+
+/** Bytes from which on a value that a turn replaces is not held when the turn itself has written it. */
+const LARGE_VALUE_BYTES = 1024;
 
 /** Changes taken back between two rests. */
 const UNDO_PER_STEP = 128;
@@ -30,47 +41,49 @@ interface Undo {
   readonly before: Change | undefined;
 }
 
-/** A reader that is told what is written to the layers beneath it. */
+/** A reader that is told what is written to the memtables beneath it. */
 export interface WrittenReader extends TableReader {
   /** A key may have a value from now on. */
   written?(table: number, key: string): void;
 }
 
-/** One command's part of a batch: its writes go to the batch's layer and can be taken back as one. */
+/** One command's part of a batch: its writes go to the batch's memtable and can be taken back as one. */
 export class TurnScope implements Turn {
   readonly caller: Caller;
   readonly wallMs: number;
   readonly events: ActorEvent[] = [];
   readonly #reader: WrittenReader;
-  readonly #layer: Layer;
+  readonly #memtable: Memtable;
   readonly #clock: HybridClock;
   readonly #random: Random;
   readonly #undo: Undo[] = [];
-  readonly #limits: RequestLimits | undefined;
+  readonly #limits: TurnLimits;
+  #undoBytes = 0;
+  /** Large values that it has written and nobody replaced or removed since, by table and key. */
+  readonly #largeValues = new Map<string, Uint8Array>();
   #revision: Revision | undefined;
   #budget: RequestBudget | undefined;
 
-  /** @param limits what the request may use; absent: the default */
   constructor(
     caller: Caller,
     wallMs: number,
     reader: WrittenReader,
-    layer: Layer,
+    memtable: Memtable,
     clock: HybridClock,
     random: Random,
-    limits?: RequestLimits,
+    limits: TurnLimits = {},
   ) {
     this.#limits = limits;
     this.caller = caller;
     this.wallMs = wallMs;
     this.#reader = reader;
-    this.#layer = layer;
+    this.#memtable = memtable;
     this.#clock = clock;
     this.#random = random;
   }
 
   get budget(): RequestBudget {
-    this.#budget ??= new RequestBudget(this.#limits);
+    this.#budget ??= new RequestBudget(this.#limits.request);
     return this.#budget;
   }
 
@@ -82,6 +95,11 @@ export class TurnScope implements Turn {
   /** Whether it has written anything so far. */
   get hasChanges(): boolean {
     return this.#undo.length > 0;
+  }
+
+  /** Bytes of values that it has replaced, which are held to undo it. */
+  get undoBytes(): number {
+    return this.#undoBytes;
   }
 
   get(table: number, key: string): Uint8Array | undefined {
@@ -98,19 +116,29 @@ export class TurnScope implements Turn {
 
   put(table: number, key: string, value: Uint8Array): void {
     this.#check(table, key);
-    this.#undo.push({ table, key, before: this.#layer.set(table, key, value) });
+    const before = this.#memtable.set(table, key, value);
+    // Undone it goes back to what was there before the first change, so nothing in between is needed.
+    if (!this.#isOwnLarge(table, key, before)) this.#note(table, key, before);
+    this.#noteLarge(table, key, value);
     this.#reader.written?.(table, key);
   }
 
   insert(table: number, key: string, value: Uint8Array): void {
     this.#check(table, key);
-    this.#undo.push({ table, key, before: this.#layer.insert(table, key, value) });
+    this.#note(table, key, this.#memtable.insert(table, key, value));
+    this.#noteLarge(table, key, value);
     this.#reader.written?.(table, key);
   }
 
   remove(table: number, key: string): void {
     this.#check(table, key);
-    this.#undo.push({ table, key, before: this.#layer.set(table, key, null) });
+    this.#note(table, key, this.#memtable.set(table, key, null));
+    if (this.#largeValues.size > 0) this.#largeValues.delete(`${table}\0${key}`);
+  }
+
+  requireRoom(bytes: number): void {
+    const { commitBytesMax = COMMIT_BYTES_MAX } = this.#limits;
+    if (this.#memtable.bytes + this.#undoBytes + bytes > commitBytesMax) throw tooLarge(commitBytesMax);
   }
 
   newId(): string {
@@ -136,11 +164,27 @@ export class TurnScope implements Turn {
   *undoInSteps(): Generator<undefined, void> {
     for (let undo = this.#undo.pop(); undo !== undefined; undo = this.#undo.pop()) {
       const { table, key, before } = undo;
-      this.#layer.restore(table, key, before);
+      this.#memtable.restore(table, key, before);
+      this.#undoBytes -= before?.length ?? 0;
       this.#reader.written?.(table, key);
       if (this.#undo.length % UNDO_PER_STEP === 0) yield;
     }
     this.events.length = 0;
+    this.#largeValues.clear();
+  }
+
+  #noteLarge(table: number, key: string, value: Uint8Array): void {
+    if (value.length >= LARGE_VALUE_BYTES) this.#largeValues.set(`${table}\0${key}`, value);
+  }
+
+  #isOwnLarge(table: number, key: string, before: Change | undefined): boolean {
+    if (before == null || before.length < LARGE_VALUE_BYTES) return false;
+    return this.#largeValues.get(`${table}\0${key}`) === before;
+  }
+
+  #note(table: number, key: string, before: Change | undefined): void {
+    this.#undo.push({ table, key, before });
+    this.#undoBytes += before?.length ?? 0;
   }
 
   #check(table: number, key: string): void {
@@ -148,6 +192,6 @@ export class TurnScope implements Turn {
     if (key === '' || key.length > KEY_BYTES_MAX) {
       throw new InvariantError(`a key of ${key.length} bytes in table ${table}`);
     }
-    if (this.#layer.bytes > COMMIT_BYTES_MAX) throw tooLarge();
+    this.requireRoom(0);
   }
 }

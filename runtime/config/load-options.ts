@@ -23,7 +23,7 @@ const otherVariables: ReadonlySet<string> = new Set([configFileVariable, 'SVC_CR
  * defaults. An environment variable that is set to nothing counts as not set.
  *
  * @param env environment variables
- * @param readFile answers the text of a file, or `undefined` when there is none; other failures are thrown
+ * @param readFile answers the text of a file, or `undefined` when there is none; throws what the system says otherwise
  * @param warn takes a sentence for each value that an older version took and that counts as another one now
  * @throws {OptionError} with every problem at once: unknown sections and keys, values out of bounds, options
  *   that do not fit each other
@@ -88,7 +88,8 @@ function readConfigFile(
 ): ConfigFile {
   const named = env[configFileVariable];
   const path = named === undefined || named === '' ? defaultConfigFile : named;
-  const text = readFile(path);
+  const text = readText(path, readFile, problems);
+  if (text === null) return { path, sections: {} };
   if (text === undefined) {
     if (path === named) problems.push(`${configFileVariable} names ${path}, which does not exist`);
     return { path, sections: {} };
@@ -101,6 +102,25 @@ function readConfigFile(
     const what = error.message.split('\n', 1)[0];
     problems.push(`${path}:${error.line}:${error.column}: ${what}`);
     return { path, sections: {} };
+  }
+}
+
+/** @returns null when the system refuses it, which is one of the problems then; undefined when there is no such file */
+function readText(
+  path: string,
+  readFile: (path: string) => string | undefined,
+  problems: string[],
+): string | undefined | null {
+  try {
+    return readFile(path);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === undefined) throw error;
+    const what = code === 'EISDIR' ? 'it is a folder' : code;
+    problems.push(
+      `the configuration file ${path} cannot be read (${what}): set ${configFileVariable} to a file that the user of the server can read`,
+    );
+    return null;
   }
 }
 

@@ -55,7 +55,7 @@ const server = {
     type: 'folder',
     defaultText: '`backups` in the data folder',
     description:
-      'Where backups are written to and restored from; no route writes anywhere else. Best another disk than the data: one that fails takes both. Who can read it can read all content.',
+      'Where backups are written to and restored from; no route writes anywhere else. Best another disk than the data: one that fails takes both. The data folder itself, and the folders in it that have other files, refuse to start. Who can read it can read all content.',
   }),
   jwtSecret: secretOption({
     environment: 'JWT_SECRET',
@@ -79,7 +79,7 @@ const server = {
     defaultText: 'a random one, printed once at the first start',
     check: checkAdminPassword,
     description:
-      'Password given to user `admin` of tenant `default` when that account is created at the first start; ignored afterwards. A weak one refuses to start.',
+      'Password given to user `admin` of tenant `default` when that account is created at the first start. Afterwards it changes nothing, which the log says; `npm run reset-password` sets another one. A weak one refuses to start.',
   }),
   metricsToken: secretOption({
     environment: 'SVC_METRICS_TOKEN',
@@ -109,6 +109,13 @@ const server = {
     default: 'info',
     description:
       'The least important line that is still written. `debug` writes a line per request and costs throughput; `error` hides the warnings that come before trouble.',
+  }),
+  logFormat: choiceOption({
+    environment: 'SVC_LOG_FORMAT',
+    choices: ['automatic', 'text', 'json'],
+    default: 'automatic',
+    description:
+      'How log lines are written. `json`: one object a line, with the name of the member in `member`. `text`: for people. `automatic` is `text` at a terminal and `json` elsewhere. With `json` standard output has nothing else: the first password and what to do next go to standard error.',
   }),
   corsAllowedOrigins: textListOption({
     environment: 'SVC_CORS_ALLOWED_ORIGINS',
@@ -331,7 +338,7 @@ const limits = {
     min: 1,
     max: 10_000_000,
     description:
-      'Most nodes one commit may change; more is answered 413. Where the heap of the process is small it takes fewer, 5 KiB of a third of the heap each: 68,000 with 1 GiB (`NODE_OPTIONS=--max-old-space-size`). Too low refuses moves and deletes of big trees; too high lets one commit hold up the other writers of its branch for seconds.',
+      'Most nodes one commit may change; more is answered 413. Where the heap of the process is small it takes fewer, 5 KiB each of a third of what is over beside 96 MiB: 62,000 with 1 GiB (`NODE_OPTIONS=--max-old-space-size`). Too low refuses moves and deletes of big trees; too high lets one commit hold up the other writers of its branch for seconds.',
   }),
   mailboxMax: integerOption({
     unit: 'commands',
@@ -363,7 +370,7 @@ const limits = {
     min: mebibyte,
     max: 4096 * mebibyte,
     description:
-      'Write-sets kept in memory, durable in the journal but not yet in the shard, before writers have to wait. Too low makes many small shard commits; too high costs memory and a longer replay after a crash.',
+      'Write-sets kept in memory, durable in the journal but not yet in the shard, before writers have to wait; for each branch, and less where the heap of the process is small. Too low makes many small shard commits; too high costs memory and a longer replay after a crash.',
   }),
   journalSegmentBytes: integerOption({
     unit: 'bytes',
@@ -403,7 +410,7 @@ const limits = {
     min: 1,
     max: 1_000_000,
     description:
-      'Requests worked on at once; more are answered 503. Where over half of them are in use a caller may have a quarter, where over three quarters are a tenant half; more of theirs are answered 429. Too low refuses load that could be served; too high uses memory up before anybody is refused.',
+      'Requests worked on at once; more are answered 503. Where over half of them are in use a caller may have a quarter, where over three quarters are a tenant half; more of theirs are answered 429. Where the heap of the process is small there are fewer, 32 KiB of a quarter of the heap each. Too low refuses load that could be served; too high uses memory up before anybody is refused.',
   }),
   connectionsMax: integerOption({
     unit: 'connections',
@@ -483,8 +490,7 @@ const limits = {
  * Every option of a member, by section of the configuration file. A key of the file is the name here in
  * snake case. Sections that are known but have nothing to set in this version are empty.
  *
- * @see Identity, Authentication and MCP Interface: Conventions 12
- * @see Supplement: Access, functions and protocols, section 4
+ * @see docs/configuration.md#configuration
  */
 export const optionTable = Object.freeze({
   server: Object.freeze(server),

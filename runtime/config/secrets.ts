@@ -9,7 +9,7 @@ import {
   unlinkSync,
   writeSync,
 } from 'node:fs';
-import { hkdfSync } from 'node:crypto';
+import { hkdfSync, timingSafeEqual } from 'node:crypto';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
 
@@ -82,6 +82,12 @@ export interface FoundSecrets extends Secrets {
   readonly masterKeySource: string;
   /** Whether the master key was made now, because there was none. */
   readonly isMasterKeyNew: boolean;
+  /**
+   * Path of a master key in the data folder that is another one than the variable gives; undefined: there is none.
+   *
+   * @throws {OptionError} when that key is damaged or readable by others
+   */
+  otherMasterKey(): string | undefined;
   /** Brings to the disk what was made now. To be called once the keys are going to be used. Idempotent. */
   store(): void;
 }
@@ -116,6 +122,11 @@ export function findSecrets(server: KeyOptions, random: Random): FoundSecrets {
     masterKey: new MasterKey(masterKey),
     masterKeySource: server.masterKey === undefined ? masterKeyPath : 'SVC_MASTER_KEY',
     isMasterKeyNew: made.has(masterKeyPath),
+    otherMasterKey() {
+      const inFolder = storedMasterKeyOf({ dataDir: server.dataDir, masterKey: undefined });
+      const isOther = inFolder !== undefined && !timingSafeEqual(inFolder.bytes(), masterKey);
+      return isOther ? masterKeyPath : undefined;
+    },
     store() {
       for (const [path, text] of made) if (!existsSync(path)) createStored(folder, path, text, random);
     },

@@ -11,7 +11,7 @@ function isAllowed(types: readonly string[], name: string): boolean {
  * and on a move or copy into the workspace.
  *
  * @throws {ServiceError} `VALIDATION_FAILED`
- * @see Supplement 2
+ * @see docs/interface/repositories.md#types-a-workspace-allows
  */
 export function requireAllowedInWorkspace(
   workspace: Pick<Workspace, 'name' | 'allowed_node_types' | 'allowed_root_node_types'>,
@@ -31,14 +31,23 @@ export function requireAllowedInWorkspace(
 }
 
 /**
+ * Whether a node may stand under a parent, by the resolved list of the parent's type.
+ *
+ * @see docs/interface/node-types.md#allowed-children
+ */
+export function isAllowedUnder(parent: ResolvedNodeType, typeName: string): boolean {
+  return parent.allowsAnyChild || parent.allowedChildren.includes(typeName);
+}
+
+/**
  * Checks that a node may stand under a parent, by the resolved list of the parent's type. Runs on create, update,
  * move and copy.
  *
  * @throws {ServiceError} `VALIDATION_FAILED`
- * @see Supplement 3.5
+ * @see docs/interface/node-types.md#allowed-children
  */
 export function requireAllowedUnder(parent: ResolvedNodeType, typeName: string): void {
-  if (parent.allowsAnyChild || parent.allowedChildren.includes(typeName)) return;
+  if (isAllowedUnder(parent, typeName)) return;
   throw invalid(`NodeType '${typeName}' is not allowed as a child of NodeType '${parent.name}'`, {
     field: 'node_type',
   });

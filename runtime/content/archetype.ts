@@ -1,14 +1,15 @@
+import { KnownNames } from '#runtime/errors/known-names.ts';
 import { DefinitionReader } from './definition-reader.ts';
 import { type FieldSchema, parseFieldSchemas } from './field-schema.ts';
 import type { JsonObject, JsonValue } from './json-value.ts';
-import type { SchemaStamps } from './schema-record.ts';
+import { type SchemaStamps, schemaStampNames } from './schema-record.ts';
 import { requireFieldTypeName, requireNodeTypeName } from './type-name.ts';
 
 /**
  * What a caller defines of an archetype: a set of fields that nodes of one type may take on. The keys are those
  * of the wire, always all there.
  *
- * @see Supplement 3.4
+ * @see docs/interface/node-types.md#archetypes
  */
 export interface ArchetypeDefinition {
   readonly id?: string;
@@ -33,8 +34,28 @@ export interface Archetype extends ArchetypeDefinition, SchemaStamps {
   readonly id: string;
 }
 
+const definedFields: Readonly<Record<keyof ArchetypeDefinition, true>> = {
+  id: true,
+  name: true,
+  extends: true,
+  icon: true,
+  title: true,
+  description: true,
+  base_node_type: true,
+  fields: true,
+  initial_content: true,
+  layout: true,
+  strict: true,
+  publishable: true,
+  meta: true,
+};
+
+/** What the definition of an archetype may have. */
+export const archetypeFields: KnownNames = new KnownNames(Object.keys(definedFields), schemaStampNames);
+
 /**
- * Reads the definition of an archetype, as it stands inside the wrapper `archetype`.
+ * Reads the definition of an archetype, as it stands inside the wrapper `archetype`. What the server sets itself is
+ * ignored, so that a definition that was read can be sent back.
  *
  * @param json the definition, from JSON
  * @throws {ServiceError} `UNPROCESSABLE_BODY`, `VALIDATION_FAILED`
@@ -45,7 +66,7 @@ export function parseArchetypeDefinition(json: unknown): ArchetypeDefinition {
   const meta = reader.optionalObject('meta');
   const parent = reader.optionalString('extends');
   const base = reader.optionalString('base_node_type');
-  return Object.freeze({
+  const definition: ArchetypeDefinition = Object.freeze({
     ...(id === null ? {} : { id }),
     name: requireFieldTypeName(reader, 'name', reader.string('name')),
     extends: parent === null ? null : requireFieldTypeName(reader, 'extends', parent),
@@ -60,6 +81,8 @@ export function parseArchetypeDefinition(json: unknown): ArchetypeDefinition {
     publishable: reader.optionalBoolean('publishable'),
     ...(meta === null ? {} : { meta }),
   });
+  reader.refuseOthers(archetypeFields);
+  return definition;
 }
 
 const layoutTypes: ReadonlySet<string> = new Set(['container', 'group', 'tab_panel', 'field', 'grid']);

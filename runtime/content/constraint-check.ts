@@ -4,13 +4,14 @@ import { dateMilliseconds, isDateText } from './date-text.ts';
 import { canonicalJson, isJsonArray, type JsonValue, jsonEquals } from './json-value.ts';
 import { PATTERN_INPUT_MAX } from './linear-pattern.ts';
 import { patternOf } from './pattern-cache.ts';
-import { COMPARISON_WORK, type Validation, type ValueCheck } from './validation.ts';
+import type { Validation, ValueCheck } from './validation.ts';
+import { COMPARISON_WORK } from './check-work.ts';
 
 /**
  * The checks of a property's constraints, each compiled once.
  *
  * @param isDate whether `min` and `max` bound an instant
- * @see Supplement 3.2
+ * @see docs/interface/node-types.md#constraints
  */
 export function compileConstraints(constraints: Constraints, isDate: boolean): ValueCheck[] {
   const { min, max } = constraints;

@@ -1,4 +1,5 @@
 import { compareNumbers, type ExactNumber, isNumber } from '#runtime/base/exact-number.ts';
+import { KnownNames, unknownName } from '#runtime/errors/known-names.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { DefinitionReader } from './definition-reader.ts';
 import { isDateText } from './date-text.ts';
@@ -10,7 +11,7 @@ import { patternOf } from './pattern-cache.ts';
  * length of a String, URL or Array; the others are those of JSON Schema. A constraint that does not fit the value
  * (`minLength` on a number) has no effect.
  *
- * @see Supplement 3.2
+ * @see docs/interface/node-types.md#constraints
  */
 export interface Constraints {
   readonly min?: ExactNumber | string;
@@ -56,6 +57,9 @@ const rules: Readonly<Record<keyof Constraints, Rule>> = {
   uniqueItems: (value) => (typeof value === 'boolean' ? null : 'must be a boolean'),
 };
 
+/** What the constraints of a property may have. */
+export const constraintFields: KnownNames = new KnownNames(Object.keys(rules));
+
 const ordered: readonly (readonly [keyof Constraints, keyof Constraints])[] = [
   ['min', 'max'],
   ['minLength', 'maxLength'],
@@ -76,11 +80,9 @@ export function parseConstraints(property: DefinitionReader): Constraints | unde
   const reader = new DefinitionReader(json, property.place('constraints'), property.work);
   const constraints: Record<string, JsonValue> = {};
   for (const name of Object.keys(json)) {
+    if (!constraintFields.has(name)) throw unknownName('field', name, constraintFields.names, reader.at);
     const value = json[name]!;
     if (value === null) continue;
-    if (!Object.hasOwn(rules, name)) {
-      throw reader.badValue(name, `unknown constraint; known are ${Object.keys(rules).join(', ')}`);
-    }
     const complaint = rules[name as keyof Constraints](value);
     if (complaint !== null) throw reader.badValue(name, complaint);
     setKey(constraints, name, value);

@@ -19,7 +19,7 @@ export function isNodeId(text: string): boolean {
   );
 }
 
-/** An edge from a node to another one. @see Supplement 4, 5.3 */
+/** An edge from a node to another one. @see docs/interface/nodes.md#relations */
 export interface Relation {
   /** Id of the target. */
   readonly target: string;
@@ -29,13 +29,13 @@ export interface Relation {
   readonly weight: number | null;
 }
 
-/** How a revision touched a node. @see Content, Query, Functions and Versioning Interface: Branch, tag, revision, conflict */
+/** How a revision touched a node. @see docs/interface/revisions.md#revision-records */
 export type ChangeOperation = 'added' | 'modified' | 'deleted' | 'reordered';
 
 /**
  * Everything about a node but its properties. Timestamps are ISO 8601 texts, as they go over the wire.
  *
- * @see Content, Query, Functions and Versioning Interface: Node object
+ * @see docs/interface/nodes.md#the-node-object
  */
 export interface NodeHeader {
   readonly id: string;

@@ -12,7 +12,7 @@ function isLeap(year: number): boolean {
  * Whether a string is an RFC 3339 date (`2024-02-29`) or date and time with offset (`2024-02-29T12:00:00Z`).
  * The calendar is checked too.
  *
- * @see Supplement 4, Date
+ * @see docs/interface/nodes.md#property-values
  */
 export function isDateText(text: string): boolean {
   const match = shape.exec(text);

@@ -1,7 +1,8 @@
+import { type KnownNames, unknownName } from '#runtime/errors/known-names.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import { boundMessage, measureJson } from './json-bounds.ts';
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue, ownValue } from './json-value.ts';
-import { CheckWork } from './validation.ts';
+import { CheckWork } from './check-work.ts';
 
 /** The largest schema or workspace definition, in units of {@link measureJson}. */
 export const DEFINITION_SIZE_MAX = 4 * 1024 * 1024;
@@ -17,7 +18,7 @@ function kindOf(value: JsonValue): string {
  * Reads typed fields out of a JSON object and keeps track of where it is, so that every refusal names the field.
  * A field that is missing or of the wrong type is `UNPROCESSABLE_BODY` (422); `null` stands for an absent field.
  *
- * @see Content, Query, Functions and Versioning Interface: Errors
+ * @see docs/interface/conventions.md#requests
  */
 export class DefinitionReader {
   /** The object being read. */
@@ -123,6 +124,18 @@ export class DefinitionReader {
   objects(key: string): readonly DefinitionReader[] {
     const list = this.optionalArray(key) ?? [];
     return list.map((item, index) => new DefinitionReader(item, `${this.place(key)}.${index}`, this.work));
+  }
+
+  /**
+   * Refuses a field that a definition does not have: one that is misspelt would be left out, and nobody told. Asked when
+   * everything is read, for a field that is missing comes first.
+   *
+   * @throws {ServiceError} `VALIDATION_FAILED`
+   */
+  refuseOthers(known: KnownNames): void {
+    for (const key in this.json) {
+      if (!known.has(key)) throw unknownName('field', key, known.names, this.at);
+    }
   }
 
   /** `VALIDATION_FAILED` (400) for a field whose type is right and whose value is not. */

@@ -1,6 +1,7 @@
-import type { FieldRules } from './field-resolver.ts';
+import type { FieldRules } from './validation.ts';
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue, ownValue } from './json-value.ts';
-import { COMPARISON_WORK, type Validation, type ValueCheck } from './validation.ts';
+import type { Validation, ValueCheck } from './validation.ts';
+import { COMPARISON_WORK } from './check-work.ts';
 
 /** Keys an element has beside its fields. */
 const elementKeys: ReadonlySet<string> = new Set(['element_type', 'uuid', 'id']);
@@ -9,7 +10,7 @@ const elementKeys: ReadonlySet<string> = new Set(['element_type', 'uuid', 'id'])
  * Checks an element `{element_type, uuid?, …fields}` against its element type.
  *
  * @param allowed the element types that may stand here; null is any
- * @see Supplement 3.4, Element checks
+ * @see docs/interface/node-types.md#elements
  */
 export function checkElement(
   value: JsonValue,

@@ -1,15 +1,16 @@
+import { KnownNames } from '#runtime/errors/known-names.ts';
 import { parseLayout } from './archetype.ts';
 import { DefinitionReader } from './definition-reader.ts';
 import { type FieldSchema, parseFieldSchemas } from './field-schema.ts';
 import type { JsonObject, JsonValue } from './json-value.ts';
-import type { SchemaStamps } from './schema-record.ts';
+import { type SchemaStamps, schemaStampNames } from './schema-record.ts';
 import { requireFieldTypeName } from './type-name.ts';
 
 /**
  * What a caller defines of an element type: the fields of a value `{element_type, …}` within a property. The keys
  * are those of the wire, always all there.
  *
- * @see Supplement 3.4
+ * @see docs/interface/node-types.md#element-types
  */
 export interface ElementTypeDefinition {
   readonly id?: string;
@@ -32,8 +33,27 @@ export interface ElementType extends ElementTypeDefinition, SchemaStamps {
   readonly id: string;
 }
 
+const definedFields: Readonly<Record<keyof ElementTypeDefinition, true>> = {
+  id: true,
+  name: true,
+  extends: true,
+  icon: true,
+  title: true,
+  description: true,
+  fields: true,
+  initial_content: true,
+  layout: true,
+  strict: true,
+  publishable: true,
+  meta: true,
+};
+
+/** What the definition of an element type may have. */
+export const elementTypeFields: KnownNames = new KnownNames(Object.keys(definedFields), schemaStampNames);
+
 /**
- * Reads the definition of an element type, as it stands inside the wrapper `element_type`.
+ * Reads the definition of an element type, as it stands inside the wrapper `element_type`. What the server sets itself
+ * is ignored, so that a definition that was read can be sent back.
  *
  * @param json the definition, from JSON
  * @throws {ServiceError} `UNPROCESSABLE_BODY`, `VALIDATION_FAILED`
@@ -43,7 +63,7 @@ export function parseElementTypeDefinition(json: unknown): ElementTypeDefinition
   const id = reader.optionalString('id');
   const meta = reader.optionalObject('meta');
   const parent = reader.optionalString('extends');
-  return Object.freeze({
+  const definition: ElementTypeDefinition = Object.freeze({
     ...(id === null ? {} : { id }),
     name: requireFieldTypeName(reader, 'name', reader.string('name')),
     extends: parent === null ? null : requireFieldTypeName(reader, 'extends', parent),
@@ -57,4 +77,6 @@ export function parseElementTypeDefinition(json: unknown): ElementTypeDefinition
     publishable: reader.optionalBoolean('publishable'),
     ...(meta === null ? {} : { meta }),
   });
+  reader.refuseOthers(elementTypeFields);
+  return definition;
 }

@@ -2,11 +2,12 @@ import { compareNumbers, isNumber, isWhole } from '#runtime/base/exact-number.ts
 import { isKnownObject } from './constraint-check.ts';
 import { isDateText, isTimeText } from './date-text.ts';
 import { checkElement, checkElements, checkFields, checkItems } from './element-check.ts';
-import type { FieldRules } from './field-resolver.ts';
+import type { FieldRules } from './validation.ts';
 import type { FieldConfig, FieldSchema, FieldType } from './field-schema.ts';
 import { isPoint } from './geometry.ts';
 import { isJsonArray, isJsonObject, type JsonValue, ownValue } from './json-value.ts';
-import { COMPARISON_WORK, type Validation, type ValueCheck } from './validation.ts';
+import type { Validation, ValueCheck } from './validation.ts';
+import { COMPARISON_WORK } from './check-work.ts';
 import { isReference, isResource } from './value-shape.ts';
 
 /**
@@ -14,7 +15,7 @@ import { isReference, isResource } from './value-shape.ts';
  * another workspace and change its type later.
  *
  * @param nested the rules of a composite field's own fields
- * @see Supplement 3.4
+ * @see docs/interface/node-types.md#fields-of-archetypes-and-element-types
  */
 export function compileField(field: FieldSchema, nested: FieldRules | null): ValueCheck {
   const single = singleCheck(field, nested);

@@ -1,3 +1,4 @@
+import type { FieldRules, ResolvedField } from './validation.ts';
 import { invalid } from '#runtime/errors/service-error.ts';
 import type { Archetype } from './archetype.ts';
 import type { ElementType } from './element-type.ts';
@@ -5,27 +6,6 @@ import { compileField } from './field-check.ts';
 import type { FieldSchema } from './field-schema.ts';
 import type { JsonValue } from './json-value.ts';
 import { requireTrail, type SchemaSource } from './type-resolver.ts';
-import type { ValueCheck } from './validation.ts';
-
-/** A field with its check compiled. */
-export interface ResolvedField {
-  readonly schema: FieldSchema;
-  readonly check: ValueCheck;
-  /** The rules of a composite field's own fields. */
-  readonly nested: FieldRules | null;
-}
-
-/** A set of fields, ready to check an object against. */
-export interface FieldRules {
-  readonly fields: readonly FieldSchema[];
-  readonly byName: ReadonlyMap<string, ResolvedField>;
-  readonly required: readonly string[];
-  readonly strict: boolean;
-  /** What fills absent keys of a new node. */
-  readonly defaults: readonly (readonly [name: string, value: JsonValue])[];
-  /** Whether a location is among them, at any depth, that is stored in another form than it may be written. */
-  readonly hasLocation: boolean;
-}
 
 /** An archetype with everything it inherits. Frozen; keep it until an archetype changes. */
 export interface ResolvedArchetype extends FieldRules {
@@ -51,7 +31,7 @@ export interface ResolvedElementType extends FieldRules {
  * place of earlier ones.
  *
  * @throws {ServiceError} `VALIDATION_FAILED` when it or a parent does not exist, for a circle, for too many levels
- * @see Supplement 3.4
+ * @see docs/interface/node-types.md#inheritance
  */
 export function resolveArchetype(name: string, source: SchemaSource): ResolvedArchetype {
   const chain = chainOf('Archetype', name, (each) => source.archetype(each));

@@ -1,10 +1,11 @@
 import { type ExactNumber, isNumber } from '#runtime/base/exact-number.ts';
+import { KnownNames } from '#runtime/errors/known-names.ts';
 import { DefinitionReader } from './definition-reader.ts';
 import type { JsonObject, JsonValue } from './json-value.ts';
 import { PROPERTY_SCHEMA_DEPTH_MAX, PROPERTY_SCHEMAS_MAX } from './property-schema.ts';
 import { requireFieldTypeName } from './type-name.ts';
 
-/** Every kind of field an archetype or element type may have. @see Supplement 3.4 */
+/** Every kind of field an archetype or element type may have. @see docs/interface/node-types.md#fields-of-archetypes-and-element-types */
 export const fieldTypes = [
   'TextField',
   'RichTextField',
@@ -46,7 +47,7 @@ export interface FieldConfig {
   readonly multi_select?: boolean;
 }
 
-/** A field of an archetype or element type. Absent keys were not given. @see Supplement 3.4 */
+/** A field of an archetype or element type. Absent keys were not given. @see docs/interface/node-types.md#fields-of-archetypes-and-element-types */
 export interface FieldSchema {
   readonly $type: FieldType;
   readonly name: string;
@@ -75,9 +76,11 @@ export interface FieldSchema {
   readonly meta?: JsonObject;
 }
 
-type Reading = 'string' | 'boolean' | 'number' | 'count' | 'strings' | 'list';
+/** How a setting of a field is read: a `count` is a whole number from 0, a `list` has any values. */
+export type FieldReading = 'string' | 'boolean' | 'number' | 'count' | 'strings' | 'list';
 
-const configKeys: Readonly<Record<FieldType, Readonly<Record<string, Reading>>>> = {
+/** The settings each kind of field has, under `config` or directly on the field. */
+export const fieldSettings: Readonly<Record<FieldType, Readonly<Record<string, FieldReading>>>> = {
   TextField: { max_length: 'count' },
   RichTextField: { max_length: 'count' },
   NumberField: { is_integer: 'boolean', min_value: 'number', max_value: 'number' },
@@ -94,6 +97,46 @@ const configKeys: Readonly<Record<FieldType, Readonly<Record<string, Reading>>>>
   SectionField: {},
   CompositeField: {},
 };
+
+/** What every kind of field has. */
+const commonKeys: readonly (keyof FieldSchema)[] = [
+  '$type',
+  'name',
+  'title',
+  'label',
+  'required',
+  'description',
+  'help_text',
+  'default_value',
+  'validations',
+  'is_hidden',
+  'multiple',
+  'design_value',
+  'translatable',
+  'config',
+  'meta',
+];
+
+/** What some kinds of fields have besides their settings. */
+const nestedKeys: Readonly<Partial<Record<FieldType, readonly (keyof FieldSchema)[]>>> = {
+  ElementField: ['element_type'],
+  SectionField: ['allowed_element_types', 'render_as'],
+  CompositeField: ['fields', 'layout'],
+};
+
+/** What the `config` of each kind of field may have. */
+export const fieldConfigFields: Readonly<Record<FieldType, KnownNames>> = byFieldType(
+  (type) => new KnownNames(Object.keys(fieldSettings[type])),
+);
+
+/** What each kind of field may have. */
+export const fieldFields: Readonly<Record<FieldType, KnownNames>> = byFieldType(
+  (type) => new KnownNames([...commonKeys, ...(nestedKeys[type] ?? []), ...Object.keys(fieldSettings[type])]),
+);
+
+function byFieldType<T>(make: (type: FieldType) => T): Readonly<Record<FieldType, T>> {
+  return Object.fromEntries(fieldTypes.map((type) => [type, make(type)])) as Record<FieldType, T>;
+}
 
 const knownFieldTypes: ReadonlySet<string> = new Set(fieldTypes);
 const dateModes: ReadonlySet<string> = new Set(['DateTime', 'Date', 'Time', 'TimeRange']);
@@ -128,7 +171,7 @@ function parseFieldSchema(reader: DefinitionReader, depth: number): FieldSchema 
   const $type = tag as FieldType;
   const name = reader.string('name');
   if (name === '') throw reader.badValue('name', 'must not be empty');
-  return Object.freeze({
+  const field = Object.freeze({
     $type,
     name,
     ...pick(reader, {
@@ -146,15 +189,17 @@ function parseFieldSchema(reader: DefinitionReader, depth: number): FieldSchema 
     ...parseNested(reader, $type, depth),
     ...free(reader, 'meta'),
   }) as FieldSchema;
+  reader.refuseOthers(fieldFields[$type]);
+  return field;
 }
 
 /** The settings, under `config` or directly on the field. */
 function parseConfig(field: DefinitionReader, $type: FieldType): { config?: FieldConfig } {
-  const keys = configKeys[$type];
+  const keys = fieldSettings[$type];
   const nested = field.optionalObject('config');
   const config: FieldConfig = {
     ...pick(field, keys),
-    ...(nested === null ? {} : pick(new DefinitionReader(nested, field.place('config')), keys)),
+    ...(nested === null ? {} : nestedConfig(new DefinitionReader(nested, field.place('config')), $type)),
   };
   if (config.date_mode !== undefined && !dateModes.has(config.date_mode)) {
     throw field.badValue('config', `date_mode must be one of ${[...dateModes].join(', ')}`);
@@ -163,6 +208,12 @@ function parseConfig(field: DefinitionReader, $type: FieldType): { config?: Fiel
     throw field.badValue('config', `render_as must be one of ${[...optionStyles].join(', ')}`);
   }
   return Object.keys(config).length === 0 ? {} : { config: Object.freeze(config) };
+}
+
+function nestedConfig(reader: DefinitionReader, $type: FieldType): FieldConfig {
+  const config = pick(reader, fieldSettings[$type]);
+  reader.refuseOthers(fieldConfigFields[$type]);
+  return config;
 }
 
 function parseNested(reader: DefinitionReader, $type: FieldType, depth: number): Partial<FieldSchema> {
@@ -182,7 +233,10 @@ function parseNested(reader: DefinitionReader, $type: FieldType, depth: number):
 }
 
 /** Reads the keys that are there, each by its kind. */
-function pick(reader: DefinitionReader, keys: Readonly<Record<string, Reading>>): Record<string, JsonValue> {
+function pick(
+  reader: DefinitionReader,
+  keys: Readonly<Record<string, FieldReading>>,
+): Record<string, JsonValue> {
   const picked: Record<string, JsonValue> = {};
   for (const [key, reading] of Object.entries(keys)) {
     if (reader.raw(key) === undefined) continue;
@@ -191,7 +245,7 @@ function pick(reader: DefinitionReader, keys: Readonly<Record<string, Reading>>)
   return picked;
 }
 
-function readAs(reader: DefinitionReader, key: string, reading: Reading): JsonValue {
+function readAs(reader: DefinitionReader, key: string, reading: FieldReading): JsonValue {
   if (reading === 'string') return reader.string(key);
   if (reading === 'boolean') return reader.optionalBoolean(key);
   if (reading === 'strings') return reader.strings(key);

@@ -43,7 +43,7 @@ const coordinateTests = new Map<string, (value: JsonValue) => boolean>([
  * What is wrong with a GeoJSON geometry; coordinates are `[lon, lat, altitude?]` in degrees.
  *
  * @returns a complaint that completes "must be …", null when it is a geometry
- * @see Supplement 4, Geometry; RFC 7946 section 3.1
+ * @see docs/interface/nodes.md#locations-and-geometries; RFC 7946 section 3.1
  */
 export function geometryComplaint(value: JsonValue, depth = 1): string | null {
   const kinds = 'a GeoJSON geometry';
@@ -76,7 +76,7 @@ export function isPoint(value: JsonValue): boolean {
  * Turns a location written as `{lat, lng}` or `{latitude, longitude}` into a GeoJSON Point.
  *
  * @returns the value itself when it is neither, or out of range, for the check to complain about
- * @see Supplement 3.4, LocationField
+ * @see docs/interface/nodes.md#locations-and-geometries
  */
 export function locationToPoint(value: JsonValue): JsonValue {
   if (!isJsonObject(value)) return value;

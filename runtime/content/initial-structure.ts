@@ -1,10 +1,9 @@
+import { KnownNames } from '#runtime/errors/known-names.ts';
 import { invalid } from '#runtime/errors/service-error.ts';
 import { DefinitionReader, wrongType } from './definition-reader.ts';
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue, setKey } from './json-value.ts';
 import { sanitizeName } from './path.ts';
-import type { ResolvedSource } from './schema-resolver.ts';
 import { isNodeTypeName } from './type-name.ts';
-import type { ResolvedNodeType, SchemaSource } from './type-resolver.ts';
 
 /** How deep initial nodes may nest, in levels. */
 export const INITIAL_DEPTH_MAX = 20;
@@ -21,23 +20,27 @@ export interface InitialChild {
   readonly children?: readonly InitialChild[];
 }
 
-/** A node to be created along with its parent, everything its own type brings included. */
-export interface InitialNode {
-  /** Clean. */
-  readonly name: string;
-  readonly node_type: string;
-  readonly archetype: string | null;
-  readonly properties: JsonObject;
-  readonly translations: JsonObject | null;
-  readonly children: readonly InitialNode[];
-}
-
-/** What a new node of a type, or a new workspace, starts with. @see Supplement 3.5 */
+/** What a new node of a type, or a new workspace, starts with. @see docs/interface/node-types.md#initial-structure */
 export interface InitialStructure {
   /** Fills absent properties of the new node. */
   readonly properties?: JsonObject;
   readonly children?: readonly InitialChild[];
 }
+
+/** What an initial structure may have. */
+export const initialStructureFields: KnownNames = new KnownNames(['properties', 'children']);
+
+const childFields: Readonly<Record<keyof InitialChild, true>> = {
+  name: true,
+  node_type: true,
+  archetype: true,
+  properties: true,
+  translations: true,
+  children: true,
+};
+
+/** What a node of an initial structure may have. */
+export const initialChildFields: KnownNames = new KnownNames(Object.keys(childFields));
 
 /**
  * Reads `initial_structure`: an object, or the legacy bare array of children. A child is an object or the tuple
@@ -55,6 +58,7 @@ export function parseInitialStructure(reader: DefinitionReader): InitialStructur
   const structure = new DefinitionReader(raw, at);
   const properties = structure.optionalObject('properties');
   const children = structure.optionalArray('children');
+  structure.refuseOthers(initialStructureFields);
   return Object.freeze({
     ...(properties === null ? {} : { properties }),
     ...(children === null ? {} : { children: parseChildren(children, `${at}.children`, 1, count) }),
@@ -96,8 +100,10 @@ function parseChild(item: JsonValue, at: string, depth: number, count: { left: n
   const properties = reader.optionalObject('properties');
   const translations = reader.optionalObject('translations');
   const children = reader.optionalArray('children');
+  const name = sanitizeName(reader.string('name'));
+  reader.refuseOthers(initialChildFields);
   return Object.freeze({
-    name: sanitizeName(reader.string('name')),
+    name,
     node_type: nodeType,
     ...(archetype === null ? {} : { archetype }),
     ...(properties === null ? {} : { properties }),
@@ -113,83 +119,4 @@ function fromTuple(tuple: readonly JsonValue[], at: string): JsonObject {
   if (name !== undefined) setKey(child, 'name', name);
   if (nodeType !== undefined) setKey(child, 'node_type', nodeType);
   return child;
-}
-
-function namedTypes(structure: InitialStructure | null): readonly string[] {
-  const found = new Set<string>();
-  const visit = (nodes: readonly InitialChild[] | undefined): void => {
-    for (const node of nodes ?? []) {
-      found.add(node.node_type);
-      visit(node.children);
-    }
-  };
-  visit(structure?.children);
-  return [...found];
-}
-
-/**
- * The children a new node of a type brings along, whole: the types of those children bring theirs.
- *
- * @throws {ServiceError} `VALIDATION_FAILED` when a type does not exist, or the tree has no end or too many nodes
- * @see Supplement 3.5
- */
-export function planInitialChildren(type: ResolvedNodeType, source: ResolvedSource): readonly InitialNode[] {
-  return planInitialStructure(type.initialStructure, source);
-}
-
-/** As {@link planInitialChildren}, for the structure of a workspace. */
-export function planInitialStructure(
-  structure: InitialStructure | null,
-  source: ResolvedSource,
-): readonly InitialNode[] {
-  const children = structure?.children ?? [];
-  return children.length === 0 ? [] : planLevel(children, source, 1, { left: INITIAL_NODES_MAX });
-}
-
-function planLevel(
-  children: readonly InitialChild[],
-  source: ResolvedSource,
-  depth: number,
-  count: { left: number },
-): readonly InitialNode[] {
-  if (children.length > 0 && depth > INITIAL_DEPTH_MAX) {
-    throw invalid(`Initial structure nests deeper than ${INITIAL_DEPTH_MAX} levels`);
-  }
-  return children.map((child) => {
-    count.left -= 1;
-    if (count.left < 0) throw invalid(`Initial structure has more than ${INITIAL_NODES_MAX} nodes`);
-    const type = source.nodeType(child.node_type);
-    if (type === undefined)
-      throw invalid(`Invalid initial structure: NodeType '${child.node_type}' not found`);
-    // What is listed explicitly wins over what the child's own type would bring under the same name.
-    const listed = child.children ?? [];
-    const names = new Set(listed.map((each) => each.name));
-    const brought = (type.initialStructure?.children ?? []).filter((each) => !names.has(each.name));
-    return {
-      name: child.name,
-      node_type: child.node_type,
-      archetype: child.archetype ?? null,
-      properties: child.properties ?? {},
-      translations: child.translations ?? null,
-      children: planLevel([...listed, ...brought], source, depth + 1, count),
-    };
-  });
-}
-
-/**
- * Checks that a definition's initial structure names only types that exist. Runs when the definition is saved.
- *
- * @param ownName the type that is being saved: it may name itself (which creation then refuses as endless)
- * @throws {ServiceError} `VALIDATION_FAILED`
- * @see Supplement 3.5
- */
-export function requireInitialTypes(
-  structure: InitialStructure | null,
-  ownName: string,
-  source: SchemaSource,
-): void {
-  for (const name of namedTypes(structure)) {
-    if (name === ownName || source.nodeType(name) !== undefined) continue;
-    throw invalid(`Invalid initial structure: NodeType '${name}' not found`, { field: 'initial_structure' });
-  }
 }

@@ -6,9 +6,12 @@ import { parseExactJson } from '#runtime/base/exact-json.ts';
  */
 export class JsonText {
   readonly text: string;
+  /** Entity tag of the text, without quotes, where it has one. */
+  readonly tag: string | undefined;
 
-  constructor(text: string) {
+  constructor(text: string, tag?: string) {
     this.text = text;
+    this.tag = tag;
   }
 
   /** The value, for callers that need to look into it. */

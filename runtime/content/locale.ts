@@ -20,7 +20,7 @@ const shape = /^([a-z]{2,3})(?:-([a-z]{2}|\d{3}|[a-z]{4}))?$/i;
  *
  * @param field the field or parameter it comes from, for the message
  * @throws {ServiceError} `VALIDATION_FAILED`
- * @see Supplement 9
+ * @see docs/interface/translations.md#locales
  */
 export function parseLocale(text: string, field = 'locale'): string {
   const match = shape.exec(text);
@@ -32,12 +32,27 @@ export function parseLocale(text: string, field = 'locale'): string {
 }
 
 /**
+ * What is wrong with writing something in a locale: a repository holds content in its languages alone.
+ *
+ * @param locale from {@link parseLocale}
+ * @returns null when the repository supports it
+ * @see docs/interface/translations.md#languages-of-a-repository
+ */
+export function unsupportedLocale(
+  locale: string,
+  { defaultLanguage, supportedLanguages }: LanguageSettings,
+): string | null {
+  if (locale === defaultLanguage || supportedLanguages.includes(locale)) return null;
+  return `'${locale}' is not a supported language of the repository; add it to supported_languages of its translation-config first`;
+}
+
+/**
  * The locales whose overlays apply to a read, most specific first. The default language ends the chain and is not
  * part of it: there the properties themselves answer.
  *
  * @param text the locale, as a caller wrote it
  * @throws {ServiceError} `VALIDATION_FAILED`
- * @see Supplement 9, Fallback chain
+ * @see docs/interface/translations.md#reading-in-a-locale
  */
 export function resolveLocaleChain(text: string, settings: LanguageSettings): readonly string[] {
   const locale = parseLocale(text, 'lang');

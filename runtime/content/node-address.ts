@@ -83,7 +83,7 @@ function isPlainPath(tail: string): boolean {
  * @param tail undecoded and without the query: empty or `/` for the root, else `/a/b`, with what may follow it
  * @returns for the empty tail the root node, for `/` the root listing
  * @throws {ServiceError} `INVALID_PATH`; `VALIDATION_FAILED` when the path is too long
- * @see Supplement 5.2
+ * @see docs/interface/nodes.md#addresses-of-nodes
  */
 export function parseNodeAddress(tail: string): NodeAddress {
   if (tail.length > 1) {

@@ -1,3 +1,4 @@
+import { KnownNames } from '#runtime/errors/known-names.ts';
 import { DefinitionReader } from './definition-reader.ts';
 import { type InitialStructure, parseInitialStructure } from './initial-structure.ts';
 import { type JsonObject, type JsonValue, ownValue } from './json-value.ts';
@@ -8,9 +9,10 @@ import {
   type PropertySchema,
 } from './property-schema.ts';
 import { compileProperty } from './property-check.ts';
-import type { SchemaStamps } from './schema-record.ts';
+import { type SchemaStamps, schemaStampNames } from './schema-record.ts';
 import { requireNodeTypeName } from './type-name.ts';
-import { CheckWork, Validation } from './validation.ts';
+import { Validation } from './validation.ts';
+import { CheckWork } from './check-work.ts';
 
 /** A column of a compound index. */
 export interface CompoundIndexColumn {
@@ -32,7 +34,7 @@ export interface CompoundIndex {
  * always all there (absent ones as null or an empty list), so that a definition is its own JSON form. A null flag
  * is taken from the parent type.
  *
- * @see Content, Query, Functions and Versioning Interface: Resources, NodeType; Supplement 3.1
+ * @see docs/interface/node-types.md#fields-of-a-node-type
  */
 export interface NodeTypeDefinition {
   /** Given by the caller, else by the server. */
@@ -67,16 +69,49 @@ export interface NodeType extends NodeTypeDefinition, SchemaStamps {
   readonly id: string;
 }
 
+const definedFields: Readonly<Record<keyof NodeTypeDefinition, true>> = {
+  id: true,
+  name: true,
+  strict: true,
+  extends: true,
+  mixins: true,
+  overrides: true,
+  is_mixin: true,
+  description: true,
+  icon: true,
+  properties: true,
+  allowed_children: true,
+  required_nodes: true,
+  initial_structure: true,
+  versionable: true,
+  immutable: true,
+  publishable: true,
+  auditable: true,
+  indexable: true,
+  index_types: true,
+  compound_indexes: true,
+  meta: true,
+};
+
+/** What the definition of a node type or mixin may have. */
+export const nodeTypeFields: KnownNames = new KnownNames(Object.keys(definedFields), schemaStampNames);
+
+/** What a compound index may have. */
+export const compoundIndexFields: KnownNames = new KnownNames(['name', 'columns', 'has_order_column']);
+
+/** What a column of a compound index may have. */
+export const indexColumnFields: KnownNames = new KnownNames(['property', 'ascending', 'column_type']);
+
 const columnTypes: ReadonlySet<string> = new Set(['String', 'Integer', 'Timestamp', 'Boolean']);
 
 /**
- * Reads the definition of a node type or mixin, as it stands inside the wrapper `node_type`. Keys that are not
- * part of a definition are ignored, so that a definition that was read can be sent back.
+ * Reads the definition of a node type or mixin, as it stands inside the wrapper `node_type`. What the server
+ * sets itself is ignored, so that a definition that was read can be sent back.
  *
  * @param json the definition, from JSON
  * @param kind `mixin` sets `is_mixin`, whatever the definition says
  * @throws {ServiceError} `UNPROCESSABLE_BODY` for a missing field or a wrong type, `VALIDATION_FAILED` for a bad
- *   value
+ *   value and an unknown field
  */
 export function parseNodeTypeDefinition(
   json: unknown,
@@ -86,7 +121,7 @@ export function parseNodeTypeDefinition(
   const id = reader.optionalString('id');
   const meta = reader.optionalObject('meta');
   const parent = reader.optionalString('extends');
-  return Object.freeze({
+  const definition: NodeTypeDefinition = Object.freeze({
     ...(id === null ? {} : { id }),
     name: requireNodeTypeName(reader, 'name', reader.string('name')),
     strict: reader.optionalBoolean('strict'),
@@ -109,6 +144,8 @@ export function parseNodeTypeDefinition(
     compound_indexes: reader.objects('compound_indexes').map(parseCompoundIndex),
     ...(meta === null ? {} : { meta }),
   });
+  reader.refuseOthers(nodeTypeFields);
+  return definition;
 }
 
 /**
@@ -142,23 +179,29 @@ function typeNames(reader: DefinitionReader, key: string): readonly string[] {
 }
 
 function parseCompoundIndex(reader: DefinitionReader): CompoundIndex {
-  const columns = new DefinitionReader(reader.json, reader.at).objects('columns');
+  const columns = reader.objects('columns');
   if (columns.length === 0) throw reader.badValue('columns', 'a compound index needs at least one column');
-  return Object.freeze({
+  const index = Object.freeze({
     name: reader.string('name'),
-    columns: columns.map((column) => {
-      const type = column.optionalString('column_type') ?? 'String';
-      if (!columnTypes.has(type)) {
-        throw column.badValue('column_type', `must be one of ${[...columnTypes].join(', ')}`);
-      }
-      return Object.freeze({
-        property: column.string('property'),
-        ascending: column.optionalBoolean('ascending') ?? true,
-        column_type: type as CompoundIndexColumn['column_type'],
-      });
-    }),
+    columns: columns.map(parseIndexColumn),
     has_order_column: reader.optionalBoolean('has_order_column') ?? false,
   });
+  reader.refuseOthers(compoundIndexFields);
+  return index;
+}
+
+function parseIndexColumn(reader: DefinitionReader): CompoundIndexColumn {
+  const type = reader.optionalString('column_type') ?? 'String';
+  if (!columnTypes.has(type)) {
+    throw reader.badValue('column_type', `must be one of ${[...columnTypes].join(', ')}`);
+  }
+  const column = Object.freeze({
+    property: reader.string('property'),
+    ascending: reader.optionalBoolean('ascending') ?? true,
+    column_type: type as CompoundIndexColumn['column_type'],
+  });
+  reader.refuseOthers(indexColumnFields);
+  return column;
 }
 
 /** The new default an override gives to a property; undefined when there is none. */

@@ -1,4 +1,5 @@
-import type { FieldRules, ResolvedArchetype } from './field-resolver.ts';
+import type { ResolvedArchetype } from './field-resolver.ts';
+import type { FieldRules } from './validation.ts';
 import { locationToPoint } from './geometry.ts';
 import { JSON_DEPTH_MAX } from './json-bounds.ts';
 import {
@@ -17,7 +18,7 @@ import type { ResolvedSource } from './schema-resolver.ts';
  * flattened, locations of archetype and element fields become GeoJSON Points. What is in form already is returned
  * as it is, without a copy; values nested too deep are left for the check to refuse.
  *
- * @see Supplement 3.4, 4
+ * @see docs/interface/nodes.md#property-values
  */
 export function normalizeProperties(
   archetype: ResolvedArchetype | null,

@@ -23,7 +23,7 @@ const controlCharacters = /[\u0000-\u001f\u007f-\u009f]/;
  *
  * @throws {ServiceError} `VALIDATION_FAILED` for a name that is empty (before or after), `.`, `..`, too long
  *   (after, or over {@link RAW_NAME_LENGTH_MAX} before), or has a `/` or a control character
- * @see Supplement 5.1, Name sanitisation
+ * @see docs/interface/nodes.md#names-of-nodes
  */
 export function sanitizeName(raw: string): string {
   if (raw.length <= NAME_BYTES_MAX && alreadyClean.test(raw) && raw !== '.' && raw !== '..') return raw;

@@ -7,24 +7,25 @@ import {
   type JsonValue,
   ownValue,
   withKey,
+  withoutKey,
 } from './json-value.ts';
 
 /**
  * Splits a dotted property path (`hero.title`, `items.0.name`) into its keys.
  *
+ * @param field what the caller sent it in
  * @throws {ServiceError} `VALIDATION_FAILED` for an empty key or too many
  */
-export function parsePropertyPath(text: string): readonly string[] {
+export function parsePropertyPath(text: string, field = 'property'): readonly string[] {
   const keys = text.split('.');
-  if (keys.includes(''))
-    throw invalid(`'${text.slice(0, 80)}' is not a property path`, { field: 'property' });
-  requireShort(keys);
+  if (keys.includes('')) throw invalid(`'${text.slice(0, 80)}' is not a property path`, { field });
+  requireShort(keys, field);
   return keys;
 }
 
-function requireShort(keys: readonly string[]): void {
+function requireShort(keys: readonly string[], field = 'property'): void {
   if (keys.length > JSON_DEPTH_MAX) {
-    throw invalid(`A property path has at most ${JSON_DEPTH_MAX} keys`, { field: 'property' });
+    throw invalid(`A property path has at most ${JSON_DEPTH_MAX} keys`, { field });
   }
 }
 
@@ -39,7 +40,7 @@ function literalKey(properties: JsonObject, keys: readonly string[]): string | n
  * The value at a property path: objects by key, arrays by index.
  *
  * @returns undefined when there is none
- * @see Supplement 5.1, PUT @prop
+ * @see docs/interface/nodes.md#setting-one-property
  */
 export function getProperty(properties: JsonObject, keys: readonly string[]): JsonValue | undefined {
   const literal = literalKey(properties, keys);
@@ -66,6 +67,40 @@ export function setProperty(properties: JsonObject, keys: readonly string[], val
   const literal = literalKey(properties, keys);
   if (literal !== null) return withKey(properties, literal, value);
   return setWithin(properties, keys, 0, value) as JsonObject;
+}
+
+/**
+ * The properties without one value. An item that is taken out of an array moves the later ones up.
+ *
+ * @returns a copy, what is off the path shared with the original; undefined when there is no such value
+ * @throws {ServiceError} `VALIDATION_FAILED` when the path has too many keys
+ */
+export function removeProperty(properties: JsonObject, keys: readonly string[]): JsonObject | undefined {
+  requireShort(keys);
+  const literal = literalKey(properties, keys);
+  if (literal !== null)
+    return Object.hasOwn(properties, literal) ? withoutKey(properties, literal) : undefined;
+  return removeWithin(properties, keys, 0) as JsonObject | undefined;
+}
+
+function removeWithin(
+  target: JsonValue | undefined,
+  keys: readonly string[],
+  at: number,
+): JsonValue | undefined {
+  const key = keys[at]!;
+  const isLast = at === keys.length - 1;
+  if (isJsonArray(target)) {
+    const index = /^(?:0|[1-9]\d{0,8})$/.test(key) ? Number(key) : -1;
+    if (index < 0 || index >= target.length) return undefined;
+    if (isLast) return target.toSpliced(index, 1);
+    const changed = removeWithin(target[index], keys, at + 1);
+    return changed === undefined ? undefined : target.with(index, changed);
+  }
+  if (!isJsonObject(target) || !Object.hasOwn(target, key)) return undefined;
+  if (isLast) return withoutKey(target, key);
+  const changed = removeWithin(target[key], keys, at + 1);
+  return changed === undefined ? undefined : withKey(target, key, changed);
 }
 
 function setWithin(

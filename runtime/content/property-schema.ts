@@ -1,8 +1,9 @@
+import { KnownNames } from '#runtime/errors/known-names.ts';
 import { type Constraints, parseConstraints } from './constraints.ts';
 import { DefinitionReader } from './definition-reader.ts';
 import type { JsonObject, JsonValue } from './json-value.ts';
 
-/** Every property type there is. @see Supplement 3.2 */
+/** Every property type there is. @see docs/interface/node-types.md#property-schemas */
 export const propertyTypes = [
   'String',
   'Number',
@@ -33,7 +34,7 @@ export const PROPERTY_SCHEMA_DEPTH_MAX = 16;
 /** The most properties one type may declare, and the most keys one `structure` may have. */
 export const PROPERTY_SCHEMAS_MAX = 1_000;
 
-/** The declaration of a property. Absent keys were not given. @see Supplement 3.2 */
+/** The declaration of a property. Absent keys were not given. @see docs/interface/node-types.md#property-schemas */
 export interface PropertySchema {
   readonly name: string;
   readonly type: PropertyType;
@@ -54,6 +55,25 @@ export interface PropertySchema {
   readonly index?: readonly IndexKind[];
   readonly meta?: JsonObject;
 }
+
+const declaredFields: Readonly<Record<keyof PropertySchema, true>> = {
+  name: true,
+  type: true,
+  required: true,
+  unique: true,
+  default: true,
+  value: true,
+  constraints: true,
+  structure: true,
+  allow_additional_properties: true,
+  items: true,
+  is_translatable: true,
+  index: true,
+  meta: true,
+};
+
+/** What the declaration of a property may have; `property_type` is an alias. */
+export const propertyFields: KnownNames = new KnownNames(Object.keys(declaredFields), ['property_type']);
 
 const typeBySpelling = new Map<string, PropertyType>(propertyTypes.map((type) => [type.toLowerCase(), type]));
 const indexBySpelling = new Map<string, IndexKind>(indexKinds.map((kind) => [kind.toLowerCase(), kind]));
@@ -84,7 +104,7 @@ function parsePropertySchema(reader: DefinitionReader, name: string, depth: numb
   }
   if (name === '') throw reader.badValue('name', 'must not be empty');
   if (reservedNames.has(name)) throw reader.badValue('name', `'${name}' is derived from the type`);
-  return Object.freeze({
+  const schema: PropertySchema = Object.freeze({
     name,
     type: parsePropertyType(reader),
     ...flag(reader, 'required'),
@@ -99,6 +119,8 @@ function parsePropertySchema(reader: DefinitionReader, name: string, depth: numb
     ...given('index', parseIndexKinds(reader, 'index')),
     ...given('meta', reader.optionalObject('meta') ?? undefined),
   });
+  reader.refuseOthers(propertyFields);
+  return schema;
 }
 
 /** Longer than the name of any type or index kind. */

@@ -6,6 +6,7 @@ import {
   type JsonValue,
   ownValue,
   setKey,
+  withoutKey,
 } from './json-value.ts';
 
 /** A reference found in the properties of a node. */
@@ -18,6 +19,23 @@ export interface FoundReference {
   readonly workspace: string | null;
   /** The target's path when it was written as a path. */
   readonly path: string | null;
+}
+
+/** The key under which a read shows the node that a reference leads to. It is derived and never stored. */
+export const EXPANDED_KEY = 'svc:node';
+
+/** Where a reference leads. */
+export interface ReferenceTarget {
+  /** An id, or a path (leading `/`) that could not be resolved. */
+  readonly ref: string;
+  /** Null: the workspace of the node itself. */
+  readonly workspace: string | null;
+}
+
+/** Where an object leads that is a reference; undefined when it is none. */
+export function referenceTarget(object: JsonObject): ReferenceTarget | undefined {
+  const ref = targetOf(object);
+  return ref === null ? undefined : { ref, workspace: textOf(object, 'svc:workspace') };
 }
 
 const none: readonly FoundReference[] = Object.freeze([]);
@@ -36,7 +54,7 @@ function textOf(object: JsonObject, key: string): string | null {
  * Every reference in the properties, at any depth, in document order. References are known by their shape, not by
  * the type of the property.
  *
- * @see Supplement 4, Reference
+ * @see docs/interface/nodes.md#references
  */
 export function findReferences(properties: JsonObject): readonly FoundReference[] {
   const found: FoundReference[] = [];
@@ -77,11 +95,11 @@ function escapePointer(key: string): string {
 
 /**
  * Replaces paths in references by ids: the id goes to `svc:ref`, the path to `svc:path`. A path that cannot be
- * resolved stays as it is.
+ * resolved stays as it is. Nodes that a read has put into references are dropped, so that it can be written back.
  *
  * @param resolve from a path and workspace (null: the node's own) to the id of the node there
  * @returns the same object when nothing was replaced
- * @see Supplement 4, Reference
+ * @see docs/interface/nodes.md#references
  */
 export function rewriteReferences(
   properties: JsonObject,
@@ -121,7 +139,8 @@ function rewriteItem(item: JsonValue, resolve: Resolve, depth: number): JsonValu
   return isJsonObject(item) || isJsonArray(item) ? rewrite(item, resolve, depth + 1) : item;
 }
 
-function rewriteReference(reference: JsonObject, ref: string, resolve: Resolve): JsonObject {
+function rewriteReference(given: JsonObject, ref: string, resolve: Resolve): JsonObject {
+  const reference = withoutKey(given, EXPANDED_KEY);
   if (!ref.startsWith('/')) return reference;
   const id = resolve(ref, textOf(reference, 'svc:workspace'));
   return id === undefined ? reference : { ...reference, 'svc:ref': id, 'svc:path': ref };

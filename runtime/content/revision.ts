@@ -4,7 +4,7 @@ import { ServiceError } from '#runtime/errors/service-error.ts';
  * A point in the history of a repository: a hybrid logical clock value. Written `<milliseconds>-<counter>`,
  * ordered by milliseconds, then counter. `0-0` is before everything.
  *
- * @see Content, Query, Functions and Versioning Interface: Versioning 2; Supplement 8.4
+ * @see docs/interface/revisions.md#revision-numbers
  */
 export interface Revision {
   /** Milliseconds since the Unix epoch, at most 2^48 - 1. */

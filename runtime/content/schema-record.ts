@@ -1,7 +1,7 @@
 /**
  * What the server adds to a schema definition when it stores it. The stored form is the wire form.
  *
- * @see Content, Query, Functions and Versioning Interface: Resources, NodeType
+ * @see docs/interface/node-types.md#fields-of-a-node-type
  */
 export interface SchemaStamps {
   readonly id: string;
@@ -15,6 +15,19 @@ export interface SchemaStamps {
   /** The id of the record this one replaced. */
   readonly previous_version: string | null;
 }
+
+/**
+ * What a stored definition has besides what its author defines. It is let through and does not count where a definition
+ * is written, so that one that was read can be sent back.
+ */
+export const schemaStampNames = [
+  'version',
+  'created_at',
+  'updated_at',
+  'published_at',
+  'published_by',
+  'previous_version',
+] as const satisfies readonly (keyof SchemaStamps)[];
 
 /** A definition may bring an id of its own. */
 interface Definition {
@@ -50,7 +63,7 @@ export function newSchemaRecord<D extends Definition>(
  * since replacing is not unpublishing.
  *
  * @param now ISO 8601
- * @see Content, Query, Functions and Versioning Interface: States, NodeType; Supplement 3.6
+ * @see docs/interface/node-types.md#versions-and-publication-of-definitions
  */
 export function replacedSchemaRecord<D extends Definition>(
   previous: SchemaStamps,

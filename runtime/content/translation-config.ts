@@ -1,7 +1,15 @@
+import { KnownNames } from '#runtime/errors/known-names.ts';
 import { DefinitionReader } from './definition-reader.ts';
 import { LOCALES_MAX, type LanguageSettings, parseLocale } from './locale.ts';
 
-/** The answer of `GET …/translation-config`. @see Supplement 9, Config */
+/** What the languages of a repository may have. */
+export const translationConfigFields: KnownNames = new KnownNames([
+  'default_language',
+  'supported_languages',
+  'locale_fallback_chains',
+]);
+
+/** The answer of `GET …/translation-config`. @see docs/interface/translations.md#languages-of-a-repository */
 export function translationConfigJson(settings: LanguageSettings): {
   readonly default_language: string;
   readonly supported_languages: readonly string[];
@@ -36,8 +44,8 @@ export function newLanguageSettings(
  * Reads the body of `PATCH …/translation-config`; keys it leaves out stay as they were.
  *
  * @throws {ServiceError} `UNPROCESSABLE_BODY` for a wrong type; `VALIDATION_FAILED` for a bad locale, for another
- *   default language, for a chain that names itself or a language that is not supported
- * @see Supplement 9, Config
+ *   default language, for a chain that names itself or a language that is not supported, and for an unknown field
+ * @see docs/interface/translations.md#languages-of-a-repository
  */
 export function patchLanguageSettings(json: unknown, current: LanguageSettings): LanguageSettings {
   const reader = DefinitionReader.whole(json, 'body');
@@ -54,6 +62,7 @@ export function patchLanguageSettings(json: unknown, current: LanguageSettings):
     throw reader.badValue('supported_languages', `at most ${LOCALES_MAX} languages`);
   }
   const chains = reader.optionalObject('locale_fallback_chains');
+  reader.refuseOthers(translationConfigFields);
   const fallbackChains = chains === null ? current.fallbackChains : readChains(reader, supportedLanguages);
   // A language that is dropped must not live on in a chain that was configured earlier.
   if (chains === null) requireSupportedChains(reader, fallbackChains, supportedLanguages);

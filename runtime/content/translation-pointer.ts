@@ -10,8 +10,9 @@ import {
   withKey,
 } from './json-value.ts';
 import type { ResolvedNodeType } from './type-resolver.ts';
+import { UuidIndex, uuidOf } from './uuid-index.ts';
 
-/** Keys whose values identify or place things; a translation must not change them. @see Supplement 9 */
+/** Keys whose values identify or place things; a translation must not change them. @see docs/interface/translations.md#translated-values */
 export const neverTranslatable: ReadonlySet<string> = new Set([
   'uuid',
   'id',
@@ -60,19 +61,19 @@ export function formatPointer(keys: readonly string[]): string {
 /**
  * Follows pointers into the properties of one node, and replaces what they lead to. It remembers where the items of an
  * array are, and what it has copied already: however many pointers lead into one array or object, that is read and copied
- * once. So it is for one use: what it was given must not change meanwhile, and what it returned may.
+ * once. So it is for one use: what it was given must not change meanwhile, and what it returned may. Its methods yield where
+ * the work may rest, which they do only while a long array is read.
  */
 export class PointerWalk {
-  /** Where the first item of a `uuid` is. */
-  readonly #indexes = new Map<readonly JsonValue[], Map<string, number>>();
+  readonly #indexes = new Map<readonly JsonValue[], UuidIndex>();
   /** Copies nobody else has yet. */
   readonly #own = new Set<JsonValue>();
 
   /** The value a pointer leads to, through arrays by the items' `uuid`; undefined when there is none. */
-  valueAt(properties: JsonObject, keys: readonly string[]): JsonValue | undefined {
+  *valueAt(properties: JsonObject, keys: readonly string[]): Generator<undefined, JsonValue | undefined> {
     let value: JsonValue | undefined = properties;
     for (const key of keys) {
-      if (isJsonArray(value)) value = value[this.#indexOf(value, key)];
+      if (isJsonArray(value)) value = value[(yield* this.#indexOf(value)).placeOf(key)];
       else if (isJsonObject(value)) value = ownValue(value, key);
       else return undefined;
     }
@@ -80,23 +81,51 @@ export class PointerWalk {
   }
 
   /**
+   * The keys a pointer follows, with the place of an item for its `uuid`; undefined when it leads to nothing.
+   */
+  *placeOf(properties: JsonObject, keys: readonly string[]): Generator<undefined, string[] | undefined> {
+    const place: string[] = [];
+    let value: JsonValue | undefined = properties;
+    for (const key of keys) {
+      if (isJsonArray(value)) {
+        const index: number = (yield* this.#indexOf(value)).placeOf(key);
+        value = value[index];
+        place.push(String(index));
+      } else if (isJsonObject(value)) {
+        value = ownValue(value, key);
+        place.push(key);
+      } else return undefined;
+    }
+    return value === undefined ? undefined : place;
+  }
+
+  /**
    * The value with what a pointer leads to replaced. The last key of an object may be new; anything else that is not
    * there, an unknown `uuid` for one, leaves the value as it is.
    */
-  replaceAt(value: JsonValue, keys: readonly string[], replacement: JsonValue, at = 0): JsonValue {
+  *replaceAt(
+    value: JsonValue,
+    keys: readonly string[],
+    replacement: JsonValue,
+    at = 0,
+  ): Generator<undefined, JsonValue> {
     if (at === keys.length) return replacement;
     const key = keys[at]!;
     if (isJsonArray(value)) {
-      const index = this.#indexOf(value, key);
-      const current = value[index];
+      const index = yield* this.#indexOf(value);
+      const place = index.placeOf(key);
+      const current = value[place];
       if (current === undefined) return value;
-      const changed = this.replaceAt(current, keys, replacement, at + 1);
-      return changed === current ? value : this.#withItem(value, index, changed);
+      const changed = yield* this.replaceAt(current, keys, replacement, at + 1);
+      if (changed === current) return value;
+      const copy = this.#withItem(value, index, place, changed);
+      index.replaceFirst(key, uuidOf(changed));
+      return copy;
     }
     if (!isJsonObject(value)) return value;
     const current = ownValue(value, key);
     if (current === undefined && at < keys.length - 1) return value;
-    const changed = this.replaceAt(current ?? null, keys, replacement, at + 1);
+    const changed = yield* this.replaceAt(current ?? null, keys, replacement, at + 1);
     return changed === current ? value : this.#withKey(value, key, changed);
   }
 
@@ -105,15 +134,15 @@ export class PointerWalk {
    * check: reads ignore it, and the item may come back.
    *
    * @throws {ServiceError} `VALIDATION_FAILED` when something on the way is neither, or a key on the way is missing
-   * @see Supplement 9, Pointers
+   * @see docs/interface/translations.md#translated-values
    */
-  requireReachable(properties: JsonObject, keys: readonly string[]): void {
+  *requireReachable(properties: JsonObject, keys: readonly string[]): Generator<undefined, void> {
     let value: JsonValue | undefined = properties;
     for (const key of keys.slice(0, -1)) {
       if (isJsonArray(value)) {
-        const index = this.#indexOf(value, key);
-        if (index === -1) return;
-        value = value[index];
+        const place: number = (yield* this.#indexOf(value)).placeOf(key);
+        if (place === -1) return;
+        value = value[place];
       } else {
         value = ownValue(value as JsonObject, key);
       }
@@ -124,35 +153,23 @@ export class PointerWalk {
     }
   }
 
-  #indexOf(list: readonly JsonValue[], uuid: string): number {
-    let indexes = this.#indexes.get(list);
-    if (indexes === undefined) {
-      indexes = new Map();
-      for (const [index, item] of list.entries()) {
-        const own = uuidOf(item);
-        if (own !== undefined && !indexes.has(own)) indexes.set(own, index);
-      }
-      this.#indexes.set(list, indexes);
+  *#indexOf(list: readonly JsonValue[]): Generator<undefined, UuidIndex> {
+    let index = this.#indexes.get(list);
+    if (index === undefined) {
+      index = yield* UuidIndex.of(list);
+      this.#indexes.set(list, index);
     }
-    return indexes.get(uuid) ?? -1;
+    return index;
   }
 
-  #withItem(list: readonly JsonValue[], index: number, item: JsonValue): JsonValue {
-    const indexes = this.#indexes.get(list)!;
-    const before = uuidOf(list[index]!);
-    const after = uuidOf(item);
+  #withItem(list: readonly JsonValue[], index: UuidIndex, place: number, item: JsonValue): JsonValue {
     let copy = list as JsonValue[];
     if (!this.#own.has(list as JsonValue)) {
       copy = list.slice();
       this.#own.add(copy);
-      this.#indexes.set(copy, indexes);
+      this.#indexes.set(copy, index);
     }
-    copy[index] = item;
-    if (before !== after) {
-      // Only an item that is replaced whole can have another one.
-      if (before !== undefined) indexes.delete(before);
-      if (after !== undefined && !indexes.has(after)) indexes.set(after, index);
-    }
+    copy[place] = item;
     return copy;
   }
 
@@ -165,11 +182,6 @@ export class PointerWalk {
     this.#own.add(copy);
     return copy;
   }
-}
-
-function uuidOf(item: JsonValue): string | undefined {
-  const uuid = isJsonObject(item) ? ownValue(item, 'uuid') : undefined;
-  return typeof uuid === 'string' ? uuid : undefined;
 }
 
 /**
@@ -192,11 +204,13 @@ export function requireTranslatable(keys: readonly string[], type: ResolvedNodeT
 /**
  * The places a translator is expected to fill: texts, at any depth, addressed as translations address them. When
  * the type marks properties `is_translatable: true`, only those count; one marked false never does.
+ *
+ * @returns their pointers, and undefined at each value on the way, where the work may rest
  */
 export function* translatablePointers(
   properties: JsonObject,
   type: ResolvedNodeType | null,
-): Generator<string, void> {
+): Generator<string | undefined, void> {
   const marked = (type?.properties ?? []).filter((schema) => schema.is_translatable === true);
   for (const key of Object.keys(properties)) {
     if (marked.length > 0 && !marked.some((schema) => schema.name === key)) continue;
@@ -205,7 +219,8 @@ export function* translatablePointers(
   }
 }
 
-function* texts(value: JsonValue, keys: readonly string[]): Generator<string, void> {
+function* texts(value: JsonValue, keys: readonly string[]): Generator<string | undefined, void> {
+  yield undefined;
   const last = keys[keys.length - 1]!;
   if (neverTranslatable.has(last) || last.startsWith('svc:') || keys.length > JSON_DEPTH_MAX) return;
   if (typeof value === 'string') {

@@ -1,11 +1,11 @@
-import { createHash } from 'node:crypto';
+import { type CountHashed, sourceHash } from './source-hash.ts';
 import { invalid } from '#runtime/errors/service-error.ts';
-import { canonicalPieces, type JsonObject, type JsonValue } from './json-value.ts';
+import type { JsonObject } from './json-value.ts';
 import type { Overlay, PropertiesOverlay } from './translation.ts';
 import { parsePointer, PointerWalk, translatablePointers } from './translation-pointer.ts';
 import type { ResolvedNodeType } from './type-resolver.ts';
 
-/** The answer of `translation-staleness`. @see Supplement 5.3 */
+/** The answer of `translation-staleness`. @see docs/interface/translations.md#stale-translations */
 export interface Staleness {
   /** Translated from a source that has changed since. */
   readonly stale: readonly {
@@ -20,20 +20,6 @@ export interface Staleness {
   readonly fresh: readonly string[];
   /** Translated, and there is no source to compare with, then or now. */
   readonly unknown: readonly string[];
-}
-
-/** Told how many characters are going to be hashed; throws when they are too many. */
-export type CountHashed = (characters: number) => void;
-
-/** SHA-256 (hex) of a value, in steps; equal values have equal hashes, whatever the order of their keys. */
-export function* sourceHash(value: JsonValue, count: CountHashed): Generator<undefined, string> {
-  const hash = createHash('sha256');
-  for (const piece of canonicalPieces(value)) {
-    count(piece.length);
-    hash.update(piece);
-    yield;
-  }
-  return hash.digest('hex');
 }
 
 /**
@@ -58,7 +44,7 @@ export function* translationStaleness(
   const data = overlay?.data ?? {};
   const walk = new PointerWalk();
   for (const pointer of Object.keys(data)) {
-    const source = walk.valueAt(properties, parsePointer(pointer));
+    const source = yield* walk.valueAt(properties, parsePointer(pointer));
     const origin = overlay!.origins[pointer];
     if (source === undefined || origin === undefined || origin.hash === null) {
       result.unknown.push(pointer);
@@ -76,8 +62,9 @@ export function* translationStaleness(
     }
   }
   for (const pointer of translatablePointers(properties, type)) {
-    if (isCovered(pointer, data)) continue;
-    const source = walk.valueAt(properties, parsePointer(pointer))!;
+    if (pointer === undefined) yield;
+    if (pointer === undefined || isCovered(pointer, data)) continue;
+    const source = (yield* walk.valueAt(properties, parsePointer(pointer)))!;
     result.missing.push({ pointer, current_original_hash: yield* sourceHash(source, count) });
   }
   return result;
@@ -106,7 +93,9 @@ export function* acknowledgeStaleness(
 ): Generator<undefined, PropertiesOverlay> {
   const isTranslated = overlay?.type === 'properties' && Object.hasOwn(overlay.data, pointer);
   // Split only when it is kept, and then it is short.
-  const source = isTranslated ? new PointerWalk().valueAt(properties, parsePointer(pointer)) : undefined;
+  const source = isTranslated
+    ? yield* new PointerWalk().valueAt(properties, parsePointer(pointer))
+    : undefined;
   if (!isTranslated || source === undefined) {
     throw invalid(`'${pointer.slice(0, 80)}' is not a translated value of this locale`, { field: 'pointer' });
   }

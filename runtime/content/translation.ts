@@ -1,10 +1,12 @@
 import { isLargeJson } from '#runtime/base/sliced-json.ts';
-import { invalid } from '#runtime/errors/service-error.ts';
+import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import { DefinitionReader } from './definition-reader.ts';
 import { boundMessage, measureJson } from './json-bounds.ts';
-import { isJsonObject, type JsonObject, type JsonValue, jsonEquals, ownValue } from './json-value.ts';
-import { LOCALES_MAX, parseLocale } from './locale.ts';
-import { type CountHashed, sourceHash } from './translation-staleness.ts';
+import { isJsonObject, type JsonObject, type JsonValue, jsonEquals, ownValue, setKey } from './json-value.ts';
+import { type LanguageSettings, LOCALES_MAX, parseLocale, unsupportedLocale } from './locale.ts';
+import { mergePatch } from './merge-patch.ts';
+import { type CountHashed, sourceHash } from './source-hash.ts';
+import { checkTranslated, type TranslatedValue, type TranslationRules } from './translation-check.ts';
 import {
   formatPointer,
   parsePointer,
@@ -12,7 +14,8 @@ import {
   requireShortPointer,
   requireTranslatable,
 } from './translation-pointer.ts';
-import type { ResolvedNodeType } from './type-resolver.ts';
+import { invalidFor } from './validate-node.ts';
+import { ISSUES_MAX } from './validation.ts';
 
 /** The most pointers one overlay may have. */
 export const OVERLAY_POINTERS_MAX = 4_096;
@@ -39,7 +42,7 @@ export type PropertiesOverlay = {
   readonly origins: { readonly [pointer: string]: TranslationOrigin };
 };
 
-/** What one locale makes of a node: other values, or nothing to see. @see Supplement 9 */
+/** What one locale makes of a node: other values, or nothing to see. @see docs/interface/translations.md#translated-values */
 export type Overlay = PropertiesOverlay | HiddenOverlay;
 
 /** Nothing to see in one locale. What it covers comes back when the node is shown again. */
@@ -85,111 +88,179 @@ export function translatedLocales(stored: JsonObject | null): readonly string[] 
 }
 
 /**
- * Reads properties in a locale. The first overlay along the chain decides whether the node is hidden; of values
- * the most specific wins.
+ * Whether a locale hides a node: the first overlay along the chain decides.
+ *
+ * @param stored the node's translations in stored form
+ * @param chain from `resolveLocaleChain`
+ * @see docs/interface/translations.md#reading-in-a-locale
+ */
+export function isHiddenIn(stored: JsonObject | null, chain: readonly string[]): boolean {
+  for (const locale of chain) {
+    const overlay = overlayOf(stored, locale);
+    if (overlay !== undefined) return overlay.type === 'hidden';
+  }
+  return false;
+}
+
+/**
+ * Reads properties in a locale that does not hide them; of values the most specific wins. Yields where the work may rest.
  *
  * @param stored the node's translations in stored form
  * @param chain from `resolveLocaleChain`
  * @returns the same object when nothing is translated
- * @see Supplement 9
+ * @see docs/interface/translations.md#reading-in-a-locale
  */
-export function applyTranslations(
+export function* applyTranslations(
   properties: JsonObject,
   stored: JsonObject | null,
   chain: readonly string[],
-): JsonObject | 'hidden' {
-  if (stored === null || chain.length === 0) return properties;
-  const overlays: PropertiesOverlay[] = [];
-  for (const locale of chain) {
-    const overlay = overlayOf(stored, locale);
-    if (overlay === undefined) continue;
-    if (overlay.type === 'properties') overlays.push(overlay);
-    else if (overlays.length === 0) return 'hidden';
-  }
+): Generator<undefined, JsonObject> {
   let translated: JsonValue = properties;
   const walk = new PointerWalk();
-  for (const overlay of overlays.reverse()) {
+  for (const locale of chain.toReversed()) {
+    const overlay = overlayOf(stored, locale);
+    if (overlay?.type !== 'properties') continue;
     for (const [pointer, value] of Object.entries(overlay.data)) {
-      translated = walk.replaceAt(translated, parsePointer(pointer), value);
+      translated = yield* walk.replaceAt(translated, parsePointer(pointer), value);
+      yield undefined;
     }
   }
   return translated as JsonObject;
 }
 
+/** A node whose translations are written. */
+export interface TranslatedNode {
+  /** The properties the translations belong to. */
+  readonly properties: JsonObject;
+  /** ISO 8601. */
+  readonly now: string;
+  /** Null when the type of the node is gone: nothing says what its values may be then. */
+  readonly rules: TranslationRules | null;
+}
+
 /**
- * The overlay a `translate` command writes; it takes the place of the locale's earlier one.
+ * The overlay a `translate` command writes; it takes the place of the locale's earlier one. Its values are checked as
+ * the properties whose place they take, and one error names everything that is wrong.
  *
+ * @param locale for the messages
  * @param translations JSON pointer to value, from the body
- * @param now ISO 8601
- * @param type for `is_translatable`; null when it is gone
- * @throws {ServiceError} `VALIDATION_FAILED` for an empty map, a bad pointer, a place that is not translatable
- * @see Supplement 5.3, 9
+ * @throws {ServiceError} `VALIDATION_FAILED` for an empty map, a bad pointer, a place that is not translatable, a value
+ *   that the property may not have; `details.errors` lists every message; `REQUEST_TOO_EXPENSIVE`
+ * @see docs/interface/translations.md#commands
  */
 export function* makeOverlay(
-  properties: JsonObject,
+  node: TranslatedNode,
+  locale: string,
   translations: JsonObject,
-  now: string,
-  type: ResolvedNodeType | null,
 ): Generator<undefined, PropertiesOverlay> {
   const entries = Object.entries(translations);
   if (entries.length === 0)
     throw invalid('A translation needs at least one pointer', { field: 'translations' });
   requireFew(entries);
-  const walk = new PointerWalk();
-  for (const [pointer] of entries) {
-    requireShortPointer(pointer);
-    walk.requireReachable(properties, parsePointer(pointer));
+  const writer = new OverlayWriter(node, 'existing');
+  const overlay = yield* writer.overlay(locale, entries, undefined);
+  writer.requireNoComplaints();
+  return overlay;
+}
+
+/** Makes the overlays of one command, and gathers what is wrong with them. */
+class OverlayWriter {
+  readonly #node: TranslatedNode;
+  readonly #places: 'existing' | 'any';
+  readonly #walk = new PointerWalk();
+  readonly #complaints = new Set<string>();
+  #hashed = 0;
+
+  /** @param places whether what a pointer leads through must be there */
+  constructor(node: TranslatedNode, places: 'existing' | 'any') {
+    this.#node = node;
+    this.#places = places;
   }
-  return yield* overlayFrom(entries, { properties, now, type, walk }, undefined, new HashedSources());
-}
 
-/** What translations are of, and who follows their pointers. */
-interface Translated {
-  readonly properties: JsonObject;
-  /** ISO 8601. */
-  readonly now: string;
-  readonly type: ResolvedNodeType | null;
-  readonly walk: PointerWalk;
-}
+  /** Notes something that is wrong with the translation to a locale. */
+  complain(locale: string, message: string): void {
+    if (this.#isFull) return;
+    this.#complaints.add(`Translation to '${locale}': ${message}`);
+  }
 
-/** Counts what is hashed of the sources of translations. */
-class HashedSources {
-  #characters = 0;
+  /** @throws {ServiceError} `VALIDATION_FAILED` */
+  requireNoComplaints(): void {
+    if (this.#complaints.size > 0) throw invalidFor([...this.#complaints], 'translations');
+  }
+
+  /**
+   * The overlay of some entries; not of use when there are complaints.
+   *
+   * @param previous what the locale had, which is not checked again
+   */
+  *overlay(
+    locale: string,
+    entries: readonly (readonly [pointer: string, value: JsonValue])[],
+    previous: Overlay | undefined,
+  ): Generator<undefined, PropertiesOverlay> {
+    requireSmallTranslations(entries);
+    const size = measureJson(Object.fromEntries(entries));
+    if (size < 0) throw invalid(`The translation ${boundMessage(size)}`, { field: 'translations' });
+    const values = yield* this.#readValues(locale, entries, previous);
+    const { properties, rules } = this.#node;
+    const normalForms =
+      rules === null
+        ? undefined
+        : yield* checkTranslated(properties, values, rules, (message) => this.complain(locale, message));
+    const data: Record<string, JsonValue> = {};
+    const origins: Record<string, TranslationOrigin> = {};
+    if (this.#complaints.size === 0) {
+      for (const value of values) {
+        data[value.pointer] = normalForms?.get(value.pointer) ?? value.value;
+        origins[value.pointer] = keptOrigin(previous, value) ?? (yield* this.#origin(value));
+      }
+    }
+    return Object.freeze({ type: 'properties', data, origins });
+  }
+
+  get #isFull(): boolean {
+    return this.#complaints.size >= ISSUES_MAX;
+  }
+
+  *#readValues(
+    locale: string,
+    entries: readonly (readonly [pointer: string, value: JsonValue])[],
+    previous: Overlay | undefined,
+  ): Generator<undefined, readonly TranslatedValue[]> {
+    const values: TranslatedValue[] = [];
+    for (const [pointer, value] of entries) {
+      if (this.#isFull) break;
+      try {
+        requireShortPointer(pointer);
+        const keys = parsePointer(pointer);
+        const isKept = hasValue(previous, pointer, value);
+        if (!isKept && this.#places === 'existing')
+          yield* this.#walk.requireReachable(this.#node.properties, keys);
+        if (!isKept) requireTranslatable(keys, this.#node.rules?.type ?? null);
+        values.push({ pointer, keys, value, isKept });
+      } catch (error) {
+        if (!(error instanceof ServiceError) || error.code !== 'VALIDATION_FAILED') throw error;
+        this.complain(locale, error.message);
+      }
+    }
+    return values;
+  }
+
+  *#origin({ keys }: TranslatedValue): Generator<undefined, TranslationOrigin> {
+    const { now, properties } = this.#node;
+    const source = yield* this.#walk.valueAt(properties, keys);
+    const hash = source === undefined ? null : yield* sourceHash(source, this.#countHashed);
+    return { hash, translated_at: now };
+  }
 
   /** @throws {ServiceError} `VALIDATION_FAILED` when it is too much */
-  readonly count: CountHashed = (characters) => {
-    this.#characters += characters;
-    if (this.#characters <= HASHED_LENGTH_MAX) return;
+  readonly #countHashed: CountHashed = (characters) => {
+    this.#hashed += characters;
+    if (this.#hashed <= HASHED_LENGTH_MAX) return;
     throw invalid('The translated values are too large together; do not translate one within another', {
       field: 'translations',
     });
   };
-}
-
-function* overlayFrom(
-  entries: readonly (readonly [pointer: string, value: JsonValue])[],
-  { now, properties, type, walk }: Translated,
-  previous: Overlay | undefined,
-  hashed: HashedSources,
-): Generator<undefined, PropertiesOverlay> {
-  requireSmallTranslations(entries);
-  const data: Record<string, JsonValue> = {};
-  const origins: Record<string, TranslationOrigin> = {};
-  for (const [pointer, value] of entries) {
-    const keys = parsePointer(pointer);
-    requireTranslatable(keys, type);
-    data[pointer] = value;
-    let origin = keptOrigin(previous, pointer, value);
-    if (origin === undefined) {
-      const source = walk.valueAt(properties, keys);
-      const hash = source === undefined ? null : yield* sourceHash(source, hashed.count);
-      origin = { hash, translated_at: now };
-    }
-    origins[pointer] = origin;
-  }
-  const size = measureJson(data);
-  if (size < 0) throw invalid(`The translation ${boundMessage(size)}`, { field: 'translations' });
-  return Object.freeze({ type: 'properties', data, origins });
 }
 
 /** @throws {ServiceError} `VALIDATION_FAILED` */
@@ -198,14 +269,17 @@ function requireFew(pointers: readonly unknown[]): void {
     throw invalid(`A translation has at most ${OVERLAY_POINTERS_MAX} pointers`, { field: 'translations' });
 }
 
+function hasValue(overlay: Overlay | undefined, pointer: string, value: JsonValue): boolean {
+  if (overlay?.type !== 'properties' || !Object.hasOwn(overlay.data, pointer)) return false;
+  return jsonEquals(overlay.data[pointer]!, value);
+}
+
 /** A value that is written again unchanged is no new translation: it keeps what it was made from. */
 function keptOrigin(
   previous: Overlay | undefined,
-  pointer: string,
-  value: JsonValue,
+  { isKept, pointer }: TranslatedValue,
 ): TranslationOrigin | undefined {
-  if (previous?.type !== 'properties' || !Object.hasOwn(previous.data, pointer)) return undefined;
-  return jsonEquals(previous.data[pointer]!, value) ? previous.origins[pointer] : undefined;
+  return isKept && previous?.type === 'properties' ? previous.origins[pointer] : undefined;
 }
 
 /**
@@ -218,11 +292,61 @@ export function translationsField(stored: JsonObject): JsonObject {
   return Object.fromEntries(
     Object.keys(stored).map((locale) => {
       const overlay = overlayOf(stored, locale)!;
-      if (overlay.type === 'hidden') return [locale, { type: 'hidden' }];
-      const shown = Object.entries(overlay.data).map(([pointer, value]) => [shortKey(pointer), value]);
-      return [locale, Object.fromEntries(shown)];
+      return [locale, overlay.type === 'hidden' ? { type: 'hidden' } : overlayField(overlay)];
     }),
   );
+}
+
+function overlayField(overlay: PropertiesOverlay | null): JsonObject {
+  const values = Object.entries(overlay?.data ?? {});
+  return Object.fromEntries(values.map(([pointer, value]) => [shortKey(pointer), value]));
+}
+
+/**
+ * The field `translations` with a merge patch applied. Null removes a locale, and a value of one; `{type: "hidden"}` hides
+ * the node in a locale, and a `type` of null shows it again as it was translated. Values go by the name of their property
+ * or by their pointer.
+ *
+ * @param stored the stored form
+ * @param patch by locale
+ * @returns yields where the work may rest
+ * @throws {ServiceError} `UNPROCESSABLE_BODY`; `VALIDATION_FAILED` when a locale would be hidden and have values
+ * @see docs/interface/nodes.md#changing-a-node-in-part
+ */
+export function* patchedTranslations(
+  stored: JsonObject | null,
+  patch: JsonObject,
+): Generator<undefined, JsonObject> {
+  const reader = new DefinitionReader(patch, 'translations');
+  const field: Record<string, JsonValue> = stored === null ? {} : { ...translationsField(stored) };
+  for (const key of Object.keys(patch)) {
+    const given = reader.optionalObject(key);
+    const locale = parseLocale(key, reader.place(key));
+    if (given === null) delete field[locale];
+    else if (isHidden(given)) field[locale] = given;
+    else {
+      const change = shortKeys(overlayValues(given));
+      const present = overlayOf(stored, locale);
+      const isShown = present?.type === 'hidden' && ownValue(change, 'type') === null;
+      const base = isShown ? overlayField(unhideOverlay(present)) : ownValue(field, locale);
+      const merged = (yield* mergePatch(base, change)) as JsonObject;
+      if (ownValue(merged, 'type') === 'hidden' && Object.keys(merged).length > 1) {
+        const message = `The node is hidden in '${locale}' and cannot have values there; show it again with type null`;
+        throw invalid(message, { field: reader.place(key) });
+      }
+      field[locale] = merged;
+    }
+  }
+  return field;
+}
+
+function shortKeys(values: JsonObject): JsonObject {
+  const short: Record<string, JsonValue> = {};
+  for (const key of Object.keys(values)) {
+    requireShortPointer(key);
+    setKey(short, key.startsWith('/') ? shortKey(key) : key, values[key] as JsonValue);
+  }
+  return short;
 }
 
 /** A top-level property goes by its name, except where that would read as something else. */
@@ -237,39 +361,49 @@ function shortKey(pointer: string): string {
  * `{type: "properties", data}`; it replaces all there were. Places that do not exist now are kept, so that a node
  * that was read can be written back after an edit.
  *
- * @param properties the properties the translations belong to
+ * Values and hidden locales that are the same as before are taken as they are, whatever the rules say of them by now:
+ * others are checked as `translate` checks them.
+ *
  * @param field the field
- * @param now ISO 8601
- * @param type for `is_translatable`; null when it is gone
- * @param previous the stored form so far: values that are the same keep what they were translated from
+ * @param languages of the repository; null where the locales are of content that is there already
+ * @param previous the stored form so far
  * @returns null when nothing is translated
- * @throws {ServiceError} `UNPROCESSABLE_BODY`, `VALIDATION_FAILED`; also when they are too large together
- * @see Supplement 5.1, PUT
+ * @throws {ServiceError} `UNPROCESSABLE_BODY`, `VALIDATION_FAILED`; also when they are too large together;
+ *   `REQUEST_TOO_EXPENSIVE`
+ * @see docs/interface/nodes.md#updating-a-node
  */
 export function* storedTranslations(
-  properties: JsonObject,
+  node: TranslatedNode,
   field: JsonObject,
-  now: string,
-  type: ResolvedNodeType | null,
+  languages: LanguageSettings | null,
   previous: JsonObject | null = null,
 ): Generator<undefined, JsonObject | null> {
   const reader = new DefinitionReader(field, 'translations');
   let stored: JsonObject | null = null;
-  const translated = { properties, now, type, walk: new PointerWalk() };
-  const hashed = new HashedSources();
+  const writer = new OverlayWriter(node, 'any');
   for (const key of Object.keys(field)) {
     const values = reader.optionalObject(key);
     if (values === null) continue;
     const locale = parseLocale(key, reader.place(key));
-    if (isHidden(values)) {
-      stored = withOverlay(stored, locale, hideOverlay(overlayOf(previous, locale)));
-      continue;
-    }
     const known = overlayOf(previous, locale);
-    const overlay = yield* overlayFrom(overlayEntries(values), translated, known, hashed);
-    if (Object.keys(overlay.data).length > 0) stored = withOverlay(stored, locale, overlay);
+    const entries = isHidden(values) ? null : overlayEntries(values);
+    const unsupported = languages === null ? null : unsupportedLocale(locale, languages);
+    if (unsupported !== null && !isKnown(entries, known)) writer.complain(locale, unsupported);
+    const overlay = entries === null ? hideOverlay(known) : yield* writer.overlay(locale, entries, known);
+    if (overlay.type === 'hidden' || Object.keys(overlay.data).length > 0)
+      stored = withOverlay(stored, locale, overlay);
   }
+  writer.requireNoComplaints();
   return requireSmallTranslations(stored);
+}
+
+/** Whether a locale says nothing new. @param entries null: that it hides the node */
+function isKnown(
+  entries: readonly (readonly [string, JsonValue])[] | null,
+  known: Overlay | undefined,
+): boolean {
+  if (entries === null) return known?.type === 'hidden';
+  return entries.every(([pointer, value]) => hasValue(known, pointer, value));
 }
 
 /**
@@ -292,10 +426,14 @@ function isHidden(values: JsonObject): boolean {
   return ownValue(values, 'type') === 'hidden' && Object.keys(values).length === 1;
 }
 
-function overlayEntries(values: JsonObject): readonly (readonly [string, JsonValue])[] {
+/** The values by pointer or name, also where they stand in an overlay `{type: "properties", data}`. */
+function overlayValues(values: JsonObject): JsonObject {
   const data = ownValue(values, 'data');
-  const isOverlay = ownValue(values, 'type') === 'properties' && isJsonObject(data);
-  const entries = Object.entries(isOverlay ? data : values);
+  return ownValue(values, 'type') === 'properties' && isJsonObject(data) ? data : values;
+}
+
+function overlayEntries(values: JsonObject): readonly (readonly [string, JsonValue])[] {
+  const entries = Object.entries(overlayValues(values));
   requireFew(entries);
   return entries.map(([key, value]) => {
     requireShortPointer(key);

@@ -15,7 +15,7 @@ export function isNodeTypeName(name: string): boolean {
  * Checks the name of a node type or mixin.
  *
  * @throws {ServiceError} `VALIDATION_FAILED`
- * @see Supplement 3.1
+ * @see docs/interface/node-types.md#names-of-types
  */
 export function requireNodeTypeName(reader: DefinitionReader, key: string, name: string): string {
   if (isNodeTypeName(name)) return name;

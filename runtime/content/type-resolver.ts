@@ -7,7 +7,7 @@ import { type NodeType, overriddenDefault } from './node-type.ts';
 import { compileProperty, type ResolvedProperty } from './property-check.ts';
 import { type IndexKind, indexKinds, type PropertySchema } from './property-schema.ts';
 
-/** How deep types may extend or mix in each other. @see Supplement 3.4 */
+/** How deep types may extend or mix in each other. @see docs/interface/node-types.md#inheritance */
 export const TYPE_DEPTH_MAX = 20;
 
 /** Where schema definitions come from: one branch at one revision. Names are exact. */
@@ -78,7 +78,7 @@ interface Merged {
  *
  * @throws {ServiceError} `VALIDATION_FAILED` when the type, a parent or a mixin does not exist, when types extend
  *   each other in a circle, or deeper than {@link TYPE_DEPTH_MAX}
- * @see Supplement 3.4
+ * @see docs/interface/node-types.md#inheritance
  */
 export function resolveNodeType(name: string, source: SchemaSource): ResolvedNodeType {
   const nodeType = source.nodeType(name);
@@ -116,7 +116,7 @@ export function resolveNodeType(name: string, source: SchemaSource): ResolvedNod
   });
 }
 
-/** The answer of `…/resolved`. @see Content, Query, Functions and Versioning Interface: NodeTypes */
+/** The answer of `…/resolved`. @see docs/interface/node-types.md#routes-of-definitions */
 export function resolvedNodeTypeJson(resolved: ResolvedNodeType): {
   readonly node_type: NodeType;
   readonly resolved_properties: readonly PropertySchema[];

@@ -6,7 +6,8 @@ import { type JsonObject, type JsonValue, setKey } from './json-value.ts';
 import { normalizeProperties } from './normalize-node.ts';
 import type { ResolvedSource } from './schema-resolver.ts';
 import type { ResolvedNodeType } from './type-resolver.ts';
-import { CheckWork, Validation, type ValidationIssue } from './validation.ts';
+import { Validation, type ValidationIssue } from './validation.ts';
+import { CheckWork } from './check-work.ts';
 
 /** The most properties a node may have. */
 export const PROPERTY_COUNT_MAX = 4_096;
@@ -20,7 +21,7 @@ const noIssues: readonly ValidationIssue[] = Object.freeze([]);
  * be written back, to a strict type too.
  *
  * @returns the same object when neither is there
- * @see Content, Query, Functions and Versioning Interface: Resources, Node object
+ * @see docs/interface/nodes.md#the-node-object
  */
 export function stripDerived(properties: JsonObject): JsonObject {
   if (!Object.hasOwn(properties, '$supertypes') && !Object.hasOwn(properties, '$mixins')) return properties;
@@ -62,7 +63,7 @@ export function fillDefaults(
  * @param budget of the request that asks
  * @returns empty when nothing is wrong; at most `ISSUES_MAX`
  * @throws {ServiceError} `REQUEST_TOO_EXPENSIVE`
- * @see Supplement 3.3
+ * @see docs/interface/nodes.md#checks-on-write
  */
 export function validateProperties(
   type: ResolvedNodeType,
@@ -81,7 +82,7 @@ export function validateProperties(
  * @param mode `create` fills defaults
  * @param budget of the request that writes
  * @throws {ServiceError} `VALIDATION_FAILED`; `details.errors` lists every message; `REQUEST_TOO_EXPENSIVE`
- * @see Supplement 3.3
+ * @see docs/interface/nodes.md#checks-on-write
  */
 export function prepareProperties(
   type: ResolvedNodeType,
@@ -103,19 +104,21 @@ export function prepareProperties(
 /** One error for a list of issues: its message is theirs, the list is in `details.errors`. */
 export function validationFailed(issues: readonly ValidationIssue[]): ServiceError {
   const messages = issues.map((issue) => issue.message);
+  return invalidFor(messages, `properties.${issues[0]?.property ?? ''}`);
+}
+
+/** One error for a list of messages, which is in `details.errors`. @param field what they are about */
+export function invalidFor(messages: readonly string[], field: string): ServiceError {
   const shown = messages.slice(0, 5).join('; ');
   const more = messages.length > 5 ? ` (and ${messages.length - 5} more)` : '';
-  return invalid(shown + more, {
-    field: `properties.${issues[0]?.property ?? ''}`,
-    details: { errors: messages },
-  });
+  return invalid(shown + more, { field, details: { errors: messages } });
 }
 
 /**
  * The archetype of a node, checked to fit its type.
  *
  * @throws {ServiceError} `VALIDATION_FAILED` when it does not exist or is meant for another node type
- * @see Supplement 3.3, archetype
+ * @see docs/interface/node-types.md#archetypes
  */
 export function requireArchetype(
   name: string,
@@ -156,15 +159,8 @@ function collectIssues(
   let count = 0;
   let size = 0;
   for (const key in properties) {
-    const value = properties[key]!;
     count += 1;
-    validation.enter(key);
-    const measured = measureJson(value);
-    if (measured < 0) validation.report(boundMessage(measured));
-    else if (key.length > JSON_KEY_LENGTH_MAX) validation.add('A property name is too long');
-    else checkProperty(type, archetype, key, value, validation);
-    validation.leave();
-    size += measured + key.length;
+    size += checkProperty(type, archetype, key, properties[key]!, validation) + key.length;
   }
   if (count > PROPERTY_COUNT_MAX) validation.add(`A node has at most ${PROPERTY_COUNT_MAX} properties`);
   if (size > PROPERTIES_SIZE_MAX)
@@ -173,23 +169,43 @@ function collectIssues(
   return validation.issues.length === 0 ? noIssues : validation.issues;
 }
 
-function checkProperty(
+/**
+ * Checks one property: its bounds, and what the node type and the archetype say of it.
+ *
+ * @returns the size of the value, as {@link measureJson} measures it
+ */
+export function checkProperty(
   type: ResolvedNodeType,
   archetype: ResolvedArchetype | null,
   key: string,
   value: JsonValue,
   validation: Validation,
-): void {
-  const property = type.byName.get(key);
-  if (property !== undefined) property.check(value, validation);
-  else if (type.strict)
-    validation.add(`Undefined property '${key}' in strict mode for NodeType '${type.name}'`);
-  if (archetype === null) return;
-  const field = archetype.byName.get(key);
-  if (field !== undefined) field.check(value, validation);
-  else if (archetype.strict && property === undefined) {
-    validation.add(`Undefined property '${key}' in strict mode for Archetype '${archetype.name}'`);
+): number {
+  validation.enter(key);
+  const measured = measureJson(value);
+  if (measured < 0) validation.report(boundMessage(measured));
+  else if (key.length > JSON_KEY_LENGTH_MAX) validation.add('A property name is too long');
+  else {
+    const property = type.byName.get(key);
+    if (property === undefined) checkDeclared(type, archetype, key, validation);
+    else property.check(value, validation);
+    archetype?.byName.get(key)?.check(value, validation);
   }
+  validation.leave();
+  return measured;
+}
+
+/** Reports a property that a strict type or a strict archetype does not declare. */
+export function checkDeclared(
+  type: ResolvedNodeType,
+  archetype: ResolvedArchetype | null,
+  key: string,
+  validation: Validation,
+): void {
+  if (type.byName.has(key)) return;
+  if (type.strict) validation.add(`Undefined property '${key}' in strict mode for NodeType '${type.name}'`);
+  if (archetype?.strict === true && !archetype.byName.has(key))
+    validation.add(`Undefined property '${key}' in strict mode for Archetype '${archetype.name}'`);
 }
 
 function checkArchetypeRequired(

@@ -1,7 +1,7 @@
-import type { RequestBudget } from '#runtime/budget/request-budget.ts';
-import { ServiceError } from '#runtime/errors/service-error.ts';
+import { CheckWork } from './check-work.ts';
+import type { FieldSchema } from './field-schema.ts';
+import { JSON_KEY_LENGTH_MAX } from './json-bounds.ts';
 import type { JsonValue } from './json-value.ts';
-import type { ResolvedSource } from './schema-resolver.ts';
 
 /** Something that is wrong with the properties of a node. */
 export interface ValidationIssue {
@@ -16,60 +16,33 @@ export interface ValidationIssue {
 /** The most issues that are collected; a value with a million wrong items needs no million messages. */
 export const ISSUES_MAX = 100;
 
-/**
- * Work that checking one node may take, in estimated nanoseconds: a check is one step, which nothing interrupts.
- * Patterns take nearly all of it: a node with 100 texts of 10,000 characters, each with a pattern, takes a tenth.
- */
-export const CHECK_WORK_MAX = 30_000_000;
-
-/** Estimated nanoseconds of comparing a value with another one. */
-export const COMPARISON_WORK = 20;
+/** Characters that are quoted of a key which is longer than one may be. */
+const SHOWN_LENGTH = 80;
 
 /** Estimated nanoseconds of reporting an issue, and of each character of its message. */
 const REPORT_WORK = 500;
 const CHARACTER_WORK = 2;
-
-/** Adds up the work of one check. */
-export class CheckWork {
-  readonly #budget: RequestBudget | undefined;
-  #spent = 0;
-
-  /** @param budget of the request that the check is a part of */
-  constructor(budget?: RequestBudget) {
-    this.#budget = budget;
-  }
-
-  /** @throws {ServiceError} `REQUEST_TOO_EXPENSIVE` */
-  spend(nanoseconds: number): void {
-    this.#spent += nanoseconds;
-    if (this.#spent > CHECK_WORK_MAX) {
-      throw new ServiceError(
-        'REQUEST_TOO_EXPENSIVE',
-        'This takes more work than one check may; simplify the patterns of the type, or shorten the texts they are matched against.',
-      );
-    }
-    this.#budget?.spend(nanoseconds);
-  }
-}
 
 /**
  * The state of one check over the properties of one node: where it is, what it has found, where element types
  * come from. Checks report to it instead of throwing, so that one answer names everything that is wrong.
  */
 export class Validation {
-  readonly source: ResolvedSource;
+  readonly source: ElementRules;
   readonly work: CheckWork;
   readonly issues: ValidationIssue[] = [];
   readonly #path: (string | number)[] = [];
 
-  constructor(source: ResolvedSource, work: CheckWork = new CheckWork()) {
+  constructor(source: ElementRules, work: CheckWork = new CheckWork()) {
     this.source = source;
     this.work = work;
   }
 
   /** Steps into a key or an item. Every call is paired with {@link leave}. */
   enter(key: string | number): void {
-    this.#path.push(key);
+    const isShort = typeof key === 'number' || key.length <= JSON_KEY_LENGTH_MAX;
+    // A longer one is refused, and not quoted from end to end.
+    this.#path.push(isShort ? key : `${key.slice(0, SHOWN_LENGTH)}…`);
   }
 
   /** Steps back out. */
@@ -103,3 +76,28 @@ export class Validation {
 
 /** Checks one value and reports what is wrong with it. */
 export type ValueCheck = (value: JsonValue, validation: Validation) => void;
+
+/** A field with its check compiled. */
+export interface ResolvedField {
+  readonly schema: FieldSchema;
+  readonly check: ValueCheck;
+  /** The rules of a composite field's own fields. */
+  readonly nested: FieldRules | null;
+}
+
+/** A set of fields, ready to check an object against. */
+export interface FieldRules {
+  readonly fields: readonly FieldSchema[];
+  readonly byName: ReadonlyMap<string, ResolvedField>;
+  readonly required: readonly string[];
+  readonly strict: boolean;
+  /** What fills absent keys of a new node. */
+  readonly defaults: readonly (readonly [name: string, value: JsonValue])[];
+  /** Whether a location is among them, at any depth, that is stored in another form than it may be written. */
+  readonly hasLocation: boolean;
+}
+
+/** Where the rules of element types come from while a node is checked. Undefined: no type of that name. */
+export interface ElementRules {
+  elementType(name: string): FieldRules | undefined;
+}

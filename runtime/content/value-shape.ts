@@ -53,7 +53,7 @@ export function isResource(value: JsonValue): boolean {
 /**
  * The shape of every property type but Element, Composite and Geometry, whose checks report more than yes or no.
  *
- * @see Supplement 4
+ * @see docs/interface/nodes.md#property-values
  */
 export const valueShapes: Readonly<
   Record<Exclude<PropertyType, 'Element' | 'Composite' | 'Geometry'>, ValueShape>

@@ -1,3 +1,4 @@
+import { KnownNames } from '#runtime/errors/known-names.ts';
 import { parseRevision } from './revision.ts';
 import { DefinitionReader, missingField, wrongType } from './definition-reader.ts';
 import { type InitialStructure, parseInitialStructure } from './initial-structure.ts';
@@ -14,7 +15,7 @@ export interface WorkspaceConfig {
   readonly node_type_pins: Readonly<Record<string, string | null>>;
 }
 
-/** A workspace: a tree of nodes within a branch. The keys are those of the wire. @see Supplement 2 */
+/** A workspace: a tree of nodes within a branch. The keys are those of the wire. @see docs/interface/repositories.md#workspaces */
 export interface Workspace {
   readonly name: string;
   readonly description: string | null;
@@ -30,6 +31,32 @@ export interface Workspace {
   readonly config: WorkspaceConfig;
 }
 
+const configNames: Readonly<Record<keyof WorkspaceConfig, true>> = {
+  default_branch: true,
+  node_type_pins: true,
+};
+
+/** What the settings of a workspace may have; `node_type_refs` is an alias. */
+export const workspaceConfigFields: KnownNames = new KnownNames(Object.keys(configNames), ['node_type_refs']);
+
+type GivenField = Exclude<keyof Workspace, 'name' | 'created_at' | 'updated_at'>;
+
+const givenNames: Readonly<Record<GivenField, true>> = {
+  description: true,
+  allowed_node_types: true,
+  allowed_root_node_types: true,
+  depends_on: true,
+  initial_structure: true,
+  config: true,
+};
+
+/** What the definition of a workspace may have. */
+export const workspaceFields: KnownNames = new KnownNames(Object.keys(givenNames), [
+  'name',
+  'created_at',
+  'updated_at',
+]);
+
 /** What a workspace is when nothing else is said of it. */
 const defaultConfig: WorkspaceConfig = Object.freeze({
   default_branch: 'main',
@@ -43,8 +70,9 @@ const defaultConfig: WorkspaceConfig = Object.freeze({
  * @param name from the path
  * @param previous the workspace this replaces, if any
  * @param now ISO 8601
- * @throws {ServiceError} `UNPROCESSABLE_BODY` for a missing list or a wrong type, `VALIDATION_FAILED`
- * @see Supplement 2
+ * @throws {ServiceError} `UNPROCESSABLE_BODY` for a missing list or a wrong type, `VALIDATION_FAILED`, also for an
+ *   unknown field
+ * @see docs/interface/repositories.md#workspaces
  */
 export function parseWorkspaceDefinition(
   name: string,
@@ -55,7 +83,7 @@ export function parseWorkspaceDefinition(
   requireWorkspaceName(name);
   const reader = DefinitionReader.whole(json, 'workspace');
   const config = reader.raw('config');
-  return Object.freeze({
+  const workspace: Workspace = Object.freeze({
     name,
     description: reader.optionalString('description'),
     allowed_node_types: requiredTypes(reader, 'allowed_node_types'),
@@ -66,6 +94,8 @@ export function parseWorkspaceDefinition(
     updated_at: now,
     config: config === undefined ? (previous?.config ?? defaultConfig) : parseWorkspaceConfig(config),
   });
+  reader.refuseOthers(workspaceFields);
+  return workspace;
 }
 
 /**
@@ -80,7 +110,7 @@ export function parseWorkspaceConfig(json: unknown): WorkspaceConfig {
   const key = reader.raw('node_type_pins') === undefined ? 'node_type_refs' : 'node_type_pins';
   const pins = Object.entries(reader.optionalObject(key) ?? {});
   if (pins.length > WORKSPACE_TYPES_MAX) throw reader.badValue(key, `at most ${WORKSPACE_TYPES_MAX} pins`);
-  return Object.freeze({
+  const config: WorkspaceConfig = Object.freeze({
     default_branch: requireBranchName(
       reader.optionalString('default_branch') ?? defaultConfig.default_branch,
     ),
@@ -88,6 +118,8 @@ export function parseWorkspaceConfig(json: unknown): WorkspaceConfig {
       Object.fromEntries(pins.map(([type, revision]) => [type, readPin(reader, key, type, revision)])),
     ),
   });
+  reader.refuseOthers(workspaceConfigFields);
+  return config;
 }
 
 function readPin(reader: DefinitionReader, key: string, type: string, revision: JsonValue): string | null {

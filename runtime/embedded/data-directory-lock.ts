@@ -9,11 +9,11 @@ import {
   statSync,
   writeSync,
 } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { tryLock } from 'fs-native-extensions';
 import { realFileSystem } from '#runtime/base/file-system.ts';
 import { openRegularSync } from '#runtime/base/regular-file.ts';
-import { unusableFile } from '#runtime/errors/refused-file.ts';
+import { isWithoutRoom, refusedFile, unusableFile } from '#runtime/errors/refused-file.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 
 const { O_APPEND, O_CREAT, O_RDWR } = constants;
@@ -58,6 +58,9 @@ const OTHERS_MAY_WRITE = 0o022;
 /** Errors of opening the lock file for writing where the volume is read-only, or this user may only read it. */
 const readOnlyCodes: ReadonlySet<string> = new Set(['EROFS', 'EACCES', 'EPERM']);
 
+/** Errors of making a folder where something else has its name, or where the system makes none, as in `/proc`. */
+const notMadeCodes: ReadonlySet<string> = new Set(['EEXIST', 'ENOTDIR', 'ENOENT']);
+
 /**
  * Makes this process the only one that uses a data directory. Two would write one journal and tear each
  * other's shards.
@@ -73,12 +76,12 @@ const readOnlyCodes: ReadonlySet<string> = new Set(['EROFS', 'EACCES', 'EPERM'])
  * @param path of the data directory; made when it is not there
  * @param claim where there are no such names it claims nothing and says that it did
  * @throws {ServiceError} `CONFLICT` naming the directory and the process that holds it, when there is one;
- *   `INTERNAL_SERVER_ERROR` when the file system has no locks
- * @see docs/decisions/0040-a-directory-has-one-process.md
+ *   `INTERNAL_SERVER_ERROR` when the file system has no locks; `WRITES_STOPPED` naming what the system refuses
+ * @see docs/decisions/0040-data-directory-lock.md
  */
 export async function acquireDataDirectory(path: string, claim: ClaimName): Promise<DataDirectoryLock> {
   const directory = resolve(path);
-  await realFileSystem.makeDirectory(directory);
+  await makeDirectory(directory);
   const lockPath = join(directory, LOCK_FILE_NAME);
   // A plain descriptor: an object of Node that holds it could be collected, and the lock would go with it.
   const descriptor = openLockFile(lockPath);
@@ -107,7 +110,7 @@ export async function acquireDataDirectory(path: string, claim: ClaimName): Prom
       throw lost;
     },
     announce(url) {
-      if (isHeld) writeSync(descriptor, `${url}\n`);
+      if (isHeld) say(descriptor, `${url}\n`);
     },
     release() {
       if (!isHeld) return;
@@ -119,15 +122,44 @@ export async function acquireDataDirectory(path: string, claim: ClaimName): Prom
   };
 }
 
-/** @throws {ServiceError} `WRITES_STOPPED` when something that is no file has its name @throws {Error} of Node */
+/** @throws {ServiceError} `WRITES_STOPPED` naming it when the system refuses it */
+async function makeDirectory(path: string): Promise<void> {
+  try {
+    await realFileSystem.makeDirectory(path);
+  } catch (cause) {
+    throw noDirectory(path, cause) ?? refusedFile(path, cause) ?? cause;
+  }
+}
+
+/** @returns what somebody is told who names something that is no folder and can be none; undefined: that is not what is wrong */
+function noDirectory(path: string, cause: unknown): ServiceError | undefined {
+  const { code = '' } = cause as NodeJS.ErrnoException;
+  if (!notMadeCodes.has(code)) return undefined;
+  const remedy =
+    'it is no folder, and none can be made there: set SVC_DATA_DIR, or the option it was given with, to a folder on a local ' +
+    'disk; one that is missing is made where the one above it can be written to';
+  return unusableFile(path, code, remedy, cause);
+}
+
+/** @throws {ServiceError} `WRITES_STOPPED` when something that is no file has its name, or the system refuses it */
 function openLockFile(path: string): number {
   try {
     return openRegularSync(path, O_RDWR | O_CREAT | O_APPEND, 0o600);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code !== 'EISDIR' && code !== 'EFTYPE' && code !== 'ENXIO') throw error;
+    if (code !== 'EISDIR' && code !== 'EFTYPE' && code !== 'ENXIO')
+      throw noDirectory(dirname(path), error) ?? refusedFile(path, error) ?? error;
     const remedy = 'it should be a file: move what is there away, and start again, which makes a new one';
     throw unusableFile(path, code, remedy, error);
+  }
+}
+
+/** @throws {ServiceError} `WRITES_STOPPED` naming it when the system refuses it */
+function openForReading(path: string): number {
+  try {
+    return openRegularSync(path);
+  } catch (cause) {
+    throw refusedFile(path, cause) ?? cause;
   }
 }
 
@@ -151,11 +183,12 @@ export async function acquireForReading(path: string, claim: ClaimName): Promise
     const lock = await acquireDataDirectory(path, claim);
     return { hasFile: true, release: () => lock.release() };
   } catch (error) {
-    if (!readOnlyCodes.has((error as NodeJS.ErrnoException).code ?? '')) throw error;
+    const cause = error instanceof ServiceError ? error.cause : error;
+    if (!readOnlyCodes.has((cause as NodeJS.ErrnoException | undefined)?.code ?? '')) throw error;
   }
   const directory = resolve(path);
   const file = join(directory, LOCK_FILE_NAME);
-  const descriptor = existsSync(file) ? openRegularSync(file) : undefined;
+  const descriptor = existsSync(file) ? openForReading(file) : undefined;
   const close = (): void => {
     if (descriptor !== undefined) closeSync(descriptor);
   };
@@ -172,6 +205,35 @@ export async function acquireForReading(path: string, claim: ClaimName): Promise
   } catch (error) {
     close();
     throw error;
+  }
+}
+
+/** The process that has a data directory. */
+export interface DirectoryHolder {
+  /** Of the process; undefined where it has not said so. */
+  readonly pid: number | undefined;
+  /** Where it answers; undefined where it has not said so yet, or is a program that does not listen. */
+  readonly url: string | undefined;
+}
+
+/**
+ * Who has a data directory, as the lock file in it says, which only tells of whoever holds the lock. Nothing is made or
+ * changed.
+ *
+ * @returns undefined when nobody has it
+ * @throws {ServiceError} `WRITES_STOPPED` when the system refuses the lock file; `INTERNAL_SERVER_ERROR` when the file
+ *   system has no locks
+ */
+export function holderOf(path: string): DirectoryHolder | undefined {
+  const directory = resolve(path);
+  const file = join(directory, LOCK_FILE_NAME);
+  if (!existsSync(file)) return undefined;
+  const descriptor = openForReading(file);
+  try {
+    if (lock(descriptor, directory, { shared: true })) return undefined;
+    return writtenBy(descriptor);
+  } finally {
+    closeSync(descriptor);
   }
 }
 
@@ -229,7 +291,16 @@ function nameOf(directory: string): string {
 /** Who dies meanwhile leaves the name of a process that is gone, which nobody trusts. */
 function write(descriptor: number, content: string | Buffer): void {
   ftruncateSync(descriptor, 0);
-  if (content.length > 0) writeSync(descriptor, content as string);
+  if (content.length > 0) say(descriptor, content);
+}
+
+/** Where there is no room the file says less; nothing depends on it. @throws the error of the system for anything else */
+function say(descriptor: number, content: string | Buffer): void {
+  try {
+    writeSync(descriptor, content as string);
+  } catch (error) {
+    if (!isWithoutRoom(error)) throw error;
+  }
 }
 
 function lock(descriptor: number, directory: string, how?: { readonly shared: true }): boolean {
@@ -244,16 +315,21 @@ function lock(descriptor: number, directory: string, how?: { readonly shared: tr
   }
 }
 
-function heldBy(directory: string, descriptor: number): ServiceError {
+/** What the lock file says of its holder. */
+function writtenBy(descriptor: number): DirectoryHolder {
   const [first = '', url = ''] = readFileSync(descriptor, 'latin1').split('\n');
-  const written = Number.parseInt(first, 10);
-  const pid = Number.isNaN(written) ? null : written;
+  const pid = Number.parseInt(first, 10);
+  return { pid: Number.isNaN(pid) ? undefined : pid, url: url === '' ? undefined : url };
+}
+
+function heldBy(directory: string, descriptor: number): ServiceError {
+  const { pid = null, url } = writtenBy(descriptor);
   const isOwn = isWrittenOnlyBy(process.getuid?.(), fstatSync(descriptor));
   const holder = pid === null ? 'another process' : `process ${pid}`;
   return new ServiceError(
     'CONFLICT',
     `The data directory ${directory} is in use by ${holder}. Stop that one, or start this one with another SVC_DATA_DIR.`,
-    { details: { directory, pid, ...(url === '' ? {} : { url, isOwn }) } },
+    { details: { directory, pid, ...(url === undefined ? {} : { url, isOwn }) } },
   );
 }
 

@@ -1,5 +1,4 @@
 import type { FileSystem } from '#runtime/base/file-system.ts';
-import { readWholeFile } from '#runtime/base/read-whole-file.ts';
 import { type Revision, revisionZero } from '#runtime/content/revision.ts';
 import { decodeEntry, outlineEntry } from '#runtime/log/entry-codec.ts';
 import type { LogRecord } from '#runtime/log/log-entry.ts';
@@ -7,6 +6,7 @@ import type { LostRecords } from '#runtime/log/ports.ts';
 import { JOURNAL_FORMAT, type SegmentHeader } from './journal-format.ts';
 import { Segment } from './journal-retention.ts';
 import { judgeTail } from './journal-tail.ts';
+import { readSegment } from './read-segment.ts';
 import { type SurveyedPart, surveySegment } from './segment-survey.ts';
 
 /** A damaged segment, of which all that verifies can be read. */
@@ -35,7 +35,7 @@ export interface ContainedPlace {
 /** Looks at a segment that does not verify. Nothing is changed. */
 export async function containSegment(files: FileSystem, place: ContainedPlace): Promise<ContainedSegment> {
   const { firstSequence, nextSequence, path } = place;
-  const bytes = await readWholeFile(files, path);
+  const { bytes } = await readSegment(files, path);
   const { header, parts } = surveySegment(bytes, place);
   const segment = new Segment(path, header ?? unreadableHeader(firstSequence));
   segment.isDamaged = true;
@@ -65,7 +65,7 @@ export async function containSegment(files: FileSystem, place: ContainedPlace): 
 
 /** The records of a damaged segment that can be read, in order, with the entries of them that verify. */
 export async function* readContained(files: FileSystem, place: ContainedPlace): AsyncGenerator<LogRecord> {
-  const { parts } = surveySegment(await readWholeFile(files, place.path), place);
+  const { parts } = surveySegment((await readSegment(files, place.path)).bytes, place);
   for (const part of parts) {
     if (part.kind === 'lost') continue;
     const entries = entriesOf(part).map((bytes) => decodeEntry(bytes, 0).entry);

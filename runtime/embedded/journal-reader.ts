@@ -16,7 +16,7 @@ import {
   SEGMENT_HEADER_BYTES,
   type SegmentHeader,
 } from './journal-format.ts';
-import { headerMisfit, type NextRecord } from './journal-tail.ts';
+import { headerFault, type NextRecord } from './journal-tail.ts';
 
 /** Bytes read at once. Grows for a record that is larger. */
 const WINDOW_BYTES = 1024 * 1024;
@@ -116,8 +116,8 @@ export class SegmentReader {
     const head = await this.#bytes(RECORD_HEADER_BYTES);
     const header = decodeRecordHeader(head, next.place);
     if (header === null) return { kind: 'fault', what: 'there is no intact record header' };
-    const misfit = headerMisfit(header, head, next);
-    if (misfit !== null) return { kind: 'fault', what: misfit };
+    const fault = headerFault(header, head, next);
+    if (fault !== null) return { kind: 'fault', what: fault };
     const length = recordBytes(header);
     const record = await this.#bytes(length);
     if (record.length < length) return { kind: 'fault', what: 'the file ends inside the record' };

@@ -4,6 +4,7 @@ import type { FileSystem } from '#runtime/base/file-system.ts';
 import { type Revision, revisionZero } from '#runtime/content/revision.ts';
 import { outlineEntry } from '#runtime/log/entry-codec.ts';
 import type { LostRecords } from '#runtime/log/ports.ts';
+import { refusedFile } from '#runtime/errors/refused-file.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { namesIn } from './damage-note.ts';
 import { type ContainedPlace, containSegment } from './journal-containment.ts';
@@ -19,6 +20,7 @@ import {
 import { SegmentReader } from './journal-reader.ts';
 import { Segment } from './journal-retention.ts';
 import { judgeTail } from './journal-tail.ts';
+import { SEGMENT_FILE_BYTES_MAX } from './read-segment.ts';
 
 /** Bytes copied at once when the end of the newest segment is written again. */
 const COPY_BYTES = 1024 * 1024;
@@ -111,12 +113,14 @@ export async function recoverJournal(
     chain: before?.segment.lastSequence === lastSequence ? before.chain : null,
     lost,
     async settle() {
-      await files.makeDirectory(folder);
-      // A segment gets its name only when it is whole: these never held a record.
-      for (const path of unfinished) await files.unlink(path);
-      // A process that died may have removed a segment without flushing that; a later removal must not overtake it.
-      await files.syncDirectory(folder);
-      await settleNewest?.();
+      await explainedAt(folder, async () => {
+        await files.makeDirectory(folder);
+        // A segment gets its name only when it is whole: these never held a record.
+        for (const path of unfinished) await files.unlink(path);
+        // A process that died may have removed a segment without flushing that; a later removal must not overtake it.
+        await files.syncDirectory(folder);
+      });
+      if (settleNewest !== undefined) await explainedAt(before?.segment.path ?? folder, settleNewest);
       report({ kind: 'recovered', segments: segments.length, records, lastSequence });
     },
   };
@@ -136,12 +140,6 @@ async function segmentsIn(files: FileSystem, folder: string): Promise<FolderCont
   }
   return { firstSequences: firstSequences.sort((a, b) => a - b), unfinished };
 }
-
-/**
- * Longest file that is read, in bytes: what one read can take, and many times what any file is made to. One that was
- * stretched is not read into memory to find that out.
- */
-const SEGMENT_FILE_BYTES_MAX = 2 ** 31 - 1;
 
 /** Opening a folder or a pipe of that name would fail late and without its name, or never return. */
 async function requireFile(files: FileSystem, path: string, sequence: number): Promise<void> {
@@ -361,6 +359,15 @@ async function settleNewest(
     await file.sync();
   } finally {
     await file.close();
+  }
+}
+
+/** @throws {ServiceError} {@link refusedFile} */
+async function explainedAt(path: string, work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (cause) {
+    throw refusedFile(path, cause) ?? cause;
   }
 }
 

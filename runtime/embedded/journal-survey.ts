@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import type { FileSystem } from '#runtime/base/file-system.ts';
-import { readWholeFile } from '#runtime/base/read-whole-file.ts';
 import type { LogRecord } from '#runtime/log/log-entry.ts';
 import type { LostRecords } from '#runtime/log/ports.ts';
 import { readDamageNote } from './damage-note.ts';
 import { type ContainedPlace, containSegment, readContained } from './journal-containment.ts';
 import { parseSegmentFileName, segmentFileName } from './journal-format.ts';
+import { readSegment, SEGMENT_FILE_BYTES_MAX } from './read-segment.ts';
 import { surveySegment } from './segment-survey.ts';
 
 /** Something in a journal that does not verify. */
@@ -54,8 +54,10 @@ export async function surveyJournal(files: FileSystem, folder: string): Promise<
   let lastSequence = note?.through ?? 0;
   for (const place of places) {
     const contained = await containSegment(files, place);
-    const survey = surveySegment(await readWholeFile(files, place.path), place);
+    const { bytes, size } = await readSegment(files, place.path);
+    const survey = surveySegment(bytes, place);
     const say = (what: string): void => void findings.push({ file: place.path, what });
+    if (size > SEGMENT_FILE_BYTES_MAX) say(tooLong(size));
     if (survey.headerFault !== undefined) say(survey.headerFault);
     for (const part of survey.parts) {
       if (part.fault === undefined) continue;
@@ -81,6 +83,11 @@ export async function surveyJournal(files: FileSystem, folder: string): Promise<
       for (const place of places) yield* readContained(files, place);
     },
   };
+}
+
+/** @param size of a file, in bytes */
+function tooLong(size: number): string {
+  return `it has ${size} bytes, and a journal file has at most ${SEGMENT_FILE_BYTES_MAX}: no more of it was read`;
 }
 
 /** Whether a name has the shape of a segment's, with a number that cannot be counted to. */

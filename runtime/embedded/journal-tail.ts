@@ -57,8 +57,8 @@ export type TailVerdict =
 export function judgeTail(tail: Buffer, next: NextRecord): TailVerdict {
   if (isZero(tail, 0, tail.length)) return { kind: 'clean' };
   const header = decodeRecordHeader(tail, next.place);
-  const misfit = header === null ? null : headerMisfit(header, tail, next);
-  if (misfit !== null) return { kind: 'damaged', reason: misfit };
+  const fault = header === null ? null : headerFault(header, tail, next);
+  if (fault !== null) return { kind: 'damaged', reason: fault };
   const flushed = newestFlushedBehind(tail, next.place);
   if (flushed >= next.sequence) {
     return {
@@ -75,7 +75,7 @@ export function judgeTail(tail: Buffer, next: NextRecord): TailVerdict {
 }
 
 /** Why a header that is intact is not that of the next record, or null when it is. */
-export function headerMisfit(header: RecordHeader, bytes: Buffer, next: NextRecord): string | null {
+export function headerFault(header: RecordHeader, bytes: Buffer, next: NextRecord): string | null {
   if (header.sequence !== next.sequence) return `the record says that it is sequence ${header.sequence}`;
   if (!header.previousChain.equals(next.previousChain))
     return 'the record does not continue the chain before it';

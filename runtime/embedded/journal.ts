@@ -342,8 +342,7 @@ export class Journal implements Log {
     } catch (error) {
       if (isStorageFull(error)) throw error;
       this.#stop(error);
-      // Made as long as it was, a file that was cut would look whole.
-      if (!active.segment.isCut) await active.writer.retract(start);
+      await active.writer.retract(start);
       throw error;
     }
   }

@@ -3,7 +3,7 @@ import type { QueueLimits } from '#runtime/base/byte-queue.ts';
 import { BusHub, type HubEnvironment } from '#runtime/bus/bus-hub.ts';
 import type { BranchSubscription, Bus, BusSubscription, SubscribeOptions } from '#runtime/bus/ports.ts';
 import type { BranchEvent, RevisionCommitted } from '#runtime/tree/branch-events.ts';
-import type { NodeChange } from '#runtime/tree/revision-store.ts';
+import type { NodeChange } from '#runtime/tree/revision-record.ts';
 
 /** The bus of a process that has everything: what happens here is told here. */
 export class LocalBus implements Bus {

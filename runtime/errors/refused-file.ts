@@ -61,10 +61,14 @@ export function folderGone(path: string): ServiceError {
  * @returns `STORAGE_FULL` where there is no room, or a {@link refusedFile}; anything else as it is
  */
 export function unstorable(path: string, cause: unknown): unknown {
-  const isFull = ['ENOSPC', 'EDQUOT'].includes(codeOf(cause) ?? '');
-  return isFull
+  return isWithoutRoom(cause)
     ? new ServiceError('STORAGE_FULL', undefined, { cause })
     : (refusedFile(path, cause) ?? cause);
+}
+
+/** Whether the system says that no bytes, no entries of a folder, or no share of them, are left. */
+export function isWithoutRoom(cause: unknown): boolean {
+  return ['ENOSPC', 'EDQUOT'].includes(codeOf(cause) ?? '');
 }
 
 /**

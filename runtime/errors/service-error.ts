@@ -10,7 +10,7 @@ export interface ErrorFacts {
   readonly cause?: unknown;
 }
 
-/** Longest message, in UTF-16 units: it may quote what was sent, which may be as long as a body. */
+/** Longest message and name of a field, in UTF-16 units: they may quote what was sent, which may be as long as a body. */
 const MESSAGE_LENGTH_MAX = 4_096;
 
 function shortened(message: string): string {
@@ -33,7 +33,7 @@ export class ServiceError extends Error {
       'cause' in facts ? { cause: facts.cause } : undefined,
     );
     this.code = code;
-    this.field = facts.field;
+    this.field = facts.field === undefined ? undefined : shortened(facts.field);
     this.details = facts.details;
   }
 
@@ -52,7 +52,7 @@ export function invalid(message: string, facts: ErrorFacts = {}): ServiceError {
  * The one answer for a node that is missing or that the caller may not read: both must look the same.
  *
  * @param place as the caller named the node: where a node asked for by its id stands is not for everybody to know
- * @see Content, Query, Functions and Versioning Interface: Conventions
+ * @see docs/interface/conventions.md#answers
  */
 export function nodeNotFound(place: { readonly path: string } | { readonly id: string }): ServiceError {
   const named = 'path' in place ? `at path '${place.path}'` : `with id '${place.id}'`;

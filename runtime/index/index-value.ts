@@ -1,7 +1,18 @@
 import { Buffer } from 'node:buffer';
 import { placeOf } from '#runtime/base/exact-number.ts';
+import { isLargeJson, jsonPieces } from '#runtime/base/sliced-json.ts';
+import { sortInSlices } from '#runtime/base/sliced-sort.ts';
+import { textSlices } from '#runtime/base/sliced-text.ts';
 import { isJsonArray, isJsonObject, type JsonValue } from '#runtime/content/json-value.ts';
-import { boundedPart, sortableNumber, VALUE_PART_BYTES } from '#runtime/shard/binary-key.ts';
+import {
+  boundedPart,
+  boundedPartInSteps,
+  sortableNumber,
+  VALUE_PART_BYTES,
+} from '#runtime/shard/binary-key.ts';
+
+/** Characters of a canonical text that are hashed in one go, about. */
+const PIECE_CHARACTERS = 1 << 16;
 
 /**
  * A scalar as it stands in a property index: a type letter, then bytes that sort like the value. Scans recheck
@@ -28,6 +39,12 @@ export function indexValue(value: JsonValue): string | undefined {
   }
 }
 
+/** As {@link indexValue}; yields where the work may rest, which it does only for a long text. */
+export function* indexValueInSteps(value: JsonValue): Generator<undefined, string | undefined> {
+  if (typeof value !== 'string' || !isLargeJson(value)) return indexValue(value);
+  return `s${yield* boundedPartInSteps(textSlices(value), VALUE_PART_BYTES, 1)}`;
+}
+
 /**
  * A value as it stands in a unique index: JSON text with sorted keys, so that equal values have equal texts.
  *
@@ -35,6 +52,49 @@ export function indexValue(value: JsonValue): string | undefined {
  */
 export function uniqueValue(value: JsonValue): string | undefined {
   return value === null ? undefined : boundedPart(canonicalText(value), VALUE_PART_BYTES);
+}
+
+/** As {@link uniqueValue}; yields where the work may rest, which it does only for a large value. */
+export function* uniqueValueInSteps(value: JsonValue): Generator<undefined, string | undefined> {
+  if (!isLargeJson(value)) return uniqueValue(value);
+  return yield* boundedPartInSteps(joined(canonicalPieces(value)), VALUE_PART_BYTES);
+}
+
+/** Puts small pieces together, because each that is hashed by itself costs a call. */
+function* joined(pieces: Iterable<string | undefined>): Generator<string | undefined, void> {
+  let text = '';
+  for (const piece of pieces) {
+    if (piece === undefined) yield undefined;
+    else text += piece;
+    if (text.length < PIECE_CHARACTERS) continue;
+    yield text;
+    text = '';
+  }
+  yield text;
+}
+
+/** What {@link canonicalText} makes, in pieces; undefined where the work may rest. */
+function* canonicalPieces(value: JsonValue): Generator<string | undefined, void> {
+  if (typeof value === 'string') return yield* jsonPieces(value);
+  if (!isLargeJson(value)) return yield canonicalText(value);
+  if (isJsonArray(value)) {
+    let opening = '[';
+    for (const item of value) {
+      yield opening;
+      yield* canonicalPieces(item);
+      opening = ',';
+    }
+    return yield ']';
+  }
+  if (!isJsonObject(value)) return yield canonicalText(value);
+  let opening = '{';
+  const keys = yield* sortInSlices(Object.keys(value), (a, b) => (a < b ? -1 : a > b ? 1 : 0));
+  for (const key of keys) {
+    yield `${opening}${JSON.stringify(key)}:`;
+    yield* canonicalPieces(value[key] as JsonValue);
+    opening = ',';
+  }
+  yield '}';
 }
 
 function canonicalText(value: JsonValue): string {

@@ -78,13 +78,13 @@ export const JOB_PAYLOAD_BYTES_MAX: number = 64 * 1024;
 /** Longest text of an error that is kept, in characters. */
 export const JOB_ERROR_CHARACTERS_MAX = 2_000;
 
-/** Time one attempt may take when nobody says otherwise, in milliseconds. @see Supplement 11: Jobs */
+/** Time one attempt may take when nobody says otherwise, in milliseconds. @see docs/interface/jobs.md#attempts */
 export const JOB_TIMEOUT_MS = 300_000;
 
-/** How often a job is tried again when nobody says otherwise. @see Supplement 11: Jobs */
+/** How often a job is tried again when nobody says otherwise. @see docs/interface/jobs.md#attempts */
 export const JOB_RETRIES_MAX = 3;
 
-/** Begins the error of a job that is failed because nothing was heard of it in time. @see Supplement 11: Jobs */
+/** Begins the error of a job that is failed because nothing was heard of it in time. @see docs/interface/jobs.md#attempts */
 export const TIMEOUT_MARK = '[timeout_final]';
 
 /** Whether a job will still be worked on. */

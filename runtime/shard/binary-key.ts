@@ -44,6 +44,34 @@ export function boundedPart(text: string, bytesMax: number = LONG_PART_BYTES): s
   return bytes.slice(0, bytesMax) + createHash('sha256').update(bytes, 'latin1').digest('hex').slice(0, 32);
 }
 
+/**
+ * As {@link boundedPart}, of a long text whose pieces are told one after the other; yields where the work may rest.
+ *
+ * @param pieces each can be encoded by itself; undefined where whoever makes them may rest
+ * @param zero byte that stands where the text has a zero character, which may not stand in a part
+ */
+export function* boundedPartInSteps(
+  pieces: Iterable<string | undefined>,
+  bytesMax: number,
+  zero = 0,
+): Generator<undefined, string> {
+  const hash = createHash('sha256');
+  let start = '';
+  let length = 0;
+  for (const piece of pieces) {
+    if (piece !== undefined) {
+      const bytes = Buffer.from(piece, 'utf8');
+      if (zero !== 0)
+        for (let at = bytes.indexOf(0); at >= 0; at = bytes.indexOf(0, at + 1)) bytes[at] = zero;
+      if (start.length <= bytesMax) start += bytes.latin1Slice(0, bytesMax + 1 - start.length);
+      length += bytes.length;
+      hash.update(bytes);
+    }
+    yield undefined;
+  }
+  return length <= bytesMax ? start : start.slice(0, bytesMax) + hash.digest('hex').slice(0, 32);
+}
+
 /** A number as eight bytes that sort like the number, negative ones included. */
 export function sortableNumber(value: number): string {
   const bytes = Buffer.alloc(8);

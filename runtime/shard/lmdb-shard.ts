@@ -2,6 +2,8 @@ import { existsSync, mkdirSync, type Stats, statfsSync, statSync, truncateSync }
 import { join } from 'node:path';
 import { open, type RootDatabase } from 'lmdb';
 import { assert, InvariantError } from '#runtime/base/assert.ts';
+import { systemClock } from '#runtime/base/clock.ts';
+import { runInTurns } from '#runtime/base/run-in-slices.ts';
 import { refusedFile } from '#runtime/errors/refused-file.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { Write } from '#runtime/log/log-entry.ts';
@@ -28,6 +30,7 @@ import { requireOpenable } from './openable.ts';
 import { encodeIdentity, requireIdentity, type ShardIdentity } from './shard-identity.ts';
 import type { Applied, Range, Row, Shard, ShardPosition, ShardSnapshot } from './shard.ts';
 import { goBackToFlushed, requireSound } from './unflushed-file.ts';
+import { verifyShard } from './verify-shard.ts';
 
 /** Name LMDB gives the file of an environment. */
 const DATA_FILE = 'data.mdb';
@@ -41,8 +44,14 @@ const READERS_MAX = 1024;
 /** Free bytes on a volume below which a failed write is put down to want of space. */
 const FULL_BELOW_BYTES = 1024 * 1024;
 
+/** Bytes of a page of LMDB. A value of more than about half of that gets pages of its own. */
+const PAGE_BYTES = 4096;
+
 /** What LMDB says of a file that is none of its own, or not as it left it. */
 const damageText = /MDB_INVALID|MDB_CORRUPTED|MDB_PAGE_NOTFOUND|MDB_VERSION_MISMATCH/;
+
+/** What LMDB says of a write some part of which failed, without saying why: it met damage, or the file could not grow. */
+const brokenOffText = /MDB_BAD_TXN/;
 
 /** LMDB tells a full disk from a broken one only when not one byte fitted, so the volume is asked as well. */
 function storageError(folder: string, cause: unknown): ServiceError {
@@ -52,6 +61,21 @@ function storageError(folder: string, cause: unknown): ServiceError {
   if (isFull) return new ServiceError('STORAGE_FULL', undefined, { cause });
   const path = join(folder, DATA_FILE);
   return refusedFile(path, cause) ?? new ServiceError('WRITES_STOPPED', `${path}: ${text}`, { cause });
+}
+
+/**
+ * What an application failed with. Where LMDB does not say why, the file is read: what is damaged would stay so at every
+ * further try.
+ */
+async function applicationError(folder: string, cause: unknown): Promise<ServiceError> {
+  const told = storageError(folder, cause);
+  if (told.code !== 'WRITES_STOPPED' || !brokenOffText.test(told.message)) return told;
+  try {
+    const found = await runInTurns(systemClock, verifyShard(join(folder, DATA_FILE)));
+    return found === undefined ? told : damaged(folder, found, cause);
+  } catch {
+    return told;
+  }
 }
 
 function damaged(folder: string, text: string, cause?: unknown): ServiceError {
@@ -71,6 +95,17 @@ function prepareFile(folder: string): void {
   const found = lookAtHead(path);
   if (!found.isSound) throw damaged(folder, found.reason);
   if (found.missingBytes > 0) truncateSync(path, statSync(path).size + found.missingBytes);
+}
+
+/**
+ * Bytes that values with pages of their own take. The message LMDB makes when the system takes none of such pages is longer
+ * than the memory it has for it, which ends the process or leaves other memory damaged; of small pages it is not.
+ */
+function largeBytes(writes: readonly Write[]): number {
+  let bytes = 0;
+  for (const { value } of writes)
+    if (value !== null && value.length > PAGE_BYTES / 2) bytes += value.length + PAGE_BYTES;
+  return bytes;
 }
 
 function freeBytes(folder: string): number {
@@ -117,6 +152,7 @@ export class LmdbShard implements Shard {
   #isClosed = false;
   readonly #explain = (cause: unknown): unknown => this.#readError(cause);
   readonly #onClosed: (() => void) | undefined;
+  readonly #freeBytes: (folder: string) => number;
 
   /**
    * Opens or creates the environment in a folder.
@@ -125,6 +161,7 @@ export class LmdbShard implements Shard {
    * @param tableNames the names of the tables, in the order of their numbers; a hole stays unused
    * @param identity whose it is; a new file gets it, any other must have it
    * @param onClosed told when LMDB has let go of it, once it was opened
+   * @param free bytes that are free on the volume of a folder; default: what the system says
    * @throws {ServiceError} `DATA_CORRUPTED` when the shard was written by a newer format or is another one than it
    *   should be, which is left as it is, or when a flush failed for good; `STORAGE_FULL`, `WRITES_STOPPED` when it cannot be made or opened
    */
@@ -133,8 +170,10 @@ export class LmdbShard implements Shard {
     tableNames: readonly string[],
     identity?: ShardIdentity,
     onClosed?: () => void,
+    free: (folder: string) => number = freeBytes,
   ) {
     this.#folder = folder;
+    this.#freeBytes = free;
     this.#onClosed = onClosed;
     requireSound(folder);
     try {
@@ -213,7 +252,7 @@ export class LmdbShard implements Shard {
   }
 
   apply(writes: readonly Write[], position: ShardPosition): Applied {
-    if (!this.#isClosed) this.#failed ??= this.#tampered();
+    if (!this.#isClosed) this.#failed ??= this.#tampered() ?? this.#tooFull(writes);
     const refusal = this.#failed ?? (this.#isClosed ? closedError() : undefined);
     if (refusal !== undefined) {
       const rejected = Promise.reject(refusal);
@@ -236,7 +275,7 @@ export class LmdbShard implements Shard {
         this.#noteFile();
       },
       async (error: unknown) => {
-        this.#failed = storageError(this.#folder, await commitError(error));
+        this.#failed = await applicationError(this.#folder, await commitError(error));
         // It can be seen, so the commit worked and the flush did not.
         if (this.#transaction !== transaction) await this.#goBack();
         this.#running = undefined;
@@ -350,6 +389,13 @@ export class LmdbShard implements Shard {
     if (found.size >= this.#file.size) return undefined;
     truncateSync(path, this.#file.size);
     return damaged(this.#folder, `it was cut to ${found.size} bytes under the running server`);
+  }
+
+  /** Whether LMDB would find no room for large values. It is not asked to write them then, see {@link largeBytes}. */
+  #tooFull(writes: readonly Write[]): ServiceError | undefined {
+    const bytes = largeBytes(writes);
+    if (bytes === 0 || this.#freeBytes(this.#folder) >= bytes + FULL_BELOW_BYTES) return undefined;
+    return new ServiceError('STORAGE_FULL');
   }
 
   #noteFile(): void {

@@ -50,7 +50,7 @@ const PLACES_MAX = 1_024;
  * The one place where it is decided whether there is room for a write. Whoever measures tells it, and every surface
  * that writes asks it; asking costs a comparison as long as there is room everywhere.
  *
- * @see Reliability: R18
+ * @see docs/decisions/0023-disk-space-limits.md
  */
 export class SpaceGate {
   readonly #marks: SpaceMarks;

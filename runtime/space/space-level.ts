@@ -21,7 +21,7 @@ export const HYSTERESIS_PERCENT = 2;
  * The level that follows from what is used now and from the level before.
  *
  * @param usedPercent 0 to 100
- * @see Reliability: R18
+ * @see docs/decisions/0023-disk-space-limits.md
  */
 export function levelAfter(before: SpaceLevel, usedPercent: number, marks: SpaceMarks): SpaceLevel {
   const rising = [marks.alarmPercent, marks.refusePercent, marks.readOnlyPercent];

@@ -1,50 +1,43 @@
-import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks';
+import type { Clock, Timer } from '#runtime/base/clock.ts';
+import { eventLoopSecondsBounds, Histogram } from './instruments.ts';
 
 /** Time between two samples, in milliseconds; a finer one wakes an idle process more often. */
-const resolutionMs = 20;
+const RESOLUTION_MS = 20;
 
-const nanosecondsPerSecond = 1e9;
-
-/** How late the event loop was, in seconds. */
-export interface LagReading {
-  readonly p50Seconds: number;
-  readonly p99Seconds: number;
-  readonly maxSeconds: number;
-}
+const MS_PER_SECOND = 1000;
 
 /**
- * Watches how late timers of this process fire: the time for which no request could be served. Samples are
- * taken outside of JavaScript, so watching does not add to what is watched.
+ * Measures how late timers of this process fire: the time for which no request could be served. One sample is taken every
+ * 20 ms, and a sample is taken when the event loop is free again, so a long stall is one sample of its whole length.
  */
 export class EventLoopLag {
-  readonly #histogram: IntervalHistogram = monitorEventLoopDelay({ resolution: resolutionMs });
+  readonly #clock: Clock;
+  /** Seconds by which each sample was late. */
+  readonly seconds = new Histogram(eventLoopSecondsBounds);
+  #timer: Timer | undefined;
+
+  /** @param clock the real one: the event loop of the process is measured, whatever time a simulation has */
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
 
   /** Starts sampling; further calls do nothing. */
   start(): void {
-    this.#histogram.enable();
+    if (this.#timer === undefined) this.#schedule();
   }
 
   /** Stops sampling; what was sampled stays readable. */
   stop(): void {
-    this.#histogram.disable();
+    this.#timer?.cancel();
+    this.#timer = undefined;
   }
 
-  /** The lag since the start or the last {@link EventLoopLag.reset}; zeros before the first sample. */
-  read(): LagReading {
-    const histogram = this.#histogram;
-    if (histogram.count === 0) return { p50Seconds: 0, p99Seconds: 0, maxSeconds: 0 };
-    // A sample is the whole time between two wake-ups: the part that was planned is not lag.
-    const lag = (nanoseconds: number): number =>
-      Math.max(0, nanoseconds - resolutionMs * 1e6) / nanosecondsPerSecond;
-    return {
-      p50Seconds: lag(histogram.percentile(50)),
-      p99Seconds: lag(histogram.percentile(99)),
-      maxSeconds: lag(histogram.max),
-    };
-  }
-
-  /** Forgets what was sampled, so that a reading tells about the time since now. */
-  reset(): void {
-    this.#histogram.reset();
+  #schedule(): void {
+    const dueMs = this.#clock.monotonicMs() + RESOLUTION_MS;
+    this.#timer = this.#clock.after(RESOLUTION_MS, () => {
+      const lateMs = this.#clock.monotonicMs() - dueMs;
+      this.seconds.observe(Math.max(0, lateMs) / MS_PER_SECOND);
+      this.#schedule();
+    });
   }
 }

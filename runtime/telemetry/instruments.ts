@@ -69,9 +69,22 @@ export class Histogram {
   }
 }
 
-/** Bounds in seconds for answering a request: 50 µs, which a cached read takes, to 10 s. */
-export const requestSecondsBounds: readonly number[] = Object.freeze([
+/**
+ * Bounds in seconds for answering a request, for each route: 500 µs, within which a cached read is answered, to 10 s. They
+ * are few because there are more than a hundred routes, and each bound is a series of each of them.
+ */
+export const routeSecondsBounds: readonly number[] = Object.freeze([
+  0.0005, 0.0025, 0.01, 0.05, 0.25, 1, 2.5, 10,
+]);
+
+/** Bounds in seconds for a durable answer: 50 µs to 10 s. */
+export const commitSecondsBounds: readonly number[] = Object.freeze([
   0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
+]);
+
+/** Bounds in seconds for the lag of the event loop: 2.5 ms, which a timer may be late by itself, to 5 s. */
+export const eventLoopSecondsBounds: readonly number[] = Object.freeze([
+  0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5,
 ]);
 
 /** Bounds in seconds for a disk flush: 20 µs on a battery-backed disk to 5 s on a sick one. */

@@ -47,10 +47,17 @@ export interface LogSettings {
   readonly clock: Clock;
   /** Where lines go; unset: standard output, see {@link ProcessOutput}. */
   readonly sink?: LogSink;
+  /** Name of the member, for each line; asked with each, because it may follow a port that is known late. */
+  readonly member?: () => string;
 }
 
 /** Opens the log of a process. */
-export function createLog({ level, clock, sink = new ProcessOutput(1, clock) }: LogSettings): RootLog {
+export function createLog({
+  level,
+  clock,
+  sink = new ProcessOutput(1, clock),
+  member,
+}: LogSettings): RootLog {
   const logger = pino(
     {
       level,
@@ -60,7 +67,7 @@ export function createLog({ level, clock, sink = new ProcessOutput(1, clock) }: 
     },
     sink,
   );
-  return Object.assign(new PinoLog(logger, {}), { flush: () => sink.flush?.() });
+  return Object.assign(new PinoLog(logger, {}, member), { flush: () => sink.flush?.() });
 }
 
 /** A log that writes nothing. */
@@ -80,10 +87,12 @@ export const silentLog: Log = Object.freeze({
 class PinoLog implements Log {
   readonly #logger: Logger;
   readonly #context: Facts;
+  readonly #member: (() => string) | undefined;
 
-  constructor(logger: Logger, context: Facts) {
+  constructor(logger: Logger, context: Facts, member: (() => string) | undefined) {
     this.#logger = logger;
     this.#context = context;
+    this.#member = member;
   }
 
   debug(message: string, facts?: Facts): void {
@@ -103,7 +112,7 @@ class PinoLog implements Log {
   }
 
   child(facts: Facts): Log {
-    return new PinoLog(this.#logger, { ...this.#context, ...facts });
+    return new PinoLog(this.#logger, { ...this.#context, ...facts }, this.#member);
   }
 
   isEnabled(level: LineLevel): boolean {
@@ -112,7 +121,7 @@ class PinoLog implements Log {
 
   #write(level: LineLevel, message: string, facts: Facts | undefined): void {
     if (!this.#logger.isLevelEnabled(level)) return;
-    const all = facts === undefined ? this.#context : { ...this.#context, ...facts };
-    this.#logger[level](redact(all), redactText(message));
+    const named = this.#member === undefined ? undefined : { member: this.#member() };
+    this.#logger[level](redact({ ...named, ...this.#context, ...facts }), redactText(message));
   }
 }

@@ -5,10 +5,11 @@ import type { EventLoopLag } from './event-loop-lag.ts';
 import {
   batchBytesBounds,
   batchCommandsBounds,
+  commitSecondsBounds,
   Counter,
   flushSecondsBounds,
   Histogram,
-  requestSecondsBounds,
+  routeSecondsBounds,
 } from './instruments.ts';
 
 /** Most label sets of one metric: each costs memory here and in every system that collects them. */
@@ -16,7 +17,17 @@ const seriesMax = 2_000;
 
 const statusClasses = ['1xx', '2xx', '3xx', '4xx', '5xx'] as const;
 
+/** Classes that few routes answer; they are exported once they were counted. */
+const rareClasses: ReadonlySet<string> = new Set(['1xx', '3xx']);
+
 type Labels = Readonly<Record<string, string>>;
+
+/** One of several values that are told apart by labels. */
+export interface LabelledValue {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+}
+
 type Sample = MetricValue<string> & { readonly metricName?: string };
 
 /** One method of one route, found once when the route is set up, so that a request looks nothing up. */
@@ -24,7 +35,7 @@ export class HttpRouteMetrics {
   /** Requests by the hundreds of their status, index 0 for 1xx. */
   readonly byStatusClass: readonly Counter[] = statusClasses.map(() => new Counter());
   /** Seconds from the request's head to the end of its answer. */
-  readonly seconds = new Histogram(requestSecondsBounds);
+  readonly seconds = new Histogram(routeSecondsBounds);
 
   /**
    * Counts one answered request.
@@ -64,9 +75,10 @@ export class Metrics {
   constructor(settings: { readonly collectDefaults?: boolean } = {}) {
     if (settings.collectDefaults === true) collectDefaultMetrics({ register: this.#registry });
     this.#export('svc_http_requests_total', 'Requests answered.', 'counter', () => this.#requestSamples());
+    // Most routes are never asked for, and a histogram of nothing says nothing.
     this.#export('svc_http_request_seconds', 'Time to answer a request.', 'histogram', (name) =>
       [...this.#routes.values()].flatMap(({ labels, metrics }) =>
-        histogramSamples(name, metrics.seconds, labels),
+        metrics.seconds.count === 0 ? [] : histogramSamples(name, metrics.seconds, labels),
       ),
     );
     this.commitBatches = this.counter('svc_commit_batches_total', 'Batches that became durable.');
@@ -79,7 +91,7 @@ export class Metrics {
     this.commitSeconds = this.histogram(
       'svc_commit_seconds',
       'Time from the arrival of a command to its durable answer.',
-      requestSecondsBounds,
+      commitSecondsBounds,
     );
     this.journalFsyncSeconds = this.histogram(
       'svc_journal_fsync_seconds',
@@ -123,6 +135,19 @@ export class Metrics {
     this.#export(name, help, 'gauge', () => [{ labels: {}, value: read() }]);
   }
 
+  /**
+   * Values of one kind that rise and fall, told apart by labels; they are read only when somebody asks for the numbers.
+   *
+   * @param read at most 2,000 values: labels name what is bounded, such as codes and partitions, never what callers choose
+   */
+  gauges(name: string, help: string, read: () => readonly LabelledValue[]): void {
+    this.#export(name, help, 'gauge', () => {
+      const values = read();
+      assert(values.length <= seriesMax, `the series of ${name} are bounded`);
+      return values.map(({ labels, value }) => ({ labels: { ...labels }, value }));
+    });
+  }
+
   /** @param read bytes of write-sets that are durable and not yet in their shard */
   watchOverlayBytes(read: () => number): void {
     this.gauge('svc_overlay_bytes', 'Bytes of write-sets not yet applied to their shard.', read);
@@ -138,17 +163,11 @@ export class Metrics {
     this.gauge('svc_in_flight_requests', 'Requests that have not been answered yet.', read);
   }
 
-  /** Exports how late the event loop was since the numbers were last asked for. */
-  watchEventLoopLag(lag: EventLoopLag): void {
-    this.#export('svc_event_loop_lag_seconds', 'Lag of the event loop since the last read.', 'gauge', () => {
-      const { p50Seconds, p99Seconds, maxSeconds } = lag.read();
-      lag.reset();
-      return [
-        { labels: { quantile: '0.5' }, value: p50Seconds },
-        { labels: { quantile: '0.99' }, value: p99Seconds },
-        { labels: { quantile: '1' }, value: maxSeconds },
-      ];
-    });
+  /** Exports how late the event loop was. */
+  watchEventLoopLag({ seconds }: EventLoopLag): void {
+    this.#export('svc_event_loop_lag_seconds', 'Lag of the event loop.', 'histogram', (name) =>
+      histogramSamples(name, seconds, {}),
+    );
   }
 
   /** Every number as text. */
@@ -163,10 +182,10 @@ export class Metrics {
 
   #requestSamples(): Sample[] {
     return [...this.#routes.values()].flatMap(({ labels, metrics }) =>
-      statusClasses.map((status, index) => ({
-        labels: { ...labels, status },
-        value: (metrics.byStatusClass[index] as Counter).value,
-      })),
+      statusClasses.flatMap((status, index) => {
+        const { value } = metrics.byStatusClass[index] as Counter;
+        return value === 0 && rareClasses.has(status) ? [] : [{ labels: { ...labels, status }, value }];
+      }),
     );
   }
 

@@ -29,6 +29,7 @@ const FLUSH_STEP_MS = 5;
 export class ProcessOutput {
   readonly #clock: Clock;
   readonly #stream: 1 | 2;
+  readonly #render: (line: string) => string;
   #descriptor: number | undefined;
   #waiting: Buffer[] = [];
   #waitingBytes = 0;
@@ -38,10 +39,14 @@ export class ProcessOutput {
   #dropped = 0;
   #droppedUntold = 0;
 
-  /** @param stream 1: standard output, 2: standard error */
-  constructor(stream: 1 | 2, clock: Clock) {
+  /**
+   * @param stream 1: standard output, 2: standard error
+   * @param render what becomes of its own log line about dropped ones, which is JSON; default: it stays JSON
+   */
+  constructor(stream: 1 | 2, clock: Clock, render: (line: string) => string = (line) => line) {
     this.#stream = stream;
     this.#clock = clock;
+    this.#render = render;
   }
 
   /** Texts that were given up since the start. */
@@ -129,9 +134,8 @@ export class ProcessOutput {
     const dropped = this.#droppedUntold;
     this.#droppedUntold = 0;
     const time = new Date(this.#clock.wallMs()).toISOString();
-    this.#enqueue(
-      `${JSON.stringify({ level: 'warn', time, dropped, msg: 'lines were dropped because nobody read them' })}\n`,
-    );
+    const facts = { level: 'warn', time, dropped, msg: 'lines were dropped because nobody read them' };
+    this.#enqueue(this.#render(`${JSON.stringify(facts)}\n`));
   }
 
   /** @returns a descriptor whose writes do not wait for a reader */

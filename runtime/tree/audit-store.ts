@@ -3,7 +3,7 @@ import type { JsonObject } from '#runtime/content/json-value.ts';
 import { decodeJsonRow, encodeJsonRow } from '#runtime/shard/json-row.ts';
 import { auditKey, BranchTable } from '#runtime/shard/key-layout.ts';
 
-/** What the audit log calls an action. @see Supplement 12 */
+/** What the audit log calls an action. @see docs/interface/revisions.md#audit-log */
 export type AuditAction =
   | 'Create'
   | 'Update'
@@ -16,7 +16,7 @@ export type AuditAction =
   | 'Rename'
   | 'Restore';
 
-/** Who did what to a node, in the form it goes over the wire. @see Supplement 12, audit entry */
+/** Who did what to a node, in the form it goes over the wire. @see docs/interface/revisions.md#audit-log */
 export interface AuditEntry {
   readonly id: string;
   readonly node_id: string;

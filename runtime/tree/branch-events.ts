@@ -1,5 +1,5 @@
 import type { ActorEvent } from '#runtime/commit/behaviour.ts';
-import type { DefinitionChange, NodeChange, RevisionRecord } from './revision-store.ts';
+import type { DefinitionChange, NodeChange, RevisionRecord } from './revision-record.ts';
 
 /** Node changes an event carries; of a larger revision they are read from its tables, so that no event is large. */
 export const EVENT_CHANGES_MAX = 1000;
@@ -7,7 +7,7 @@ export const EVENT_CHANGES_MAX = 1000;
 /**
  * A revision is durable and the head of its branch. Field names inside changes are the wire's own.
  *
- * @see Content, Query, Functions and Versioning Interface: Branch, tag, revision, conflict
+ * @see docs/interface/revisions.md#changes-for-subscribers
  */
 export interface RevisionCommitted extends ActorEvent {
   readonly type: 'RevisionCommitted';
@@ -46,7 +46,7 @@ export interface BranchPosition {
 }
 
 /** Where the writer of a branch says it stands. */
-export interface BranchStanding {
+export interface ToldPosition {
   readonly head: string;
   /** The newest revision ever written; null when the writer does not know it. */
   readonly tip: string | null;

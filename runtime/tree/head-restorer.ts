@@ -15,7 +15,7 @@ import {
   pathVersionKey,
 } from '#runtime/shard/key-layout.ts';
 import { encodeTypeCount, type IndexFields, readTypeCount, wantedFields } from './index-catalog.ts';
-import { indexEntries } from './index-entries.ts';
+import { type IndexEntry, prepareEntries, recordEntries } from './index-entries.ts';
 import {
   type Binding,
   decodeBinding,
@@ -83,6 +83,12 @@ export class HeadRestorer {
     };
   }
 
+  /** Works out what the indexes have of both states; yields where the work may rest, which it does for large nodes only. */
+  *prepare({ past, present, workspace }: NodeMove): Generator<undefined, void> {
+    for (const record of [present, past])
+      if (record !== undefined) yield* prepareEntries(record, this.#fields(workspace, record.nodeType));
+  }
+
   /** Takes the present state of a node away; it stays readable as a version. */
   leave({ workspace, present }: NodeMove): void {
     if (present === undefined) return;
@@ -105,13 +111,7 @@ export class HeadRestorer {
     this.#turn.remove(BranchTable.children, childRow);
 
     this.#changeParent(workspace, parentId, -1, orderKey);
-    for (const { table, key } of indexEntries(
-      workspace,
-      this.#fields(workspace, header.nodeType),
-      header,
-      present.properties,
-    ))
-      this.#turn.remove(table, key);
+    for (const { table, key } of this.#entries(workspace, present)) this.#turn.remove(table, key);
     this.#count(workspace, header.nodeType, -1);
   }
 
@@ -125,9 +125,7 @@ export class HeadRestorer {
     const childRow = childKey(workspace, header.parentId, header.orderKey);
     this.#turn.put(BranchTable.children, childRow, encodeBinding(place.since, header.id));
     this.#changeParent(workspace, header.parentId, 1, header.orderKey);
-    const fields = this.#fields(workspace, header.nodeType);
-    for (const { table, key, value } of indexEntries(workspace, fields, header, past.properties))
-      this.#turn.put(table, key, value);
+    for (const { table, key, value } of this.#entries(workspace, past)) this.#turn.put(table, key, value);
     this.#count(workspace, header.nodeType, 1);
   }
 
@@ -177,6 +175,10 @@ export class HeadRestorer {
   #fields(workspace: string, nodeType: string): IndexFields {
     const known = readTypeCount(this.#turn, workspace, nodeType);
     return known?.fields ?? wantedFields(this.#types(workspace)?.nodeType(nodeType));
+  }
+
+  #entries(workspace: string, record: NodeRecord): readonly IndexEntry[] {
+    return recordEntries(workspace, this.#fields(workspace, record.header.nodeType), record);
   }
 
   #count(workspace: string, nodeType: string, by: 1 | -1): void {

@@ -3,10 +3,16 @@ import { isNodeId, type NodeHeader } from '#runtime/content/content-node.ts';
 import type { JsonObject, JsonValue } from '#runtime/content/json-value.ts';
 import { isWorkspaceName } from '#runtime/content/names.ts';
 import { findReferences } from '#runtime/content/references.ts';
-import { indexValue, uniqueValue } from '#runtime/index/index-value.ts';
+import {
+  indexValue,
+  indexValueInSteps,
+  uniqueValue,
+  uniqueValueInSteps,
+} from '#runtime/index/index-value.ts';
 import { textBytes } from '#runtime/shard/binary-key.ts';
 import { BranchTable, propertyKey, referenceKey, typeKey, uniqueKey } from '#runtime/shard/key-layout.ts';
 import type { IndexFields } from './index-catalog.ts';
+import { type NodeRecord, STEP_BYTES } from './node-record.ts';
 
 /** One row a node puts into an index. */
 export interface IndexEntry {
@@ -19,23 +25,87 @@ export interface IndexEntry {
 
 const nothing = new Uint8Array(0);
 
+/** What stands in indexes for values, where that was worked out before; by index and property. */
+export type IndexTexts = ReadonlyMap<string, string | undefined>;
+
+/** Names of the indexes in {@link IndexTexts}. */
+const PROPERTIES = 'properties';
+const UNIQUES = 'uniques';
+
+/**
+ * Works out what {@link recordEntries} asks of a large record, which is kept with it: what stands in indexes for a value
+ * of 16 MiB takes up to 300 ms.
+ *
+ * @param fields what is, or is going to be, indexed
+ * @returns yields where the work may rest, which it does only for a large record
+ */
+export function* prepareEntries(record: NodeRecord, fields: IndexFields): Generator<undefined, void> {
+  if (!record.isLarge) return;
+  yield* record.prepareIndexed();
+  yield* prepareTexts(record, PROPERTIES, fields.properties, indexValueInSteps);
+  yield* prepareTexts(record, UNIQUES, fields.uniques, uniqueValueInSteps);
+}
+
+function* prepareTexts(
+  record: NodeRecord,
+  index: string,
+  names: readonly string[],
+  textOf: (value: JsonValue) => Generator<undefined, string | undefined>,
+): Generator<undefined, void> {
+  const { indexTexts } = record;
+  for (const name of names) {
+    const place = `${index} ${name}`;
+    if (indexTexts.has(place) || record.propertyTextBytes(name) <= STEP_BYTES) continue;
+    const properties = yield* record.decode();
+    indexTexts.set(place, yield* textOf(properties[name] as JsonValue));
+  }
+}
+
+/** As {@link indexEntries}, of a record; of a large one no other properties are decoded than those that are asked for. */
+export function recordEntries(
+  workspace: string,
+  fields: IndexFields,
+  record: NodeRecord,
+  properties: JsonObject = indexedProperties(record, fields),
+): readonly IndexEntry[] {
+  const texts = record.isLarge ? record.indexTexts : undefined;
+  return indexEntries(workspace, fields, record.header, properties, texts);
+}
+
+/** What the indexes of some fields look at in a record. */
+export function indexedProperties(record: NodeRecord, ...fields: readonly IndexFields[]): JsonObject {
+  if (!record.isLarge) return record.properties;
+  return record.indexedProperties(fields.flatMap(({ properties, uniques }) => [...properties, ...uniques]));
+}
+
+/** @param make what it is, where nobody has worked it out */
+function textFrom(
+  texts: IndexTexts | undefined,
+  place: string,
+  make: () => string | undefined,
+): string | undefined {
+  return texts?.has(place) === true ? texts.get(place) : make();
+}
+
 /**
  * Every index row of one state of a node: a pure function of the workspace, the indexed fields and the
  * record, so that the indexes can be rebuilt from content and compared.
  *
  * @param fields what the catalog says is indexed for nodes of this type in this workspace
+ * @param texts what {@link prepareEntries} worked out of these properties
  */
 export function indexEntries(
   workspace: string,
   fields: IndexFields,
   header: NodeHeader,
   properties: JsonObject,
+  texts?: IndexTexts,
 ): readonly IndexEntry[] {
   const id = Buffer.from(textBytes(header.id), 'latin1');
   const entries: IndexEntry[] = [
     { table: BranchTable.types, key: typeKey(workspace, header.nodeType, header.path), value: id },
   ];
-  propertyEntries(entries, workspace, fields, header, properties, id);
+  propertyEntries(entries, workspace, fields, header, properties, id, texts);
   for (const relation of header.relations) {
     entries.push({
       table: BranchTable.references,
@@ -70,17 +140,18 @@ function propertyEntries(
   header: NodeHeader,
   properties: JsonObject,
   id: Uint8Array,
+  texts: IndexTexts | undefined,
 ): void {
   for (const name of fields.properties) {
     if (!Object.hasOwn(properties, name)) continue;
-    const value = indexValue(properties[name] as JsonValue);
+    const value = textFrom(texts, `${PROPERTIES} ${name}`, () => indexValue(properties[name] as JsonValue));
     if (value === undefined) continue;
     const key = propertyKey(workspace, name, value, header.id);
     entries.push({ table: BranchTable.properties, key, value: nothing });
   }
   for (const name of fields.uniques) {
     if (!Object.hasOwn(properties, name)) continue;
-    const value = uniqueValue(properties[name] as JsonValue);
+    const value = textFrom(texts, `${UNIQUES} ${name}`, () => uniqueValue(properties[name] as JsonValue));
     if (value === undefined) continue;
     const key = uniqueKey(workspace, header.nodeType, name, value);
     entries.push({ table: BranchTable.uniques, key, value: id, uniqueProperty: name });

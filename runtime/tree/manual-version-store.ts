@@ -17,7 +17,7 @@ import { renderNodeInSteps } from './render-node.ts';
  * A state of a node somebody asked to keep under a number. It never changes, and it stays when the node is
  * deleted. It is no content: making one changes nothing that a read at a revision shows.
  *
- * @see Supplement 5.3, create_version
+ * @see docs/interface/nodes.md#manual-versions
  */
 export interface ManualVersion {
   /** From 1, per node, in the order they were made. */
@@ -132,7 +132,7 @@ export function* manualVersions(
  * large node.
  *
  * @param type of the node as it was, for the derived fields of `node_data`; undefined when the type is gone
- * @see Supplement 5.3, GET svc:version
+ * @see docs/interface/nodes.md#manual-versions
  */
 export function* renderManualVersion(
   version: ManualVersion,

@@ -27,7 +27,7 @@ export interface NetChange {
 /**
  * The net change between two states of a node; undefined when it is none.
  *
- * @see Supplement 8.3
+ * @see docs/decisions/0009-net-changes.md
  */
 export function netChange(
   workspace: string,
@@ -85,7 +85,8 @@ export function sameOwnContent(a: NodeRecord, b: NodeRecord): boolean {
   return sameHeader(a.header, b.header) && sameProperties(a, b);
 }
 
-function sameProperties(a: NodeRecord, b: NodeRecord): boolean {
+/** Whether two states have equal properties. Of large ones see {@link prepareComparison}. */
+export function sameProperties(a: NodeRecord, b: NodeRecord): boolean {
   // Equal values differ in the order of keys at most, so their texts are of one length.
   if (!haveTextsOfOneLength(a, b)) return false;
   return a.hasSamePropertyText(b) || jsonEquals(a.properties, b.properties);

@@ -33,6 +33,8 @@ export interface ChildRange {
 export interface NodeReader {
   /** The node with an id. @throws {ServiceError} `DATA_CORRUPTED` */
   byId(workspace: string, id: string): NodeRecord | undefined;
+  /** Whether there is a node with an id. */
+  has(workspace: string, id: string): boolean;
   /** Id of the node at a path; {@link ROOT_ID} for `/`. */
   idAt(workspace: string, path: string): string | undefined;
   /** The node at a path; undefined for the root. */
@@ -127,11 +129,15 @@ export class HeadNodeReader implements NodeReader {
     return bytes === undefined ? undefined : new NodeRecord(bytes);
   }
 
+  has(workspace: string, id: string): boolean {
+    return peek(this.#reader, BranchTable.nodes, nodeKey(workspace, id)) !== undefined;
+  }
+
   /**
    * As {@link byId}, over bytes that are good only until the next read of anything: for a record that is
    * rendered on the spot.
    */
-  glance(workspace: string, id: string): NodeRecord | undefined {
+  peekById(workspace: string, id: string): NodeRecord | undefined {
     const bytes = peek(this.#reader, BranchTable.nodes, nodeKey(workspace, id));
     return bytes === undefined ? undefined : new NodeRecord(bytes);
   }

@@ -49,6 +49,8 @@ const TABLE_ENTRY_BYTES = 8;
 /** How the key of a reference is stored. */
 const REFERENCE_KEY = '"svc:ref"';
 
+const OPENING_BRACKET = 0x5b;
+
 /** How the inner fields end where there are no translations. */
 const NO_TRANSLATIONS = ',null]';
 
@@ -111,15 +113,18 @@ function middleText(h: NodeHeader): string {
   return `"parent":${JSON.stringify(parentName(h.path))},"order_key":${JSON.stringify(h.orderKey)}`;
 }
 
-function backText(h: NodeHeader): string {
-  const translations = h.translations === null ? 'null' : JSON.stringify(translationsField(h.translations));
-  const relations = h.relations.length === 0 ? '[]' : JSON.stringify(h.relations);
+function stampsText(h: NodeHeader): string {
   return (
     `,"version":${h.version},"created_at":"${h.createdAt}","updated_at":"${h.updatedAt}"` +
     `,"created_by":${JSON.stringify(h.createdBy)},"updated_by":${JSON.stringify(h.updatedBy)}` +
-    `,"published_at":${quoted(h.publishedAt)},"published_by":${quoted(h.publishedBy)}` +
-    `,"translations":${translations},"owner_id":${quoted(h.ownerId)},"relations":${relations}`
+    `,"published_at":${quoted(h.publishedAt)},"published_by":${quoted(h.publishedBy)}`
   );
+}
+
+function backText(h: NodeHeader): string {
+  const translations = h.translations === null ? 'null' : JSON.stringify(translationsField(h.translations));
+  const relations = h.relations.length === 0 ? '[]' : JSON.stringify(h.relations);
+  return `${stampsText(h)},"translations":${translations},"owner_id":${quoted(h.ownerId)},"relations":${relations}`;
 }
 
 function innerText(h: NodeHeader): string {
@@ -308,6 +313,12 @@ export interface DerivedFields {
   typeText(nodeType: string): string;
   /** Shown instead of the stored properties. */
   readonly properties?: JsonObject;
+  /** Shown instead of the stored relations. */
+  readonly relations?: readonly Relation[] | undefined;
+  /** As {@link properties}, as the text of a JSON object. */
+  readonly text?: string;
+  /** Whether {@link text} is all of the node that is wanted: neither translations nor relations, nothing of the type. */
+  readonly isPart?: boolean;
   /** JSON text of a further field `children`. */
   readonly children?: string;
 }
@@ -319,6 +330,7 @@ export class NodeRecord {
   readonly #textAt: number;
   #header: NodeHeader | undefined;
   #properties: JsonObject | undefined;
+  #indexTexts: Map<string, string | undefined> | undefined;
   /** Whether there may be a reference among the properties; undefined until somebody has looked. */
   #refers: boolean | undefined;
 
@@ -355,6 +367,12 @@ export class NodeRecord {
     const start = idEnd + 3;
     const end = inner.indexOf('"', start);
     return end < 0 ? this.header.revision : inner.slice(start, end);
+  }
+
+  /** Whether there are relations, without decoding the header. */
+  get hasRelations(): boolean {
+    // The node object ends with `"relations":[…]`.
+    return this.bytes[this.#textAt + this.bytes.readUInt32BE(BACK_END_AT) - 2] !== OPENING_BRACKET;
   }
 
   /** Everything but the properties. */
@@ -400,9 +418,16 @@ export class NodeRecord {
     if (this.#refers) yield* this.decode();
   }
 
-  /** Takes over whether there may be a reference from a record with the same properties. */
+  /** Takes over what was found out about the properties from a record that has the same. */
   refersAs(record: NodeRecord): void {
     this.#refers = record.#refers;
+    this.#indexTexts = record.#indexTexts;
+  }
+
+  /** What indexes have of large properties, as far as it has been worked out; kept by `prepareIndexTexts`. */
+  get indexTexts(): Map<string, string | undefined> {
+    this.#indexTexts ??= new Map();
+    return this.#indexTexts;
   }
 
   /** As {@link properties}; yields where the work may rest, which it does only for a large record. */
@@ -442,6 +467,34 @@ export class NodeRecord {
 
   /** The JSON text of one top-level property. */
   propertyText(name: string): string | undefined {
+    const place = this.#placeOf(name);
+    return place === undefined ? undefined : this.#slice(place.from, place.to);
+  }
+
+  /** The stored texts of some top-level properties, `"key":value,…`, in their order. */
+  propertyTexts(isWanted: (name: string) => boolean): string {
+    const from = this.bytes.readUInt32BE(PROPERTIES_AT);
+    const texts: string[] = [];
+    let start = 0;
+    for (let entry = this.#tableAt; entry < this.#textAt; entry += TABLE_ENTRY_BYTES) {
+      const keyEnd = this.bytes.readUInt32BE(entry);
+      const valueEnd = this.bytes.readUInt32BE(entry + 4);
+      const key = this.#slice(from + start, from + keyEnd);
+      const name = key.includes('\\') ? (JSON.parse(key) as string) : key.slice(1, -1);
+      if (isWanted(name)) texts.push(this.#slice(from + start, from + valueEnd));
+      // A comma stands before every key but the first.
+      start = valueEnd + 1;
+    }
+    return texts.join(',');
+  }
+
+  /** Length of the stored text of one top-level property; 0 when absent. */
+  propertyTextBytes(name: string): number {
+    const place = this.#placeOf(name);
+    return place === undefined ? 0 : place.to - place.from;
+  }
+
+  #placeOf(name: string): { readonly from: number; readonly to: number } | undefined {
     const wanted = JSON.stringify(name);
     const from = this.bytes.readUInt32BE(PROPERTIES_AT);
     let start = 0;
@@ -449,7 +502,7 @@ export class NodeRecord {
       const keyEnd = this.bytes.readUInt32BE(entry);
       const valueEnd = this.bytes.readUInt32BE(entry + 4);
       if (this.#slice(from + start, from + keyEnd) === wanted) {
-        return this.#slice(from + keyEnd + 1, from + valueEnd);
+        return { from: from + keyEnd + 1, to: from + valueEnd };
       }
       // A comma stands before every key but the first.
       start = valueEnd + 1;
@@ -472,18 +525,22 @@ export class NodeRecord {
     };
   }
 
-  /** The node object of a read as JSON text. @see Content, Query, Functions and Versioning Interface: Node object */
+  /** The node object of a read as JSON text. @see docs/interface/nodes.md#the-node-object */
   render(derived: DerivedFields): string {
-    const { properties } = derived;
-    const end = this.bytes.readUInt32BE(properties === undefined ? FRONT_END_AT : PROPERTIES_AT);
-    const shown = properties === undefined ? undefined : JSON.stringify(properties);
-    return this.#renderBehind(this.#slice(0, end), shown, derived);
+    const { isPart, properties, text } = derived;
+    const shown = text ?? (properties === undefined ? undefined : JSON.stringify(properties));
+    const end = this.bytes.readUInt32BE(shown === undefined ? FRONT_END_AT : PROPERTIES_AT);
+    const stored = this.#slice(0, end);
+    return isPart === true
+      ? this.#renderPart(stored, shown as string, derived)
+      : this.#renderBehind(stored, shown, derived);
   }
 
   /** As {@link render}; yields where the work may rest, which it does only for what is large. */
   *renderInSteps(derived: DerivedFields): Generator<undefined, string> {
-    if (!this.isLarge) return this.render(derived);
-    const { properties } = derived;
+    const { properties, text } = derived;
+    // What is large of it has been made already.
+    if (!this.isLarge || text !== undefined) return this.render(derived);
     if (properties === undefined) {
       const stored = yield* this.#sliceInSteps(0, this.bytes.readUInt32BE(FRONT_END_AT));
       return this.#renderBehind(stored, undefined, derived);
@@ -501,21 +558,34 @@ export class NodeRecord {
   }
 
   /**
-   * @param stored the text up to the properties, or behind them where `shown` does not replace them
+   * @param before the text up to the properties, or behind them where `shown` does not replace them
    * @param shown JSON of the properties to be shown instead
    */
-  #renderBehind(stored: string, shown: string | undefined, derived: DerivedFields): string {
+  #renderBehind(before: string, shown: string | undefined, derived: DerivedFields): string {
     const frontEnd = this.bytes.readUInt32BE(FRONT_END_AT);
     const middleEnd = this.bytes.readUInt32BE(MIDDLE_END_AT);
-    const front = shown === undefined ? stored : stored + shown.slice(1, -1);
+    const front = shown === undefined ? before : before + shown.slice(1, -1);
     const isEmpty = shown === undefined ? this.#textAt === this.#tableAt : shown === '{}';
     const middle = this.#slice(frontEnd, middleEnd);
-    const back = this.#slice(middleEnd, this.bytes.readUInt32BE(BACK_END_AT));
+    const stored = this.#slice(middleEnd, this.bytes.readUInt32BE(BACK_END_AT));
+    const back = derived.relations === undefined ? stored : withRelations(stored, derived.relations);
     const typeText = derived.typeText(this.nodeType);
     const children = derived.children === undefined ? '' : `,"children":${derived.children}`;
     return (
       `${front}${isEmpty ? '' : ','}${typeText}},${middle},"has_children":${derived.hasChildren}` +
       `,"workspace":"${derived.workspace}"${back}${children}}`
+    );
+  }
+
+  /** @param stored the text up to the properties @param shown JSON of the properties to be shown instead */
+  #renderPart(stored: string, shown: string, { children, hasChildren, workspace }: DerivedFields): string {
+    const { header } = this;
+    const frontEnd = this.bytes.readUInt32BE(FRONT_END_AT);
+    const middle = this.#slice(frontEnd, this.bytes.readUInt32BE(MIDDLE_END_AT));
+    return (
+      `${stored}${shown.slice(1)},${middle},"has_children":${hasChildren},"workspace":"${workspace}"` +
+      `${stampsText(header)},"owner_id":${quoted(header.ownerId)}` +
+      `${children === undefined ? '' : `,"children":${children}`}}`
     );
   }
 
@@ -569,6 +639,13 @@ export class NodeRecord {
       changedLocale,
     };
   }
+}
+
+/** The last part of a node object with other relations, which are the last of it. */
+function withRelations(back: string, relations: readonly Relation[]): string {
+  // Within a text a quote stands behind a backslash.
+  const at = back.lastIndexOf(',"relations":[');
+  return `${back.slice(0, at)},"relations":${JSON.stringify(relations)}`;
 }
 
 function checkRecord(bytes: Buffer): void {

@@ -65,7 +65,7 @@ export class PastNodeReader implements NodeReader {
   readonly #presentDecides: boolean;
 
   constructor(reader: TableReader, at: Revision) {
-    const { head, lineage, tip } = standingOf(reader);
+    const { head, lineage, tip } = branchLinesOf(reader);
     this.#reader = reader;
     this.#head = new HeadNodeReader(reader);
     this.#at = at;
@@ -81,6 +81,10 @@ export class PastNodeReader implements NodeReader {
     const earlier = this.#newest(BranchTable.nodeVersions, nodeVersionsUpTo(workspace, id, this.#at));
     if (this.#isNewer(since, earlier)) return present;
     return earlier === undefined || earlier.value.length === 0 ? undefined : new NodeRecord(earlier.value);
+  }
+
+  has(workspace: string, id: string): boolean {
+    return this.byId(workspace, id) !== undefined;
   }
 
   idAt(workspace: string, path: string): string | undefined {
@@ -221,7 +225,7 @@ export class PastNodeReader implements NodeReader {
 }
 
 /** Where a branch stands, and how it came there. */
-interface Standing {
+interface BranchLines {
   readonly generation: number | undefined;
   readonly lineage: Lineage;
   readonly head: Revision;
@@ -229,17 +233,17 @@ interface Standing {
 }
 
 /** What was read through a reader last: every read of the past needs it, and it changes with writes only. */
-const standings = new WeakMap<TableReader, Standing>();
+const knownLines = new WeakMap<TableReader, BranchLines>();
 
-function standingOf(reader: TableReader): Standing {
+function branchLinesOf(reader: TableReader): BranchLines {
   const { generation } = reader;
-  const known = standings.get(reader);
+  const known = knownLines.get(reader);
   if (known !== undefined && known.generation === generation) return known;
   const { head, tip } = readBranchHead(reader);
-  const standing = { generation, lineage: readLineage(reader), head, tip };
+  const lines = { generation, lineage: readLineage(reader), head, tip };
   // Who does not count generations may show something else the next time.
-  if (generation !== undefined) standings.set(reader, standing);
-  return standing;
+  if (generation !== undefined) knownLines.set(reader, lines);
+  return lines;
 }
 
 function childOf({ orderKey, id }: PlacedChild): ChildEntry {

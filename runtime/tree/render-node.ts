@@ -1,3 +1,4 @@
+import type { Relation } from '#runtime/content/content-node.ts';
 import type { JsonObject, JsonValue } from '#runtime/content/json-value.ts';
 import type { ResolvedNodeType } from '#runtime/content/type-resolver.ts';
 import type { DerivedFields, NodeRecord } from './node-record.ts';
@@ -10,6 +11,12 @@ export interface RenderFacts {
   readonly type: ResolvedNodeType | undefined;
   /** Replaces the stored properties, for a locale or where fields are withheld. */
   readonly properties?: JsonObject;
+  /** Replaces the stored relations, where some are not shown. */
+  readonly relations?: readonly Relation[] | undefined;
+  /** As {@link properties}, as the text of a JSON object. */
+  readonly text?: string;
+  /** Whether nothing else is wanted that may be long, see `DerivedFields`. */
+  readonly isPart?: boolean;
   /** JSON text of a further field `children`. */
   readonly children?: string;
 }
@@ -31,7 +38,7 @@ export function derivedTypeText(type: ResolvedNodeType | undefined): string {
 /**
  * The node object of a read as JSON text, made of the stored text without decoding properties.
  *
- * @see Content, Query, Functions and Versioning Interface: Node object
+ * @see docs/interface/nodes.md#the-node-object
  */
 export function renderNode(record: NodeRecord, facts: RenderFacts): string {
   return record.render(derivedFields(facts));
@@ -42,14 +49,8 @@ export function renderNodeInSteps(record: NodeRecord, facts: RenderFacts): Gener
   return record.renderInSteps(derivedFields(facts));
 }
 
-function derivedFields({ workspace, hasChildren, properties, children, type }: RenderFacts): DerivedFields {
-  return {
-    workspace,
-    hasChildren,
-    typeText: () => derivedTypeText(type),
-    ...(properties === undefined ? {} : { properties }),
-    ...(children === undefined ? {} : { children }),
-  };
+function derivedFields({ type, ...facts }: RenderFacts): DerivedFields {
+  return { ...facts, typeText: () => derivedTypeText(type) };
 }
 
 /** The value of a derived property, or undefined when the name is an ordinary one. */

@@ -67,7 +67,7 @@ interface Reached {
  * @param left undefined for a history without revisions
  * @returns yields wherever the work may rest
  * @throws {ServiceError} `VALIDATION_FAILED` when there are more than {@link REVISIONS_WALKED_MAX} to look at
- * @see Supplement 8.2
+ * @see docs/interface/branches.md#comparing-branches
  */
 export function* findDivergence(
   left: Revision | undefined,

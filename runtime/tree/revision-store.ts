@@ -1,6 +1,6 @@
+import type { DefinitionChange, NodeChange, RevisionRecord } from './revision-record.ts';
 import { atOnce } from '#runtime/base/at-once.ts';
 import { assert } from '#runtime/base/assert.ts';
-import type { ChangeOperation } from '#runtime/content/content-node.ts';
 import {
   compareRevisions,
   formatRevision,
@@ -14,45 +14,6 @@ import { decodeJsonRow, encodeJsonRow } from '#runtime/shard/json-row.ts';
 import type { Range, TableReader } from '#runtime/shard/shard.ts';
 import { revisionCommitted } from './branch-events.ts';
 import { Lineage, readLineage, writeLineage } from './lineage.ts';
-
-/** One node a revision touched. `locale` when only the overlay of that locale was written. */
-export interface NodeChange {
-  readonly node_id: string;
-  readonly workspace: string;
-  readonly operation: ChangeOperation;
-  readonly path: string;
-  readonly node_type: string;
-  readonly translation_locale?: string;
-}
-
-/** One schema definition a revision touched. */
-export interface DefinitionChange {
-  readonly kind: 'node_type' | 'archetype' | 'element_type';
-  readonly name: string;
-  readonly operation: 'added' | 'modified' | 'deleted';
-}
-
-/** What a commit says about itself. @see Content, Query, Functions and Versioning Interface: Branch, tag, revision, conflict */
-export interface RevisionRecord {
-  readonly revision: string;
-  readonly parent: string | null;
-  readonly mergeParent: string | null;
-  readonly timestamp: string;
-  readonly actor: string;
-  readonly message: string;
-  readonly isSystem: boolean;
-  /** The branch it was made on, where a fast-forward took it over; of others the lineage knows. */
-  readonly branch?: string;
-  readonly definitions: readonly DefinitionChange[];
-  readonly changeCount: number;
-  /**
-   * How many revisions led to it, itself included, and how many of them were made by the system. Absent in records of
-   * the first builds.
-   */
-  readonly ordinals?: readonly [revisions: number, systemRevisions: number];
-  /** Inline when there are few; otherwise in chunks of their own. */
-  readonly changes?: readonly NodeChange[];
-}
 
 /** Changes kept inside the record; more go to chunks, so that listing revisions stays cheap. */
 const INLINE_CHANGES_MAX = 16;
@@ -72,13 +33,13 @@ export interface BranchHead {
 const HEAD_KEY = 'head';
 
 /** What rows say that were written a moment ago: while they wait to be applied, a read gets the same bytes again. */
-const standings = new WeakMap<Uint8Array, BranchHead>();
+const branchHeads = new WeakMap<Uint8Array, BranchHead>();
 
 /** Reads where the branch stands; an empty branch stands at `0-0`. */
 export function readBranchHead(reader: TableReader): BranchHead {
   const bytes = reader.get(CommonTable.meta, HEAD_KEY);
   if (bytes === undefined) return { head: revisionZero, revisions: 0, systemRevisions: 0, tip: revisionZero };
-  const known = standings.get(bytes);
+  const known = branchHeads.get(bytes);
   if (known !== undefined) return known;
   const [head, revisions, systemRevisions, tip] = decodeJsonRow(bytes) as [string, number, number, string?];
   // Rows of the first builds have no tip: a head could not be moved then.
@@ -86,10 +47,10 @@ export function readBranchHead(reader: TableReader): BranchHead {
 }
 
 /** Stores where a branch stands. */
-export function writeBranchHead(turn: Turn, standing: BranchHead): void {
-  const { head, revisions, systemRevisions, tip } = standing;
+export function writeBranchHead(turn: Turn, branchHead: BranchHead): void {
+  const { head, revisions, systemRevisions, tip } = branchHead;
   const bytes = encodeJsonRow([formatRevision(head), revisions, systemRevisions, formatRevision(tip)]);
-  standings.set(bytes, Object.freeze({ head, revisions, systemRevisions, tip }));
+  branchHeads.set(bytes, Object.freeze({ head, revisions, systemRevisions, tip }));
   turn.put(CommonTable.meta, HEAD_KEY, bytes);
 }
 
@@ -178,7 +139,7 @@ function writeRecord(
 /** The record of a revision; undefined when this branch has no such revision. */
 export function readRevision(reader: TableReader, revision: Revision): RevisionRecord | undefined {
   const bytes = reader.get(BranchTable.revisions, revisionKey(revision));
-  // A fork keeps the records of its source's later revisions until their leftovers are removed.
+  // A fork keeps the records of its source's later revisions until their orphaned versions are removed.
   if (bytes === undefined || readLineage(reader).isForeign(revision)) return undefined;
   return decodeJsonRow(bytes) as RevisionRecord;
 }

@@ -212,6 +212,11 @@ export class SchemaCache {
     return made;
   }
 
+  /** Lets go of the reader given last, which may hold everything that a command wrote; for when no command is under way. */
+  release(): void {
+    this.#reader = undefined;
+  }
+
   /** Drops everything remembered. */
   forget(): void {
     this.#resolvers.clear();

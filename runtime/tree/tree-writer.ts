@@ -2,7 +2,6 @@ import { Buffer } from 'node:buffer';
 import { assert, InvariantError } from '#runtime/base/assert.ts';
 import type { Turn } from '#runtime/commit/behaviour.ts';
 import { ROOT_ID } from '#runtime/content/content-node.ts';
-import type { JsonObject } from '#runtime/content/json-value.ts';
 import { formatRevision, parseRevision, type Revision, compareRevisions } from '#runtime/content/revision.ts';
 import type { ResolvedSource } from '#runtime/content/schema-resolver.ts';
 import { invalid } from '#runtime/errors/service-error.ts';
@@ -29,7 +28,7 @@ import {
   sameFields,
   wantedFields,
 } from './index-catalog.ts';
-import { type IndexEntry, indexEntries } from './index-entries.ts';
+import { type IndexEntry, indexedProperties, prepareEntries, recordEntries } from './index-entries.ts';
 import {
   type Binding,
   decodeBinding,
@@ -39,7 +38,7 @@ import {
   parentEntry,
 } from './node-reader.ts';
 import type { NodeRecord } from './node-record.ts';
-import type { NodeChange } from './revision-store.ts';
+import type { NodeChange } from './revision-record.ts';
 
 const nothing = new Uint8Array(0);
 const hadChildren = Uint8Array.of(1);
@@ -87,6 +86,16 @@ export class TreeWriter {
   /** The revision being written. */
   get revision(): Revision {
     return this.#turn.revision;
+  }
+
+  /**
+   * Works out what the indexes have of a node that is going to be stored, replaced or removed; without it the work is
+   * done there in one step.
+   *
+   * @returns yields wherever the work may rest, which it does only for a large node
+   */
+  *prepare(workspace: string, record: NodeRecord): Generator<undefined, void> {
+    if (record.isLarge) yield* prepareEntries(record, this.#fieldsOf(workspace, record.nodeType));
   }
 
   /**
@@ -165,11 +174,12 @@ export class TreeWriter {
       for (const row of rows) {
         const record = this.head.byId(workspace, bytesText(Buffer.from(row.value).latin1Slice()));
         assert(record !== undefined, 'the type index names stored nodes');
-        yield* record.prepareIndexed();
-        const { header } = record;
-        const properties = propertiesOf(record, fields, wanted);
-        const old = indexEntries(workspace, fields, header, properties);
-        this.#replaceEntries(old, indexEntries(workspace, wanted, header, properties), header.id);
+        yield* prepareEntries(record, fields);
+        yield* prepareEntries(record, wanted);
+        const properties = indexedProperties(record, fields, wanted);
+        const old = recordEntries(workspace, fields, record, properties);
+        const next = recordEntries(workspace, wanted, record, properties);
+        this.#replaceEntries(old, next, record.header.id);
         handled += 1;
         if (handled % NODES_PER_SLICE === 0) yield;
       }
@@ -181,11 +191,11 @@ export class TreeWriter {
   }
 
   #entries(workspace: string, record: NodeRecord): readonly IndexEntry[] {
-    const { header } = record;
-    const fields =
-      readTypeCount(this.#turn, workspace, header.nodeType)?.fields ??
-      this.#wanted(workspace, header.nodeType);
-    return indexEntries(workspace, fields, header, propertiesOf(record, fields));
+    return recordEntries(workspace, this.#fieldsOf(workspace, record.header.nodeType), record);
+  }
+
+  #fieldsOf(workspace: string, nodeType: string): IndexFields {
+    return readTypeCount(this.#turn, workspace, nodeType)?.fields ?? this.#wanted(workspace, nodeType);
   }
 
   #replaceEntries(old: readonly IndexEntry[], next: readonly IndexEntry[], id: string): void {
@@ -373,10 +383,4 @@ function strongest(
 ): NodeChange['operation'] {
   if (earlier === undefined || earlier === 'deleted') return earlier === 'deleted' ? 'modified' : now;
   return earlier === 'reordered' ? now : earlier;
-}
-
-/** What the indexes of some fields look at in a record. */
-function propertiesOf(record: NodeRecord, ...fields: readonly IndexFields[]): JsonObject {
-  if (!record.isLarge) return record.properties;
-  return record.indexedProperties(fields.flatMap(({ properties, uniques }) => [...properties, ...uniques]));
 }

@@ -22,7 +22,7 @@ const RECORDING_BYTES_MAX = 200_000;
 const branchFile = /^actors\/default\/magazine~[^/]+\/main~[^/]+\/branch\/data\.mdb$/;
 
 describe('recorded data directories', () => {
-  it('are there for the formats this build writes; a new format wants `node test/history/record.ts`', () => {
+  it('are there for the formats this build writes; a new format wants `npx node test/history/record.ts`', () => {
     const formats = recordingNames().map((name) => readRecording(name).formats);
     expect(formats).toContainEqual(presentFormats);
   });

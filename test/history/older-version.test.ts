@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,7 +8,7 @@ import { FOLDER, openJournal } from '#test/runtime/embedded/journal-harness.ts';
 import { FaultyFileSystem } from '#test/support/faulty-file-system.ts';
 import { entriesOf, numberedEntry, numberOf } from '#test/support/log-entries.ts';
 import { startServer } from '#test/support/server.ts';
-import { readRecording, recordingNames, unpackFolder } from './recording.ts';
+import { packFolder, readRecording, recordingNames, unpackFolder } from './recording.ts';
 
 let folder: string;
 
@@ -60,6 +61,38 @@ describe('a data directory of an older version', () => {
     const before = readdirSync(join(folder, 'journal'));
     await expect(startServer({ dataDir: folder })).rejects.toThrow();
     expect([readdirSync(join(folder, 'journal')), newestFormat()]).toEqual([before, 1]);
+  });
+
+  it.each(recordingNames())('does not take a given key in place of the one it has: %s', async (name) => {
+    folder = mkdtempSync(join(tmpdir(), 'grove-history-'));
+    unpackFolder(readRecording(name).files, folder);
+    const path = join(folder, 'secrets/master-key');
+    const key = readFileSync(path, 'utf8').trim();
+    const start = async (masterKey: string | undefined): Promise<void> => {
+      const env = { SVC_ADMIN_PASSWORD: undefined, SVC_MASTER_KEY: masterKey };
+      await (await startServer({ dataDir: folder, env })).close();
+    };
+    const other = randomBytes(32).toString('hex');
+    const before = packFolder(folder);
+    for (let times = 0; times < 2; times += 1)
+      await expect(start(other)).rejects.toThrow(
+        /SVC_MASTER_KEY is another key than .*secrets\/master-key.*Unset/s,
+      );
+    expect(packFolder(folder)).toEqual(before);
+    await start(key);
+    // It is known from then on, wherever it is.
+    await start(undefined);
+    await expect(start(other)).rejects.toThrow(/SVC_MASTER_KEY is another key than the one/);
+    rmSync(path);
+    await start(key);
+  });
+
+  it('takes a given key when the one it has was moved away', async () => {
+    unpackOldest();
+    rmSync(join(folder, 'secrets/master-key'));
+    const env = { SVC_ADMIN_PASSWORD: undefined, SVC_MASTER_KEY: randomBytes(32).toString('hex') };
+    for (let starts = 0; starts < 2; starts += 1) await (await startServer({ dataDir: folder, env })).close();
+    await expect(startServer({ dataDir: folder })).rejects.toThrow(/master-key is missing/);
   });
 
   it('takes what is written while its journal goes over to this format', async () => {

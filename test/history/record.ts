@@ -1,5 +1,5 @@
 /**
- * Records a data directory of the present format: `node test/history/record.ts`, before a release that changes one.
+ * Records a data directory of the present format: `npx node test/history/record.ts`, before a release that changes one.
  *
  * A member writes nodes, types, versions, translations, relations, a move and a deletion; it is stopped, started
  * again, writes more and is killed in the middle, so that its last writes are in the journal and not in the shards.
@@ -64,7 +64,11 @@ const command = (path: string, name: string, body: object = {}): Write => [
 ];
 
 const firstWrites: readonly Write[] = [
-  ['POST', '/api/repositories', { repo_id: repository, description: 'Recorded' }],
+  [
+    'POST',
+    '/api/repositories',
+    { repo_id: repository, description: 'Recorded', supported_languages: ['en', 'de'] },
+  ],
   [
     'POST',
     `/api/management/${repository}/main/nodetypes`,

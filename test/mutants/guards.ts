@@ -1,89 +1,79 @@
-/** One safety guard of the cluster, how it is taken away, and which tests then have to fail. */
-export interface GuardMutant {
-  /** What the guard is for, in a few words. */
-  readonly guard: string;
-  /** The file it stands in. */
-  readonly file: string;
-  /** The guard as it stands there, once. */
-  readonly from: string;
-  /** What stands there instead. */
-  readonly to: string;
-  /** Test files of which one has to fail, all of the fast suite. */
-  readonly tests: readonly string[];
-}
+import type { GuardMutant } from './guard-mutant.ts';
+import { leaseGuards } from './lease-guards.ts';
+import { storageGuards } from './storage-guards.ts';
 
-const flushQuorumTest = ['test/cluster/flush-journal/flush-quorum.test.ts'];
+const flushQuorumTest = ['test/cluster/replica-durability/flush-quorum.test.ts'];
 const openingTest = ['test/cluster/replication/lost-end.test.ts'];
-const flushJournalTest = ['test/cluster/flush-journal/flush-journal.test.ts'];
+const flushJournalTest = ['test/cluster/replica-durability/flush-journal.test.ts'];
 const positionTest = ['test/cluster/replication/log-position.test.ts'];
 const foldTest = ['test/cluster/replication/log-fold.test.ts'];
-const replicaTest = ['test/cluster/lease/flushed-replica.test.ts'];
-const supersededTest = ['test/cluster/lease/superseded.test.ts'];
+const replicaTest = ['test/cluster/replica-durability/flushed-replica.test.ts'];
+const supersededTest = ['test/cluster/ownership/superseded.test.ts'];
 const logSimulation = ['test/cluster/replication/partition-log.sim.test.ts'];
 const logReaderTest = ['test/cluster/replication/log-reader.test.ts'];
-const surveyTest = ['test/cluster/flush-journal/replica-survey.test.ts'];
+const surveyTest = ['test/cluster/replica-durability/replica-survey.test.ts'];
 const streamChecksTest = ['test/cluster/replication/stream-checks.test.ts'];
 
-/** The safety guards of the replicated log, of class `replica-disk`, and of what members believe of each other. */
+/** All safety guards; here those of the replicated log, of class `replica-disk`, and of what members believe of each other. */
 export const guardMutants: readonly GuardMutant[] = [
   {
     guard: 'a confirmation counts only for the very record it names',
-    file: 'cluster/flush-journal/flush-quorum.ts',
+    file: 'cluster/replica-durability/flush-quorum.ts',
     from: 'if (this.#chains.get(sequence)?.equals(chain) !== true) return;',
     to: '',
     tests: flushQuorumTest,
   },
   {
-    guard: 'a majority of the old keepers has it while they change',
-    file: 'cluster/flush-journal/flush-quorum.ts',
-    from: 'majorityReached(keepers.old, all),',
+    guard: 'a majority of the old voters has it while they change',
+    file: 'cluster/replica-durability/flush-quorum.ts',
+    from: 'majorityReached(voters.old, all),',
     to: '',
     tests: flushQuorumTest,
   },
   {
-    guard: 'a majority of the new keepers has it',
-    file: 'cluster/flush-journal/flush-quorum.ts',
-    from: 'majorityReached(keepers.new, all),',
+    guard: 'a majority of the new voters has it',
+    file: 'cluster/replica-durability/flush-quorum.ts',
+    from: 'majorityReached(voters.new, all),',
     to: '',
     tests: flushQuorumTest,
   },
   {
     guard: 'the owner has it on its own disk',
-    file: 'cluster/flush-journal/flush-quorum.ts',
+    file: 'cluster/replica-durability/flush-quorum.ts',
     from: '      own,\n      follower,',
     to: '      follower,',
     tests: flushQuorumTest,
   },
   {
-    guard: 'a follower has it, whoever the keepers are',
-    file: 'cluster/flush-journal/flush-quorum.ts',
+    guard: 'a follower has it, whoever the voters are',
+    file: 'cluster/replica-durability/flush-quorum.ts',
     from: '      own,\n      follower,',
     to: '      own,',
     tests: flushQuorumTest,
   },
   {
     guard: 'nothing is confirmed before the record that opened the newest epoch',
-    file: 'cluster/flush-journal/flush-quorum.ts',
+    file: 'cluster/replica-durability/flush-quorum.ts',
     from: 'durable < this.#opened || ',
     to: '',
     tests: flushQuorumTest,
   },
   {
     guard: 'a full flush journal refuses new writes',
-    file: 'cluster/flush-journal/flush-quorum.ts',
+    file: 'cluster/replica-durability/flush-quorum.ts',
     from: 'if (journal.isFull) {',
     to: 'if (false) {',
     tests: flushQuorumTest,
   },
   {
     guard: 'a flush journal drops nothing young',
-    file: 'cluster/flush-journal/flush-journal.ts',
+    file: 'cluster/replica-durability/flush-journal.ts',
     from: 'nowMs - oldest.endedMs < keepMs || ',
     to: '',
     tests: flushJournalTest,
   },
   {
-    guard: 'a lease is renewed by what the keepers have',
+    guard: 'a lease is renewed by what the voters have',
     file: 'cluster/replication/partition-log.ts',
     from: 'else this.#renewals.add(state.sequence, flight.sent, batch.entries === 0 ? batch : undefined);',
     to: 'else { this.lease.renew(flight.sent); if (batch.entries === 0) batch.resolve(state.sequence); }',
@@ -174,71 +164,71 @@ export const guardMutants: readonly GuardMutant[] = [
     tests: logSimulation,
   },
   {
-    guard: 'a majority of the keepers tells where they stand before a partition is opened',
-    file: 'cluster/flush-journal/replica-survey.ts',
-    from: ': isMajority(keepers, new Set([...known, this.#options.member]));',
-    to: ': told.length > 0;',
+    guard: 'a majority of the voters tells where they stand before a partition is opened',
+    file: 'cluster/replica-durability/replica-survey.ts',
+    from: ': isMajority(voters, new Set([...known, this.#options.member]));',
+    to: ': received.length > 0;',
     tests: replicaTest,
   },
   {
-    guard: 'a majority of the old keepers tells, too, while they change',
-    file: 'cluster/flush-journal/keepers.ts',
+    guard: 'a majority of the old voters tells, too, while they change',
+    file: 'cluster/replica-durability/voters.ts',
     from: 'return [old, next].every(',
     to: 'return [next].every(',
-    tests: ['test/cluster/flush-journal/keepers.test.ts'],
+    tests: ['test/cluster/replica-durability/voters.test.ts'],
   },
   {
     guard: 'nothing is given back while another member has more',
-    file: 'cluster/flush-journal/reseed.ts',
+    file: 'cluster/replica-durability/reseed.ts',
     from: 'if (ahead !== undefined)',
     to: 'if (false)',
     tests: replicaTest,
   },
   {
-    guard: 'nothing is given back before a majority of the keepers has told',
-    file: 'cluster/flush-journal/reseed.ts',
+    guard: 'nothing is given back before a majority of the voters has told',
+    file: 'cluster/replica-durability/reseed.ts',
     from: 'if (!isEnough)',
     to: 'if (false)',
     tests: replicaTest,
   },
   {
     guard: 'nothing is given back while a majority may have other records in its place',
-    file: 'cluster/flush-journal/reseed.ts',
-    from: 'if (others.length > 0 && keepers',
-    to: 'if (false && keepers',
+    file: 'cluster/replica-durability/reseed.ts',
+    from: 'if (others.length > 0 && voters',
+    to: 'if (false && voters',
     tests: supersededTest,
   },
   {
     guard: 'what is given back goes behind what the journal has, too',
-    file: 'cluster/flush-journal/reseed.ts',
+    file: 'cluster/replica-durability/reseed.ts',
     from: 'if (!stored.bytes.equals(bytes))',
     to: 'if (false)',
     tests: replicaTest,
   },
   {
     guard: 'what a majority of the others does not have on its disks is not set aside',
-    file: 'cluster/flush-journal/superseded-end.ts',
-    from: 'if (!isMajority(keepers, confirmed)) return undefined;',
+    file: 'cluster/replica-durability/superseded-end.ts',
+    from: 'if (!isMajority(voters, confirmed)) return undefined;',
     to: '',
     tests: supersededTest,
   },
   {
     guard: 'those who kept the log before an end decide about it, not those it names',
-    file: 'cluster/flush-journal/superseded-end.ts',
+    file: 'cluster/replica-durability/superseded-end.ts',
     from: 'return named.old.length === 0 ? named : { old: named.old, new: named.old };',
     to: 'return named;',
     tests: supersededTest,
   },
   {
     guard: 'a member confirms the stream by the chain it is at',
-    file: 'cluster/flush-journal/superseded-end.ts',
+    file: 'cluster/replica-durability/superseded-end.ts',
     from: ' && each.chain === chain',
     to: '',
     tests: supersededTest,
   },
   {
     guard: 'a journal that was cut once keeps what it takes afterwards',
-    file: 'cluster/lease/flushed-replica.ts',
+    file: 'cluster/replica-durability/flushed-replica.ts',
     from: '    this.#trustedUpTo = undefined;\n    return journal;',
     to: '    return journal;',
     tests: supersededTest,
@@ -259,66 +249,66 @@ export const guardMutants: readonly GuardMutant[] = [
   },
   {
     guard: 'a stream holds what the journal of a member has',
-    file: 'cluster/lease/flushed-replica.ts',
+    file: 'cluster/replica-durability/flushed-replica.ts',
     from: 'if (done === true || !stored.bytes.equals(value.bytes))',
     to: 'if (false)',
     tests: replicaTest,
   },
   {
     guard: 'a stream holds the newest record that a shard has',
-    file: 'cluster/lease/flushed-replica.ts',
+    file: 'cluster/replica-durability/flushed-replica.ts',
     from: 'await this.#requireNewest(position);',
     to: '',
     tests: replicaTest,
   },
   {
     guard: 'a member says how far its shards reach, also where its stored position does not',
-    file: 'cluster/lease/flushed-replica.ts',
+    file: 'cluster/replica-durability/flushed-replica.ts',
     from: '[this.#options.shards.newest, position]) if',
     to: '[position]) if',
     tests: replicaTest,
   },
   {
     guard: 'a stream that ends before what shards have is not gone on with',
-    file: 'cluster/lease/flushed-replica.ts',
+    file: 'cluster/replica-durability/flushed-replica.ts',
     from: '[position, this.#options.shards.newest, this.#kept?.flushed]',
     to: '[position, this.#kept?.flushed]',
     tests: replicaTest,
   },
   {
     guard: 'nothing is looked at in shards that are being replaced',
-    file: 'cluster/lease/shard-positions.ts',
+    file: 'cluster/replication/shard-positions.ts',
     from: ' || this.#isSuspended) return;\n    if (this.#files.hasCatalogue()) this',
     to: ') return;\n    if (this.#files.hasCatalogue()) this',
-    tests: ['test/cluster/lease/shard-positions.test.ts'],
+    tests: ['test/cluster/replication/shard-positions.test.ts'],
   },
   {
     guard: 'shards are given nothing before they are named as ahead of the stored position',
-    file: 'cluster/lease/flushed-replica.ts',
+    file: 'cluster/replica-durability/flushed-replica.ts',
     from: 'if (!this.isKept) await this.#options.shards.cover(sequence, newest(), actor);',
     to: '',
     tests: replicaTest,
   },
   {
     guard: 'the catalogue says how far shards reach before a position is stored',
-    file: 'cluster/lease/position-keeper.ts',
+    file: 'cluster/ownership/position-keeper.ts',
     from: 'await this.#shards.storing(position);',
     to: '',
-    tests: ['test/cluster/lease/listed-shards.test.ts'],
+    tests: ['test/cluster/ownership/listed-shards.test.ts'],
   },
   {
     guard: 'a catalogue that is behind the stored position is not believed',
-    file: 'cluster/lease/shard-positions.ts',
+    file: 'cluster/replication/shard-positions.ts',
     from: 'if (named !== undefined && catalogue.sequence < (position?.sequence ?? 0))',
     to: 'if (false)',
-    tests: ['test/cluster/lease/listed-shards.test.ts'],
+    tests: ['test/cluster/ownership/listed-shards.test.ts'],
   },
   {
     guard: 'a shard has the record of the log that stands where it stands',
     file: 'runtime/commit/replica.ts',
     from: 'if (mark === undefined || reached.mark === undefined || isSameRecord(mark, reached.mark)) return undefined;',
     to: 'return undefined;',
-    tests: ['test/cluster/lease/marked-shards.test.ts'],
+    tests: ['test/cluster/ownership/marked-shards.test.ts'],
   },
   {
     guard: 'a fork is there only when the record that makes it is named as ahead of the stored position',
@@ -329,7 +319,7 @@ export const guardMutants: readonly GuardMutant[] = [
   },
   {
     guard: 'shards are given only what the journal has on the disk',
-    file: 'cluster/flush-journal/behind-flush.ts',
+    file: 'cluster/replica-durability/flush-gate.ts',
     from: 'await this.#journal.whenFlushed((items.at(-1) as Item).sequence);',
     to: '',
     tests: replicaTest,
@@ -385,30 +375,30 @@ export const guardMutants: readonly GuardMutant[] = [
   },
   {
     guard: 'what a disk failed to flush is not believed afterwards',
-    file: 'cluster/flush-journal/flush-journal.ts',
+    file: 'cluster/replica-durability/flush-journal.ts',
     from: 'messages.filter(({ sequence }) => sequence <= trusted)',
     to: '[...messages]',
     tests: flushJournalTest,
   },
   {
     guard: 'what an opening of a flush journal finds is on the disk before it is told',
-    file: 'cluster/flush-journal/flush-journal.ts',
+    file: 'cluster/replica-durability/flush-journal.ts',
     from: 'await file.truncate(end);\n      await file.sync();',
     to: 'await file.truncate(end);',
     tests: flushJournalTest,
   },
   {
     guard: 'a flush journal has nothing from before a gap',
-    file: 'cluster/flush-journal/flush-journal.ts',
+    file: 'cluster/replica-durability/flush-journal.ts',
     from: 'if (continues) continue;',
     to: 'continue;',
     tests: flushJournalTest,
   },
   {
-    guard: 'only a record that counts names keepers',
-    file: 'cluster/flush-journal/flush-journal.ts',
-    from: 'const named = isValid ? keepersIn(bytes) : undefined;',
-    to: 'const named = keepersIn(bytes);',
+    guard: 'only a record that counts names voters',
+    file: 'cluster/replica-durability/flush-journal.ts',
+    from: 'const named = isValid ? votersIn(bytes) : undefined;',
+    to: 'const named = votersIn(bytes);',
     tests: flushJournalTest,
   },
   {
@@ -420,29 +410,29 @@ export const guardMutants: readonly GuardMutant[] = [
   },
   {
     guard: 'the owner is no follower of its own',
-    file: 'cluster/flush-journal/flush-quorum.ts',
+    file: 'cluster/replica-durability/flush-quorum.ts',
     from: 'if (member === this.#options.member) return;',
     to: '',
     tests: flushQuorumTest,
   },
   {
-    guard: 'keepers change through a record that names both sets',
-    file: 'cluster/flush-journal/flush-quorum.ts',
-    from: 'isChange ? { old: keepers.new, new: members }',
+    guard: 'voters change through a record that names both sets',
+    file: 'cluster/replica-durability/flush-quorum.ts',
+    from: 'isChange ? { old: voters.new, new: members }',
     to: 'isChange ? { old: members, new: members }',
     tests: flushQuorumTest,
   },
   {
-    guard: 'new keepers stand alone once both sets have the record that names them',
-    file: 'cluster/flush-journal/flush-quorum.ts',
-    from: 'keepersSequence > 0 && this.#confirmed >= keepersSequence;',
+    guard: 'new voters stand alone once both sets have the record that names them',
+    file: 'cluster/replica-durability/flush-quorum.ts',
+    from: 'votersSequence > 0 && this.#confirmed >= votersSequence;',
     to: 'true;',
     tests: flushQuorumTest,
   },
   {
-    guard: 'keepers change once at a time, and not before the opening is durable',
-    file: 'cluster/flush-journal/flush-quorum.ts',
-    from: 'if (isJoint(keepers) || this.#confirmed < this.#opened) return undefined;',
+    guard: 'voters change once at a time, and not before the opening is durable',
+    file: 'cluster/replica-durability/flush-quorum.ts',
+    from: 'if (isJoint(voters) || this.#confirmed < this.#opened) return undefined;',
     to: '',
     tests: flushQuorumTest,
   },
@@ -462,56 +452,56 @@ export const guardMutants: readonly GuardMutant[] = [
   },
   {
     guard: 'nothing is given back to another stream of the same name',
-    file: 'cluster/flush-journal/reseed.ts',
+    file: 'cluster/replica-durability/reseed.ts',
     from: 'if (state.identity !== mark.identity)',
     to: 'if (false)',
     tests: replicaTest,
   },
   {
     guard: 'who does not answer may have other records, too',
-    file: 'cluster/flush-journal/reseed.ts',
+    file: 'cluster/replica-durability/reseed.ts',
     from: 'new Set([...others, ...missing])',
     to: 'new Set(others)',
     tests: supersededTest,
   },
   {
     guard: 'an end is not set aside for another stream',
-    file: 'cluster/flush-journal/superseded-end.ts',
+    file: 'cluster/replica-durability/superseded-end.ts',
     from: 'if (state.identity !== identity) return undefined;',
     to: '',
     tests: supersededTest,
   },
   {
     guard: 'a damaged message proves nothing of an end',
-    file: 'cluster/flush-journal/superseded-end.ts',
+    file: 'cluster/replica-durability/superseded-end.ts',
     from: 'if (!isTaken(fold, message)) break;',
     to: 'fold.take(message);',
     tests: supersededTest,
   },
   {
     guard: 'a member that has nothing is not counted among those who told',
-    file: 'cluster/flush-journal/replica-survey.ts',
-    from: "const known = told.filter(({ identity }) => identity !== '')",
-    to: 'const known = told',
+    file: 'cluster/replica-durability/replica-survey.ts',
+    from: "const known = received.filter(({ identity }) => identity !== '')",
+    to: 'const known = received',
     tests: surveyTest,
   },
   {
-    guard: 'a member believes its own journal of the keepers before others',
-    file: 'cluster/flush-journal/replica-survey.ts',
-    from: 'this.#options.keepers() ?? newestKeepers(told, position)',
-    to: 'newestKeepers(told, position) ?? this.#options.keepers()',
+    guard: 'a member believes its own journal of the voters before others',
+    file: 'cluster/replica-durability/replica-survey.ts',
+    from: 'this.#options.voters() ?? newestVoters(received, position)',
+    to: 'newestVoters(received, position) ?? this.#options.voters()',
     tests: surveyTest,
   },
   {
-    guard: 'keepers are learned of whoever has most of the log',
-    file: 'cluster/flush-journal/replica-survey.ts',
+    guard: 'voters are learned of whoever has most of the log',
+    file: 'cluster/replica-durability/replica-survey.ts',
     from: 'best === undefined || isAhead(each, best) ? each : best',
     to: 'best ?? each',
     tests: surveyTest,
   },
   {
-    guard: 'keepers are learned of nobody who has less',
-    file: 'cluster/flush-journal/replica-survey.ts',
+    guard: 'voters are learned of nobody who has less',
+    file: 'cluster/replica-durability/replica-survey.ts',
     from: 'newest === undefined || isAhead(position, newest) ?',
     to: 'newest === undefined ?',
     tests: surveyTest,
@@ -525,20 +515,20 @@ export const guardMutants: readonly GuardMutant[] = [
   },
   {
     guard: 'a segment of a flush journal has no gap',
-    file: 'cluster/flush-journal/segment-scan.ts',
+    file: 'cluster/replica-durability/segment-scan.ts',
     from: 'if (message.sequence !== next)',
     to: 'if (false)',
-    tests: ['test/cluster/flush-journal/segment-scan.test.ts'],
+    tests: ['test/cluster/replica-durability/segment-scan.test.ts'],
   },
   {
-    guard: 'what the keepers do not have is not let go of',
+    guard: 'what the voters do not have is not let go of',
     file: 'cluster/replication/partition-log.ts',
     from: 'const unshown = this.#unconfirmed[0]?.firstSequence ?? this.#unshownFrom;',
     to: 'const unshown = this.#unshownFrom;',
     tests: flushQuorumTest,
   },
   {
-    guard: 'what the keepers did not have when a log ended is not let go of',
+    guard: 'what the voters did not have when a log ended is not let go of',
     file: 'cluster/replication/partition-log.ts',
     from: 'this.#unconfirmed[0]?.firstSequence ?? this.#unshownFrom;',
     to: 'this.#unconfirmed[0]?.firstSequence;',
@@ -621,4 +611,20 @@ export const guardMutants: readonly GuardMutant[] = [
     to: '    const sequence',
     tests: ['test/runtime/embedded/journal-lost.test.ts'],
   },
+  {
+    guard: 'actors that a snapshot does not replace after all are put back',
+    file: 'cluster/snapshot/snapshot-swap.ts',
+    from: '      await this.#undo();\n',
+    to: '',
+    tests: ['test/cluster/snapshot/snapshot-swap.test.ts'],
+  },
+  {
+    guard: 'what a crash left half put away goes back',
+    file: 'runtime/actor/actor-folders.ts',
+    from: '    this.#together.undo();\n',
+    to: '',
+    tests: ['test/runtime/actor/removed-actors.test.ts'],
+  },
+  ...leaseGuards,
+  ...storageGuards,
 ];

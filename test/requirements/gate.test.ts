@@ -25,7 +25,7 @@ afterEach(() => {
 });
 
 function row(id: string, status: Status, theme: Theme = 'rest-content'): Requirement {
-  return { id, document: 2, section: 'Nodes', status, theme, behaviour: 'It does what it says' };
+  return { id, section: 'Nodes', status, theme, behaviour: 'It does what it says' };
 }
 
 type Outcome = 'passed' | 'failed' | 'skipped' | 'todo';
@@ -140,7 +140,7 @@ describe('the requirements gate fails', () => {
     const { exitCode, output } = gate([row(one, 'planned')]);
     expect(exitCode).toBe(1);
     expect(output).toContain(one);
-    expect(output).toContain('node test/requirements/gate.ts --write');
+    expect(output).toContain('npm run requirements -- --write');
   });
 
   it('on an id that two rows have', () => {
@@ -232,7 +232,7 @@ describe('the requirements gate counts', () => {
 
 describe('the requirements gate with --write', () => {
   const line = (id: string, status: Status) =>
-    `  { id: '${id}', document: 2, section: 'Nodes', status: '${status}', theme: 'rest-content', behaviour: 'Says status: \\'planned\\' of ${two}' },`;
+    `  { id: '${id}', section: 'Nodes', status: '${status}', theme: 'rest-content', behaviour: 'Says status: \\'planned\\' of ${two}' },`;
 
   it('turns proven rows to verified, one word on one line of a row file, and then agrees', () => {
     const path = join(rowsDirectory, 'nodes.ts');

@@ -57,7 +57,7 @@ function problemsOf(verdict: Verdict): string[] {
   );
   add(
     'These rows are planned, but a passing test names them:',
-    'Flip them to verified: node test/requirements/gate.ts --write',
+    'Flip them to verified: npm run requirements -- --write',
     names(verdict.proven),
   );
   return problems;

@@ -19,6 +19,7 @@ import { nodeTypesRows } from './rows/node-types.ts';
 import { nodesRows } from './rows/nodes.ts';
 import { queryRows } from './rows/query.ts';
 import { repositoriesRows } from './rows/repositories.ts';
+import { restExpectationsRows } from './rows/rest-expectations.ts';
 import { revertRows } from './rows/revert.ts';
 import { revisionsRows } from './rows/revisions.ts';
 import { sqlExamplesRows } from './rows/sql-examples.ts';
@@ -37,6 +38,7 @@ export const requirements: readonly Requirement[] = [
   ...repositoriesRows,
   ...workspacesRows,
   ...nodesRows,
+  ...restExpectationsRows,
   ...listingRows,
   ...nodeTypesRows,
   ...revisionsRows,

@@ -47,10 +47,8 @@ function run(
   return new Promise((resolve) => child.on('close', (code) => resolve({ code, stdout, stderr })));
 }
 
-const backup = (...args: readonly string[]): Promise<Said> =>
-  run('cluster/operator/backup.ts', args, asked());
-const restore = (...args: readonly string[]): Promise<Said> =>
-  run('cluster/member/backup/restore.ts', args, asked());
+const backup = (...args: readonly string[]): Promise<Said> => run('operator/backup.ts', args, asked());
+const restore = (...args: readonly string[]): Promise<Said> => run('server/backup/restore.ts', args, asked());
 
 let server: TestServer;
 
@@ -140,7 +138,7 @@ describe('npm run backup and npm run restore', () => {
     const elsewhere = await backup('--to', '/etc/grove');
     expect(elsewhere).toMatchObject({ code: 1 });
     expect(elsewhere.stderr).toContain("'/etc/grove' is no place for a backup");
-    const none = await run('cluster/operator/backup.ts', [], { ...asked(), GROVE_URL: 'http://127.0.0.1:1' });
+    const none = await run('operator/backup.ts', [], { ...asked(), GROVE_URL: 'http://127.0.0.1:1' });
     expect(none.code).toBe(1);
     expect(none.stderr).toContain('does not answer');
   });
@@ -165,7 +163,8 @@ describe('the backup routes', () => {
       ['GET', '/api/management/restores/x'],
     ] as const;
     for (const [method, path] of routes) {
-      const body = method === 'POST' ? { body: { from: 'x' } } : {};
+      const isRestore = path.endsWith('/restores');
+      const body = method === 'POST' ? { body: isRestore ? { from: 'x' } : {} } : {};
       expect((await server.request(method, path, { ...body, token })).status).toBe(403);
       expect((await server.request(method, path, body)).status).toBe(401);
     }
@@ -195,7 +194,7 @@ describe('an unfinished restore', () => {
     const folder = join(server.dataDir, 'backups/cut');
     expect(await backup('--to', 'cut')).toMatchObject({ code: 0 });
     dataDir = mkdtempSync(join(tmpdir(), 'grove-restored-'));
-    const cut = await run('cluster/member/backup/restore.ts', ['--from', folder, '--into', dataDir], {
+    const cut = await run('server/backup/restore.ts', ['--from', folder, '--into', dataDir], {
       SVC_CRASH_POINT: 'mid-restore:2',
       SVC_MASTER_KEY: masterKey(),
     });

@@ -116,10 +116,9 @@ describe('the record of a branch', () => {
     const made = await client.branch('patched', { upstream_branch: 'main', description: 'first' });
     const patch = async (rest: string, body: object) =>
       expectStatus(await client.managed('PATCH', `/branches/patched${rest}`, body), 200).json;
-    expect(await patch('', { description: 'second', name: 'other' })).toEqual({
-      ...made,
-      description: 'second',
-    });
+    expect(await patch('', { description: 'second' })).toEqual({ ...made, description: 'second' });
+    const renamed = await client.managed('PATCH', '/branches/patched', { description: 'x', name: 'other' });
+    expect([renamed.status, renamed.json.message]).toEqual([400, 'A branch cannot be renamed']);
     expect(await patch('', { protected: true })).toMatchObject({ description: 'second', protected: true });
     expect(await patch('', { protected: false, description: null })).toEqual({ ...made, description: null });
     await client.branch('source');

@@ -6,7 +6,7 @@ import { sharedNatsCluster } from '#test/support/nats-cluster.ts';
 
 type Json = TestResponse['json'];
 
-/** More than one commit of the job of a fork removes the leftovers of. */
+/** More than one commit of the job of a fork removes the orphaned versions of. */
 const LATER_REVISIONS = 600;
 
 /** Time within which another member has to finish what one left: the lease of a job, and a take-over. */

@@ -504,6 +504,20 @@ describe('relations', () => {
     await expectRefused(space, () => space.command('/from', 'add-relation', to(space)), 404);
   });
 
+  it('are not shown when their target is gone, by the node as little as by the command [CMD-049]', async () => {
+    const space = await client.workspace();
+    await space.addAll('/from', '/to');
+    await space.done('/from', 'add-relation', to(space));
+    const before = await space.get('/from');
+    expect(before.json.relations).toHaveLength(1);
+    await space.delete('/to');
+    const after = await space.get('/from');
+    expect(after.json).toEqual({ ...before.json, relations: [] });
+    expect(after.headers.etag).not.toBe(before.headers.etag);
+    expect((await space.get('/')).json).toEqual([after.json]);
+    expect((await space.get('/from/svc:relations')).json.outgoing).toEqual([]);
+  });
+
   it('are one per source, target and type; repeating changes the weight [CMD-045, CMD-046]', async () => {
     const space = await client.workspace();
     await space.addAll('/from', '/to');

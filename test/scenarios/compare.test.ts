@@ -52,6 +52,7 @@ describe('two branches', () => {
       added: [{ node_id: added.id, workspace, path: '/added', operation: 'added' }],
       modified: [{ node_id: kept.id, workspace, path: '/kept', operation: 'modified' }],
       deleted: [{ node_id: expect.any(String), workspace, path: '/dropped', operation: 'deleted' }],
+      definitions: [],
     });
     expect(await diff('main', 'feature%2Fone')).toMatchObject({
       added: [{ path: '/of-main' }],
@@ -83,6 +84,60 @@ describe('two branches', () => {
     expect(await compare('v1', 'tagged')).toEqual({ ahead: 0, behind: 1, common_ancestor: revision });
     expect(await diff('tagged', 'v1')).toMatchObject({ added: [{ path: '/after-tag' }] });
     expect(await compare('v1', 'main')).toMatchObject({ ahead: 1, behind: 0 });
+  });
+
+  it('differ by schema definitions, which are counted by a dry run [BR-040, MERGE-031]', async () => {
+    const names = { nodetypes: 'node_type', archetypes: 'archetype', elementtypes: 'element_type' } as const;
+    const define = async (branch: string, family: keyof typeof names, definition: object) => {
+      const path = `/api/management/${client.repository}/${branch}/${family}`;
+      expectStatus(await server.admin('POST', path, { [names[family]]: definition }), 200, 201);
+    };
+    await define('main', 'nodetypes', { name: 'diff:Old', properties: [] });
+    await define('main', 'nodetypes', { name: 'diff:Same', properties: [] });
+    await client.branch('schema', { upstream_branch: 'main' });
+    await define('schema', 'nodetypes', { name: 'diff:Same', properties: [] });
+    await define('schema', 'archetypes', { name: 'diff:Look', base_node_type: 'svc:Folder', fields: [] });
+    await define('schema', 'elementtypes', { name: 'diff:Part', fields: [] });
+    await define('schema', 'nodetypes', { name: 'diff:Fresh', properties: [{ name: 'a', type: 'String' }] });
+    await define('schema', 'nodetypes', { name: 'diff:Fresh', properties: [{ name: 'b', type: 'String' }] });
+    const gone = await server.admin(
+      'DELETE',
+      `/api/management/${client.repository}/schema/nodetypes/diff:Old`,
+    );
+    expectStatus(gone, 204);
+    const entry = (kind: string, name: string, operation: string) => ({
+      node_id: `${kind}:${name}`,
+      workspace: null,
+      path: `/${kind}/${name}`,
+      operation,
+      kind,
+      name,
+    });
+    const found = await diff('schema', 'main');
+    expect(found).toEqual({
+      common_ancestor: await client.headOf('main'),
+      added: [],
+      modified: [],
+      deleted: [],
+      definitions: [
+        entry('archetype', 'diff:Look', 'added'),
+        entry('element_type', 'diff:Part', 'added'),
+        entry('node_type', 'diff:Fresh', 'added'),
+        entry('node_type', 'diff:Old', 'deleted'),
+      ],
+    });
+    const merge = (body: object) => client.managed('POST', '/branches/main/merge', body);
+    for (const dryRun of [true, false]) {
+      const done = expectStatus(await merge({ source_branch: 'schema', dry_run: dryRun }), 200).json;
+      expect(done).toMatchObject({ success: true, nodes_changed: 0, definitions_changed: 4 });
+    }
+    expect((await diff('schema', 'main')).definitions).toEqual([]);
+    const revisions = [await client.headOf('main')];
+    for (const dryRun of [true, false]) {
+      const body = { revisions, dry_run: dryRun };
+      const done = expectStatus(await client.managed('POST', '/branches/main/revert', body), 200).json;
+      expect(done).toMatchObject({ success: true, nodes_changed: 0, definitions_changed: 4 });
+    }
   });
 
   it('that do not exist are 404, and anonymous callers are refused', async () => {

@@ -43,6 +43,12 @@ describe('GET conflicts', () => {
           base_properties: { title: 'base' },
           target_properties: { title: 'target' },
           source_properties: { title: 'source' },
+          base_path: '/both',
+          target_path: '/both',
+          source_path: '/both',
+          base_published: false,
+          target_published: false,
+          source_published: false,
         },
       ],
     });

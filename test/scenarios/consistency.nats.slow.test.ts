@@ -48,7 +48,7 @@ beforeAll(async () => {
       SVC_NATS_URL: (links[index] as NatsLink).urls.join(','),
       GROVE_TEST_OLD_FILE: oldFile,
     }),
-    preload: [join(import.meta.dirname, '../support/old-at-hand.ts')],
+    preload: [join(import.meta.dirname, '../support/stale-local-reads.ts')],
   });
   expectStatus(await cluster.admin('POST', '/api/repositories', { repo_id: REPOSITORY }), 201);
   const open = { allowed_node_types: [], allowed_root_node_types: [] };

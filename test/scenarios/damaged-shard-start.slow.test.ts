@@ -2,7 +2,7 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { rebuildCatalogue } from '#cluster/member/check/rebuilt-catalogue.ts';
+import { rebuildCatalogue } from '#server/salvage/rebuilt-catalogue.ts';
 import { systemClock } from '#runtime/base/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { ContentClient } from '#test/support/content-client.ts';
@@ -117,6 +117,31 @@ describe('a shard over which LMDB ends the process [DUR-026]', () => {
     expect(listed.status).toBe(200);
     expect((await last.request('GET', '/ready')).json).toMatchObject({ stopped_actors: 0 });
   }, 120_000);
+
+  it('does not refuse a start that meets a damaged page while it writes what the journal has', async () => {
+    const path = branchFile(dataDir, 'mag');
+    const whole = readFileSync(path);
+    const bytes = Buffer.from(whole);
+    // Pages of rows that the last writes go to; what an opening reads is left whole.
+    for (let at = bytes.indexOf('/n1'); at >= 0; at = bytes.indexOf('/n1', at + 1))
+      bytes.fill(0xdf, at - (at % 4096), at - (at % 4096) + 4096);
+    writeFileSync(path, bytes);
+    const server = await start();
+    await server.ready();
+    expect((await server.request('GET', '/ready')).json).toMatchObject({ stopped_actors: 1 });
+    const token = await server.logIn();
+    const head = (repository: string) => `/api/repository/${repository}/main/head/space-1/`;
+    expect((await server.request('GET', head('mag'), { token })).json.code).toBe('DATA_CORRUPTED');
+    expect((await server.request('GET', head('shop'), { token })).status).toBe(200);
+    await server.kill('SIGTERM');
+    writeFileSync(path, whole);
+    const last = await start();
+    await last.ready();
+    const listed = await last.request('GET', '/api/repository/mag/main/head/space-1/m39', {
+      token: await last.logIn(),
+    });
+    expect(listed.status).toBe(200);
+  }, 60_000);
 
   it('is noted while a start writes to it, so that the next one verifies it and goes on', async () => {
     const first = await start({ SVC_CRASH_POINT: 'mid-apply:1' });

@@ -150,7 +150,7 @@ describe('a forwarded command without a key whose owner dies', () => {
 });
 
 describe('a planned hand-over', () => {
-  it('lets an answer that is being told come to its end, while the heir writes', async () => {
+  it('lets an answer that is being told come to its end, while the successor writes', async () => {
     const { owner, other } = await ownerAndOther();
     const path = `/api/repository/${REPOSITORY}/main/head/load`;
     expectStatus(
@@ -205,7 +205,7 @@ describe('a planned hand-over', () => {
     expect([...(await writes.check()), ...(await joining.check())]).toEqual([]);
     expect(checkLockHistory(locks.history.events)).toEqual([]);
     expect(await locks.checkUnits()).toEqual([]);
-    // Each heir opened behind the good-bye of the owner before.
+    // Each successor opened behind the good-bye of the owner before.
     expect(openedSince().filter(({ waitedMs }) => waitedMs > 0)).toEqual([]);
   });
 });

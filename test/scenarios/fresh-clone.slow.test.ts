@@ -4,6 +4,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { documentBlocks } from '#test/support/document-blocks.ts';
 import { HttpClient } from '#test/support/http-client.ts';
 import { requiredProgram } from '#test/support/required-program.ts';
 import { ADMIN_PASSWORD } from '#test/support/server.ts';
@@ -105,6 +106,18 @@ describe('a fresh clone', () => {
 
   it('tests itself with npm ci && npm test [DEMO-001]', () => {
     expect(npm('test', '--', 'test/runtime/base')).toMatch(/Tests .*passed/);
+  });
+
+  it('runs one test as the page for contributors says', () => {
+    const commands = documentBlocks('CONTRIBUTING.md').filter(({ text }) => text.includes('vitest run'));
+    expect(commands).toHaveLength(1);
+    const { status, stderr, stdout } = spawnSync('bash', ['-ec', commands[0]?.text as string], {
+      cwd: clone,
+      env,
+      encoding: 'utf8',
+    });
+    expect([status, status === 0 ? '' : stdout + stderr]).toEqual([0, '']);
+    expect(stdout.match(/Tests .*passed/g)).toHaveLength(2);
   });
 
   it('holds nothing that npm ci or npm test change', () => {

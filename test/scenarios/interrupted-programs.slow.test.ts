@@ -8,9 +8,9 @@ import { startServer } from '#test/support/server.ts';
 import { until } from '#test/support/until.ts';
 import { projectRoot } from '#test/tidy/source-file.ts';
 
-const CHECK = 'cluster/member/check/check-data.ts';
-const RESTORE = 'cluster/member/backup/restore.ts';
-const SALVAGE = 'cluster/member/check/salvage.ts';
+const CHECK = 'server/check/check-data.ts';
+const RESTORE = 'server/backup/restore.ts';
+const SALVAGE = 'server/salvage/salvage.ts';
 
 let whole: string;
 let scratch: string;

@@ -11,7 +11,7 @@ import { startServerProcess } from '#test/support/server-process.ts';
 const repository = 'blog';
 const jobType = `RevisionHistoryCopy(${repository}/cut)`;
 
-/** More than one commit of the job removes the leftovers of. */
+/** More than one commit of the job removes the orphaned versions of. */
 const LATER_REVISIONS = 700;
 
 let start: string;

@@ -14,17 +14,29 @@ let server: TestServer;
 let jobs: JobsClient;
 let client: ContentClient;
 
-/** Runs until it is told to stop, or the test lets it end; one whose payload is `broken` fails. */
-const gates = new Map<string, () => void>();
+/** Ends of the gates that run, by the id of the job. */
+const endings = new Map<string, () => void>();
+/** Ids of jobs whose gate was opened. */
+const opened = new Set<string>();
+
+/** Runs until it is told to stop, or the test opens it; one whose payload is `broken` fails. */
 const gate = {
   type: 'Gate',
   run: (job: RunningJob) =>
     new Promise<null>((resolve, reject) => {
       if (job.payload === 'broken') reject(new ServiceError('VALIDATION_FAILED', 'The payload is no good'));
-      gates.set(job.id, () => resolve(null));
+      if (opened.has(job.id)) resolve(null);
+      if (job.signal.aborted) reject(new Error('stopped'));
+      endings.set(job.id, () => resolve(null));
       job.signal.addEventListener('abort', () => reject(new Error('stopped')));
     }),
 };
+
+/** Lets a gate end. A job is seen as `Running` before its gate runs: an opened one ends as soon as it does. */
+function open(id: string): void {
+  opened.add(id);
+  endings.get(id)?.();
+}
 
 beforeAll(async () => {
   server = await startServer({ jobHandlers: [gate] });
@@ -228,11 +240,11 @@ describe('the jobs of a tenant', () => {
       expect(await jobs.data('POST', `/${id}/cancel`)).toBeNull();
       expect(await jobs.data('GET', `/${id}`)).toBe('Cancelled');
     }
-    gates.get(running)?.();
+    open(running);
     // Another one has come and gone since on the same workers.
     const next = await enqueue('Gate');
     await jobs.until(next, isRunning);
-    gates.get(next)?.();
+    open(next);
     expect(await jobs.ended(next)).toMatchObject({ status: 'Completed' });
     for (const id of [waiting, running]) expect(await jobs.data('GET', `/${id}`)).toBe('Cancelled');
     expect(await jobs.data('POST', `/${running}/cancel`)).toBeNull();
@@ -294,7 +306,7 @@ describe('the jobs of a tenant', () => {
     const interrupted = await jobs.until(held, isRunning);
     // Given back by the server that stopped, not counted as a failure.
     expect(interrupted.retry_count).toBe(0);
-    gates.get(held)?.();
+    open(held);
     expect(await jobs.ended(held)).toMatchObject({ status: 'Completed' });
   });
 

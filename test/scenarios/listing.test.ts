@@ -161,6 +161,36 @@ describe('a page', () => {
     }
   });
 
+  it('brings a limit of 0 into bounds wherever there is one [LIST-027]', async () => {
+    const space = await client.workspace();
+    await space.addAll('/a', '/b');
+    await space.put('/a', { properties: {} });
+    const { repository } = client;
+    const counts: Record<string, number> = {};
+    const count = async (what: string, path: string, list?: string) => {
+      const { json, status } = await server.admin('GET', path);
+      counts[what] = status === 200 ? (list === undefined ? json : json[list]).length : -status;
+    };
+    const address = `${repository}/main/${space.name}/a?limit=0`;
+    await count('nodes', space.url('/?limit=0'), 'items');
+    await count('history', `/api/history/${address}`);
+    await count('audit', `/api/audit/${address}`);
+    await count(
+      'revisions',
+      `/api/management/repositories/default/${repository}/revisions?limit=0`,
+      'revisions',
+    );
+    await count('workspaces', `/api/workspaces/${repository}?limit=0`, 'items');
+    for (const limit of [0, -5]) {
+      const { json } = await space.query({ parent: '/', limit });
+      expect([json.items.length, json.page.limit, json.page.nextOffset]).toEqual([1, 1, 1]);
+      expect((await space.dsl({ limit })).json).toMatchObject({ items: [{}], page: { limit: 1 } });
+    }
+    expect(counts).toEqual({ nodes: 1, history: 1, audit: 1, revisions: 1, workspaces: 1 });
+    const all = (await server.admin('GET', `/api/workspaces/${repository}?limit=100000&offset=-1`)).json;
+    expect(all.page).toMatchObject({ limit: 1_000, offset: 0, nextOffset: null });
+  });
+
   it('refuses a cursor that is none [PAGE-004, PAGE-009]', async () => {
     const space = await client.workspace();
     await space.addAll('/a', '/b', '/c');

@@ -163,12 +163,14 @@ describe('npm run cluster', () => {
       .join('\n')
       .replaceAll('http://127.0.0.1:8080', `http://127.0.0.1:${port}`)
       .replaceAll('http://127.0.0.1:8081', `http://127.0.0.1:${port + 1}`)
+      .replaceAll('data/cluster', folder)
       // A function, because '$&' in a text that replaces would not stand for itself.
       .replaceAll("GROVE_PASSWORD='…'", () => `GROVE_PASSWORD='${password}'`);
     const run = spawnSync('bash', ['-eu', '-o', 'pipefail', '-c', script], {
       cwd: projectRoot,
       encoding: 'utf8',
-      env: environment(),
+      // The lost password is set to what it is: other commands log in with it.
+      env: { ...environment(), GROVE_NEW_PASSWORD: password },
       timeout: 60_000,
     });
     expect([run.status, run.stderr]).toEqual([0, '']);
@@ -176,6 +178,7 @@ describe('npm run cluster', () => {
     expect(run.stdout).toMatch(/^\{"state":"ready".*"mode":"cluster"/m);
     expect(run.stdout).toMatch(/member-3 (\(asked\))? *ready/);
     expect(run.stdout).toMatch(/^SVC_MASTER_KEY=[0-9a-f]{64}$/m);
+    expect(run.stdout).toContain('The password of admin in tenant default is set anew.');
     // Nobody did what its user of NATS may not.
     for (const name of ['nats-1', 'nats-2', 'nats-3'])
       expect(readFileSync(join(folder, 'logs', `${name}.log`), 'utf8')).not.toContain('Violation');
@@ -208,7 +211,7 @@ describe('npm run cluster', () => {
 
   it('says what is in the way: another one in its folder, a port that is taken, a wrong option', () => {
     const run = (...args: readonly string[]) =>
-      spawnSync(process.execPath, [join(projectRoot, 'cluster/local/main.ts'), ...args], {
+      spawnSync(process.execPath, [join(projectRoot, 'operator/local-cluster/main.ts'), ...args], {
         encoding: 'utf8',
         env: environment(),
       });

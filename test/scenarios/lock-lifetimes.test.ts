@@ -157,15 +157,14 @@ describe('the locks of a branch', () => {
     const { json } = await server.request('GET', '/openapi.json');
     const paths = Object.keys(json.paths).filter((path) => path.startsWith('/api/{repo}/{branch}/'));
     expect(paths.toSorted()).toEqual([
-      '/api/{repo}/{branch}/inventory',
       '/api/{repo}/{branch}/inventory/claim',
       '/api/{repo}/{branch}/inventory/release',
       '/api/{repo}/{branch}/inventory/{pool}',
-      '/api/{repo}/{branch}/locks',
       '/api/{repo}/{branch}/locks/acquire',
       '/api/{repo}/{branch}/locks/release',
       '/api/{repo}/{branch}/locks/renew',
       '/api/{repo}/{branch}/locks/{key}',
+      '/api/{repo}/{branch}/{list}',
     ]);
   });
 });

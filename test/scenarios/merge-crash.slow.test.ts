@@ -89,7 +89,7 @@ describe('a merge that is cut', () => {
   beforeAll(async () => {
     template = mkdtempSync(join(tmpdir(), 'grove-test-'));
     await on(template, async (client) => {
-      await client.server.createRepository(repository);
+      await client.server.createRepository(repository, { supported_languages: ['en', 'de'] });
       const main = await client.workspace();
       await main.addAll('/a', '/b', '/c', '/folder');
       for (let index = 0; index < MOVED; index++) await main.add('/folder', `n${index}`);

@@ -40,6 +40,7 @@ describe('POST merge', () => {
       conflicts: [],
       fast_forward: false,
       nodes_changed: 2,
+      definitions_changed: 0,
       target_head: targetHead,
       source_head: sourceHead,
     });

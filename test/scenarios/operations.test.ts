@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { clusterWarningSeverities } from '#protocols/rest/cluster-warnings.ts';
+import { clusterWarningSeverities } from '#protocols/rest/management/cluster-warnings.ts';
 import { loadOptions } from '#runtime/config/load-options.ts';
 import { documentBlocks } from '#test/support/document-blocks.ts';
 import { sharedNatsCluster } from '#test/support/nats-cluster.ts';
@@ -24,12 +24,13 @@ async function servedMetrics(server: TestServer): Promise<string[]> {
 }
 
 describe('the page for operators', () => {
-  it.each(['cluster/local/nats.conf', 'cluster/local/haproxy.cfg', 'cluster/local/nginx.conf'])(
-    'shows %s as it is',
-    (path) => {
-      expect(blocks.map(({ text }) => text)).toContain(readFileSync(join(projectRoot, path), 'utf8'));
-    },
-  );
+  it.each([
+    'operator/local-cluster/nats.conf',
+    'operator/local-cluster/haproxy.cfg',
+    'operator/local-cluster/nginx.conf',
+  ])('shows %s as it is', (path) => {
+    expect(blocks.map(({ text }) => text)).toContain(readFileSync(join(projectRoot, path), 'utf8'));
+  });
 
   it('says of every warning how urgent it is and what it means, and of no other', () => {
     const rows = [...document.matchAll(/^\| `([a-z-]+)` \| (alarm|notice) \| .+ \| .+ \|$/gm)];

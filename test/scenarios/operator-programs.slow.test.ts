@@ -16,7 +16,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { claimName } from '#cluster/member/claimed-name.ts';
+import { claimName } from '#server/host/claimed-name.ts';
 import { acquireDataDirectory } from '#runtime/embedded/data-directory-lock.ts';
 import { branchFile, copyOf, discard, makeDirectory } from '#test/support/damaged-directory.ts';
 import { freePorts } from '#test/support/free-ports.ts';
@@ -25,13 +25,13 @@ import { ADMIN_PASSWORD, startServer } from '#test/support/server.ts';
 import { startServerProcess } from '#test/support/server-process.ts';
 import { SmallVolume } from '#test/support/small-volume.ts';
 
-const CHECK = 'cluster/member/check/check-data.ts';
-const SALVAGE = 'cluster/member/check/salvage.ts';
-const REBUILD = 'cluster/member/check/rebuild-catalogue.ts';
-const STATUS = 'cluster/operator/status.ts';
-const EXPORT = 'cluster/member/export-log.ts';
-const BACKUP = 'cluster/operator/backup.ts';
-const RESTORE = 'cluster/member/backup/restore.ts';
+const CHECK = 'server/check/check-data.ts';
+const SALVAGE = 'server/salvage/salvage.ts';
+const REBUILD = 'server/salvage/rebuild-catalogue.ts';
+const STATUS = 'operator/status.ts';
+const EXPORT = 'server/export-log.ts';
+const BACKUP = 'operator/backup.ts';
+const RESTORE = 'server/backup/restore.ts';
 
 const password = { GROVE_PASSWORD: ADMIN_PASSWORD };
 

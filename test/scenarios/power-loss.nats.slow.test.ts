@@ -12,7 +12,7 @@ import { sharedNatsCluster } from '#test/support/nats-cluster.ts';
 /** Time within which members have to notice, and to mend, in milliseconds. */
 const NOTICE_MS_MAX = 120_000;
 
-const exportFile = join(import.meta.dirname, '../../cluster/member/export-log.ts');
+const exportFile = join(import.meta.dirname, '../../server/export-log.ts');
 
 const OPEN = { allowed_node_types: [], allowed_root_node_types: [] };
 const BASE = '/api/repository/site/main/head/content';
@@ -90,7 +90,7 @@ async function exportLog(
   }
 }
 
-/** Whether the newest keepers that a member's flush journal names are without a change under way, and with a member. */
+/** Whether the newest voters that a member's flush journal names are without a change under way, and with a member. */
 function isKeptBy(cluster: MemberCluster, member: ClusterMember): boolean {
   const folder = join(cluster.dataDirOf(member), 'partitions/000/flush-journal');
   const text = readdirSync(folder)
@@ -119,7 +119,7 @@ describe('a cluster whose machines and servers all lose their power, and whose s
   it('has everything acknowledged with replica-disk, and knows of the loss with quorum [CLU-008]', async () => {
     const safe = clusters.get('replica-disk') as MemberCluster;
     const weak = clusters.get('quorum') as MemberCluster;
-    const keepers = safe.up;
+    const voters = safe.up;
     for (const [durability, cluster] of clusters) {
       const { json } = await cluster.member(0).request('GET', '/ready');
       expect(json.durability).toBe(durability);
@@ -134,7 +134,7 @@ describe('a cluster whose machines and servers all lose their power, and whose s
       () => Promise.resolve(weak.members.every((member) => storedSequence(weak, member) >= written)),
       'positions are stored',
     );
-    const members = [...keepers, ...weak.members];
+    const members = [...voters, ...weak.members];
     await Promise.all(members.map((member) => member.kill()));
     await Promise.all(nats().servers.map((server) => server.kill()));
     nats().restoreStores();
@@ -147,10 +147,10 @@ describe('a cluster whose machines and servers all lose their power, and whose s
     await Promise.all([
       ...weak.members.map((member) => member.startUnready()),
       // Given back by a member that has them: every one is there, at every member.
-      ...keepers.map((member) => member.start()),
+      ...voters.map((member) => member.start()),
     ]);
     await expect(exportLog(safe)).rejects.toThrow('is in use');
-    for (const member of keepers)
+    for (const member of voters)
       for (const name of acknowledged.get('replica-disk') ?? [])
         expectStatus(await safe.adminAt(member, 'GET', `${BASE}/${name}`), 200);
     expectStatus(
@@ -164,7 +164,7 @@ describe('a cluster whose machines and servers all lose their power, and whose s
       () => Promise.resolve(weak.members.every(({ log }) => log.includes('"role":"quarantined"'))),
       'the loss is known',
     );
-    for (const { log } of weak.members) expect(log).toMatch(/partition 0 went back: it ends at record/);
+    for (const { log } of weak.members) expect(log).toMatch(/partition 0 has regressed: it ends at record/);
   }, 300_000);
 });
 
@@ -185,7 +185,7 @@ describe('the members that keep a partition', () => {
     const other = safe.up.find((member) => member !== joining && member !== owner) ?? owner;
     const create = (name: string): Promise<TestResponse> =>
       safe.adminAt(joining, 'POST', `${BASE}/`, { name, node_type: 'svc:Folder', properties: {} });
-    // Keepers are looked at each second; of the first three two are gone then, so that without the new one no write
+    // Voters are looked at each second; of the first three two are gone then, so that without the new one no write
     // would be durable.
     await until(() => Promise.resolve(isKeptBy(safe, joining)), 'the new member keeps the partition');
     await other.kill();

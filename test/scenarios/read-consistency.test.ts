@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { OpenApiDocument } from '#protocols/http/openapi.ts';
+import { describedOperations } from '#test/support/api-description.ts';
 import { ContentClient, expectStatus, revisionOf, type Space } from '#test/support/content-client.ts';
 import type { TestResponse } from '#test/support/http-client.ts';
 import { startServer, type TestServer } from '#test/support/server.ts';
@@ -27,8 +29,6 @@ const ask = (
     ...(body === undefined ? {} : { body }),
   });
 
-type Described = Record<string, Record<string, { operationId: string; parameters: { name: string }[] }>>;
-
 const READS = [
   'readNode',
   'readNodeAtRevision',
@@ -40,7 +40,7 @@ const READS = [
   'listRevisions',
   'compareBranches',
   'listTags',
-  'listLocks',
+  'listLocksOrPools',
   'listJobs',
 ];
 
@@ -131,11 +131,9 @@ describe('X-Svc-Consistency without a cluster', () => {
   });
 
   it('is described with every operation that reads and with no other', async () => {
-    const { paths } = (await server.request('GET', '/openapi.json')).json;
+    const document = (await server.request('GET', '/openapi.json')).json;
     const described = new Set<string>();
-    for (const { operationId, parameters } of Object.values(paths as Described).flatMap((methods) =>
-      Object.values(methods),
-    ))
+    for (const { operationId, parameters } of describedOperations(document as OpenApiDocument))
       if (parameters.some(({ name }) => name === 'X-Svc-Consistency')) described.add(operationId);
     for (const operation of READS) expect([operation, described.has(operation)]).toEqual([operation, true]);
     expect(described.size).toBeGreaterThan(20);

@@ -73,6 +73,58 @@ it('refuses the other parameters of reads where a write does not have them itsel
   expect(await client.headRevision()).toBe(head);
 });
 
+it('refuses a parameter that no route has, with the one that was probably meant [HTTP-056]', async () => {
+  const { repository } = client;
+  const managed = `/api/management/repositories/default/${repository}`;
+  const requests: [method: string, path: string, message: string, body?: unknown][] = [
+    ['GET', space.url('/?limt=1'), "'limt'; did you mean 'limit'?"],
+    ['GET', space.url('/a?Lang=de'), "'Lang'; did you mean 'lang'?"],
+    ['GET', space.url('/a?locale=de'), "'locale'; known are level, deep, flatten,"],
+    ['GET', space.urlAt(old, `/a?revision=${old}`), "'revision'; known are level, deep, flatten,"],
+    ['POST', space.url('/?deeep=true'), "'deeep'; did you mean 'deep'?", { name: 'b' }],
+    ['DELETE', space.url('/a?dry_run=true'), "'dry_run'; none is taken here"],
+    ['POST', `${space.url('/query')}?limit=1`, "'limit'; known are fields, expand, revision", { path: '/a' }],
+    ['GET', `${managed}/revisions?branches=main`, "'branches'; did you mean 'branch'?"],
+    ['GET', `${managed}/branches?limit=1`, "'limit'; none is taken here"],
+    ['POST', `${managed}/branches/main/merge?dry_run=true`, "'dry_run'; none is taken here", {}],
+    ['GET', `/api/workspaces/${repository}?page=2`, "'page'; known are limit, offset"],
+    ['GET', `/api/repositories?limit=1`, "'limit'; none is taken here"],
+    ['GET', `/api/management/${repository}/main/nodetypes?_=1`, "'_'; none is taken here"],
+    ['GET', `/api/history/${repository}/main/${space.name}/a?limits=1`, "'limits'; did you mean 'limit'?"],
+    ['GET', `/api/${repository}/main/locks?limit=1&after=k`, "'after'; known are limit, cursor"],
+    ['GET', '/management/jobs?state=running', "'state'; known are limit, offset"],
+    ['GET', '/api/management/backups?limit=1', "'limit'; none is taken here"],
+  ];
+  for (const [method, path, message, body] of requests) {
+    const { json, status, text } = await server.admin(method, path, body);
+    const said = json.message ?? json.error;
+    expect([path, status, said]).toEqual([
+      path,
+      400,
+      expect.stringContaining(`Unknown query parameter ${message}`),
+    ]);
+    expect(text.length).toBeLessThan(500);
+  }
+});
+
+it('answers a long name that is not known with its beginning [HTTP-056]', async () => {
+  const { json, status } = await server.admin('GET', space.url(`/a?${'x'.repeat(8_000)}=1`));
+  expect([status, json.code]).toEqual([400, 'VALIDATION_FAILED']);
+  expect(json.message.length).toBeLessThan(300);
+});
+
+it('lets any parameter of a probe through [HTTP-057]', async () => {
+  for (const path of ['/health', '/ready', '/metrics', '/openapi.json']) {
+    expect((await server.request('GET', `${path}?_=123`)).status).toBe(200);
+  }
+});
+
+it('takes both spellings of a parameter [HTTP-056]', async () => {
+  for (const name of ['include_system', 'includeSystem']) {
+    expect((await client.revisions(`?${name}=true`)).status).toBe(200);
+  }
+});
+
 it('takes the parameters a write has, and leaves reads that are posted theirs [REV-034]', async () => {
   const deep = await space.post('/x/y?deep=true', {
     name: 'z',

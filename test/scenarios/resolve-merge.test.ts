@@ -65,6 +65,7 @@ describe('POST resolve-merge', () => {
       conflicts: [],
       fast_forward: false,
       nodes_changed: 3,
+      definitions_changed: 0,
       target_head: heads[0],
       source_head: heads[1],
     });
@@ -141,6 +142,7 @@ describe('POST resolve-merge', () => {
       head,
       fast_forward: false,
       nodes_changed: 0,
+      definitions_changed: 0,
       target_head: head,
       source_head: await client.headOf(source),
       conflicts: [
@@ -152,6 +154,12 @@ describe('POST resolve-merge', () => {
           base_properties: { title: 'base' },
           target_properties: { title: 'ours' },
           source_properties: { title: 'theirs' },
+          base_path: '/two',
+          target_path: '/two',
+          source_path: '/two',
+          base_published: false,
+          target_published: false,
+          source_published: false,
         },
       ],
     });

@@ -35,6 +35,7 @@ describe('POST revert', () => {
       conflicts: [],
       fast_forward: false,
       nodes_changed: 2,
+      definitions_changed: 0,
     });
     expect(await client.revision(head)).toMatchObject({
       message: 'undo it',
@@ -69,10 +70,17 @@ describe('POST revert', () => {
             base_properties: { title: 'reverted' },
             target_properties: { title: 'later' },
             source_properties: { title: 'base' },
+            base_path: '/both',
+            target_path: '/both',
+            source_path: '/both',
+            base_published: false,
+            target_published: false,
+            source_published: false,
           },
         ],
         fast_forward: false,
         nodes_changed: 0,
+        definitions_changed: 0,
       });
     }
     expect(await reverted('main', { revisions: [head, done], dry_run: true })).toMatchObject({

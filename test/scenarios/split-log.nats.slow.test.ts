@@ -12,7 +12,7 @@ import { until } from '#test/support/until.ts';
 /** Time within which members notice, or come to rest, in milliseconds. */
 const NOTICE_MS_MAX = 120_000;
 
-const exportFile = join(import.meta.dirname, '../../cluster/member/export-log.ts');
+const exportFile = join(import.meta.dirname, '../../server/export-log.ts');
 
 const OPEN = { allowed_node_types: [], allowed_root_node_types: [] };
 const BASE = '/api/repository/site/main/head/content';
@@ -84,7 +84,8 @@ it('a partition that is in quarantine on every member is brought back as the pag
   cluster.configure(['durability = "replica-disk"', NAME]);
   await Promise.all(members.map((member) => member.startUnready()));
   await until(
-    () => members.every(({ log }) => log.includes('is another than the flush journal of this member has')),
+    () =>
+      members.every(({ log }) => log.includes('differs from the one in the flush journal of this member')),
     'every member is in quarantine',
     NOTICE_MS_MAX,
   );

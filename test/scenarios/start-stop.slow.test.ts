@@ -4,7 +4,10 @@ import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { ClockShifts, shiftedClock } from '#test/support/clock-shifts.ts';
 import { freePorts } from '#test/support/free-ports.ts';
+import { requiredProgram } from '#test/support/required-program.ts';
+import { runProgram } from '#test/support/run-program.ts';
 import { ADMIN_PASSWORD } from '#test/support/server.ts';
 import {
   type ServerProcess,
@@ -84,7 +87,7 @@ describe('a data directory', () => {
       cwd,
       env: { SVC_DATA_DIR: undefined, SVC_ADMIN_PASSWORD: undefined },
     });
-    password = /password {2}(\S{16}) /.exec(first.stdout)?.[1] as string;
+    password = /password {2}(\S{16}) /.exec(first.stderr)?.[1] as string;
     token = (await logIn(first)).json.token as string;
     await first.kill('SIGTERM');
     second = await startServerProcess({ dataDir, env: { SVC_ADMIN_PASSWORD: undefined } });
@@ -104,12 +107,14 @@ describe('a data directory', () => {
   });
 
   it('gets a random password, printed once, when none is configured [ADMIN-015]', async () => {
-    expect(first.stdout).toMatch(/tenant +default/);
-    expect(first.stdout).toMatch(/username +admin/);
-    const lines = first.stdout.split('\n').filter((line) => line.startsWith('{'));
-    expect(lines.length).toBeGreaterThan(0);
-    expect(lines.join('\n')).not.toContain(password);
-    expect(second.stdout).not.toMatch(/password {2}\S/);
+    expect(first.stderr).toMatch(/tenant +default/);
+    expect(first.stderr).toMatch(/username +admin/);
+    // What reads the log has JSON and no password.
+    const lines = first.stdout.trimEnd().split('\n');
+    expect(lines.length).toBeGreaterThan(1);
+    for (const line of lines) expect(JSON.parse(line)).toMatchObject({ member: expect.any(String) });
+    expect(first.stdout).not.toContain(password);
+    expect(second.stdout + second.stderr).not.toMatch(/password {2}\S/);
     const again = await logIn(second);
     expect([again.status, again.json.must_change_password]).toEqual([200, true]);
   });
@@ -133,6 +138,19 @@ describe('a data directory', () => {
 });
 
 describe('starting', () => {
+  it('is not made while the clock of the machine shows a time before 1970', async () => {
+    const dataDir = join(temporaryFolder(), 'data');
+    const clocks = new ClockShifts([-Date.now() - 86_400_000]);
+    cleanups.push(() => clocks.close());
+    const env = { ...clocks.env(0), SVC_DATA_DIR: dataDir };
+    const { code, stderr } = await runProgram('server/main.ts', [], env, ['--import', shiftedClock]);
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringMatching(/^Grove cannot start: the clock .* before 1970: set it/),
+    ]);
+    expect(existsSync(dataDir)).toBe(false);
+  });
+
   it('refuses a weak configured password, naming the rule and not the password [ADMIN-020]', async () => {
     const weak = 'NoSpecialsAtAll1';
     const server = await start({ env: { SVC_ADMIN_PASSWORD: weak }, waitForExit: true });
@@ -173,7 +191,7 @@ describe('starting', () => {
       (error: Error) => error,
     );
     // Where somebody has that port already, the refusal names it.
-    if (server instanceof Error) expect(server.message).toContain('127.0.0.1:8080');
+    if (server instanceof Error) expect(server.message).toContain('port 8080 is in use on 127.0.0.1');
     else {
       cleanups.push(() => server.close());
       expect(server.port).toBe(8080);
@@ -187,8 +205,8 @@ describe('starting', () => {
   it('takes local connections alone, says where to go next, and which address is taken [CONF-002, CONF-007]', async () => {
     const server = await start();
     await expect(fetch(`http://127.0.0.2:${server.port}/health`)).rejects.toThrow();
-    expect(server.stdout).toContain(`http://127.0.0.1:${server.port}`);
-    expect(server.stdout).toContain('curl');
+    expect(server.stderr).toContain(`http://127.0.0.1:${server.port}`);
+    expect(server.stderr).toContain('curl');
     const ready = server.stdout.split('\n').find((line) => line.includes('"msg":"ready"')) as string;
     expect(JSON.parse(ready)).toMatchObject({ level: 'info', port: server.port });
     const second = await start({
@@ -197,16 +215,59 @@ describe('starting', () => {
     });
     expect((await second.exited).code).toBe(1);
     expect(second.stderr.trimEnd().split('\n')).toEqual([
-      expect.stringMatching(`cannot listen on 127\\.0\\.0\\.1:${server.port}: another process has the port`),
+      expect.stringMatching(
+        `^Grove cannot start: port ${server.port} is in use on 127\\.0\\.0\\.1; start with PORT=\\d+, or stop`,
+      ),
     ]);
     // No password of an account that will not be there, and no stack.
-    expect(second.stdout).not.toMatch(/password|"stack"/);
+    expect(second.stdout).toBe('');
     expect(existsSync(join(second.dataDir, 'secrets'))).toBe(false);
+  });
+
+  it('speaks to people at a terminal, and in JSON elsewhere', async () => {
+    // Without a shell in between, which Ctrl-C would reach as well.
+    const command = `exec '${process.execPath}' '${join(import.meta.dirname, '../../server/main.ts')}'`;
+    const env = { PATH: process.env.PATH, TERM: 'xterm', PORT: '0', SVC_DATA_DIR: temporaryFolder() };
+    const child = spawn(requiredProgram('script'), ['-qec', command, '/dev/null'], { env });
+    cleanups.push(() => child.kill('SIGKILL'));
+    let output = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+    });
+    const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
+    await expect.poll(() => output, { timeout: 20_000 }).toMatch(/INFO .* ready /);
+    expect(output).toMatch(/password {2}\S{16} /);
+    expect(output).toMatch(/^\S*\d\d:\d\d:\d\d\S* \S*INFO \S* ready \S*port=\d+/m);
+    expect(output).not.toContain('{"level"');
+    // Ctrl-C.
+    child.stdin.write('\u0003');
+    expect(await ended).toBe(0);
+    const json = await start({ env: { SVC_MEMBER_ID: 'lonely' } });
+    for (const line of json.stdout.trimEnd().split('\n'))
+      expect(JSON.parse(line)).toMatchObject({ member: 'lonely' });
+    const text = await start({ env: { SVC_LOG_FORMAT: 'text' }, waitForNothing: true });
+    await expect.poll(() => text.stdout, { timeout: 20_000 }).toMatch(/INFO {2}ready port=\d+/);
+    expect(text.stdout).toContain('Log in and keep the token');
+    expect(text.stderr).toBe('');
+  });
+
+  it('says that SVC_ADMIN_PASSWORD changes nothing, with what to do', async () => {
+    const first = await start();
+    await first.kill('SIGTERM');
+    expect(first.stdout).not.toContain('changes nothing');
+    const second = await start({
+      dataDir: first.dataDir,
+      env: { SVC_ADMIN_PASSWORD: 'Another-Horse-9-Battery' },
+    });
+    expect(second.stdout).toMatch(
+      /"level":"warn".*SVC_ADMIN_PASSWORD changes nothing.*npm run reset-password/,
+    );
+    expect(await second.logIn()).toEqual(expect.any(String));
   });
 
   it('serves and stops although nobody reads its output any more', async () => {
     const port = await freePorts([0]);
-    const child = spawn(process.execPath, [join(import.meta.dirname, '../../cluster/member/main.ts')], {
+    const child = spawn(process.execPath, [join(import.meta.dirname, '../../server/main.ts')], {
       env: {
         PATH: process.env.PATH,
         UV_THREADPOOL_SIZE: '32',
@@ -235,8 +296,8 @@ describe('starting', () => {
     const server = await start({
       env: { SVC_CONFIG: file, SVC_BASE_URL: 'https://environment.example' },
     });
-    expect(server.stdout).toContain('https://environment.example');
-    expect(server.stdout).not.toContain('https://file.example');
+    expect(server.stdout).toContain('"url":"https://environment.example"');
+    expect(server.stdout + server.stderr).not.toContain('https://file.example');
     await server.request('GET', '/health');
     await expect.poll(() => server.stdout).toContain('"level":"debug"');
   });

@@ -6,7 +6,7 @@ import { freePorts } from '#test/support/free-ports.ts';
 import { requiredProgram } from '#test/support/required-program.ts';
 import { ADMIN_PASSWORD, startServer, type TestServer } from '#test/support/server.ts';
 
-const program = join(import.meta.dirname, '../../cluster/operator/status.ts');
+const program = join(import.meta.dirname, '../../operator/status.ts');
 
 const operatorToken = 'an-operator-token-for-this-test';
 

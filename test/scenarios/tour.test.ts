@@ -7,7 +7,7 @@ import { documentBlocks } from '#test/support/document-blocks.ts';
 import { freePorts } from '#test/support/free-ports.ts';
 import { requiredProgram } from '#test/support/required-program.ts';
 import { until } from '#test/support/until.ts';
-import { projectRoot } from '#test/tidy/source-file.ts';
+import { productFolders, projectRoot } from '#test/tidy/source-file.ts';
 
 const ADDRESS = 'http://127.0.0.1:8080';
 
@@ -19,7 +19,7 @@ let folder: string;
 /** A block as it is run: installed is the project already, and its tests are what is running. */
 function commands(text: string): string {
   return text
-    .replaceAll(/\bnpm ci && /g, '')
+    .replaceAll(/^npm ci$/gm, ':')
     .replaceAll(/\bnpm test\b/g, ':')
     .replaceAll(ADDRESS, `http://127.0.0.1:${port}`);
 }
@@ -33,7 +33,7 @@ class Terminal {
   constructor(text: string) {
     const env = { ...newcomersEnvironment(), PORT: String(port) };
     const detached = true;
-    this.#shell = spawn('bash', ['-eu', '-c', text], { cwd: folder, env, detached });
+    this.#shell = spawn('bash', ['--norc', '-eu', '-c', text], { cwd: folder, env, detached });
     for (const stream of [this.#shell.stdout, this.#shell.stderr])
       stream?.setEncoding('utf8').on('data', (part: string) => {
         this.output += part;
@@ -73,7 +73,7 @@ describe('the README, followed in the order it stands', () => {
     requiredProgram('curl');
     port = await freePorts([0]);
     folder = mkdtempSync(join(tmpdir(), 'grove-readme-'));
-    for (const name of ['node_modules', 'package.json', 'cluster', 'runtime', 'actors', 'protocols', 'demo'])
+    for (const name of ['node_modules', 'package.json', ...productFolders, 'demo'])
       symlinkSync(join(projectRoot, name), join(folder, name));
     const script: string[] = [];
     for (const { language, text } of documentBlocks('README.md')) {
@@ -90,11 +90,15 @@ describe('the README, followed in the order it stands', () => {
       await terminal.ready();
     }
     symlinkSync(join(projectRoot, 'docs/decisions'), join(folder, 'docs'));
-    const run = spawnSync('bash', ['-eu', '-o', 'pipefail', '-c', script.join('\necho "<<next>>"\n')], {
-      encoding: 'utf8',
-      cwd: folder,
-      env: { ...newcomersEnvironment(), GROVE_URL: `http://127.0.0.1:${port}` },
-    });
+    const run = spawnSync(
+      'bash',
+      ['--norc', '-eu', '-o', 'pipefail', '-c', script.join('\necho "<<next>>"\n')],
+      {
+        encoding: 'utf8',
+        cwd: folder,
+        env: { ...newcomersEnvironment(), GROVE_URL: `http://127.0.0.1:${port}` },
+      },
+    );
     expect(run.stderr.replaceAll(/^npm warn .*\n/gm, '')).toBe('');
     expect(run.status).toBe(0);
     output = run.stdout.split('<<next>>\n').map((part) => part.trim());
@@ -113,11 +117,12 @@ describe('the README, followed in the order it stands', () => {
     return (output[index] as string).split('\n').filter((line) => line !== '');
   };
 
-  it('starts twice, with a directory for each, and says the password of the first only', () => {
-    expect(terminals).toHaveLength(2);
-    expect(terminals[0]?.output).toMatch(/password {2}\S+/);
-    expect(terminals[1]?.output).not.toMatch(/password {2}\S+/);
-    for (const name of ['data', 'data-tour']) expect(existsSync(join(folder, name, 'journal'))).toBe(true);
+  it('starts once, with the password of the tour, which is not printed', () => {
+    expect(terminals).toHaveLength(1);
+    expect(terminals[0]?.output).not.toMatch(/password {2}\S+/);
+    expect(terminals[0]?.output).toContain('Log in and keep the token');
+    expect(existsSync(join(folder, 'data-tour', 'journal'))).toBe(true);
+    expect(existsSync(join(folder, 'data'))).toBe(false);
   });
 
   it('logs in and makes a repository [DEMO-002]', () => {

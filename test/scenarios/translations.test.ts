@@ -9,7 +9,7 @@ beforeAll(async () => {
   server = await startServer();
   client = await ContentClient.on(server);
   const config = {
-    supported_languages: ['en', 'de', 'fr', 'de-CH', 'it'],
+    supported_languages: ['en', 'de', 'fr', 'de-CH', 'it', 'zh-HANS', 'es-419'],
     locale_fallback_chains: { it: ['fr', 'de'] },
   };
   expectStatus(
@@ -83,6 +83,39 @@ describe('translate', () => {
     expect(status).toBe(400);
     expect(json.code).toBe('VALIDATION_FAILED');
     expect((await space.node('/p')).translations).toBeNull();
+  });
+
+  it('refuses values that the properties may not have, naming each [TRANS-028]', async () => {
+    await client.defineType({
+      name: 'site:Strict',
+      strict: true,
+      properties: [
+        { name: 'title', type: 'String' },
+        { name: 'n', type: 'Number' },
+      ],
+    });
+    const space = await client.workspace();
+    await space.add('/', 'p', { title: 'Title', n: 1 }, 'site:Strict');
+    const bad = { '/title': { evil: [1] }, '/n': 'not a number', '/undeclared': 1 };
+    const { json, status } = await translate(space, 'de', bad);
+    expect(status).toBe(400);
+    expect(json).toMatchObject({ code: 'VALIDATION_FAILED', field: 'translations' });
+    expect(json.details.errors).toHaveLength(3);
+    expect((await space.node('/p')).translations).toBeNull();
+    const put = await space.put('/p', { properties: { title: 'T', n: 1 }, translations: { de: { n: 'x' } } });
+    expect(put.json).toMatchObject({ code: 'VALIDATION_FAILED', field: 'translations' });
+  });
+
+  it('refuses a language that the repository does not support [TRANS-029]', async () => {
+    const space = await withPage();
+    const { json, status } = await translate(space, 'sw-ke', { '/title': 'x' });
+    expect(status).toBe(400);
+    expect(json).toMatchObject({ code: 'VALIDATION_FAILED', field: 'locale' });
+    expect(json.message).toContain("'sw-KE' is not a supported language");
+    expect((await space.command('/p', 'hide-in-locale', { locale: 'sw-KE' })).status).toBe(400);
+    const properties = { title: 'Title' };
+    const put = await space.put('/p', { properties, translations: { 'sw-KE': { title: 'x' } } });
+    expect(put.status).toBe(400);
   });
 
   it('names a field that is missing [HTTP-003]', async () => {

@@ -177,7 +177,7 @@ describe('listing workspaces', () => {
   });
 
   it('refuses a limit that is none', async () => {
-    for (const query of ['limit=0', 'limit=x', 'limit=-1', 'offset=-1', 'limit=1001']) {
+    for (const query of ['limit=x', 'limit=1.5', 'offset=']) {
       const answer = await server.admin('GET', `/api/workspaces/listed?${query}`);
       expect([query, answer.status, answer.json.code]).toEqual([query, 400, 'VALIDATION_FAILED']);
     }

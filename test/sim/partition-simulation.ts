@@ -5,7 +5,7 @@ import type {
   LockRenewed,
   LocksCommand,
 } from '#actors/locks/messages.ts';
-import type { PartitionMember } from '#cluster/lease/partition-member.ts';
+import type { PartitionMember } from '#cluster/ownership/partition-member.ts';
 import { BatchDecoder } from '#cluster/replication/batch-decoder.ts';
 import type { LogEvent } from '#cluster/replication/log-events.ts';
 import { assert } from '#runtime/base/assert.ts';

@@ -1,5 +1,5 @@
-import { FlushJournal } from '#cluster/flush-journal/flush-journal.ts';
-import type { Standing } from '#cluster/flush-journal/standing.ts';
+import { FlushJournal } from '#cluster/replica-durability/flush-journal.ts';
+import type { ReplicaStatus } from '#cluster/replica-durability/replica-status.ts';
 import { BatchDecoder } from '#cluster/replication/batch-decoder.ts';
 import { isShorter } from '#cluster/replication/log-errors.ts';
 import { decodeRecord, RecordKind } from '#cluster/replication/record-format.ts';
@@ -29,7 +29,7 @@ import type { SimStream } from './sim-stream.ts';
 const MEMBERS = ['m1', 'm2', 'm3', 'm4'];
 
 /** Of them, how many keep the partition at a time. */
-const KEEPERS = 3;
+const VOTERS = 3;
 
 /** What clients do while things go wrong. */
 const OPERATIONS = 60;
@@ -177,14 +177,14 @@ class PowerSimulation {
     const files = new FaultyFileSystem(
       () => new Promise((resolve) => machine.life.after(this.#random.next() * 3, resolve)),
     );
-    const standing = (): Promise<Standing | undefined> => machine.member.standing();
+    const status = (): Promise<ReplicaStatus | undefined> => machine.member.status();
     const machine = {
       name,
       disks: new SimDisks(),
       files,
       life,
       isLost: false,
-      standing,
+      status,
     } as unknown as Machine;
     this.#begin(machine);
     return machine;
@@ -200,14 +200,14 @@ class PowerSimulation {
     machine.isLost = false;
     machine.member = this.#world.memberOf(machine, {
       replicas: {
-        standings: this.#network.standingsOf(machine),
+        statuses: this.#network.statusesOf(machine),
         others: () => this.#machines.filter((each) => each !== machine && each.life.isAlive).length,
         flush:
           this.#current === 'quorum'
             ? undefined
             : {
                 channel: this.#network.channelOf(machine),
-                keepersWanted: () => this.#keepersWanted(machine),
+                votersWanted: () => this.#votersWanted(machine),
                 ...(this.#loss === 'power' ? { window: WINDOW } : {}),
               },
       },
@@ -236,19 +236,19 @@ class PowerSimulation {
    * Whoever begins to write has waited until nobody answers reads from an older epoch. Where a stream lost its end that
    * holds in class `replica-disk` alone.
    */
-  #requireLeasesOver(heir: Machine): void {
+  #requireLeasesOver(successor: Machine): void {
     // Whoever was replaced while it opened its shards is told of at once, and answers nobody.
-    if (this.#class === 'quorum' || heir.member.owned === undefined) return;
+    if (this.#class === 'quorum' || successor.member.owned === undefined) return;
     const early = this.#machines.find(
       ({ life, member }) =>
-        member !== heir.member &&
+        member !== successor.member &&
         life.isAlive &&
-        member.epoch <= heir.member.epoch &&
+        member.epoch <= successor.member.epoch &&
         member.owned?.log.lease.isValid() === true,
     );
     // Not thrown: this is called by the member.
     if (early !== undefined)
-      this.#world.fail(new Error(`${heir.name} writes, and ${early.name} may still answer reads`));
+      this.#world.fail(new Error(`${successor.name} writes, and ${early.name} may still answer reads`));
   }
 
   /**
@@ -268,15 +268,15 @@ class PowerSimulation {
     }
   }
 
-  /** Those that live, from the owner on; a change of keepers whenever another one does. */
-  #keepersWanted(owner: Machine): string[] {
+  /** Those that live, from the owner on; a change of voters whenever another one does. */
+  #votersWanted(owner: Machine): string[] {
     const first = this.#machines.indexOf(owner);
     const ring = this.#machines.map(
       (_, at) => this.#machines[(first + at) % this.#machines.length] as Machine,
     );
     return ring
       .filter(({ life }) => life.isAlive)
-      .slice(0, KEEPERS)
+      .slice(0, VOTERS)
       .map(({ name }) => name);
   }
 

@@ -1,7 +1,7 @@
 import { LockGuard } from '#actors/branch/lock-guard.ts';
 import { locksActor } from '#actors/locks/locks-actor.ts';
 import { locksTableNames } from '#actors/locks/locks-tables.ts';
-import type { PartitionHost, PartitionStore } from '#cluster/lease/partition-host.ts';
+import type { PartitionHost, PartitionStore } from '#cluster/ownership/partition-host.ts';
 import { RequestBudget } from '#runtime/budget/request-budget.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
 import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';

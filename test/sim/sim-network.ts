@@ -1,5 +1,5 @@
-import type { FlushChannel, FlushConfirmation } from '#cluster/flush-journal/flush-channel.ts';
-import type { Standing, StandingChannel } from '#cluster/flush-journal/standing.ts';
+import type { FlushChannel, FlushConfirmation } from '#cluster/replica-durability/flush-channel.ts';
+import type { ReplicaStatus, ReplicaStatusChannel } from '#cluster/replica-durability/replica-status.ts';
 import { sleep } from '#runtime/base/clock.ts';
 import type { SimProcess } from './sim-process.ts';
 import type { SimRandom } from './sim-random.ts';
@@ -16,7 +16,7 @@ export interface SimPeer {
   /** The process that runs at present. */
   readonly life: SimProcess;
   /** What it says of its side of a partition. */
-  standing(partition: number): Promise<Standing | undefined>;
+  status(partition: number): Promise<ReplicaStatus | undefined>;
 }
 
 /** What a network works with. */
@@ -76,31 +76,31 @@ export class SimNetwork {
         this.send(peer, (other) => {
           for (const listener of this.#asked.get(other)?.get(partition) ?? []) listener();
         }),
-      onTold: (partition, listener) => added(this.#told.get(peer), partition, listener),
-      onAsked: (partition, listener) => added(this.#asked.get(peer), partition, listener),
+      onConfirmation: (partition, listener) => added(this.#told.get(peer), partition, listener),
+      onRequest: (partition, listener) => added(this.#asked.get(peer), partition, listener),
     };
   }
 
   /** How a member asks the others where they stand. */
-  standingsOf(peer: SimPeer): StandingChannel {
+  statusesOf(peer: SimPeer): ReplicaStatusChannel {
     const { happens, isCut, random, scheduler } = this.#options;
     return {
       ask: async (partition, hear, maxMs) => {
         const { life } = peer;
         const enough = Promise.withResolvers<void>();
         let isOver = false;
-        const answer = (standing: Standing): void => {
+        const answer = (status: ReplicaStatus): void => {
           scheduler.after(random.next() * LATENCY_MS_MAX, () => {
             if (happens(0.05) || isCut(life)) return;
             life.run(() => {
-              if (!isOver && hear(standing)) enough.resolve();
+              if (!isOver && hear(status)) enough.resolve();
             });
           });
         };
         this.send(peer, (other) => {
           if (other !== peer)
-            other.standing(partition).then(
-              (standing) => standing !== undefined && answer(standing),
+            other.status(partition).then(
+              (status) => status !== undefined && answer(status),
               () => undefined,
             );
         });

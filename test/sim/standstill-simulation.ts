@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import { ClusterDirectory } from '#cluster/directory/cluster-directory.ts';
 import type { Heartbeat } from '#cluster/directory/heartbeat.ts';
 import { MemberRegistry } from '#cluster/directory/member-registry.ts';
-import { PartitionManager } from '#cluster/lease/partition-manager.ts';
-import type { PartitionRole } from '#cluster/lease/partition-environment.ts';
-import { PartitionMember } from '#cluster/lease/partition-member.ts';
+import { PartitionManager } from '#cluster/ownership/partition-manager.ts';
+import type { PartitionRole } from '#cluster/ownership/partition-environment.ts';
+import { PartitionMember } from '#cluster/ownership/partition-member.ts';
 import { BatchDecoder } from '#cluster/replication/batch-decoder.ts';
 import type { LogEvent } from '#cluster/replication/log-events.ts';
 import { assert } from '#runtime/base/assert.ts';
@@ -177,7 +177,7 @@ class StandstillSimulation {
       sides,
       hear: () => {},
       isStill: false,
-      standing: async (partition) => manager.standing(partition),
+      status: async (partition) => manager.status(partition),
     };
     this.#network.restart(machine);
     const registry = new MemberRegistry({
@@ -229,7 +229,7 @@ class StandstillSimulation {
       () => new Promise((resolve) => life.after(this.#random.next() * 3, resolve)),
     );
     const others = () => directory.members().filter(({ isSelf, isSuspect }) => !isSelf && !isSuspect).length;
-    const keepersWanted = () => [name, ...directory.followersOf(partition).map(({ id }) => id)];
+    const votersWanted = () => [name, ...directory.followersOf(partition).map(({ id }) => id)];
     const member = new PartitionMember<SimHost>({
       partition,
       member: name,
@@ -242,9 +242,9 @@ class StandstillSimulation {
       random: this.#random,
       openHost: (log) => SimHost.open(store, log, life, this.#scheduler, this.#random),
       replicas: {
-        standings: this.#network.standingsOf(machine),
+        statuses: this.#network.statusesOf(machine),
         others,
-        flush: { channel: this.#network.channelOf(machine), keepersWanted },
+        flush: { channel: this.#network.channelOf(machine), votersWanted },
       },
       report: (event) => {
         this.#note(`${name} ${partition} ${event.kind}`);

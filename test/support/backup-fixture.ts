@@ -5,13 +5,18 @@ import { vi } from 'vitest';
 import type { CreateNode } from '#actors/branch/messages.ts';
 import type { BranchEntry, PutWorkspace } from '#actors/repository/messages.ts';
 import type { RepositoryEntry } from '#actors/tenant/messages.ts';
-import { actorKinds } from '#cluster/member/actor-kinds.ts';
-import { MemberBackups } from '#cluster/member/backup/member-backups.ts';
-import { tableNamesOf } from '#cluster/member/backup/take-backup.ts';
-import { MemberBranches } from '#cluster/member/branch-provisioning.ts';
-import type { MemberJobs } from '#cluster/member/member-jobs.ts';
-import { MemberProvisioning } from '#cluster/member/provisioning.ts';
-import type { BackupInfo, NewBackup, NewRestore, RestoreInfo } from '#protocols/rest/backup-ports.ts';
+import { actorKinds } from '#server/host/actor-kinds.ts';
+import { MemberBackups } from '#server/backup/member-backups.ts';
+import { tableNamesOf } from '#server/backup/take-backup.ts';
+import { MemberBranches } from '#server/provisioning/branch-provisioning.ts';
+import type { MemberJobs } from '#server/jobs/member-jobs.ts';
+import { MemberProvisioning } from '#server/provisioning/provisioning.ts';
+import type {
+  BackupInfo,
+  NewBackup,
+  NewRestore,
+  RestoreInfo,
+} from '#protocols/rest/management/backup-ports.ts';
 import type { RepositoryAddress } from '#protocols/rest/ports.ts';
 import type { ActorCopies } from '#runtime/actor/actor-copies.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';

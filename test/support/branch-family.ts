@@ -1,19 +1,20 @@
 import { branchActor } from '#actors/branch/branch-actor.ts';
-import { BranchPair, type Side } from '#actors/branch/branch-pair.ts';
+import { BranchPair, type Side } from '#actors/branch/pair/branch-pair.ts';
 import { BranchState } from '#actors/branch/branch-state.ts';
-import { lastOrderKey } from '#actors/branch/create-node.ts';
+import { lastOrderKey } from '#actors/branch/nodes/create-node.ts';
 import { EditScope } from '#actors/branch/edit-scope.ts';
 import { settle } from '#actors/branch/long-answer.ts';
 import type {
   BranchCommand,
   BranchComparison,
   BranchQuery,
-  BranchState as BranchStanding,
+  BranchState as ToldPosition,
   TextStream,
   Written,
 } from '#actors/branch/messages.ts';
 import { repositoryActor } from '#actors/repository/repository-actor.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
+import { atOnce } from '#runtime/base/at-once.ts';
 import type { ActorContext, ActorKind, Caller } from '#runtime/commit/behaviour.ts';
 import { JsonText } from '#runtime/content/json-text.ts';
 import { formatRevision } from '#runtime/content/revision.ts';
@@ -24,7 +25,7 @@ import type { NetChange } from '#runtime/tree/net-change.ts';
 import { writeRevision } from '#runtime/tree/revision-store.ts';
 import { findDamage } from './branch-checker.ts';
 import { callers, HostFixture } from './host-fixture.ts';
-import { findLeftoverRows } from './leftover-rows.ts';
+import { findOrphanedRows } from './leftover-rows.ts';
 
 /** The workspace of a family; it takes everything. */
 export const WORKSPACE = 'content';
@@ -37,12 +38,23 @@ export interface DiffEntry {
   readonly operation: string;
 }
 
+/** An entry of a difference that is about a schema definition. */
+export interface DefinitionDiffEntry {
+  readonly node_id: string;
+  readonly workspace: null;
+  readonly path: string;
+  readonly operation: string;
+  readonly kind: string;
+  readonly name: string;
+}
+
 /** What a difference answers. */
 export interface Difference {
   readonly common_ancestor: string;
   readonly added: readonly DiffEntry[];
   readonly modified: readonly DiffEntry[];
   readonly deleted: readonly DiffEntry[];
+  readonly definitions: readonly DefinitionDiffEntry[];
 }
 
 /** Brings what another branch changed over, node by node; where both changed a node, one side wins. */
@@ -65,9 +77,9 @@ interface ReadDamage {
   readonly type: 'ReadDamage';
 }
 
-/** Asks for the rows that belong to the source of the branch alone. Answer: {@link findLeftoverRows}. */
-interface ReadLeftoverRows {
-  readonly type: 'ReadLeftoverRows';
+/** Asks for the rows that belong to the source of the branch alone. Answer: {@link findOrphanedRows}. */
+interface ReadOrphanedRows {
+  readonly type: 'ReadOrphanedRows';
 }
 
 /** What one side of a pair did, by id and by name. */
@@ -104,7 +116,7 @@ export class BranchFamily {
       defaultBranch: 'main',
       defaultBranchUid: '1',
       defaultLanguage: 'en',
-      supportedLanguages: ['en', 'de', 'fr'],
+      supportedLanguages: ['en', 'de', 'fr', 'it', 'es', 'pt'],
     } as { type: string });
     await family.putWorkspace(WORKSPACE);
     await family.createEmpty('main');
@@ -121,9 +133,11 @@ export class BranchFamily {
     return actorId('default', 'site~1', `${branch}~1`, 'branch');
   }
 
-  /** Makes a workspace that takes everything. */
-  async putWorkspace(name: string): Promise<void> {
-    const definition = { allowed_node_types: [], allowed_root_node_types: [] };
+  /** Makes a workspace, or changes one. @param definition default: it takes everything */
+  async putWorkspace(
+    name: string,
+    definition: object = { allowed_node_types: [], allowed_root_node_types: [] },
+  ): Promise<void> {
     await this.fixture.command(repository, { type: 'PutWorkspace', name, definition } as { type: string });
   }
 
@@ -150,7 +164,7 @@ export class BranchFamily {
 
   async query<Answer>(
     branch: string,
-    query: BranchQuery | ReadPair | ReadDamage | ReadLeftoverRows,
+    query: BranchQuery | ReadPair | ReadDamage | ReadOrphanedRows,
     caller: Caller = callers.admin,
   ): Promise<Answer> {
     const answer: unknown = await this.fixture.query(this.actor(branch), query, caller);
@@ -162,7 +176,7 @@ export class BranchFamily {
   }
 
   async head(branch: string): Promise<string> {
-    return (await this.query<BranchStanding>(branch, { type: 'ReadBranchState' })).head;
+    return (await this.query<ToldPosition>(branch, { type: 'ReadBranchState' })).head;
   }
 
   compare(branch: string, base: string): Promise<BranchComparison> {
@@ -188,8 +202,8 @@ export class BranchFamily {
   }
 
   /** Rows of a branch that nobody sees, because its source wrote them after the fork. */
-  leftoverRows(branch: string): Promise<readonly string[]> {
-    return this.query(branch, { type: 'ReadLeftoverRows' }, callers.engine);
+  orphanedRows(branch: string): Promise<readonly string[]> {
+    return this.query(branch, { type: 'ReadOrphanedRows' }, callers.engine);
   }
 
   /** Writes a merge commit. @returns null when the source has nothing the target lacks */
@@ -242,9 +256,9 @@ const mergingBranch: ActorKind = {
         if (command.type === 'BringOver') return bringOver(new EditScope(turn, state), command);
         return inner.execute(command as never, turn);
       },
-      query(query: BranchQuery | ReadPair | ReadDamage | ReadLeftoverRows, context) {
+      query(query: BranchQuery | ReadPair | ReadDamage | ReadOrphanedRows, context) {
         if (query.type === 'ReadDamage') return findDamage(context.view);
-        if (query.type === 'ReadLeftoverRows') return findLeftoverRows(context.view);
+        if (query.type === 'ReadOrphanedRows') return findOrphanedRows(context.view);
         if (query.type !== 'ReadPair') return inner.query(query as never, context);
         const seen = new BranchState(answering(inContext, query.other, query.asksMax), limits);
         return settle(context, (reader) => pairChanges(seen, reader, query.other));
@@ -275,7 +289,7 @@ function* pairChanges(
   reader: TableReader,
   other: string,
 ): Generator<undefined, PairChanges> {
-  const pair = yield* BranchPair.meet(state, reader, other);
+  const pair = yield* BranchPair.of(state, reader, other);
   return { own: sideChanges(pair, 'own'), other: sideChanges(pair, 'other') };
 }
 
@@ -294,7 +308,7 @@ function sideChanges(pair: BranchPair, side: Side): SideChanges {
 }
 
 function* bringOver(edit: EditScope, { source, winner }: BringOver): Generator<undefined, Written> {
-  const pair = yield* BranchPair.meet(edit.state, edit.turn, source);
+  const pair = yield* BranchPair.of(edit.state, edit.turn, source);
   if (pair.divergence.right.length === 0) return { revision: null };
   const own = new Set<string>();
   for (const change of pair.changes('own')) if (isContent(change)) own.add(change.nodeId);
@@ -321,7 +335,8 @@ function bringNode(edit: EditScope, { workspace, nodeId, after }: NetChange): vo
   }
   const { parentId } = after.header;
   const orderKey = present?.header.orderKey ?? lastOrderKey(edit, workspace, parentId);
-  const next = edit.next(after, { orderKey, operation: present === undefined ? 'added' : 'modified' });
+  const operation = present === undefined ? 'added' : 'modified';
+  const next = atOnce(edit.nextInSteps(after, { orderKey, operation }));
   if (present === undefined) edit.writer.add(workspace, next);
   else edit.writer.replace(workspace, present, next);
 }

@@ -32,6 +32,7 @@ import type { JsonObject } from '#runtime/content/json-value.ts';
 import { JsonText } from '#runtime/content/json-text.ts';
 import type { Revision } from '#runtime/content/revision.ts';
 import { Journal } from '#runtime/embedded/journal.ts';
+import type { Write } from '#runtime/log/log-entry.ts';
 import { branchTableNames } from '#runtime/shard/key-layout.ts';
 import { LmdbShard } from '#runtime/shard/lmdb-shard.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
@@ -205,14 +206,23 @@ export class BranchFixture {
   }
 
   /** Closes everything and looks at the stored tables, then opens again. */
-  async inspect<T>(look: (reader: TableReader) => T): Promise<T> {
+  inspect<T>(look: (reader: TableReader) => T): Promise<T> {
+    return this.#offline(look);
+  }
+
+  /** Closes everything and changes stored rows, as an earlier build may have left them, then opens again. */
+  rewrite(rows: readonly Write[]): Promise<void> {
+    return this.#offline((shard) => shard.apply(rows, shard.position).flushed);
+  }
+
+  async #offline<T>(work: (shard: LmdbShard) => T | Promise<T>): Promise<T> {
     await this.#shut();
     const shard = new LmdbShard(join(this.#folder, 'actors', ...branch.split('/')), [
       ...commonTableNames,
       ...branchTableNames,
     ]);
     try {
-      return look(shard);
+      return await work(shard);
     } finally {
       await shard.close();
       await this.open();

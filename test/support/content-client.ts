@@ -17,9 +17,10 @@ export class ContentClient {
     this.repository = repository;
   }
 
-  /** Makes a new repository on a server. */
+  /** Makes a new repository on a server, to be translated to some languages. */
   static async on(server: TestServer): Promise<ContentClient> {
-    return new ContentClient(server, await server.createRepository());
+    const settings = { supported_languages: ['en', 'de', 'fr'] };
+    return new ContentClient(server, await server.createRepository(undefined, settings));
   }
 
   /** Makes a workspace. @param definition default: every type is allowed */

@@ -1,4 +1,4 @@
-import { claimName } from '#cluster/member/claimed-name.ts';
+import { claimName } from '#server/host/claimed-name.ts';
 import { acquireDataDirectory } from '#runtime/embedded/data-directory-lock.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 

@@ -1,8 +1,9 @@
 import { writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { actorId } from '#runtime/actor/actor-id.ts';
+import { holdProcess } from '#runtime/base/hold-process.ts';
 import { armCrashPointFromText } from '#runtime/commit/crash-point.ts';
-import { claimName } from '#cluster/member/claimed-name.ts';
+import { claimName } from '#server/host/claimed-name.ts';
 import { acquireDataDirectory } from '#runtime/embedded/data-directory-lock.ts';
 import { Engine, TENANT } from './engine.ts';
 import { BRANCH, branchKinds, CONTENT, TestBranch } from './test-branch.ts';
@@ -37,6 +38,8 @@ const WRITERS = 12;
 /** Nodes of one command that is applied in several parts. */
 const WIDE_NODES = 2500;
 
+// As main.ts does: timers of the engine do not keep a process.
+holdProcess();
 armCrashPointFromText(process.env.SVC_CRASH_POINT);
 await acquireDataDirectory(folder, claimName);
 const engine = await Engine.open(folder, {

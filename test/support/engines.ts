@@ -1,18 +1,18 @@
-import { directoryKey } from '#cluster/member/directory-key.ts';
+import { directoryKey } from '#server/host/directory-key.ts';
 import { findSecrets } from '#runtime/config/secrets.ts';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openClusterEngine } from '#cluster/member/cluster-engine.ts';
-import { openEmbeddedEngine } from '#cluster/member/embedded-engine.ts';
-import { openSpaceGate } from '#cluster/member/space-watch.ts';
-import type { EngineEnvironment, MemberEngine } from '#cluster/member/engine.ts';
+import { openClusterEngine } from '#server/engine/cluster-engine.ts';
+import { openEmbeddedEngine } from '#server/engine/embedded-engine.ts';
+import { openSpaceGate } from '#server/host/space-watch.ts';
+import type { EngineEnvironment, MemberEngine } from '#server/engine/engine.ts';
 import { systemClock } from '#runtime/base/clock.ts';
 import { realFileSystem } from '#runtime/base/file-system.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
 import { loadOptions } from '#runtime/config/load-options.ts';
-import { claimName } from '#cluster/member/claimed-name.ts';
+import { claimName } from '#server/host/claimed-name.ts';
 import { acquireDataDirectory } from '#runtime/embedded/data-directory-lock.ts';
 import { silentLog } from '#runtime/telemetry/log-context.ts';
 import { Metrics } from '#runtime/telemetry/metrics.ts';
@@ -54,12 +54,13 @@ async function openEngines(
         log: silentLog,
         metrics,
         space: openSpaceGate(options, silentLog, metrics),
+        folders: { findings: [] },
         files: realFileSystem,
         lock: await acquireDataDirectory(own.SVC_DATA_DIR, claimName),
         version: '1.2.3',
         state: () => 'ready',
         requestsInFlight: () => 0,
-        onTaken: () => {},
+        onOwned: () => {},
       });
     }),
   );

@@ -2,18 +2,19 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { BranchEntry } from '#actors/repository/messages.ts';
-import { MemberBranches } from '#cluster/member/branch-provisioning.ts';
-import { LazyUpgrades } from '#cluster/member/built-in-upgrades.ts';
-import { MemberProvisioning } from '#cluster/member/provisioning.ts';
+import { MemberBranches } from '#server/provisioning/branch-provisioning.ts';
+import { LazyUpgrades } from '#server/provisioning/built-in-upgrades.ts';
+import { MemberProvisioning } from '#server/provisioning/provisioning.ts';
 import type { PartitionLog } from '#cluster/replication/partition-log.ts';
 import { type Call, CALL_VERSION, decodeCall } from '#cluster/router/call-frames.ts';
 import { ClusterRouter, type LocalPartition } from '#cluster/router/cluster-router.ts';
 import { ConsistentReads } from '#cluster/router/consistent-reads.ts';
 import type { RemoteCalls } from '#cluster/router/remote-calls.ts';
 import type { NewBranch } from '#protocols/rest/ports.ts';
-import { type FoundRepository, RepositoryDirectory } from '#protocols/rest/repository-directory.ts';
+import { RepositoryDirectory } from '#protocols/rest/access/repository-directory.ts';
+import type { FoundRepository } from '#protocols/rest/access/found-branch.ts';
 import { ActorStore } from '#runtime/actor/actor-store.ts';
-import type { NearbyReads, ReplicaSource, Router } from '#runtime/actor/ports.ts';
+import type { LocalReads, ReplicaSource, Router } from '#runtime/actor/ports.ts';
 import { ReplicaReads } from '#runtime/actor/replica-reads.ts';
 import { systemClock } from '#runtime/base/clock.ts';
 import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
@@ -51,7 +52,7 @@ export class FarMember {
   readonly branches: MemberBranches;
   /** What the member has; may be taken from it. */
   source: ReplicaSource | 'changing' | undefined;
-  /** Whether the owner is another process that confirms premises. */
+  /** Whether the owner is another process that confirms preconditions. */
   isConfirming = true;
   /** Messages the owner was sent, by type. */
   asked: string[] = [];
@@ -107,8 +108,8 @@ export class FarMember {
       askOwner: this.router.query,
       clock: systemClock,
     });
-    const nearby: NearbyReads = {
-      atHand: (actor, query, caller) => consistent.atHand(0, actor, query, caller),
+    const nearby: LocalReads = {
+      tryLocal: (actor, query, caller) => consistent.tryLocal(0, actor, query, caller),
       ownerConfirms: () => this.isConfirming,
     };
     const upgrades = new LazyUpgrades(this.router, systemClock, silentLog);
@@ -184,15 +185,17 @@ export class FarMember {
 
   #send(what: Pick<Call, 'kind' | 'actor' | 'message' | 'idempotency'>, caller: Caller): unknown {
     this.asked.push((what.message as { readonly type: string }).type);
-    const { premise, principal } = caller;
+    const { precondition, principal } = caller;
     const call = atOnce(
-      decodeCall(callBytes({ version: CALL_VERSION, ...what, principal, ...(premise && { premise }) })),
+      decodeCall(
+        callBytes({ version: CALL_VERSION, ...what, principal, ...(precondition && { precondition }) }),
+      ),
     );
     return this.ownerRouter.handle(call, {
       ...callers.engine,
       principal,
       policy: caller.policy,
-      ...(call.premise && { premise: call.premise }),
+      ...(call.precondition && { precondition: call.precondition }),
     });
   }
 }

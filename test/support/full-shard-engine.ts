@@ -1,4 +1,5 @@
 import { writeSync } from 'node:fs';
+import { holdProcess } from '#runtime/base/hold-process.ts';
 import { Engine } from './engine.ts';
 import { branchKinds, TestBranch } from './test-branch.ts';
 
@@ -12,6 +13,9 @@ const [folder = ''] = process.argv.slice(2);
 function say(what: unknown): void {
   writeSync(1, `${JSON.stringify(what)}\n`);
 }
+
+// As main.ts does: timers of the engine do not keep a process.
+holdProcess();
 
 const PENDING_BYTES_MAX = 400_000;
 

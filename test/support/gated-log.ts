@@ -19,6 +19,8 @@ export class GatedLog implements Log {
   heals = false;
   /** What `confirm` answers. */
   confirmation: Promise<void> | undefined;
+  /** What `flush` waits for. */
+  flushing: Promise<void> | undefined;
   #waiting: Waiting[] = [];
 
   get lastSequence(): number {
@@ -78,6 +80,7 @@ export class GatedLog implements Log {
   }
 
   async flush(): Promise<number> {
+    await this.flushing;
     return this.lastSequence;
   }
 

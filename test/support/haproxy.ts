@@ -9,7 +9,7 @@ export async function startBalancer(members: readonly [string, string, string]):
   const port = await freePorts([0]);
   return startBalancerProcess({
     program: process.env.HAPROXY_BIN ?? requiredProgram('haproxy'),
-    args: ['-db', '-f', join(projectRoot, 'cluster/local/haproxy.cfg')],
+    args: ['-db', '-f', join(projectRoot, 'operator/local-cluster/haproxy.cfg')],
     env: {
       BALANCER_HOST: '127.0.0.1',
       BALANCER_PORT: String(port),

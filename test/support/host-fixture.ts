@@ -6,7 +6,7 @@ import { locksActor } from '#actors/locks/locks-actor.ts';
 import { jobsActor } from '#actors/jobs/jobs-actor.ts';
 import { repositoryActor } from '#actors/repository/repository-actor.ts';
 import { tenantActor } from '#actors/tenant/tenant-actor.ts';
-import { hostLimits, jobsLimits } from '#cluster/member/host-limits.ts';
+import { hostLimits, jobsLimits } from '#server/host/host-limits.ts';
 import { policyFor } from '#runtime/access/policy.ts';
 import type { AdminPrincipal, Principal } from '#runtime/access/principal.ts';
 import { ActorHost } from '#runtime/actor/actor-host.ts';

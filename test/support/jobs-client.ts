@@ -4,8 +4,11 @@ import type { TestServer } from './server.ts';
 
 type Json = TestResponse['json'];
 
-/** Time after which a test does not wait for a job any longer, in milliseconds. */
-const PATIENCE_MS = 20_000;
+/**
+ * Time after which a test does not wait for a job any longer, in milliseconds. It is longer than the lease of a ticket,
+ * 30 s: one that was lost on its way to a stalled member comes again then.
+ */
+const PATIENCE_MS = 40_000;
 
 /** The background jobs of a tenant, over HTTP. */
 export class JobsClient {

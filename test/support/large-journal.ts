@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { actorKinds } from '#cluster/member/actor-kinds.ts';
+import { actorKinds } from '#server/host/actor-kinds.ts';
 import { systemClock } from '#runtime/base/clock.ts';
 import { realFileSystem } from '#runtime/base/file-system.ts';
 import { systemRandom } from '#runtime/base/random.ts';

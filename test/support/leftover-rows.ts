@@ -20,7 +20,7 @@ function lastDescending(key: string) {
 }
 
 /** Every row of a branch that belongs to its source alone, as `table: key`; found by looking at all of them. */
-export function findLeftoverRows(reader: TableReader): string[] {
+export function findOrphanedRows(reader: TableReader): string[] {
   const lineage = readLineage(reader);
   return Object.entries(revisionIn).flatMap(([name, revisionOf]) => {
     const table = BranchTable[name as keyof typeof revisionIn];

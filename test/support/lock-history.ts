@@ -25,7 +25,8 @@ export interface LockAnswer {
 export type LockEvent =
   | { readonly id: number; readonly type: 'invoke'; readonly atMs: number; readonly operation: LockOperation }
   | { readonly id: number; readonly type: 'ok'; readonly atMs: number; readonly answer: LockAnswer }
-  | { readonly id: number; readonly type: 'fail' | 'unknown'; readonly atMs: number };
+  | { readonly id: number; readonly type: 'fail'; readonly atMs: number }
+  | { readonly id: number; readonly type: 'unknown'; readonly atMs: number; readonly why: string };
 
 /** An operation with what became of it. */
 interface Call<Operation extends LockOperation = LockOperation> {
@@ -266,8 +267,8 @@ export class LockHistory {
       const atMs = this.#nowMs();
       this.events.push(answer === null ? { id, type: 'fail', atMs } : { id, type: 'ok', atMs, answer });
       return answer;
-    } catch {
-      this.events.push({ id, type: 'unknown', atMs: this.#nowMs() });
+    } catch (error) {
+      this.events.push({ id, type: 'unknown', atMs: this.#nowMs(), why: String(error) });
       return undefined;
     }
   }

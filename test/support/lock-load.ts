@@ -121,7 +121,7 @@ export class LockLoad {
 
   #acquire(key: string, ttlMs: number, waitMs = 0): Promise<LockAnswer | null | undefined> {
     return this.#run({ do: 'acquire', key, ttlMs }, async () =>
-      heard(await this.#locks.acquire(key, ttlMs, { wait_ms: waitMs }), (json) => json.acquired),
+      heardWaiting(await this.#locks.acquire(key, ttlMs, { wait_ms: waitMs })),
     );
   }
 
@@ -171,6 +171,12 @@ function heard(answer: TestResponse, happened: (json: Json) => boolean): LockAns
   if (answer.status >= 500) throw new Error(answer.text);
   const { json } = answer;
   return happened(json) ? { token: json.token as number, remaining: json.remaining as number } : null;
+}
+
+/** As {@link heard}: whoever waits for a lock at a member that stops is refused for certain, see docs/operations.md. */
+function heardWaiting(answer: TestResponse): LockAnswer | null {
+  const isRefused = answer.status === 503 && answer.json.code === 'SHUTTING_DOWN';
+  return isRefused ? null : heard(answer, (json) => json.acquired);
 }
 
 function pause(ms: number): Promise<void> {

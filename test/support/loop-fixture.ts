@@ -41,6 +41,8 @@ export interface LoopSetup {
   readonly disk?: MemoryDisk;
   readonly log?: GatedLog;
   readonly clock?: TestClock;
+  /** Shared with other loops of the process. */
+  readonly slices?: SliceScheduler;
 }
 
 /** Puts a text under a key. */
@@ -96,7 +98,9 @@ export class LoopFixture {
     };
     const applyLimits = { applyBytes: 1 << 20, applyDelayMs: 50, ...setup.apply };
     const failed = (cause: unknown) => void this.applyFailures.push(cause);
-    this.writer = new ShardWriter('a/b', open, this.log, this.clock, applyLimits, failed);
+    const slices = setup.slices ?? new SliceScheduler(this.clock);
+    const { changes } = slices;
+    this.writer = new ShardWriter('a/b', open, this.log, this.clock, applyLimits, failed, changes);
     const behaviour: ActorBehaviour = {
       execute: (command: TestCommand, turn: Turn) => command(turn),
       query: () => undefined,
@@ -125,7 +129,6 @@ export class LoopFixture {
       damaged: (cause: unknown) => void this.damages.push(cause),
     };
     const { clock, log, hybridClock } = this;
-    const slices = new SliceScheduler(clock);
     this.slices = slices;
     const random = systemRandom;
     const environment = { actor: 'a/b', log, clock, hybridClock, random, limits, observer, slices };

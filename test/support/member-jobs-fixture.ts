@@ -1,4 +1,4 @@
-import { MemberJobs } from '#cluster/member/member-jobs.ts';
+import { MemberJobs } from '#server/jobs/member-jobs.ts';
 import { systemClock } from '#runtime/base/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { silentLog } from '#runtime/telemetry/log-context.ts';

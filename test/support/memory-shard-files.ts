@@ -1,4 +1,4 @@
-import type { ShardFiles } from '#cluster/lease/shard-positions.ts';
+import type { ShardFiles } from '#cluster/replication/shard-positions.ts';
 import { systemClock } from '#runtime/base/clock.ts';
 import type { ActorCatalogue } from '#runtime/actor/actor-catalogue.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';

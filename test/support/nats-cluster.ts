@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect, type NatsConnection } from '@nats-io/transport-node';
 import { afterAll, afterEach, beforeAll } from 'vitest';
-import { makeServerCertificates } from '#cluster/local/certificates.ts';
+import { makeServerCertificates } from '#operator/local-cluster/certificates.ts';
 import { natsUsers as usersOfMembers } from '#cluster/nats/permissions.ts';
 import { Subjects } from '#cluster/nats/subjects.ts';
 import { systemRandom } from '#runtime/base/random.ts';

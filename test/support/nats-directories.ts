@@ -1,7 +1,7 @@
 import type { NatsConnection } from '@nats-io/transport-node';
 import { ClusterDirectory } from '#cluster/directory/cluster-directory.ts';
 import { MemberRegistry, registryTimes, type RegistryTimes } from '#cluster/directory/member-registry.ts';
-import { liveNamesake } from '#cluster/directory/namesake.ts';
+import { runningDuplicate } from '#cluster/directory/running-duplicate.ts';
 import { NatsHeartbeats } from '#cluster/directory/nats-heartbeats.ts';
 import { connectToNats } from '#cluster/nats/connection.ts';
 import { Subjects } from '#cluster/nats/subjects.ts';
@@ -67,9 +67,9 @@ export class NatsDirectories {
    *
    * @param heartbeatMs what it takes for the time between two heartbeats
    */
-  namesakeOf(member: string, connection: NatsConnection, clock: Clock, heartbeatMs: number) {
+  duplicateOf(member: string, connection: NatsConnection, clock: Clock, heartbeatMs: number) {
     const channel = new NatsHeartbeats(testLink(connection, member), this.#subjects, this.#partitions);
-    return liveNamesake({ channel, member, clock, heartbeatMs, onHeard: () => undefined });
+    return runningDuplicate({ channel, member, clock, heartbeatMs, onHeard: () => undefined });
   }
 
   /** Waits until something is so for a member, looking whenever something changed. */

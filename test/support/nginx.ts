@@ -16,7 +16,7 @@ const FOLDERS = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
 export async function startNginx(members: readonly string[]): Promise<TestBalancer> {
   const port = await freePorts([0]);
   const folder = mkdtempSync(join(tmpdir(), 'nginx-'));
-  const shipped = readFileSync(join(projectRoot, 'cluster/local/nginx.conf'), 'utf8');
+  const shipped = readFileSync(join(projectRoot, 'operator/local-cluster/nginx.conf'), 'utf8');
   const servers = members.map((address) => `server ${address} max_fails=1 fail_timeout=1s;`);
   const own = [
     `pid ${folder}/nginx.pid;`,

@@ -1,6 +1,6 @@
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { PartitionMember } from '#cluster/lease/partition-member.ts';
+import { PartitionMember } from '#cluster/ownership/partition-member.ts';
 import type { LogEvent } from '#cluster/replication/log-events.ts';
 import { CATALOGUE } from '#runtime/actor/actor-catalogue.ts';
 import type { ActorHost } from '#runtime/actor/actor-host.ts';
@@ -57,7 +57,7 @@ export class PartitionSide {
         };
         return await openNoteHost({ folder: actors, store, log, observer });
       },
-      replicas: { standings: { ask: async () => {} }, others: () => 0, flush: undefined },
+      replicas: { statuses: { ask: async () => {} }, others: () => 0, flush: undefined },
       report: (event) => this.events.push(event),
       onRole: () => {},
     });

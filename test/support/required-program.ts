@@ -1,4 +1,4 @@
-import { findProgram } from '#cluster/local/find-program.ts';
+import { findProgram } from '#operator/local-cluster/find-program.ts';
 import { TEST_PROGRAMS } from './programs.ts';
 
 /**

@@ -51,7 +51,7 @@ export interface ServerProcess {
 /** Time within which a process has to be ready, in milliseconds. */
 const START_MS_MAX = 60_000;
 
-const mainFile = join(import.meta.dirname, '../../cluster/member/main.ts');
+const mainFile = join(import.meta.dirname, '../../server/main.ts');
 
 class ChildServer implements ServerProcess {
   readonly dataDir: string;

@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inject } from 'vitest';
 import type { RegistryTimes } from '#cluster/directory/member-registry.ts';
-import { type Member, startMember } from '#cluster/member/wiring.ts';
+import { startMember } from '#server/wiring.ts';
+import type { Member } from '#server/member.ts';
 import { type Clock, systemClock } from '#runtime/base/clock.ts';
 import type { FileSystem } from '#runtime/base/file-system.ts';
 import { systemRandom } from '#runtime/base/random.ts';
@@ -60,7 +61,8 @@ export interface TestServer {
   /** As {@link TestServer.request}, with the admin token. */
   admin(method: string, path: string, body?: unknown): Promise<TestResponse>;
   /** Makes a repository; without a name, one nobody else has. @returns its name */
-  createRepository(name?: string): Promise<string>;
+  /** @param settings of the body, as `supported_languages` */
+  createRepository(name?: string, settings?: object): Promise<string>;
   /** Stops and starts again over the same data. */
   restart(): Promise<void>;
   close(): Promise<void>;
@@ -236,10 +238,10 @@ class InProcessServer implements TestServer {
     });
   }
 
-  async createRepository(name?: string): Promise<string> {
+  async createRepository(name?: string, settings: object = {}): Promise<string> {
     this.#repositories += 1;
     const repository = name ?? `repo-${this.#repositories}`;
-    const answer = await this.admin('POST', '/api/repositories', { repo_id: repository });
+    const answer = await this.admin('POST', '/api/repositories', { repo_id: repository, ...settings });
     if (answer.status !== 201)
       throw new Error(`cannot create ${repository}: ${answer.status} ${answer.text}`);
     return repository;

@@ -1,8 +1,8 @@
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { PartitionRole } from '#cluster/lease/partition-environment.ts';
-import { PartitionMember } from '#cluster/lease/partition-member.ts';
+import type { PartitionRole } from '#cluster/ownership/partition-environment.ts';
+import { PartitionMember } from '#cluster/ownership/partition-member.ts';
 import { type CutMember, cutPartition } from '#cluster/snapshot/partition-cut.ts';
 import type { SnapshotEvent } from '#cluster/snapshot/snapshot-events.ts';
 import type { SnapshotIndex } from '#cluster/snapshot/snapshot-index.ts';
@@ -11,9 +11,9 @@ import { SnapshotRestore } from '#cluster/snapshot/snapshot-restore.ts';
 import { SnapshotWriter } from '#cluster/snapshot/snapshot-writer.ts';
 import { ActorHost } from '#runtime/actor/actor-host.ts';
 import { ActorStore } from '#runtime/actor/actor-store.ts';
-import { systemClock } from '#runtime/base/clock.ts';
+import { type Clock, systemClock } from '#runtime/base/clock.ts';
 import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
-import { realFileSystem } from '#runtime/base/file-system.ts';
+import { type FileSystem, realFileSystem } from '#runtime/base/file-system.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import type { Blobs } from '#runtime/blobs/ports.ts';
 import { FileBlobs } from '#runtime/embedded/file-blobs.ts';
@@ -65,9 +65,14 @@ export class SnapshotWorld {
     writeFileSync(path, bytes);
   }
 
-  /** A member by its name, over what one of that name left. */
-  side(name: string): SnapshotSide {
-    const side = new SnapshotSide(this, name);
+  /**
+   * A member by its name, over what one of that name left.
+   *
+   * @param files what snapshots are put in place with
+   * @param clock what attempts at snapshots wait by
+   */
+  side(name: string, files: FileSystem = realFileSystem, clock: Clock = systemClock): SnapshotSide {
+    const side = new SnapshotSide(this, name, files, clock);
     this.#sides.push(side);
     return side;
   }
@@ -100,6 +105,7 @@ export class SnapshotSide {
   readonly folder: string;
   readonly store: ActorStore;
   readonly member: PartitionMember;
+  readonly restore: SnapshotRestore;
   readonly events: SnapshotEvent[] = [];
   readonly roles: PartitionRole[] = [];
   /** Requests for snapshots: whether each was to be whole. */
@@ -109,7 +115,7 @@ export class SnapshotSide {
   readonly #world: SnapshotWorld;
   readonly #writer: SnapshotWriter;
 
-  constructor(world: SnapshotWorld, name: string) {
+  constructor(world: SnapshotWorld, name: string, files: FileSystem, clock: Clock) {
     this.#world = world;
     this.link = world.stream.link();
     this.folder = join(world.root, name);
@@ -120,6 +126,18 @@ export class SnapshotSide {
     const common = { blobs, index, files: realFileSystem, clock: systemClock };
     const report = (event: SnapshotEvent): void => void this.events.push(event);
     this.#writer = new SnapshotWriter({ ...common, member: name, report });
+    this.restore = new SnapshotRestore({
+      ...common,
+      files,
+      clock,
+      random: { bytes: (length) => new Uint8Array(length) },
+      partition: PARTITION,
+      folder: this.folder,
+      store: this.store,
+      stream: this.link,
+      report,
+      request: (isWhole) => void this.requests.push(isWhole),
+    });
     this.member = new PartitionMember({
       partition: PARTITION,
       member: name,
@@ -145,16 +163,7 @@ export class SnapshotSide {
         await host.recover();
         return host;
       },
-      coldStart: new SnapshotRestore({
-        ...common,
-        random: systemRandom,
-        partition: PARTITION,
-        folder: this.folder,
-        store: this.store,
-        stream: this.link,
-        report,
-        request: (isWhole) => void this.requests.push(isWhole),
-      }),
+      coldStart: this.restore,
       report: () => {},
       onRole: (role) => this.roles.push(role),
     });
@@ -218,6 +227,16 @@ export class SnapshotSide {
   /** Names of what lies in its folder. */
   get files(): readonly string[] {
     return existsSync(this.folder) ? readdirSync(this.folder).sort() : [];
+  }
+
+  /** What is kept of what was removed or damaged: names of what is in each set, sorted. */
+  get kept(): readonly string[] {
+    const removed = join(this.folder, 'actors/.removed');
+    if (!existsSync(removed)) return [];
+    return readdirSync(removed)
+      .flatMap((name) => readdirSync(join(removed, name)))
+      .filter((name) => name !== 'owner')
+      .sort();
   }
 
   /** Events of one kind. */

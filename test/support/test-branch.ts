@@ -49,7 +49,7 @@ export class TestBranch {
       defaultBranch: 'main',
       defaultBranchUid: '1',
       defaultLanguage: 'en',
-      supportedLanguages: ['en'],
+      supportedLanguages: ['en', 'de', 'fr'],
     });
     const definition = { allowed_node_types: [], allowed_root_node_types: [] };
     await toRepository({ type: 'PutWorkspace', name: CONTENT, definition });

@@ -129,7 +129,7 @@ export class WriteLoad {
         // Nobody will stop them any more.
         this.#isStopping = true;
         throw new Error(
-          `no write of some repository was acknowledged for ${patienceMs} ms:\n${this.#standing()}`,
+          `no write of some repository was acknowledged for ${patienceMs} ms:\n${this.#status()}`,
         );
       }
       await pause(POLL_MS);
@@ -137,7 +137,7 @@ export class WriteLoad {
   }
 
   /** Where each repository stands, for whoever reads why a test failed. */
-  #standing(): string {
+  #status(): string {
     const nowMs = performance.now();
     const up = this.#cluster.up.map(({ id }) => id).join(' ');
     const of = (load: RepositoryLoad): string => {

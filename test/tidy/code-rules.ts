@@ -19,12 +19,12 @@ function isOutsideBase(file: SourceFile): boolean {
   return isProduct(file) && areaOf(file.path) !== 'runtime/base';
 }
 
-const mayPrint = new Set(['bench', 'docs', 'demo']);
+const mayPrint = new Set(['bench', 'docs', 'demo', 'server']);
 
 /** Programs talk to whoever started them; helpers under `test` are started by hand, test files are not. */
 function isProgram({ path }: SourceFile): boolean {
   if (topOf(path) === 'test') return !path.endsWith('.test.ts');
-  return mayPrint.has(topOf(path)) || areaOf(path) === 'cluster/member';
+  return mayPrint.has(topOf(path));
 }
 
 const bans: readonly Ban[] = [

@@ -35,7 +35,9 @@ const socketModules = new Set(
 );
 
 /** What puts a process or a cluster of them together. */
-const mayBeStarted = new Set(['cluster/local', 'cluster/member']);
+function mayBeStarted(path: string): boolean {
+  return topOf(path) === 'server' || areaOf(path) === 'operator/local-cluster';
+}
 
 function isProduct(path: string): boolean {
   return (productFolders as readonly string[]).includes(topOf(path));
@@ -45,7 +47,7 @@ function violation(file: SourceFile, found: Import, rule: string, remedy: string
   return { path: file.path, line: found.line, rule, remedy };
 }
 
-/** Which folder may import which: runtime, then actors, then protocols and cluster, then cluster/member. */
+/** Which folder may import which: runtime, then actors, then protocols and cluster, then operator, then server. */
 export function checkDirection(files: readonly SourceFile[]): Violation[] {
   return files.flatMap((file) =>
     file.imports.flatMap((found) => {
@@ -65,13 +67,16 @@ function directionRemedy(path: string, target: string): string | undefined {
   const from = topOf(path);
   const to = topOf(target);
   const area = areaOf(path);
-  if (from === 'test' || area === 'cluster/member' || areaOf(target) === area) return undefined;
+  if (from === 'test' || from === 'server' || areaOf(target) === area) return undefined;
   // What says which tests there are.
   if (path === 'vitest.config.ts') return undefined;
   if (to === 'test') return `nothing outside of test imports test (${target})`;
   // A benchmark starts members and clusters as the programs for people do, and looks into a member of its own.
-  if (from === 'bench' && mayBeStarted.has(areaOf(target))) return undefined;
-  if (to === 'cluster' && from !== 'cluster') return `nothing imports cluster (${target}); declare a port`;
+  if (from === 'bench' && mayBeStarted(target)) return undefined;
+  if (to === 'server') return `nothing imports server (${target})`;
+  if (to === 'operator' && from !== 'operator') return `only server imports operator (${target})`;
+  if (to === 'cluster' && from !== 'cluster' && from !== 'operator')
+    return `nothing imports cluster (${target}); declare a port`;
   const isMessages = /^actors\/[^/]+\/(?:[a-z-]+-)?messages\.ts$/.test(target);
   switch (from) {
     case 'runtime':
@@ -83,10 +88,10 @@ function directionRemedy(path: string, target: string): string | undefined {
       if (to === 'runtime' || to === 'protocols' || isMessages) return undefined;
       return `protocols import runtime, protocols and actors' messages only (${target})`;
     case 'cluster':
-      if (to === 'runtime' || areaOf(target) !== 'cluster/member') {
-        return to === 'runtime' || to === 'cluster' ? undefined : `cluster imports runtime only (${target})`;
-      }
-      return `nothing imports cluster/member (${target})`;
+      return to === 'runtime' || to === 'cluster' ? undefined : `cluster imports runtime only (${target})`;
+    case 'operator':
+      if (to === 'runtime' || to === 'cluster' || to === 'operator') return undefined;
+      return `operator imports runtime and cluster only (${target})`;
     case 'client':
     case 'console':
       return to === from ? undefined : `${from} speaks only the public wire (${target})`;
@@ -173,7 +178,7 @@ export function checkDoors(files: readonly SourceFile[], manifest: Manifest): Vi
   );
 }
 
-/** One edge between second-level folders, with the import that makes it. */
+/** One edge between two folders or files, with the import that makes it. */
 interface Edge {
   readonly file: SourceFile;
   readonly found: Import;
@@ -182,14 +187,35 @@ interface Edge {
 
 /** No cycles between second-level folders of the product, imports of types included. */
 export function checkCycles(files: readonly SourceFile[]): Violation[] {
+  return cyclesBetween(
+    files.filter((file) => isProduct(file.path)),
+    areaOf,
+    'declare a port or move what both need',
+  );
+}
+
+/** No cycles between files, imports of types included. */
+export function checkFileCycles(files: readonly SourceFile[]): Violation[] {
+  return cyclesBetween(files, (path) => path, 'move what both need to a file of its own');
+}
+
+function cyclesBetween(
+  files: readonly SourceFile[],
+  groupOf: (path: string) => string,
+  remedy: string,
+): Violation[] {
+  const groups = new Set(files.map((file) => groupOf(file.path)));
   const edges = new Map<string, Edge[]>();
   for (const file of files) {
-    if (!isProduct(file.path)) continue;
+    const from = groupOf(file.path);
     for (const found of file.imports) {
       const target = targetOf(file, found.specifier);
-      if (target === undefined || !isProduct(target) || areaOf(target) === areaOf(file.path)) continue;
-      const from = areaOf(file.path);
-      edges.set(from, [...(edges.get(from) ?? []), { file, found, to: areaOf(target) }]);
+      if (target === undefined) continue;
+      const to = groupOf(target);
+      if (to === from || !groups.has(to)) continue;
+      const known = edges.get(from);
+      if (known === undefined) edges.set(from, [{ file, found, to }]);
+      else known.push({ file, found, to });
     }
   }
   return [...edges.keys()].sort().flatMap((start) => {
@@ -198,14 +224,7 @@ export function checkCycles(files: readonly SourceFile[]): Violation[] {
     if (cycle === undefined || cycle.some((edge) => edge.to < start)) return [];
     const first = cycle[0] as Edge;
     const tour = [start, ...cycle.map((edge) => `${edge.to} (${edge.file.path}:${edge.found.line})`)];
-    return [
-      violation(
-        first.file,
-        first.found,
-        'cycle',
-        `${tour.join(' -> ')}; declare a port or move what both need`,
-      ),
-    ];
+    return [violation(first.file, first.found, 'cycle', `${tour.join(' -> ')}; ${remedy}`)];
   });
 }
 

@@ -12,9 +12,18 @@ import {
   checkCrashPointsPlaced,
   checkDecisionNumbers,
   checkDependencyPage,
+  checkForeignDocuments,
   checkOptionsUsed,
+  checkPageLinks,
 } from './document-rules.ts';
-import { checkBarrels, checkCycles, checkDirection, checkDoors, checkSpelling } from './import-rules.ts';
+import {
+  checkBarrels,
+  checkCycles,
+  checkDirection,
+  checkDoors,
+  checkFileCycles,
+  checkSpelling,
+} from './import-rules.ts';
 import { formatViolations, sourceFile, type Violation } from './source-file.ts';
 
 /** Where the violations are and of which rule, for comparing with what a case breaks. */
@@ -59,16 +68,19 @@ describe('direction', () => {
   it.each([
     ['runtime/shard/a.ts', '#actors/branch/messages.ts'],
     ['runtime/shard/a.ts', '#protocols/http/a.ts'],
-    ['runtime/shard/a.ts', '../../cluster/member/main.ts'],
+    ['runtime/shard/a.ts', '#server/main.ts'],
     ['runtime/shard/a.ts', 'node:net'],
     ['actors/branch/a.ts', '#protocols/rest/a.ts'],
     ['actors/branch/a.ts', '#actors/tenant/tenant-actor.ts'],
     ['protocols/rest/a.ts', '#actors/branch/branch-actor.ts'],
     ['protocols/rest/a.ts', '#cluster/directory/a.ts'],
-    ['cluster/lease/a.ts', '#actors/branch/messages.ts'],
-    ['cluster/lease/a.ts', '#cluster/member/main.ts'],
+    ['cluster/ownership/a.ts', '#actors/branch/messages.ts'],
+    ['cluster/ownership/a.ts', '#server/main.ts'],
     ['bench/a.ts', '#test/support/launcher.ts'],
     ['bench/a.ts', '#cluster/nats/a.ts'],
+    ['operator/a.ts', '#protocols/rest/ports.ts'],
+    ['operator/a.ts', '#server/main.ts'],
+    ['cluster/nats/a.ts', '#operator/connect.ts'],
     ['client/a.ts', '#runtime/base/clock.ts'],
   ])('refuses %s importing %s', (path, specifier) => {
     expect(told(checkDirection([importing(path, specifier)]))).toEqual([`${path}:1: direction`]);
@@ -83,12 +95,14 @@ describe('direction', () => {
     ['protocols/rest/a.ts', '#actors/branch/messages.ts'],
     ['protocols/rest/a.ts', '#actors/branch/merge-messages.ts'],
     ['protocols/http/a.ts', 'node:net'],
-    ['cluster/lease/a.ts', '#cluster/nats/a.ts'],
-    ['cluster/member/a.ts', '#actors/branch/branch-actor.ts'],
-    ['test/sim/a.test.ts', '#cluster/member/main.ts'],
+    ['cluster/ownership/a.ts', '#cluster/nats/a.ts'],
+    ['server/engine/a.ts', '#actors/branch/branch-actor.ts'],
+    ['operator/a.ts', '#cluster/nats/a.ts'],
+    ['server/check/a.ts', '#operator/connect.ts'],
+    ['test/sim/a.test.ts', '#server/main.ts'],
     ['docs/generate.ts', '#runtime/errors/error-registry.ts'],
-    ['bench/support/a.ts', '#cluster/local/plan.ts'],
-    ['bench/members/a.ts', '#cluster/member/wiring.ts'],
+    ['bench/support/a.ts', '#operator/local-cluster/plan.ts'],
+    ['bench/members/a.ts', '#server/wiring.ts'],
   ])('lets %s import %s', (path, specifier) => {
     expect(formatViolations(checkDirection([importing(path, specifier)]))).toBe('');
   });
@@ -180,6 +194,18 @@ describe('cycles', () => {
     ];
     expect(checkCycles(files)).toEqual([]);
   });
+
+  it('tells a cycle of files once, types included', () => {
+    const files = [
+      importing('runtime/a/x.ts', './y.ts'),
+      sourceFile('runtime/a/y.ts', "import type { T } from './x.ts';\n"),
+      importing('runtime/a/z.ts', './x.ts'),
+    ];
+    expect(formatViolations(checkFileCycles(files))).toBe(
+      'runtime/a/x.ts:1: cycle: runtime/a/x.ts -> runtime/a/y.ts (runtime/a/x.ts:1)' +
+        ' -> runtime/a/x.ts (runtime/a/y.ts:1); move what both need to a file of its own',
+    );
+  });
 });
 
 describe('bans', () => {
@@ -228,14 +254,8 @@ describe('bans', () => {
   });
 
   it('lets programs print, and nothing else', () => {
-    const programs = [
-      'bench/a.ts',
-      'docs/a.ts',
-      'demo/a.ts',
-      'cluster/member/main.ts',
-      'test/requirements/gate.ts',
-    ];
-    const others = ['cluster/lease/a.ts', 'test/tidy/a.test.ts'];
+    const programs = ['bench/a.ts', 'docs/a.ts', 'demo/a.ts', 'server/main.ts', 'test/requirements/gate.ts'];
+    const others = ['cluster/ownership/a.ts', 'test/tidy/a.test.ts'];
     const files = [...programs, ...others].map((path) => sourceFile(path, 'console.log(1);'));
     expect(told(checkBans(files))).toEqual(others.map((path) => `${path}:1: console`));
   });
@@ -335,5 +355,78 @@ describe('files and documents', () => {
       'docs/decisions/0000-b.md:1: decision number',
       'docs/decisions/0003-c.md:1: decision number',
     ]);
+  });
+});
+
+describe('page links', () => {
+  const page = [
+    '# Title',
+    '## A heading, with `code`',
+    '```',
+    '# no heading',
+    '```',
+    '## Twice',
+    '## Twice',
+    'See [below](#twice-1), [here](other.md#first) and [up](../README.md).',
+  ].join('\n');
+  const files = (...more: { path: string; text: string }[]) => [
+    { path: 'docs/a/page.md', text: page },
+    { path: 'docs/a/other.md', text: '# First\n' },
+    { path: 'docs/README.md', text: '# Docs\n[all](a)\n' },
+    ...more,
+  ];
+  const naming = (text: string) => files({ path: 'runtime/a/b.ts', text });
+  // In two parts, for the rule reads this file too.
+  const docs = (rest: string): string => `docs${'/'}${rest}`;
+
+  it('finds headings as links name them, and what a page links to', () => {
+    const text = ['page.md#a-heading-with-code', 'page.md#twice', 'page.md#twice-1', 'page.md']
+      .map((each) => docs(`a/${each}`))
+      .join('\n');
+    expect(formatViolations(checkPageLinks(naming(text)))).toBe('');
+  });
+
+  it.each(['page.md#no-heading', 'page.md#twice-2', 'page.md#', 'gone.md', 'gone.md#title'])(
+    'refuses a mention of %s',
+    (mentioned) => {
+      const text = `\n * @see ${docs(`a/${mentioned}`)}`;
+      expect(told(checkPageLinks(naming(text)))).toEqual(['runtime/a/b.ts:2: page link']);
+    },
+  );
+
+  it.each(['[a](gone.md)', '[a](#gone)', '[a](other.md#gone)', '[a](../../b)'])(
+    'refuses the link %s',
+    (link) => {
+      const broken = { path: 'docs/a/broken.md', text: `# Broken\n${link}\n` };
+      expect(told(checkPageLinks(files(broken)))).toEqual(['docs/a/broken.md:2: page link']);
+    },
+  );
+
+  it('leaves other addresses alone', () => {
+    const text = 'See [x](https://example.org/docs/a.md) and `test/requirements/README.md`.';
+    expect(formatViolations(checkPageLinks(files({ path: 'docs/a/x.md', text })))).toBe('');
+  });
+});
+
+describe('foreign documents', () => {
+  it.each([
+    ['Content, Query, ', 'Functions and Versioning Interface: Errors'],
+    ['Identity, ', 'Authentication and MCP Interface'],
+    ['Access control, ', 'functions, protocols and operations 1.4'],
+    ['Supple', 'ment 3.5'],
+    ['Supple', 'ment: Access'],
+    ["section: 'Merge (supple", "ment)'"],
+    ['@see ', 'design: a fork is a copy'],
+    ['@see ', 'Reliability: R16'],
+    ['@see ', 'decision 0024'],
+    ['@see docs/', 'decisions: calls between members'],
+  ])('refuses %s%s', (begin, end) => {
+    const files = [{ path: 'runtime/a/b.ts', text: `\n * ${begin}${end}` }];
+    expect(told(checkForeignDocuments(files))).toEqual(['runtime/a/b.ts:2: foreign document']);
+  });
+
+  it('takes pages, files and standards', () => {
+    const text = '@see docs/reliability.md#known; @see messages.ts, PutTag; @see RFC 9110 section 8.8.3.2';
+    expect(checkForeignDocuments([{ path: 'runtime/a/b.ts', text }])).toEqual([]);
   });
 });

@@ -7,7 +7,7 @@ import { type ScannedSource, scanSource } from './scan-source.ts';
 export const projectRoot = join(import.meta.dirname, '..', '..');
 
 /** Folders of the product itself; the others serve it. */
-export const productFolders = ['runtime', 'actors', 'protocols', 'cluster'] as const;
+export const productFolders = ['runtime', 'actors', 'protocols', 'cluster', 'operator', 'server'] as const;
 
 /** Folders that are not ours to keep tidy. */
 const skippedFolders = new Set(['node_modules', '.git', 'data', 'test-results', 'dist', 'coverage']);

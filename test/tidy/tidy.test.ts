@@ -9,19 +9,27 @@ import {
   checkCrashPointsPlaced,
   checkDecisionNumbers,
   checkDependencyPage,
+  checkForeignDocuments,
   checkOptionsUsed,
+  checkPageLinks,
 } from './document-rules.ts';
 import {
   checkBarrels,
   checkCycles,
   checkDirection,
   checkDoors,
+  checkFileCycles,
   checkSpelling,
   type Manifest,
 } from './import-rules.ts';
 import { formatViolations, listFiles, projectRoot, readSources } from './source-file.ts';
 
 const sources = readSources();
+const written = listFiles(projectRoot, (name) =>
+  /\.(?:ts|js|md|json|toml|ya?ml|html|css|sh|conf|cfg)$|^Procfile$|^LICENSE$/.test(name),
+)
+  .filter((path) => path !== 'package-lock.json')
+  .map((path) => ({ path, text: readFileSync(join(projectRoot, path), 'utf8') }));
 const manifest = JSON.parse(readFileSync(join(projectRoot, 'package.json'), 'utf8')) as Manifest;
 
 describe('the code of this project', () => {
@@ -36,6 +44,10 @@ describe('the code of this project', () => {
 
   it('has no import cycles between second-level folders, types included', () => {
     expect(formatViolations(checkCycles(sources))).toBe('');
+  });
+
+  it('has no import cycles between files, types included', () => {
+    expect(formatViolations(checkFileCycles(sources))).toBe('');
   });
 
   it('shows every crossing of a second-level folder by a # import', () => {
@@ -63,12 +75,7 @@ describe('the code of this project', () => {
   });
 
   it('marks nothing as unfinished', () => {
-    const written = listFiles(projectRoot, (name) =>
-      /\.(?:ts|js|md|json|toml|ya?ml|html|css|sh)$|^Procfile$/.test(name),
-    );
-    const violations = written
-      .filter((path) => path !== 'package-lock.json')
-      .flatMap((path) => checkWords(path, readFileSync(join(projectRoot, path), 'utf8')));
+    const violations = written.flatMap(({ path, text }) => checkWords(path, text));
     expect(formatViolations(violations)).toBe('');
   });
 
@@ -84,6 +91,16 @@ describe('the code of this project', () => {
   it('numbers its decisions one after the other', () => {
     const names = readdirSync(join(projectRoot, 'docs/decisions'));
     expect(formatViolations(checkDecisionNumbers(names))).toBe('');
+  });
+
+  it('names pages and headings that are there', () => {
+    // The rules' own test makes pages up.
+    const files = written.filter(({ path }) => path !== 'test/tidy/rules.test.ts');
+    expect(formatViolations(checkPageLinks(files))).toBe('');
+  });
+
+  it('cites what a reader can open', () => {
+    expect(formatViolations(checkForeignDocuments(written))).toBe('');
   });
 
   it('says of every dependency what it is for', () => {

@@ -21,11 +21,10 @@ function own(
 }
 
 /**
- * The shipped roles. `anonymous` grants nothing: the older build let it read one demo workspace, and no such
- * workspace ships. An `author` changes only what they created. Homes are compared by `descendantOf`, because a
- * prefix would also match a sibling with a longer name.
+ * The shipped roles. `anonymous` grants nothing. An `author` changes only what they created. Homes are compared by
+ * `descendantOf`, because a prefix would also match a sibling with a longer name.
  *
- * @see Access control, functions, protocols and operations 1.4; Supplement 1.3
+ * @see docs/interface/built-ins.md#shipped-roles
  */
 export const builtInRoles: readonly JsonObject[] = [
   role('system_admin', 'May do everything.', [{ path: '**', operations: everyOperation }]),
@@ -68,7 +67,7 @@ function folder(name: string, children: readonly JsonObject[] = []): JsonObject 
   return { name, node_type: 'svc:AclFolder', ...(children.length === 0 ? {} : { children }) };
 }
 
-/** The nodes `svc:access_control` starts with. @see Supplement 1.3 */
+/** The nodes `svc:access_control` starts with. @see docs/interface/built-ins.md#first-nodes-of-access-control */
 export const accessControlNodes: readonly JsonObject[] = [
   folder('config', [
     {

@@ -32,10 +32,7 @@ const aclChildren = svc(
 /**
  * Types of users, roles and what surrounds them.
  *
- * The older build let an AclFolder hold only users, roles, groups and folders, while its own initial content put a
- * SecurityConfig into one; the list here covers what the initial tree and its folders are for.
- *
- * @see Supplement 1.4; Access control, functions, protocols and operations 1.1
+ * @see docs/interface/built-ins.md#node-types-of-access-control
  */
 export const accessTypes: readonly BuiltInNodeType[] = [
   shipped('User', 1, {

@@ -1,4 +1,4 @@
-/** Types an agent leaves below its messages, without the prefix. @see Supplement 1.4, Message */
+/** Types an agent leaves below its messages, without the prefix. @see docs/interface/built-ins.md#node-types-of-messages */
 export const aiTraceNames = [
   'AIThought',
   'AIPlan',

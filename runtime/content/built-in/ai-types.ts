@@ -53,7 +53,7 @@ const callProperties = [
   typed('Number', 'duration_ms'),
 ];
 
-/** Types of actors, agents and their conversations. @see Supplement 1.4; Access control, functions, protocols and operations 12 */
+/** Types of actors, agents and their conversations. @see docs/interface/built-ins.md#node-types-of-agents */
 export const aiTypes: readonly BuiltInNodeType[] = [
   shipped('Actor', 1, { description: 'Somebody who does tasks.', properties: actorProperties, ...va }),
   shipped('AIActor', 1, {

@@ -13,7 +13,7 @@ import {
 
 const stringList = { items: { type: 'String' } };
 
-/** Types of ordinary content. @see Supplement 1.4; Content, Query, Functions and Versioning Interface: Static site folder */
+/** Types of ordinary content. @see docs/interface/built-ins.md#node-types-of-content */
 export const contentTypes: readonly BuiltInNodeType[] = [
   shipped('Folder', 1, {
     description: 'Holds other nodes.',

@@ -14,7 +14,7 @@ import {
   vpa,
 } from './define-type.ts';
 
-/** Types of functions, triggers and flows. @see Supplement 1.4; Access control, functions, protocols and operations 5 */
+/** Types of functions, triggers and flows. @see docs/interface/built-ins.md#node-types-of-functions */
 export const functionTypes: readonly BuiltInNodeType[] = [
   shipped('Function', 1, {
     description: 'Code that runs in the server.',

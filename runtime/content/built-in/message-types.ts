@@ -13,7 +13,7 @@ import {
   va,
 } from './define-type.ts';
 
-/** Types of messages between users. @see Supplement 1.4 */
+/** Types of messages between users. @see docs/interface/built-ins.md#node-types-of-messages */
 export const messageTypes: readonly BuiltInNodeType[] = [
   shipped('MessageFolder', 1, {
     description: 'Holds the messages of a user.',

@@ -10,7 +10,7 @@ import { systemTypes } from './system-types.ts';
  * Every node type the product ships, parents before children. A new repository gets all of them; an older one
  * gets those whose shipped version is higher than what it has.
  *
- * @see Supplement 1.2, 1.4
+ * @see docs/interface/built-ins.md
  */
 export const builtInNodeTypes: readonly BuiltInNodeType[] = Object.freeze([
   ...contentTypes,

@@ -17,7 +17,7 @@ import {
  *
  * A connection's fields are not required: one whose node is incomplete is listed as invalid, not refused.
  *
- * @see Supplement 1.4; Identity, Authentication and MCP Interface: Resources and their fields
+ * @see docs/interface/built-ins.md#node-types-of-the-system
  */
 export const systemTypes: readonly BuiltInNodeType[] = [
   shipped('AuthConfig', 1, {

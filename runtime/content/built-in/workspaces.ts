@@ -52,11 +52,10 @@ const aclRootTypes = svc(
 );
 
 /**
- * Every workspace the product ships. Beyond the older build: `mcp`, `/mcp-connections`, `svc:StaticSiteFolder`,
- * and in `svc:access_control` the types that live in a user's folders (notifications, conversations, tasks,
- * agents and what they leave behind).
+ * Every workspace the product ships. `svc:access_control` also allows the types that live in a user's folders
+ * (notifications, conversations, tasks, agents and what they leave behind).
  *
- * @see Supplement 1.2; Identity, Authentication and MCP Interface: MCP server node, Outbound MCP connection
+ * @see docs/interface/built-ins.md#built-in-workspaces
  */
 export const builtInWorkspaces: readonly BuiltInWorkspace[] = Object.freeze([
   shippedWorkspace(

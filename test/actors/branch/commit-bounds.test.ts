@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { COMMIT_ACTOR_BYTES_MAX, COMMIT_MESSAGE_BYTES_MAX } from '#actors/branch/commit-bounds.ts';
-import type { CommitInfo } from '#actors/branch/messages.ts';
+import type { CommitInfo } from '#actors/branch/commit-messages.ts';
 import { type BranchFixture, openBranch, WORKSPACE } from '#test/support/branch-fixture.ts';
 
 const workspace = WORKSPACE;

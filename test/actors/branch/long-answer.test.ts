@@ -139,6 +139,34 @@ describe('reads of large nodes at the same time', () => {
     expect(most).toBe(1);
   });
 
+  it('leave room for two pages at a time, each of which shows what it was asked for', async () => {
+    const { room } = branch.slices;
+    await Promise.all(
+      Array.from({ length: 30 }, (_, n) => branch.create(`/small/n${n}`, { description: 'z' })),
+    );
+    const page = {
+      type: 'ListChildren',
+      workspace,
+      place: { path: '/small' },
+      scope: 's',
+      limit: 100,
+    } as const;
+    const asked = Array.from({ length: 10 }, () => branch.query(page));
+    expect(room.used).toBeGreaterThan(nodeBytes);
+    await branch.command({ type: 'DeleteNode', workspace, place: { path: '/small/n7' } });
+    let most = 0;
+    const pages = await Promise.all(
+      asked.map(async (one) => {
+        const answer = (await one) as NodePage;
+        most = Math.max(most, room.used);
+        return answer.items.length;
+      }),
+    );
+    expect(pages).toEqual(Array(10).fill(30));
+    expect(most).toBeLessThanOrEqual(5 * nodeBytes);
+    expect(room.used).toBe(0);
+  });
+
   it('give the room back when they are refused', async () => {
     const missing = { ...property, property: ['missing'] };
     const asked = await Promise.allSettled(Array.from({ length: 5 }, () => branch.query(missing)));

@@ -3,8 +3,8 @@ import { policyFor } from '#runtime/access/policy.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { DrainedStretches } from '#runtime/commit/drained-stretches.ts';
 import { HybridClock } from '#runtime/commit/hybrid-clock.ts';
-import { Layer } from '#runtime/commit/layer.ts';
-import { LayeredReader } from '#runtime/commit/layered-reader.ts';
+import { Memtable } from '#runtime/commit/memtable.ts';
+import { MemtableReader } from '#runtime/commit/memtable-reader.ts';
 import { TurnScope } from '#runtime/commit/turn-scope.ts';
 import { MemoryDisk, MemoryShard } from '#runtime/shard/memory-shard.ts';
 import { jobsActor } from '#actors/jobs/jobs-actor.ts';
@@ -27,24 +27,31 @@ it('claims and completes jobs at a cost that does not follow those already done'
     servingSinceMs: 0,
     submit: async () => undefined,
   });
-  let layer = new Layer();
-  const reader = new LayeredReader(
-    () => [layer],
+  let memtable = new Memtable();
+  const reader = new MemtableReader(
+    () => [memtable],
     () => shard,
     undefined,
     new DrainedStretches(),
   );
   const run = (command: object): unknown => {
     clock.advance(1);
-    const turn = new TurnScope(caller, clock.wallMs(), reader, layer, new HybridClock(clock), systemRandom);
+    const turn = new TurnScope(
+      caller,
+      clock.wallMs(),
+      reader,
+      memtable,
+      new HybridClock(clock),
+      systemRandom,
+    );
     return actor.execute(command as never, turn);
   };
   for (let number = 0; number < JOBS; number++) {
     const id = `job-${String(number).padStart(5, '0')}`;
     run({ type: 'EnqueueJob', job: { id, type: TYPE, about: 'a', payload: null } });
   }
-  await shard.apply(layer.writes(), { sequence: 1, clock: { ms: 1, counter: 0 } }).flushed;
-  layer = new Layer();
+  await shard.apply(memtable.writes(), { sequence: 1, clock: { ms: 1, counter: 0 } }).flushed;
+  memtable = new Memtable();
   let visited = 0;
   const range = shard.range.bind(shard);
   shard.range = function* (table, stretch) {

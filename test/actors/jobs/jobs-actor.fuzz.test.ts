@@ -4,12 +4,13 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { jobsActor } from '#actors/jobs/jobs-actor.ts';
-import type { JobClaimed, JobEnqueued, JobFailed, JobsCommand, Standing } from '#actors/jobs/messages.ts';
+import type { JobClaimed, JobEnqueued, JobFailed, JobsCommand, QueueReply } from '#actors/jobs/messages.ts';
 import { jobPriorities, type JobPriority, type JobRecord, type JobState } from '#runtime/jobs/job.ts';
 import type { JobCounts } from '#runtime/jobs/ports.ts';
 import { Engine, engineUser, TENANT } from '#test/support/engine.ts';
 import { newJob } from '#test/support/job-fixtures.ts';
 import { TestClock } from '#test/support/test-clock.ts';
+import { workloadCount } from '#test/support/workload-count.ts';
 
 const LEASE_MS = 1_000;
 const RETENTION_MS = 20_000;
@@ -117,7 +118,7 @@ class Model {
     return { scheduled, kept: this.jobs.size };
   }
 
-  standing(): Standing['standing'] {
+  status(): QueueReply['status'] {
     const due = [...this.jobs.values()].flatMap((job) =>
       this.active(job) ? [job.lease === undefined ? job.dueMs : job.lease.untilMs] : [],
     );
@@ -211,23 +212,23 @@ class Run {
       expected.sort((a, b) => (a.id < b.id ? -1 : 1)),
     );
     expect(await query<JobCounts>({ type: 'CountJobs' })).toMatchObject(this.#model.counts());
-    const { standing } = await this.#tell<Standing>({ type: 'CleanJobs' });
+    const { status } = await this.#tell<QueueReply>({ type: 'CleanJobs' });
     // What is due to be forgotten has just been; the model forgets when told.
-    expect(standing.dueMs).toBe(this.#model.standing().dueMs);
+    expect(status.dueMs).toBe(this.#model.status().dueMs);
     for (const job of [...this.#model.jobs.values()]) {
       if (!this.#model.active(job) && job.forgetMs <= clock.wallMs()) this.#model.jobs.delete(job.id);
     }
-    expect(standing).toEqual(this.#model.standing());
+    expect(status).toEqual(this.#model.status());
   }
 
   async #enqueue(job: ReturnType<typeof newJob>, nowMs: number): Promise<void> {
     const { id, key, priority } = job;
-    const standing = [...this.#model.jobs.values()].find(
+    const status = [...this.#model.jobs.values()].find(
       (other) => key !== undefined && other.key === key && this.#model.active(other),
     );
     const { job: made } = await this.#tell<JobEnqueued>({ type: 'EnqueueJob', job });
-    expect(made.id).toBe(standing?.id ?? id);
-    if (standing !== undefined) return;
+    expect(made.id).toBe(status?.id ?? id);
+    if (status !== undefined) return;
     this.#ids.push(id);
     this.#model.jobs.set(id, {
       id,
@@ -328,6 +329,6 @@ it('does what a plain queue does, whatever comes in whatever order', async () =>
       await run.check();
       await engine.host.destroyUnder(actor);
     }),
-    { numRuns: 40 },
+    { numRuns: workloadCount(40) },
   );
 }, 60_000);

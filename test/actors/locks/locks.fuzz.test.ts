@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { LockPage, PoolPage } from '#actors/locks/messages.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { LocksFixture } from '#test/support/locks-fixture.ts';
+import { workloadCount } from '#test/support/workload-count.ts';
 import { LocksModel } from './locks-model.ts';
 
 const keys = ['a', 'b'] as const;
@@ -235,7 +236,7 @@ it('locks and pools do what the model does, through time, restarts and lost writ
       }
     }),
     {
-      numRuns: 30,
+      numRuns: workloadCount(30),
       // A lease ends at the moment after a write was lost.
       examples: [
         [

@@ -3,8 +3,8 @@ import { Locks } from '#actors/locks/locks.ts';
 import { insertLease } from '#actors/locks/locks-tables.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { HybridClock } from '#runtime/commit/hybrid-clock.ts';
-import { Layer } from '#runtime/commit/layer.ts';
-import { LayeredReader } from '#runtime/commit/layered-reader.ts';
+import { Memtable } from '#runtime/commit/memtable.ts';
+import { MemtableReader } from '#runtime/commit/memtable-reader.ts';
 import { TurnScope } from '#runtime/commit/turn-scope.ts';
 import { MemoryDisk, MemoryShard } from '#runtime/shard/memory-shard.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
@@ -22,13 +22,13 @@ class Restarted {
   readonly locks: Locks;
   /** Point reads of the store. */
   reads = 0;
-  readonly #layer = new Layer();
+  readonly #memtable = new Memtable();
   readonly reader: TableReader;
 
   constructor(stored = STORED) {
     const shard = new MemoryShard(new MemoryDisk(), 8, this.clock);
-    const layered = new LayeredReader(
-      () => [this.#layer],
+    const layered = new MemtableReader(
+      () => [this.#memtable],
       () => shard,
     );
     this.reader = {
@@ -53,7 +53,7 @@ class Restarted {
 
   turn(): TurnScope {
     const clock = new HybridClock(this.clock);
-    return new TurnScope(callers.admin, 0, this.reader, this.#layer, clock, systemRandom);
+    return new TurnScope(callers.admin, 0, this.reader, this.#memtable, clock, systemRandom);
   }
 
   isFree(key: string): boolean {

@@ -99,9 +99,11 @@ describe('branches of a repository', () => {
       description: null,
     };
     await send({ type: 'RegisterBranch', branch, requiresUpstream: false });
-    await expect(send({ type: 'UpdateBranch', name: 'dev', upstreamBranch: 'nope' })).rejects.toMatchObject({
+    await expect(send({ type: 'UpdateBranch', name: 'dev', upstreamBranch: 'other' })).rejects.toMatchObject({
       code: 'BRANCH_NOT_FOUND',
     });
+    // What is so already may be said again: a branch that was read can be sent back.
+    await send({ type: 'UpdateBranch', name: 'dev', upstreamBranch: 'nope', protected: true });
   });
 
   it('cannot be removed while they are protected or the default [BR-016]', async () => {
@@ -170,8 +172,8 @@ describe('tags of a repository', () => {
   it('pass to a branch that has their revision as well, if it is still there', async () => {
     await tag('passes', dev);
     await tag('stays', dev);
-    const heirs = { passes: other, stays: { name: 'other', uid: 'an-earlier-one' } };
-    expect(await send({ type: 'UnregisterBranch', seal: 's', name: 'dev', heirs })).toEqual({
+    const successors = { passes: other, stays: { name: 'other', uid: 'an-earlier-one' } };
+    expect(await send({ type: 'UnregisterBranch', seal: 's', name: 'dev', successors })).toEqual({
       branch: dev,
       isRetired: true,
     });

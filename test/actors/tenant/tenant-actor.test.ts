@@ -104,6 +104,23 @@ describe('changing a password', () => {
     }
   });
 
+  it('may be marked for another change by the engine alone', async () => {
+    const command = {
+      type: 'ChangeAdminPassword',
+      userId: account.user_id,
+      oldPasswordHash: account.password_hash,
+      passwordHash: 'hash-reset',
+      mustChangePassword: true,
+    };
+    const self = callerAs(adminOf('default', account.user_id));
+    await expect(send(command, self)).rejects.toMatchObject({ code: 'FORBIDDEN' });
+    await send(command, callers.engine);
+    expect(ask<AdminAccount>({ type: 'FindAdmin', username: 'admin' })).toMatchObject({
+      password_hash: 'hash-reset',
+      must_change_password: true,
+    });
+  });
+
   it('lets one of two simultaneous changes win', async () => {
     const self = callerAs(adminOf('default', account.user_id));
     const oldPasswordHash = account.password_hash;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ClusterDirectory } from '#cluster/directory/cluster-directory.ts';
 import { type Heartbeat, HEARTBEAT_FORMAT } from '#cluster/directory/heartbeat.ts';
-import { memberFindings } from '#cluster/member/member-findings.ts';
+import { memberFindings } from '#server/status/member-findings.ts';
 import { MEMBERS_MAX, MemberRegistry, registryTimes } from '#cluster/directory/member-registry.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { HeardMembers } from '#test/support/heard-members.ts';
@@ -104,7 +104,7 @@ describe('a name that two processes have', () => {
     told({ incarnation: 'second', beat: 1 });
     for (const beat of [6, 7]) {
       told({ url, beat });
-      expect(registry.namesakes).toEqual([]);
+      expect(registry.duplicates).toEqual([]);
       clock.advance(1_000);
     }
     told({ url, beat: 8 });
@@ -112,9 +112,9 @@ describe('a name that two processes have', () => {
       { code: 'duplicate-member', message: expect.stringContaining(`other, and the one at ${url}`) },
     ]);
     clock.advance(60_000);
-    expect(registry.namesakes).toEqual([{ member: 'other', url }]);
+    expect(registry.duplicates).toEqual([{ member: 'other', url }]);
     clock.advance(1);
-    expect(registry.namesakes).toEqual([]);
+    expect(registry.duplicates).toEqual([]);
   });
 
   it('is none after a restart, whatever the process before it said comes late or again', () => {
@@ -125,7 +125,7 @@ describe('a name that two processes have', () => {
     told({ url, beat: 6 });
     clock.advance(2_000);
     told({ url, beat: 6 });
-    expect(registry.namesakes).toEqual([]);
+    expect(registry.duplicates).toEqual([]);
   });
 
   it('is told of no more when one of them says good-bye', () => {
@@ -136,9 +136,9 @@ describe('a name that two processes have', () => {
     told({ url, beat: 6 });
     clock.advance(1_500);
     told({ url, beat: 7 });
-    expect(registry.namesakes).toHaveLength(1);
+    expect(registry.duplicates).toHaveLength(1);
     told({ url, beat: 8, isLeaving: true });
-    expect(registry.namesakes).toEqual([]);
+    expect(registry.duplicates).toEqual([]);
   });
 
   it('is told of once, and may be that of the one who tells', () => {
@@ -148,7 +148,7 @@ describe('a name that two processes have', () => {
       for (const incarnation of ['twin', 'third']) told({ member: 'self', url, incarnation, beat });
       clock.advance(1_500);
     }
-    expect(registry.namesakes).toEqual([{ member: 'self', url }]);
+    expect(registry.duplicates).toEqual([{ member: 'self', url }]);
   });
 
   it('is told of for as many lives as are listened to at once', () => {
@@ -158,21 +158,21 @@ describe('a name that two processes have', () => {
     for (const incarnation of lives) told({ member: 'self', url, incarnation, beat: 1 });
     clock.advance(1_500);
     told({ member: 'self', url, incarnation: 'life 0', beat: 2 });
-    expect(registry.namesakes).toEqual([]);
+    expect(registry.duplicates).toEqual([]);
     clock.advance(1_500);
     told({ member: 'self', url, incarnation: 'life 0', beat: 3 });
-    expect(registry.namesakes).toHaveLength(1);
+    expect(registry.duplicates).toHaveLength(1);
   });
 
   it('is told of by both of two members that were started at the same moment, and by the others [CLU-048]', () => {
     const heard = new HeardMembers(4, 'm1', 'm2');
     heard.add('m3');
     heard.pass(2);
-    expect(heard.registry('m2').namesakes).toEqual([]);
+    expect(heard.registry('m2').duplicates).toEqual([]);
     heard.addTwin('m1');
     heard.pass(4);
     for (const id of ['m1', 'm2', 'm3'])
-      expect(heard.registry(id).namesakes).toEqual([{ member: 'm1', url: 'http://m1:8080' }]);
+      expect(heard.registry(id).duplicates).toEqual([{ member: 'm1', url: 'http://m1:8080' }]);
   });
 });
 
@@ -205,16 +205,16 @@ describe('what a member says', () => {
   it('is a sign of life and nothing more in a newer format', () => {
     const { owner, registry, told } = listening();
     told({ format: HEARTBEAT_FORMAT + 1, handovers: [[2, 'self']] });
-    expect([owner(), registry.heirs.size, registry.isPresent('other')]).toEqual([undefined, 0, true]);
+    expect([owner(), registry.successors.size, registry.isPresent('other')]).toEqual([undefined, 0, true]);
   });
 
-  it('makes nobody an heir once it is not heard of any more', () => {
+  it('makes nobody an successor once it is not heard of any more', () => {
     const clock = new TestClock();
     const { lost, registry, told } = listening(clock);
     told({ owned: [], handovers: [[2, 'self']] });
-    expect(registry.heirs.get(2)).toBe('self');
+    expect(registry.successors.get(2)).toBe('self');
     for (let beat = 0; beat < 5; beat += 1) clock.advance(registryTimes.heartbeatMs);
-    expect([lost, registry.heirs.size]).toEqual([['other'], 0]);
+    expect([lost, registry.successors.size]).toEqual([['other'], 0]);
   });
 
   it('is not that it owns what the log shows to be of a newer epoch', () => {
@@ -258,7 +258,7 @@ describe('a member that does not hear others', () => {
     expect(lost).toEqual(['other']);
   });
 
-  it('opens only what it is the heir of until it must have heard everybody', () => {
+  it('opens only what it is the successor of until it must have heard everybody', () => {
     const clock = new TestClock();
     const { registry, told } = listening(clock);
     const directory = new ClusterDirectory(registry, 'self', 4);

@@ -87,7 +87,7 @@ describe('members over NATS', () => {
           return systemClock.after(delayMs, callback);
         },
       };
-      expect(await cluster.namesakeOf('a', connection, clock, 500)).toBe('http://a');
+      expect(await cluster.duplicateOf('a', connection, clock, 500)).toBe('http://a');
     } finally {
       await connection.close();
       await way.close();

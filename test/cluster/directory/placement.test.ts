@@ -20,7 +20,7 @@ const steady = (id: string): PlacedMember => ({
 });
 
 /** The rules of these tests. */
-const rules = { heirs: new Map<number, string>(), followers: 2, movesMax: 2 };
+const rules = { successors: new Map<number, string>(), followers: 2, movesMax: 2 };
 
 /** Any state a cluster may be in: who is there, who owns what, or owned it before it went. */
 const state = fc
@@ -214,8 +214,10 @@ describe('the placement of partitions', () => {
     const members = ['a', 'b', 'c', 'd', 'e'].map(steady);
     for (const { id } of members) {
       const input = { ...rules, partitions: 1, members, owners: new Map<number, string>() };
-      expect(placePartitions({ ...input, heirs: new Map([[0, id]]) }).owners).toEqual([id]);
-      expect(placePartitions({ ...input, heirs: new Map([[0, 'gone']]) })).toEqual(placePartitions(input));
+      expect(placePartitions({ ...input, successors: new Map([[0, id]]) }).owners).toEqual([id]);
+      expect(placePartitions({ ...input, successors: new Map([[0, 'gone']]) })).toEqual(
+        placePartitions(input),
+      );
     }
   });
 
@@ -225,8 +227,8 @@ describe('the placement of partitions', () => {
         const sick = input.members[0]?.id;
         const resting = new Set(picks.map((pick) => pick % input.partitions));
         const members = input.members.map((each) => (each.id === sick ? { ...each, resting } : each));
-        const heirs = new Map([...resting].map((partition) => [partition, sick as string]));
-        const { moves, owners } = placePartitions({ ...input, heirs, members });
+        const successors = new Map([...resting].map((partition) => [partition, sick as string]));
+        const { moves, owners } = placePartitions({ ...input, successors, members });
         const others = members.filter(({ id, isDraining }) => id !== sick && !isDraining);
         fc.pre(others.length > 0);
         for (const partition of resting) {

@@ -205,7 +205,7 @@ class World {
           !isDraining && !isSuspect && !taker.registry.restingOf(id).has(partition),
       );
     const warm = able.filter((each) => each.warm.includes(partition)).map(({ id }) => id);
-    const isNamed = taker.registry.heirs.get(partition) === taker.id;
+    const isNamed = taker.registry.successors.get(partition) === taker.id;
     if (!isNamed) this.takers.push({ isWarm: warm.includes(taker.id), hadWarm: warm.length > 0 });
   }
 

@@ -80,6 +80,26 @@ describe('the bus over NATS', () => {
     await cluster.close();
   });
 
+  it('ends what is subscribed under a removed owner although the first word of it was lost', async () => {
+    const cluster = await open(2, { announceMs: 20, recentMs: 10, doubtMs: never });
+    const [writer, reader] = cluster.members as readonly [BusMember, BusMember];
+    const owner = BRANCH.slice(0, BRANCH.lastIndexOf('/'));
+    const branch = await reader.bus.subscribe(BRANCH);
+    const all = reader.bus.subscribeUnder(owner);
+    const { publish } = writer.connection;
+    let lost = 0;
+    writer.connection.publish = (subject, data, options) => {
+      const isRemoval = Buffer.from(data as Uint8Array).includes('"kind":"removed"');
+      if (isRemoval && lost === 0) lost += 1;
+      else publish.call(writer.connection, subject, data, options);
+    };
+    writer.bus.removed(owner);
+    await expect(branch.next()).rejects.toMatchObject({ code: 'BRANCH_NOT_FOUND' });
+    await expect(all.next()).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    expect(lost).toBe(1);
+    await cluster.close();
+  });
+
   it('notices what its writer never told, by asking now and then', async () => {
     const cluster = await open(2, { announceMs: never, recentMs: never, doubtMs: 20 });
     const { members, world } = cluster;

@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '#runtime/base/clock.ts';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { systemRandom } from '#runtime/base/random.ts';
-import { makeServerCertificates } from '#cluster/local/certificates.ts';
+import { makeServerCertificates } from '#operator/local-cluster/certificates.ts';
 import { type ConnectionSettings, connectToNats } from '#cluster/nats/connection.ts';
 import { type NatsCluster, sharedNatsCluster, startNatsCluster } from '#test/support/nats-cluster.ts';
 

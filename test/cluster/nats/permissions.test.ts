@@ -26,7 +26,7 @@ const may = (some: readonly string[], subject: string): boolean =>
 const toAll = [
   subjects.heartbeats,
   subjects.positions,
-  subjects.standings,
+  subjects.replicaStatus,
   subjects.logins,
   subjects.events(3),
   subjects.flushes(3),
@@ -77,7 +77,7 @@ describe('what the user of a member may do', () => {
 
 describe('npm run nats-users', () => {
   const run = (...args: readonly string[]) =>
-    spawnSync(process.execPath, [join(projectRoot, 'cluster/operator/nats-users.ts'), ...args], {
+    spawnSync(process.execPath, [join(projectRoot, 'operator/nats-users.ts'), ...args], {
       encoding: 'utf8',
     });
 

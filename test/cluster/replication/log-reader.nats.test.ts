@@ -159,7 +159,7 @@ describe('following a log', () => {
     const sequence = await log.append(numberedEntry(ACTOR, 1));
     const manager = await jetstreamManager(client.connection);
     await manager.streams.purge(streamOf(partition), { seq: sequence });
-    await expect(until(readerOf(partition), 1)).rejects.toThrow(/begin with a snapshot/);
+    await expect(until(readerOf(partition), 1)).rejects.toThrow(/start from a snapshot/);
     await log.close();
   });
 });

@@ -105,7 +105,7 @@ describe('opening a partition', () => {
     );
     const differs = { ...position, chain: Buffer.alloc(16, 1) };
     await expect(client.open(partition, 'm2', { ...options, position: differs })).rejects.toThrow(
-      /record 3 is another than this member has/,
+      /record 3 differs from that of this member/,
     );
     expect((await client.stream(partition).state()).lastSequence).toBe(5);
   });
@@ -130,7 +130,7 @@ describe('opening a partition', () => {
     const kept = await client.open(partition, 'm2', { position });
     await kept.close();
     await manager.streams.purge(streamOf(partition), { seq: position.sequence + 1 });
-    await expect(client.open(partition, 'm2', { position })).rejects.toThrow(/begin with a snapshot/);
+    await expect(client.open(partition, 'm2', { position })).rejects.toThrow(/start from a snapshot/);
     await expect(client.open(partition, 'm2')).rejects.toThrow(/begins at record 4/);
   });
 

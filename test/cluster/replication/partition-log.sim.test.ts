@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { simulateLog } from '#test/sim/log-simulation.ts';
 import { SIMULATION_MS_MAX } from '#test/sim/simulation-time.ts';
+import { workloadCount } from '#test/support/workload-count.ts';
 
-const SEEDS = 200;
+const SEEDS = workloadCount(200);
 
 describe('a partition log that several members contend for, simulated', {
   timeout: SIMULATION_MS_MAX,

@@ -3,12 +3,15 @@ import {
   answerFrames,
   type Call,
   CALL_VERSION,
+  decodeAnswer,
   decodeCall,
   decodeFrame,
   encodeFrame,
   FRAME_BODY_BYTES_MAX,
   FrameKind,
+  versionNeeded,
 } from '#cluster/router/call-frames.ts';
+import { PRECONDITIONS_SINCE } from '#runtime/actor/message-version.ts';
 import { DatedAnswer } from '#runtime/content/dated-answer.ts';
 import { JsonText } from '#runtime/content/json-text.ts';
 import { atOnce } from '#runtime/base/at-once.ts';
@@ -24,7 +27,11 @@ const plain: Call = {
   principal: { kind: 'system', tenant: 'acme' } as never,
 };
 
-const premise = { actor: 'acme/site~1/repository', query: { type: 'FindBranch', name: 'main' }, uid: '1' };
+const precondition = {
+  actor: 'acme/site~1/repository',
+  query: { type: 'FindBranch', name: 'main' },
+  uid: '1',
+};
 
 describe('a call', () => {
   it('of the version before is taken as it was [CLU-043]', () => {
@@ -34,11 +41,11 @@ describe('a call', () => {
     expect(atOnce(decodeCall(callBytes(plain)))).toEqual(plain);
   });
 
-  it('with a premise is of the version that brought it', () => {
-    const call = { ...plain, version: CALL_VERSION, premise };
+  it('with a precondition is of the version that brought it', () => {
+    const call = { ...plain, version: CALL_VERSION, precondition };
     expect(atOnce(decodeCall(callBytes(call)))).toEqual(call);
     expect(() => atOnce(decodeCall(callBytes({ ...call, version: 1 })))).toThrow(
-      /version 1 to one that takes 2/,
+      /version 1 to one that takes 3/,
     );
   });
 
@@ -50,7 +57,31 @@ describe('a call', () => {
   });
 });
 
+describe('the version of a call', () => {
+  it('is the first one unless its message needs a later one', () => {
+    expect(versionNeeded({ type: 'UpdateNode' })).toBe(1);
+    expect(versionNeeded({ type: 'UpdateNode', since: PRECONDITIONS_SINCE })).toBe(3);
+    expect(versionNeeded(undefined)).toBe(1);
+  });
+});
+
 describe('a frame of an answer', () => {
+  it('has the entity tag of a text once, behind the date', () => {
+    const text = new JsonText('x'.repeat(FRAME_BODY_BYTES_MAX + 1), '5-0.abc1');
+    for (const [answer, head] of [
+      [new DatedAnswer(HEAD, text), HEAD],
+      [text, undefined],
+    ] as const) {
+      const frames = [...answerFrames(answer)].filter((frame) => frame !== undefined).map(decodeFrame);
+      expect(frames.map(({ tag }) => tag)).toEqual(['5-0.abc1', undefined]);
+      expect(frames.map((frame) => frame.head)).toEqual([head, undefined]);
+      expect(Buffer.concat(frames.map(({ body }) => body)).toString()).toBe(text.text);
+    }
+    expect(atOnce(decodeAnswer(FrameKind.text, Buffer.from('{}'), '5-0.abc1'))).toEqual(
+      new JsonText('{}', '5-0.abc1'),
+    );
+  });
+
   it('without a date is what it was in the first version', () => {
     expect(encodeFrame(FrameKind.text, true, 7, Buffer.from('{}'))).toEqual(
       Buffer.from([2, 1, 0, 0, 0, 7, 0x7b, 0x7d]),

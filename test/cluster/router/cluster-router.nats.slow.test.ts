@@ -7,7 +7,7 @@ import { RemoteCalls, SILENCE_MS } from '#cluster/router/remote-calls.ts';
 import type { MemberSeal } from '#cluster/seal/member-seal.ts';
 import type { PartitionLog } from '#cluster/replication/partition-log.ts';
 import { policyFor } from '#runtime/access/policy.ts';
-import { PremiseRefuted } from '#runtime/actor/premise.ts';
+import { PreconditionRefuted } from '#runtime/actor/precondition.ts';
 import { systemClock } from '#runtime/base/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import type { Caller, CallId } from '#runtime/commit/behaviour.ts';
@@ -199,18 +199,23 @@ describe('a command that was sent, and that somebody says nobody took', () => {
   });
 });
 
-describe('a message with a premise', () => {
-  const premise = { actor: 'acme/site~1/repository', query: { type: 'FindBranch', name: 'main' }, uid: '1' };
+describe('a message with a precondition', () => {
+  const precondition = {
+    actor: 'acme/site~1/repository',
+    query: { type: 'FindBranch', name: 'main' },
+    uid: '1',
+  };
   const sendOn = (ms = 20_000) =>
-    router.command(ACTOR, { type: 'AcquireLock' }, { caller: { ...callerFor(ms), premise } });
-  const askOn = async () => router.query(ACTOR, { type: 'ListLocks' }, { ...callerFor(20_000), premise });
+    router.command(ACTOR, { type: 'AcquireLock' }, { caller: { ...callerFor(ms), precondition } });
+  const askOn = async () =>
+    router.query(ACTOR, { type: 'ListLocks' }, { ...callerFor(20_000), precondition });
 
   it('takes it along in a call that older members refuse; all others are made in the old version [CLU-043]', async () => {
     const seen = member('m2', () => 'done');
     expect([await sendOn(), await askOn(), await send()]).toEqual(['done', 'done', 'done']);
-    expect(seen.map((call) => [call.version, call.premise])).toEqual([
-      [2, premise],
-      [2, premise],
+    expect(seen.map((call) => [call.version, call.precondition])).toEqual([
+      [2, precondition],
+      [2, precondition],
       [1, undefined],
     ]);
     expect(router.ownerConfirms(ACTOR)).toBe(true);
@@ -219,16 +224,16 @@ describe('a message with a premise', () => {
   });
 
   it('is refuted by an owner for which it does not hold, and by one of an older version [CLU-043]', async () => {
-    for (const refusal of [new PremiseRefuted(), new ServiceError('MEMBER_VERSIONS_DIFFER')]) {
+    for (const refusal of [new PreconditionRefuted(), new ServiceError('MEMBER_VERSIONS_DIFFER')]) {
       const seen = member('m2', () => {
         throw refusal;
       });
-      await expect(sendOn()).rejects.toThrow(PremiseRefuted);
-      await expect(askOn()).rejects.toThrow(PremiseRefuted);
+      await expect(sendOn()).rejects.toThrow(PreconditionRefuted);
+      await expect(askOn()).rejects.toThrow(PreconditionRefuted);
       expect(seen).toHaveLength(2);
       for (const server of servers.splice(0)) server.close();
     }
-    // Without a premise it is the error it was.
+    // Without a precondition it is the error it was.
     member('m2', () => {
       throw new ServiceError('MEMBER_VERSIONS_DIFFER');
     });
@@ -241,9 +246,9 @@ describe('a message with a premise', () => {
       throw new ServiceError('WRITES_STOPPED');
     });
     const next = member('m3', () => {
-      throw new PremiseRefuted();
+      throw new PreconditionRefuted();
     });
     await expect(sendOn()).rejects.toMatchObject({ code: 'DEADLINE_EXCEEDED' });
-    expect(next[0]).toMatchObject({ premise, isRepeated: true });
+    expect(next[0]).toMatchObject({ precondition, isRepeated: true });
   });
 });

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { BranchEntry } from '#actors/repository/messages.ts';
 import type { Call } from '#cluster/router/call-frames.ts';
-import { PremiseRefuted } from '#runtime/actor/premise.ts';
-import type { Caller, Premise } from '#runtime/commit/behaviour.ts';
+import { PreconditionRefuted } from '#runtime/actor/precondition.ts';
+import type { Caller, Precondition } from '#runtime/commit/behaviour.ts';
 import { DatedAnswer } from '#runtime/content/dated-answer.ts';
 import { parseRevision } from '#runtime/content/revision.ts';
 import { FarMember } from '#test/support/far-member.ts';
@@ -24,15 +24,20 @@ afterEach(() => member.close());
 const actorOf = ({ name, uid }: BranchEntry): string =>
   repository.replace(/repository$/, `${name}~${uid}/branch`);
 
-const premiseOf = ({ name, uid }: BranchEntry): Premise => ({
+const preconditionOf = ({ name, uid }: BranchEntry): Precondition => ({
   actor: repository,
   query: { type: 'FindBranch', name },
   uid,
 });
 
-const callerWith = (premise: Premise): Caller => ({ ...callers.admin, premise });
+const callerWith = (precondition: Precondition): Caller => ({ ...callers.admin, precondition });
 
-function call(kind: 'command' | 'query', branch: BranchEntry, message: unknown, premise: Premise): unknown {
+function call(
+  kind: 'command' | 'query',
+  branch: BranchEntry,
+  message: unknown,
+  precondition: Precondition,
+): unknown {
   const sent: Call = {
     version: 2,
     kind,
@@ -40,7 +45,7 @@ function call(kind: 'command' | 'query', branch: BranchEntry, message: unknown, 
     message,
     principal: callers.admin.principal,
   };
-  return member.ownerRouter.handle(sent, callerWith(premise));
+  return member.ownerRouter.handle(sent, callerWith(precondition));
 }
 
 const state = { type: 'ReadBranchState' };
@@ -56,26 +61,28 @@ async function headOf(branch: BranchEntry): Promise<string> {
 }
 
 /** Neither a query nor a command is carried out; nothing is written. */
-async function expectRefuted(branch: BranchEntry, premise = premiseOf(branch)): Promise<void> {
+async function expectRefuted(branch: BranchEntry, precondition = preconditionOf(branch)): Promise<void> {
   const exists = member.owner.host.exists(actorOf(branch));
   const before = exists ? await headOf(branch) : undefined;
-  expect(() => call('query', branch, state, premise)).toThrow(PremiseRefuted);
-  await expect(async () => call('command', branch, write('Late'), premise)).rejects.toThrow(PremiseRefuted);
+  expect(() => call('query', branch, state, precondition)).toThrow(PreconditionRefuted);
+  await expect(async () => call('command', branch, write('Late'), precondition)).rejects.toThrow(
+    PreconditionRefuted,
+  );
   if (exists) expect(await headOf(branch)).toBe(before);
 }
 
-describe('the owner of a message with a premise', () => {
-  it('carries it out where the premise holds, a query within the turn', async () => {
-    expect(call('query', dev, state, premiseOf(dev))).toEqual(
+describe('the owner of a message with a precondition', () => {
+  it('carries it out where the precondition holds, a query within the turn', async () => {
+    expect(call('query', dev, state, preconditionOf(dev))).toEqual(
       expect.objectContaining({ head: await headOf(dev) }),
     );
     const read = { type: 'ReadAtHead', query: { type: 'ListDefinitions', kind: 'node_type' } };
-    expect(call('query', dev, read, premiseOf(dev))).toEqual(
+    expect(call('query', dev, read, preconditionOf(dev))).toEqual(
       new DatedAnswer(await headOf(dev), expect.anything()),
     );
-    await call('command', dev, write('Type'), premiseOf(dev));
+    await call('command', dev, write('Type'), preconditionOf(dev));
     const definition = { type: 'ReadDefinition', kind: 'node_type', name: 'own:Type' };
-    expect(call('query', dev, definition, premiseOf(dev))).toBeDefined();
+    expect(call('query', dev, definition, preconditionOf(dev))).toBeDefined();
   });
 
   it('refuses it for a branch that is gone, and for the one before the one of its name', async () => {
@@ -83,11 +90,11 @@ describe('the owner of a message with a premise', () => {
     await expectRefuted(dev);
     const anew = await member.fork('dev');
     await expectRefuted(dev);
-    expect(call('query', anew, state, premiseOf(anew))).toBeDefined();
+    expect(call('query', anew, state, preconditionOf(anew))).toBeDefined();
   });
 
   it('refuses it for a branch that only a tag keeps, which is asked without', async () => {
-    await call('command', dev, write('Kept'), premiseOf(dev));
+    await call('command', dev, write('Kept'), preconditionOf(dev));
     const revision = parseRevision(await headOf(dev));
     const tag = { name: 'v1', revision, createdBy: 'system', message: null, protected: false };
     await member.branches.createTag(await member.found(), tag, { caller: callers.admin });
@@ -109,8 +116,8 @@ describe('the owner of a message with a premise', () => {
 
   it('says neither yes nor no before the log has confirmed that it is the owner', async () => {
     for (const send of [
-      () => call('query', dev, state, premiseOf(dev)),
-      () => call('command', dev, write('Sure'), premiseOf(dev)),
+      () => call('query', dev, state, preconditionOf(dev)),
+      () => call('command', dev, write('Sure'), preconditionOf(dev)),
     ]) {
       Object.assign(member.lease, { isValid: false, barriers: 0 });
       await send();
@@ -120,20 +127,22 @@ describe('the owner of a message with a premise', () => {
     for (const kind of ['query', 'command'] as const) {
       Object.assign(member.lease, { isValid: false, barriers: 0 });
       await expect(async () =>
-        call(kind, dev, kind === 'query' ? state : write('Late'), premiseOf(dev)),
-      ).rejects.toThrow(PremiseRefuted);
+        call(kind, dev, kind === 'query' ? state : write('Late'), preconditionOf(dev)),
+      ).rejects.toThrow(PreconditionRefuted);
       expect(member.lease.barriers).toBe(1);
     }
   });
 
   it('makes sure of it too when it is the member that sends it', async () => {
     const { ownerRouter } = member;
-    expect(await ownerRouter.query(actorOf(dev), state, callerWith(premiseOf(dev)))).toBeDefined();
+    expect(await ownerRouter.query(actorOf(dev), state, callerWith(preconditionOf(dev)))).toBeDefined();
     await member.removeBranch('dev');
-    const delivery = { caller: callerWith(premiseOf(dev)) };
+    const delivery = { caller: callerWith(preconditionOf(dev)) };
     await expect(async () => ownerRouter.query(actorOf(dev), state, delivery.caller)).rejects.toThrow(
-      PremiseRefuted,
+      PreconditionRefuted,
     );
-    await expect(ownerRouter.command(actorOf(dev), write('Late'), delivery)).rejects.toThrow(PremiseRefuted);
+    await expect(ownerRouter.command(actorOf(dev), write('Late'), delivery)).rejects.toThrow(
+      PreconditionRefuted,
+    );
   });
 });

@@ -11,7 +11,7 @@ import {
 import { type CallHandler, CallServer, TAKEN, WINDOW_FRAMES } from '#cluster/router/call-server.ts';
 import { type CallOutcome, RemoteCalls } from '#cluster/router/remote-calls.ts';
 import type { MemberSeal } from '#cluster/seal/member-seal.ts';
-import { PremiseRefuted } from '#runtime/actor/premise.ts';
+import { PreconditionRefuted } from '#runtime/actor/precondition.ts';
 import { systemClock } from '#runtime/base/clock.ts';
 import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
 import { DatedAnswer } from '#runtime/content/dated-answer.ts';
@@ -19,6 +19,7 @@ import { JsonText } from '#runtime/content/json-text.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { callBytes, messagesOf } from '#test/support/call-bytes.ts';
 import { hearPulse, testSeal } from '#test/support/member-seals.ts';
+import { WORKS_MAX, WorkedTurns } from '#test/support/worked-turns.ts';
 import { sharedNatsCluster } from '#test/support/nats-cluster.ts';
 
 const nats = sharedNatsCluster(1);
@@ -181,7 +182,7 @@ describe('a call to the owner of a partition', () => {
       await expect(calls.call(subjectOf(1), call, deadlineMs, undefined)).rejects.toMatchObject({
         code: 'MEMBER_VERSIONS_DIFFER',
         message: expect.stringMatching(
-          /version \d to one that takes 2; nothing was done. Finish the upgrade/,
+          new RegExp(`version \\d to one that takes ${CALL_VERSION}; nothing was done. Finish the upgrade`),
         ),
       });
     }
@@ -196,7 +197,7 @@ describe('a call to the owner of a partition', () => {
       yield '2]';
     }
     handle = ({ message }) => {
-      if (message === 'refuted') throw new PremiseRefuted();
+      if (message === 'refuted') throw new PreconditionRefuted();
       if (message === 'large') return new DatedAnswer('7-1', large);
       if (message === 'stream') return Promise.resolve(new DatedAnswer('7-2', { chunks: pieces() }));
       return new DatedAnswer('7-3', { a: 1 });
@@ -207,7 +208,7 @@ describe('a call to the owner of a partition', () => {
     for await (const chunk of (answer as { chunks: AsyncIterable<string> }).chunks) chunks.push(chunk);
     expect([head, chunks.join('')]).toEqual(['7-2', '[1,2]']);
     expect(await answerTo('value')).toEqual(new DatedAnswer('7-3', { a: 1 }));
-    await expect(ask('refuted')).rejects.toThrow(PremiseRefuted);
+    await expect(ask('refuted')).rejects.toThrow(PreconditionRefuted);
     expect(reported).toEqual([]);
   });
 
@@ -334,6 +335,38 @@ describe('a call to the owner of a partition', () => {
     await expect(again).rejects.toMatchObject({ code: 'REQUEST_CANCELLED' });
     expect(asked).toBe(1);
   }, 20_000);
+
+  it('begins, with others that come at once, for a bounded time in each turn of the event loop', async () => {
+    const worked = new WorkedTurns();
+    handle = ({ message }) => {
+      worked.work();
+      return message;
+    };
+    const flooded = new CallServer(
+      owner,
+      'test.flooded',
+      subjectOf(10),
+      worked.clock,
+      new SliceScheduler(worked.clock),
+      seal,
+      (call, who) => handle(call, who),
+      (error) => reported.push(error),
+    );
+    await owner.flush();
+    const answered = new Set<string>();
+    const back = caller.subscribe('test.flood.*', {
+      callback: (_error, { data, subject }) => {
+        if (decodeFrame(data).kind === FrameKind.value) answered.add(subject);
+      },
+    });
+    for (let count = 0; count < 200; count += 1)
+      caller.publish(subjectOf(10), callBytes(callOf(count)), { reply: `test.flood.${count}` });
+    await expect.poll(() => answered.size, { timeout: 10_000 }).toBe(200);
+    expect(worked.total).toBe(200);
+    expect(worked.most).toBeLessThanOrEqual(WORKS_MAX);
+    back.unsubscribe();
+    flooded.close();
+  });
 
   it('goes on while its caller is on its way to another server, and ends when the caller stays away', async () => {
     const { promise, resolve } = Promise.withResolvers<string>();

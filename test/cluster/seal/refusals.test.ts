@@ -23,8 +23,8 @@ describe('what was refused', () => {
     made.note('message', 'unsigned', '');
     expect([count(), noticed]).toEqual([3, ['call forged m2', 'message unsigned nobody']]);
     expect(made.alarms).toEqual([
-      'refused 2 calls with a wrong signature, in the name of m2',
-      'refused 1 message not signed, in the name of nobody',
+      'refused 2 calls with a wrong signature, claimed sender m2',
+      'refused 1 message not signed, claimed sender nobody',
     ]);
     clock.advance(REFUSAL_SHOWN_MS + 1);
     expect(made.alarms).toEqual([]);
@@ -46,6 +46,6 @@ describe('what was refused', () => {
     expect(made.alarms.length).toBeLessThanOrEqual(9);
     expect(noticed.length).toBeLessThanOrEqual(9);
     for (const alarm of made.alarms) expect(alarm).toMatch(/^[\x20-\x7e]{1,120}$/);
-    expect(made.alarms.at(-1)).toContain('in the name of others');
+    expect(made.alarms.at(-1)).toContain('claimed sender others');
   });
 });

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, renameSync } from 'node:fs';
+import { mkdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { actorId } from '#runtime/actor/actor-id.ts';
@@ -10,16 +10,6 @@ const [one, two] = ['one', 'two'].map(actorOf) as [string, string];
 
 let world: SnapshotWorld;
 let follower: SnapshotSide;
-
-/** What is kept of what was removed or damaged: the names of what is in each folder. */
-function kept({ folder }: SnapshotSide): readonly string[] {
-  const removed = join(folder, 'actors/.removed');
-  if (!existsSync(removed)) return [];
-  return readdirSync(removed)
-    .flatMap((name) => readdirSync(join(removed, name)))
-    .filter((name) => name !== 'owner')
-    .sort();
-}
 
 /** A follower that has one actor and has removed another one, when the log begins behind all that, with a snapshot. */
 beforeEach(async () => {
@@ -34,7 +24,7 @@ beforeEach(async () => {
   await follower.caughtUp();
   await owner.host.destroyUnder(two);
   await follower.caughtUp();
-  await until(() => kept(follower).length === 1, 'the removed one is kept');
+  await until(() => follower.kept.length === 1, 'the removed one is kept');
   const record = await owner.snapshot();
   await owner.write(one, 'late');
   await world.stream.link().truncate(record?.position.sequence as number);
@@ -48,7 +38,7 @@ it('keeps what was removed, and what is damaged, when a snapshot takes the place
   await until(() => follower.member.damage.rebuilt !== undefined, 'a snapshot is brought');
   await follower.caughtUp();
   expect(follower.told('restored')).toHaveLength(1);
-  expect(kept(follower)).toEqual(['actors', 'damaged']);
+  expect(follower.kept).toEqual(['actors', 'damaged']);
   expect(follower.files).not.toContain('restore');
 });
 
@@ -59,7 +49,7 @@ it('keeps what was removed when a snapshot takes the place of shards that are to
   const again = world.side('b');
   await again.caughtUp();
   expect(again.told('restored')).toHaveLength(1);
-  expect(kept(again)).toEqual(['actors']);
+  expect(again.kept).toEqual(['actors']);
 });
 
 it.each([
@@ -74,6 +64,6 @@ it.each([
   for (const name of made) mkdirSync(join(follower.folder, name));
   const again = world.side('b');
   await again.caughtUp();
-  expect(kept(again)).toEqual(['actors']);
+  expect(again.kept).toEqual(['actors']);
   expect(again.files).not.toContain('restore');
 });

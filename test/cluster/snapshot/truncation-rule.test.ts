@@ -53,7 +53,7 @@ const cases: readonly (readonly [
     'not while a follower is not heard of',
     { followers: [{ member: 'b', stored: undefined }] },
     undefined,
-    /b did not say/,
+    /b did not report/,
   ],
   [
     'not while a follower has nothing',

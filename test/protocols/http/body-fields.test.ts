@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { bodyFields } from '#protocols/http/body-fields.ts';
+import { FIELD_TEXT_LENGTH_MAX, bodyFields } from '#protocols/http/body-fields.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 
 function refusal(work: () => unknown): [string, string] {
@@ -85,6 +85,29 @@ describe('bodyFields', () => {
       [() => fields.optionalString('count'), 'invalid type for `count`: expected string, found number'],
     ];
     for (const [work, message] of cases) expect(refusal(work)).toEqual(unprocessable(message));
+  });
+
+  it('refuses a text that is too long before anybody looks at it, wherever it is', () => {
+    const most = 'x'.repeat(FIELD_TEXT_LENGTH_MAX);
+    const body = bodyFields({
+      most,
+      long: `${most}x`,
+      list: ['a', `${most}x`],
+      inner: [{ long: `${most}x` }],
+    });
+    expect([body.string('most'), body.optionalString('most')]).toEqual([most, most]);
+    const cases: [() => unknown, string][] = [
+      [() => body.string('long'), 'long'],
+      [() => body.optionalString('long'), 'long'],
+      [() => body.oneOf('long', ['a']), 'long'],
+      [() => body.strings('list'), 'list.1'],
+      [() => body.optionalStrings('list'), 'list.1'],
+      [() => body.list('inner')[0]?.string('long'), 'inner.0.long'],
+    ];
+    for (const [work, field] of cases)
+      expect(refusal(work)).toEqual(['VALIDATION_FAILED', `\`${field}\` is longer than 131072 characters`]);
+    // Values may be anything.
+    expect(body.value('long')).toHaveLength(FIELD_TEXT_LENGTH_MAX + 1);
   });
 
   it('takes null for absent where a field is optional', () => {

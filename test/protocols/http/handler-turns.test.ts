@@ -1,108 +1,7 @@
-import { beforeEach, describe, expect, it } from 'vitest';
-import { HANDLERS_MS, HandlerTurns } from '#protocols/http/handler-turns.ts';
-import { TurnClock } from '#test/support/turn-clock.ts';
+import { describe, expect, it } from 'vitest';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import { WORKS_MAX, WorkedTurns } from '#test/support/worked-turns.ts';
 import { eventually, RawClient, route, start, SteppedClock } from './http-fixture.ts';
-
-let clock: TurnClock;
-let turns: HandlerTurns;
-/** The handlers that have begun, in order. */
-let begun: string[];
-
-beforeEach(() => {
-  clock = new TurnClock();
-  turns = new HandlerTurns(clock);
-  begun = [];
-});
-
-/** A request arrives whose handler works for so long. */
-function arrive(key: string, workMs: number, isWanted = () => true): void {
-  const begin = (): void => {
-    begun.push(key);
-    clock.work(workMs);
-  };
-  if (turns.mayBegin()) begin();
-  else turns.wait(key, isWanted, begin);
-}
-
-async function pass(count: number): Promise<void> {
-  for (let turn = 0; turn < count; turn += 1) await clock.turn();
-}
-
-describe('the handlers of one turn', () => {
-  it('hold it for a bounded time, however many requests it brings', async () => {
-    await clock.turn(() => {
-      for (let index = 0; index < 1_000; index += 1) arrive('a', 2);
-    });
-    expect(begun).toHaveLength(HANDLERS_MS / 2);
-    await pass(1_000);
-    expect(begun).toHaveLength(1_000);
-    expect(Math.max(...clock.turnsMs)).toBeLessThanOrEqual(HANDLERS_MS + 2);
-  });
-
-  it('all begin at once while they are short', async () => {
-    await clock.turn(() => {
-      for (let index = 0; index < 100; index += 1) arrive('a', 0.01);
-    });
-    expect(begun).toHaveLength(100);
-  });
-
-  it('have what other work of the turn left', async () => {
-    await clock.turn(() => {
-      arrive('a', 1);
-      clock.work(HANDLERS_MS);
-      arrive('a', 1);
-    });
-    expect(begun).toHaveLength(1);
-    await pass(1);
-    expect(begun).toHaveLength(2);
-  });
-
-  it('count what follows from them', async () => {
-    const afterwards = (): void => {
-      begun.push('b');
-      void Promise.resolve().then(() => clock.work(HANDLERS_MS));
-    };
-    await clock.turn(() => {
-      arrive('a', HANDLERS_MS);
-      for (let index = 0; index < 3; index += 1) turns.wait('b', () => true, afterwards);
-    });
-    await pass(1);
-    expect(begun).toEqual(['a', 'b']);
-    await pass(2);
-    expect(begun).toEqual(['a', 'b', 'b', 'b']);
-  });
-});
-
-describe('those that wait', () => {
-  it('begin in turn by key, and of a key in the order of arrival', async () => {
-    await clock.turn(() => {
-      arrive('first', HANDLERS_MS);
-      for (const key of ['a', 'a', 'a', 'b', 'c']) arrive(key, HANDLERS_MS);
-    });
-    await pass(5);
-    expect(begun).toEqual(['first', 'a', 'b', 'c', 'a', 'a']);
-  });
-
-  it('are not overtaken by one that arrives in the next turn', async () => {
-    await clock.turn(() => {
-      for (let index = 0; index < 3; index += 1) arrive('a', HANDLERS_MS);
-    });
-    await clock.turn(() => arrive('a late one', 0));
-    expect(begun).toEqual(['a', 'a']);
-    await pass(2);
-    expect(begun).toEqual(['a', 'a', 'a late one', 'a']);
-  });
-
-  it('are forgotten when nobody wants them any more', async () => {
-    await clock.turn(() => {
-      arrive('a', HANDLERS_MS);
-      arrive('gone', 1, () => false);
-      arrive('a', 1);
-    });
-    await pass(1);
-    expect(begun).toEqual(['a', 'a']);
-  });
-});
 
 describe('a flood of requests that work before they rest', () => {
   it('leaves whoever asks for the health a few turns to wait', async () => {
@@ -134,5 +33,98 @@ describe('a flood of requests that work before they rest', () => {
     await eventually(() => probes === 1, 'it is answered');
     expect(handledBefore).toBeLessThan(50);
     await eventually(() => handled === 400, 'the others are as well');
+  });
+});
+
+async function connected(port: number, count: number): Promise<readonly RawClient[]> {
+  return await Promise.all(Array.from({ length: count }, () => RawClient.connect(port)));
+}
+
+describe('a turn of the event loop is bounded', () => {
+  it('when everybody is refused who asks in it', async () => {
+    const worked = new WorkedTurns();
+    const authenticate = (): never => {
+      worked.work();
+      throw new ServiceError('UNAUTHORIZED');
+    };
+    const closed = route('GET', '/closed', () => ({ status: 204 }), { auth: 'required' });
+    const { port } = await start([closed], { clock: worked.clock, authenticate });
+    const clients = await connected(port, 200);
+    for (const client of clients) client.write('GET /closed HTTP/1.1\r\nHost: x\r\n\r\n');
+    await Promise.all(clients.map((client) => client.until('401 Unauthorized')));
+    expect(worked.total).toBe(200);
+    expect(worked.most).toBeLessThanOrEqual(WORKS_MAX);
+  });
+
+  it('when nobody knows where the requests end', async () => {
+    const worked = new WorkedTurns();
+    const log = { error: (): void => undefined };
+    const cors = (): readonly string[] => {
+      worked.work();
+      return [];
+    };
+    const { port } = await start([], { clock: worked.clock, log, cors });
+    const clients = await connected(port, 200);
+    for (const client of clients)
+      client.write(
+        'GET /health HTTP/1.1\r\nHost: x\r\nOrigin: https://x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+      );
+    await Promise.all(clients.map((client) => client.until('200 OK')));
+    expect(worked.most).toBeLessThanOrEqual(WORKS_MAX);
+  });
+
+  it('when one peer sends many requests at once, whose connection ends then', async () => {
+    const worked = new WorkedTurns();
+    const open = route('GET', '/open', () => {
+      worked.work();
+      return { status: 200, raw: 'done' };
+    });
+    const { port } = await start([open], { clock: worked.clock });
+    const client = await RawClient.connect(port);
+    client.write('GET /open HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(200));
+    await client.closed;
+    expect(worked.most).toBeLessThanOrEqual(WORKS_MAX);
+    expect(worked.total).toBeLessThan(200);
+  });
+
+  it('and what waits for another one is answered, with its body', async () => {
+    const worked = new WorkedTurns();
+    const authenticate = (): { name: string } => {
+      worked.work();
+      return { name: 'somebody' };
+    };
+    const echo = route('POST', '/echo', ({ body }) => ({ status: 200, json: body }), {
+      auth: 'required',
+      body: 'json',
+    });
+    const { port } = await start([echo], { clock: worked.clock, authenticate });
+    const clients = await connected(port, 60);
+    const head = 'POST /echo HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n';
+    for (const [index, client] of clients.entries()) {
+      const body = JSON.stringify({ index });
+      const framing =
+        index % 2 === 0
+          ? `Content-Length: ${body.length}\r\n\r\n${body}`
+          : `Transfer-Encoding: chunked\r\n\r\n${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`;
+      client.write(head + framing);
+    }
+    await Promise.all(clients.map((client, index) => client.until(JSON.stringify({ index }))));
+    expect(worked.most).toBeLessThanOrEqual(WORKS_MAX);
+  });
+
+  it('and what waits for another one takes no room in flight', async () => {
+    const worked = new WorkedTurns();
+    const open = route('GET', '/open', () => {
+      worked.work();
+      return { status: 200, raw: 'done' };
+    });
+    const mine = route('GET', '/mine', () => ({ status: 200, raw: 'mine' }), { auth: 'required' });
+    const { port } = await start([open, mine], { clock: worked.clock, limits: { inFlightMax: 20 } });
+    const clients = await connected(port, 60);
+    const [client] = await connected(port, 1);
+    for (const each of clients) each.write('GET /open HTTP/1.1\r\nHost: x\r\n\r\n');
+    client?.write('GET /mine HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer a\r\n\r\n');
+    await client?.until('mine');
+    await Promise.all(clients.map((each) => each.until('done')));
   });
 });

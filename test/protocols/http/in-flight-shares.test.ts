@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { InFlightShares } from '#protocols/http/in-flight-shares.ts';
+import { HANDLERS_MS } from '#runtime/base/handler-turns.ts';
 import { ask, eventually, gate, route, start } from './http-fixture.ts';
 
 const holder = (principal: string, tenant = 'acme') => ({ principal, tenant });
@@ -51,5 +52,20 @@ describe('shares of the requests in flight', () => {
     waiting.open();
     expect((await Promise.all(held)).map(({ status }) => status)).toEqual(new Array(8).fill(200));
     expect((await ask(port, '/now', of('ann'))).status).toBe(200);
+  });
+
+  it('do not count a request against itself that had to wait for its turn', async () => {
+    const busy = route('GET', '/busy', () => {
+      const endMs = performance.now() + 2 * HANDLERS_MS;
+      while (performance.now() < endMs);
+      return { status: 200, raw: 'busy' };
+    });
+    const now = route('GET', '/now', () => ({ status: 200, raw: 'now' }));
+    const { port } = await start([busy, { ...now, auth: 'optional' }], { limits: { inFlightMax: 1 } });
+    // Most of them arrive in one turn, which the first one uses up.
+    for (let round = 0; round < 10; round += 1) {
+      const answers = await Promise.all([ask(port, '/busy'), ask(port, '/now')]);
+      expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+    }
   });
 });

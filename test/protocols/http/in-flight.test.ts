@@ -2,6 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { InFlight, type Sweepable } from '#protocols/http/in-flight.ts';
 import { settle, TestClock } from '#test/support/test-clock.ts';
+import { WORKS_MAX, WorkedTurns } from '#test/support/worked-turns.ts';
+import { eventually } from './http-fixture.ts';
 
 class Member implements Sweepable {
   inFlightAt: number | undefined;
@@ -65,5 +67,21 @@ describe('requests in flight', () => {
     inFlight.remove(member);
     clock.advance(100);
     expect([member.sweptAtMs.length, clock.alarms]).toEqual([3, 0]);
+  });
+
+  it('are looked at over several turns when each look takes its time', async () => {
+    const worked = new WorkedTurns();
+    const inFlight = new InFlight(worked.clock, 1);
+    for (let count = 0; count < 50; count += 1) {
+      const member = { inFlightAt: undefined, sweep: () => {} };
+      member.sweep = () => {
+        worked.work();
+        inFlight.remove(member);
+      };
+      inFlight.add(member);
+    }
+    await eventually(() => inFlight.count === 0, 'all have been looked at');
+    expect(worked.total).toBe(50);
+    expect(worked.most).toBeLessThanOrEqual(WORKS_MAX);
   });
 });

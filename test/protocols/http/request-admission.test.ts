@@ -82,6 +82,57 @@ describe('bodies of callers who have not logged in', () => {
     await client.until('PAYLOAD_TOO_LARGE');
   });
 
+  it.each([10, 1_000])('reach no handler while it is not known who sends %i bytes', async (length) => {
+    const known = gate();
+    let asked = 0;
+    let handled = 0;
+    const counting = {
+      ...size,
+      handler: () => {
+        handled += 1;
+        return { status: 200 };
+      },
+    };
+    const { port } = await start([counting], {
+      authenticate: async () => {
+        asked += 1;
+        await known.opened;
+        throw new ServiceError('UNAUTHORIZED');
+      },
+    });
+    const answer = ask(port, '/size', { body: text(length) });
+    await eventually(() => asked === 1, 'the request is there');
+    // A request behind it: what has come of the first one was looked at by then.
+    await ask(port, '/health');
+    known.open();
+    expect([(await answer).status, handled]).toEqual([401, 0]);
+  });
+
+  it('are held to the bound of whoever sends them when they came before that was known', async () => {
+    const known = gate();
+    let asked = 0;
+    const { port } = await start([size], {
+      isAnonymous,
+      limits: { anonymousBodyBytesMax: 100 },
+      authenticate: async (request) => {
+        asked += 1;
+        await known.opened;
+        return { name: request.header('authorization') ?? 'anonymous' };
+      },
+    });
+    const clients = [];
+    for (const length of [101, 100]) {
+      const client = await RawClient.connect(port);
+      // Whole, in one piece with the head, and of a length that nobody announced.
+      client.write(`${chunkedHead}${chunk(text(length))}0\r\n\r\n`);
+      clients.push(client);
+    }
+    await eventually(() => asked === 2, 'the requests are there');
+    known.open();
+    await clients[0]?.until('413 Payload Too Large');
+    await clients[1]?.until('200 OK');
+  });
+
   it.each([
     ['small', 10],
     ['large', 300 * kibibyte],
@@ -195,6 +246,33 @@ describe('large bodies', () => {
     expect([second.status, second.text]).toEqual([503, expect.stringContaining('OVERLOADED')]);
     hold.open();
     expect((await first).status).toBe(204);
+    expect((await ask(port, '/slow', { body })).status).toBe(204);
+  });
+
+  it.each([
+    ['small ones by their length', text(400), 1_000, 2],
+    ['those of many values by what these take', JSON.stringify(Array(400).fill([])), 10_000, 1],
+  ])('count against it however they come: %s', async (_, body, bodyBytesTotalMax, fitting) => {
+    const hold = gate();
+    let handled = 0;
+    const slow = route(
+      'POST',
+      '/slow',
+      async () => {
+        handled += 1;
+        await hold.opened;
+        return { status: 204 };
+      },
+      { body: 'json' },
+    );
+    const { port, server } = await start([slow], { limits: { bodyBytesTotalMax } });
+    const taken = Array.from({ length: fitting }, () => ask(port, '/slow', { body }));
+    await eventually(() => handled === taken.length, 'the bodies that fit are worked on');
+    const refused = await ask(port, '/slow', { body });
+    expect([refused.status, refused.headers['retry-after']]).toEqual([503, '1']);
+    hold.open();
+    for (const answer of taken) expect((await answer).status).toBe(204);
+    await eventually(() => server.inFlightCount === 0, 'the requests are over');
     expect((await ask(port, '/slow', { body })).status).toBe(204);
   });
 

@@ -34,20 +34,33 @@ describe('connections', () => {
     expect(bodies[5]).toBe('n3');
   });
 
-  it('closes a connection that pipelines behind a promised answer, and goes on serving', async () => {
-    const { port, server } = await start([
-      route('GET', '/later', async () => {
+  it.each([
+    ['no body', get('/later')],
+    ['a body with a length', 'POST /later HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}'],
+    [
+      'a body in chunks',
+      'POST /later HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n',
+    ],
+  ])(
+    'closes a connection that pipelines behind a promised answer, and goes on serving: %s',
+    async (_, first) => {
+      const later = async (): Promise<HttpReply> => {
         await new Promise((resolve) => setImmediate(resolve));
         return ok();
-      }),
-    ]);
-    const client = await RawClient.connect(port);
-    client.write(get('/later') + get('/later'));
-    await client.closed;
-    expect(client.received).toBe('');
-    await eventually(() => server.inFlightCount === 0, 'nothing is in flight');
-    expect((await ask(port, '/later')).status).toBe(200);
-  });
+      };
+      const { observed, port, server } = await start([
+        route('GET', '/later', later),
+        route('POST', '/later', later, { body: 'json' }),
+      ]);
+      const client = await RawClient.connect(port);
+      client.write(first + get('/health'));
+      await client.closed;
+      expect(client.received).toBe('');
+      expect(observed.filter(({ operationId }) => operationId === 'GET /health')).toEqual([]);
+      await eventually(() => server.inFlightCount === 0, 'nothing is in flight');
+      expect((await ask(port, '/later')).status).toBe(200);
+    },
+  );
 
   it('refuses a head with two content lengths and closes, so that none can smuggle a request', async () => {
     const { port, observed } = await start([
@@ -214,7 +227,20 @@ describe('connections', () => {
     await once(finder, 'close');
     const [first, second] = [await start([]), await start([])];
     expect(await first.server.listen('127.0.0.1', port)).toEqual({ port });
-    await expect(second.server.listen('127.0.0.1', port)).rejects.toThrow(/another process has the port/);
+    await expect(second.server.listen('127.0.0.1', port)).rejects.toThrow(
+      new RegExp(`^port ${port} is in use on 127\\.0\\.0\\.1; start with PORT=\\d+, or stop the process`),
+    );
+  });
+
+  it('takes an address before it keeps connections', async () => {
+    const { server } = await start([route('GET', '/hello', () => ({ status: 200, raw: 'hi' }))]);
+    const { port } = await server.listen('127.0.0.1', 0, false);
+    const other = await start([]);
+    await expect(other.server.listen('127.0.0.1', port)).rejects.toThrow(/in use/);
+    const ask = () => fetch(`http://127.0.0.1:${port}/hello`).then((answer) => answer.text());
+    await expect(ask()).rejects.toThrow();
+    server.open();
+    expect(await ask()).toBe('hi');
   });
 });
 

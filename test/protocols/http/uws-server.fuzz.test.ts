@@ -6,7 +6,7 @@ const table = [
   route('GET', '/now/{name}', (request) => ({ status: 200, json: request.segment('name') })),
   route('GET', '/later/{path*}', async (request) => ({
     status: 200,
-    json: [request.param('path'), request.query.names],
+    json: [request.param('path'), request.query.findName(() => false)],
   })),
   route('POST', '/json', (request) => ({ status: 200, json: request.body }), {
     body: 'json',

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { MemberLocks } from '#cluster/member/branch-locks.ts';
+import { MemberLocks } from '#server/provisioning/branch-locks.ts';
 import { createHttpServer, type HttpServer } from '#protocols/http/uws-server.ts';
 import { contentRoutes } from '#protocols/rest/content-routes.ts';
-import { lockRoutes } from '#protocols/rest/locks.ts';
+import { lockRoutes } from '#protocols/rest/locks/locks.ts';
 import type { RestContext } from '#protocols/rest/rest-context.ts';
 import type { Principal } from '#runtime/access/principal.ts';
 import { systemClock } from '#runtime/base/clock.ts';

@@ -3,7 +3,8 @@ import type { Principal } from '#runtime/access/principal.ts';
 import { systemClock } from '#runtime/base/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { createHttpServer } from '#protocols/http/uws-server.ts';
-import { deliveryOf, type RestRoute } from '#protocols/rest/rest-context.ts';
+import { deliveryOf } from '#protocols/rest/rest-context.ts';
+import type { RestRoute } from '#protocols/rest/rest-route.ts';
 import { HttpClient, type TestRequest } from '#test/support/http-client.ts';
 
 const principal: Principal = { kind: 'anonymous', tenant: 'default' };

@@ -3,13 +3,13 @@ import type { Requirement } from '../requirement.ts';
 
 /** Requirement rows: websocket. */
 export const websocketRows: readonly Requirement[] = [
-  { id: 'WS-001', document: 5, section: 'WebSocket', status: 'planned', theme: 'websocket', behaviour: 'A connection without a token is greeted with `anonymous: true`; a bad token closes it', covers: ['5/89'] },
-  { id: 'WS-002', document: 5, section: 'WebSocket', status: 'planned', theme: 'websocket', behaviour: '`node_get` of an unreadable id answers success with `result: null`; an unknown type answers INVALID_REQUEST or NOT_IMPLEMENTED and the connection stays open', covers: ['5/90'] },
-  { id: 'WS-003', document: 5, section: 'WebSocket', status: 'planned', theme: 'websocket', behaviour: 'Two equal `subscribe` filters answer the same `subscription_id`; `unsubscribe` of an unknown id answers INVALID_REQUEST', covers: ['5/91'] },
-  { id: 'WS-004', document: 5, section: 'WebSocket', status: 'planned', theme: 'websocket', behaviour: 'A subscriber on `/a/*` gets `node:created` for `/a/x`, not for `/a/x/y` or `/b`; `include_node` gives `node`', covers: ['5/92'] },
-  { id: 'WS-005', document: 5, section: 'WebSocket', status: 'planned', theme: 'websocket', behaviour: 'A subscriber who cannot read a node gets neither its created nor its deleted event; other repositories never leak', covers: ['5/93'] },
-  { id: 'WS-006', document: 5, section: 'WebSocket', status: 'planned', theme: 'websocket', behaviour: 'A malformed frame and an empty binary frame are ignored; the 101st concurrent operation answers RATE_LIMIT_EXCEEDED', covers: ['5/94'] },
-  { id: 'WS-007', document: 5, section: 'WebSocket', status: 'planned', theme: 'websocket', behaviour: '`USE BRANCH \'b\'` through sql_query makes later requests without a branch use `b`', covers: ['5/95'] },
-  { id: 'WS-008', document: 2, section: 'WebSocket', status: 'planned', theme: 'websocket', behaviour: '`/ws` and `/ws/{repo}` accept WebSocket connections' },
-  { id: 'WS-009', document: 2, section: 'WebSocket', status: 'planned', theme: 'websocket', behaviour: 'A WebSocket node write makes a revision like a REST write' },
+  { id: 'WS-001', section: 'WebSocket', status: 'planned', theme: 'websocket', behaviour: 'A connection without a token is greeted with `anonymous: true`; a bad token closes it' },
+  { id: 'WS-002', section: 'WebSocket', status: 'planned', theme: 'websocket', behaviour: '`node_get` of an unreadable id answers success with `result: null`; an unknown type answers INVALID_REQUEST or NOT_IMPLEMENTED and the connection stays open' },
+  { id: 'WS-003', section: 'WebSocket', status: 'planned', theme: 'websocket', behaviour: 'Two equal `subscribe` filters answer the same `subscription_id`; `unsubscribe` of an unknown id answers INVALID_REQUEST' },
+  { id: 'WS-004', section: 'WebSocket', status: 'planned', theme: 'websocket', behaviour: 'A subscriber on `/a/*` gets `node:created` for `/a/x`, not for `/a/x/y` or `/b`; `include_node` gives `node`' },
+  { id: 'WS-005', section: 'WebSocket', status: 'planned', theme: 'websocket', behaviour: 'A subscriber who cannot read a node gets neither its created nor its deleted event; other repositories never leak' },
+  { id: 'WS-006', section: 'WebSocket', status: 'planned', theme: 'websocket', behaviour: 'A malformed frame and an empty binary frame are ignored; the 101st concurrent operation answers RATE_LIMIT_EXCEEDED' },
+  { id: 'WS-007', section: 'WebSocket', status: 'planned', theme: 'websocket', behaviour: '`USE BRANCH \'b\'` through sql_query makes later requests without a branch use `b`' },
+  { id: 'WS-008', section: 'WebSocket', status: 'planned', theme: 'websocket', behaviour: '`/ws` and `/ws/{repo}` accept WebSocket connections' },
+  { id: 'WS-009', section: 'WebSocket', status: 'planned', theme: 'websocket', behaviour: 'A WebSocket node write makes a revision like a REST write' },
 ];

@@ -41,6 +41,15 @@ describe('LoginThrottle', () => {
     }
   });
 
+  it('forgives mistakes with a password that is not that of the account any more', () => {
+    const throttle = new LoginThrottle(new ManualClock(), { ...limits, account: place });
+    for (let failure = 0; failure < 4; failure++) attempt(throttle);
+    expect(attempt(throttle)).toBe(1);
+    throttle.renewed('default/admin', '10.0.0.1');
+    expect(attempt(throttle)).toBe('tried');
+    expect(attempt(throttle, 'default/admin', '10.0.0.2')).toBe('tried');
+  });
+
   it('forgives after a success and after a time of peace', () => {
     const clock = new ManualClock();
     const throttle = new LoginThrottle(clock, limits);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { actorId } from '#runtime/actor/actor-id.ts';
 import type { ActorBehaviour, ActorContext, ActorKind, Turn } from '#runtime/commit/behaviour.ts';
-import { OwedReply } from '#runtime/commit/owed-reply.ts';
+import { DeferredReply } from '#runtime/commit/deferred-reply.ts';
 import type { ServiceError } from '#runtime/errors/service-error.ts';
 import { Engine, engineUser as caller } from '#test/support/engine.ts';
 import { settle, TestClock } from '#test/support/test-clock.ts';
@@ -18,7 +18,7 @@ class Acting implements ActorBehaviour {
   mustStayOpen = false;
   count = 0;
   closed = 0;
-  #owed: OwedReply | undefined;
+  #owed: DeferredReply | undefined;
 
   constructor(context: ActorContext) {
     this.context = context;
@@ -31,7 +31,7 @@ class Acting implements ActorBehaviour {
       return undefined;
     }
     if (command === 'Answer') return this.#owed?.answer(turn, 'answered');
-    this.#owed = new OwedReply();
+    this.#owed = new DeferredReply();
     return this.#owed;
   }
 

@@ -6,6 +6,7 @@ import { ActorCatalogue, CATALOGUE } from '#runtime/actor/actor-catalogue.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
 import { ActorStore } from '#runtime/actor/actor-store.ts';
 import { systemClock } from '#runtime/base/clock.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
 import { noteActor } from '#test/support/note-actor.ts';
 
 const first = actorId('acme', 'site~1', 'a', 'notes');
@@ -32,6 +33,15 @@ it('lowers no floor when the record that made an actor is read once more', async
   await catalogue.note({ actors: new Map([[first, { created: 0, floor: 5 }]]) }, 5);
   await store.create(first, 1);
   expect(catalogue.get(first)?.floor).toBe(5);
+});
+
+it('makes no empty file for an actor that is refused when the record that made it is read once more', async () => {
+  rmSync(store.folders.of(first), { recursive: true });
+  store.refuseAlone(true);
+  const cause = new ServiceError('DATA_CORRUPTED');
+  expect(store.giveUp(first, cause)).toBe(true);
+  await store.create(first, 1);
+  expect([store.isMissing(first), store.refused.get(first)]).toEqual([true, cause]);
 });
 
 it('moves no folder away before the catalogue on the disk has the removal [DUR-024]', async () => {

@@ -4,11 +4,11 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { actorId } from '#runtime/actor/actor-id.ts';
 import { commonTableNames } from '#runtime/commit/behaviour.ts';
 import { LmdbShard } from '#runtime/shard/lmdb-shard.ts';
-import { ShardFile } from '#runtime/shard/shard-file.ts';
 import { ActorCatalogue } from '#runtime/actor/actor-catalogue.ts';
 import { systemClock } from '#runtime/base/clock.ts';
 import { HostFixture } from '#test/support/host-fixture.ts';
 import { noteActor } from '#test/support/note-actor.ts';
+import { makeShardOlder } from '#test/support/older-shard.ts';
 
 const tables = [...commonTableNames, ...noteActor.tables];
 
@@ -20,17 +20,7 @@ function read(name: string): unknown {
   return fixture.query(idOf(name), { type: 'Read', key: 'k' } as never);
 }
 
-/** A shard as an older version left it: it does not say whose it is. */
-async function strip(path: string): Promise<void> {
-  const shard = new ShardFile(path, tables);
-  const rows = tables.flatMap((_, table) => [...shard.rows(table)].map((row) => ({ table, ...row })));
-  const old = new LmdbShard(`${path}.old`, tables);
-  await old.apply(rows, shard.position).flushed;
-  shard.close();
-  await old.close();
-  renameSync(join(`${path}.old`, 'data.mdb'), path);
-  rmSync(`${path}.old`, { recursive: true });
-}
+const strip = (path: string): Promise<void> => makeShardOlder(path, tables);
 
 beforeEach(async () => {
   fixture = await HostFixture.open([noteActor]);

@@ -7,8 +7,8 @@ import { RoutedCopies } from '#runtime/actor/routed-copies.ts';
 import { systemClock } from '#runtime/base/clock.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { BackupFixture, rowsOfFile } from '#test/support/backup-fixture.ts';
-import { actorKinds } from '#cluster/member/actor-kinds.ts';
-import { tableNamesOf } from '#cluster/member/backup/take-backup.ts';
+import { actorKinds } from '#server/host/actor-kinds.ts';
+import { tableNamesOf } from '#server/backup/take-backup.ts';
 import { defaultLimits } from '#runtime/config/options.ts';
 import { callers } from '#test/support/host-fixture.ts';
 
@@ -29,7 +29,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-const leftovers = (): string[] => {
+const leftFiles = (): string[] => {
   try {
     return readdirSync(join(member.fixture.folder, 'actors/.removed'));
   } catch {
@@ -57,7 +57,7 @@ it('a copy comes through the router in pieces that end anywhere, whole, and leav
   const rows = rowsOfFile(join(folder, 'copy/data.mdb'), tables);
   expect(rows.size).toBeGreaterThan(50);
   expect(rows).toEqual(rowsOfFile(join(folder, 'direct/data.mdb'), tables));
-  expect(leftovers()).toEqual([]);
+  expect(leftFiles()).toEqual([]);
 });
 
 it('a copy that is cut off is asked for again, and what is told in part is none', async () => {
@@ -91,9 +91,9 @@ it('rows and copies are for the engine only', async () => {
 
 it('a reader that gives up leaves nothing behind', async () => {
   const { chunks } = await ask();
-  expect(leftovers()).toHaveLength(1);
+  expect(leftFiles()).toHaveLength(1);
   for await (const _ of chunks) break;
-  expect(leftovers()).toEqual([]);
+  expect(leftFiles()).toEqual([]);
 });
 
 async function* inPieces(chunks: AsyncIterable<string>, length: number): AsyncGenerator<string> {

@@ -51,13 +51,15 @@ function take(from: string, part: string, to: string): void {
 }
 
 /** A key, and how often it was brought to the disk. */
-function keyOf(check: string): { readonly key: DirectoryKey; readonly stores: () => number } {
+function keyOf(check: string, other?: string): { readonly key: DirectoryKey; readonly stores: () => number } {
   let stores = 0;
   const store = (): void => {
     stores += 1;
   };
   const refusal = (): Error => new Error(`made with another key than ${check}`);
-  return { key: { check, store, refusal }, stores: () => stores };
+  const doubt = (): Error | undefined =>
+    other === undefined ? undefined : new Error(`either ${check} or ${other}`);
+  return { key: { check, store, doubt, refusal }, stores: () => stores };
 }
 
 /** A copy of the directory as it is now. */
@@ -172,6 +174,16 @@ describe('a data directory that was made without a key', () => {
     await expect(open(folder, { key })).rejects.toThrow('made with another key than second');
     expect(stores()).toBe(0);
     engine = await open(folder, { key: keyOf('first').key });
+  });
+
+  it('knows none while it has another one, and takes that beside the right one afterwards', async () => {
+    await engine.close();
+    const { key, stores } = keyOf('given', 'stored');
+    await expect(open(folder, { key })).rejects.toThrow('either given or stored');
+    expect(stores()).toBe(0);
+    engine = await open(folder, { key: keyOf('given').key });
+    await engine.close();
+    engine = await open(folder, { key });
   });
 });
 

@@ -1,14 +1,13 @@
-import { cpSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ActorCatalogue } from '#runtime/actor/actor-catalogue.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
 import { systemClock } from '#runtime/base/clock.ts';
 import { commonTableNames } from '#runtime/commit/behaviour.ts';
-import { LmdbShard } from '#runtime/shard/lmdb-shard.ts';
-import { ShardFile } from '#runtime/shard/shard-file.ts';
 import { HostFixture } from '#test/support/host-fixture.ts';
 import { noteActor } from '#test/support/note-actor.ts';
+import { makeShardOlder } from '#test/support/older-shard.ts';
 
 const tables = [...commonTableNames, ...noteActor.tables];
 const idOf = (name: string): string => actorId('acme', 'site~1', name, 'notes');
@@ -31,17 +30,7 @@ function shown(actor: string, ...keys: readonly string[]): unknown {
   }
 }
 
-/** A shard as an older version left it: it does not say whose it is. */
-async function strip(path: string): Promise<void> {
-  const shard = new ShardFile(path, tables);
-  const rows = tables.flatMap((_, table) => [...shard.rows(table)].map((row) => ({ table, ...row })));
-  const old = new LmdbShard(`${path}.old`, tables);
-  await old.apply(rows, shard.position).flushed;
-  shard.close();
-  await old.close();
-  renameSync(join(`${path}.old`, 'data.mdb'), path);
-  rmSync(`${path}.old`, { recursive: true });
-}
+const strip = (path: string): Promise<void> => makeShardOlder(path, tables);
 
 /** Makes a directory of an older version of it. */
 async function makeOlder(...whole: readonly string[]): Promise<void> {

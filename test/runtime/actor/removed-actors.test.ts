@@ -1,11 +1,13 @@
 import { spawnSync } from 'node:child_process';
-import {
+import { syncBuiltinESMExports } from 'node:module';
+import fs, {
   cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   writeFileSync,
 } from 'node:fs';
@@ -67,6 +69,24 @@ describe('what was removed', () => {
     expect(readFileSync(place, 'utf8')).toBe('kept by somebody');
     rmSync(place);
     await folders.sweep();
+  });
+
+  it('is gone from the disk when that is said: a power cut could bring it back', async () => {
+    const folders = new ActorFolders(join(folder, 'actors'), clock);
+    const parent = join(folder, 'actors/acme');
+    const { fsyncSync } = fs;
+    fs.fsyncSync = (descriptor) => {
+      if (fs.readlinkSync(`/proc/self/fd/${descriptor}`) === parent)
+        throw Object.assign(new TypeError('EIO: i/o error, fsync'), { code: 'EIO' });
+      fsyncSync(descriptor);
+    };
+    syncBuiltinESMExports();
+    try {
+      await expect(folders.remove('acme/site~1')).rejects.toMatchObject({ code: 'EIO' });
+    } finally {
+      fs.fsyncSync = fsyncSync;
+      syncBuiltinESMExports();
+    }
   });
 
   it('is kept with the name of its owner, over a restart, until its time is over [DUR-024]', async () => {
@@ -243,6 +263,43 @@ describe('damaged shards that are put away', () => {
       spawnSync('umount', [place]);
     }
     expect([folders.exists(actor), folders.exists(other), removed()]).toEqual([true, true, []]);
+  });
+
+  it('go back when the process died before it had moved all of them away, and else stay away', async () => {
+    const other = actorId('beta', 'site~1', 'a', 'notes');
+    await folders.create(other);
+    const [moving, moved] = ['moving', 'moved'].map((name) => join(root, '.removed', name)) as [
+      string,
+      string,
+    ];
+    mkdirSync(moving, { recursive: true });
+    renameSync(folders.of('acme'), join(moving, 'acme'));
+    await folders.sweep();
+    expect([folders.exists(actor), folders.exists(other), removed()]).toEqual([true, true, []]);
+    mkdirSync(moved, { recursive: true });
+    for (const name of ['acme', 'beta']) renameSync(folders.of(name), join(moved, name));
+    await folders.sweep();
+    expect([folders.exists(actor), folders.exists(other)]).toEqual([false, false]);
+    const sets = removed().map((name) => readdirSync(join(root, '.removed', name)).sort());
+    expect(sets).toEqual([
+      ['damaged', 'owner'],
+      ['damaged', 'owner'],
+    ]);
+  });
+
+  it('of earlier versions, which lie where what was removed lies, stay while the volume is short of room', async () => {
+    // As those versions put them away: of a member of a cluster, where no tenant is ever removed.
+    await folders.remove('acme');
+    await folders.create(actor);
+    await folders.remove('acme/site~1');
+    expect(removed()).toHaveLength(2);
+    isPressed = true;
+    await folders.purge();
+    const [name = '', ...others] = removed();
+    expect([readFileSync(join(root, '.removed', name, 'owner'), 'utf8'), others]).toEqual(['acme\n', []]);
+    clock.advance(removedKeepMs);
+    await folders.purge();
+    expect(removed()).toEqual([]);
   });
 
   it('are kept also where something of that name was removed before', async () => {

@@ -97,6 +97,19 @@ describe('realFileSystem', () => {
     expect((await stat(path)).mode & 0o777).toBe(0o700);
   });
 
+  it('makes no folder where something else is, or where the system makes none, and says so', async () => {
+    const file = join(folder, 'file');
+    await (await realFileSystem.open(file, 'create')).close();
+    const refused: readonly (readonly [string, string])[] = [
+      [file, 'EEXIST'],
+      [join(file, 'x'), 'ENOTDIR'],
+      // Linux says that what is above is missing, and it is there.
+      ['/proc/x/y', 'ENOENT'],
+    ];
+    for (const [path, code] of refused)
+      await expect(realFileSystem.makeDirectory(path)).rejects.toMatchObject({ code });
+  });
+
   it('tells how much room there is', async () => {
     const { freeBytes, usedBytes } = await realFileSystem.statfs(folder);
     expect(freeBytes).toBeGreaterThan(0);

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type CallId, CommonTable, type IdempotencyKey, type Turn } from '#runtime/commit/behaviour.ts';
 import { OUTCOME_KEPT_MS } from '#runtime/commit/call-outcomes.ts';
-import { OwedReply } from '#runtime/commit/owed-reply.ts';
+import { DeferredReply } from '#runtime/commit/deferred-reply.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { LoopFixture, OWN_TABLE, put, type TestCommand, textAt } from '#test/support/loop-fixture.ts';
 import { settle } from '#test/support/test-clock.ts';
@@ -85,7 +85,7 @@ describe('a command another member sends again under its call id', () => {
 
   it('keeps the outcome of a reply that was owed', async () => {
     const fixture = opened();
-    const owed = new OwedReply();
+    const owed = new DeferredReply();
     const waiting = send(fixture, () => owed, callOf(1));
     await settle();
     await fixture.submit((turn) => owed.answer(turn, { token: 7 }));
@@ -93,9 +93,9 @@ describe('a command another member sends again under its call id', () => {
     expect(await send(fixture, once, callOf(1))).toEqual({ token: 7 });
   });
 
-  it('never keeps an owed reply over the outcome of a later call', async () => {
+  it('never keeps a deferred reply over the outcome of a later call', async () => {
     const fixture = opened();
-    const owed = new OwedReply();
+    const owed = new DeferredReply();
     const waiting = send(fixture, () => owed, callOf(1));
     await settle();
     await send(fixture, once, callOf(2));

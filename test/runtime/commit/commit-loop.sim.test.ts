@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { simulate } from '#test/sim/engine-simulation.ts';
 import { SIMULATION_MS_MAX } from '#test/sim/simulation-time.ts';
+import { workloadCount } from '#test/support/workload-count.ts';
 
-const SEEDS = 200;
+const SEEDS = workloadCount(200);
 const ACTIONS = 150;
 
 describe('the engine over days of crashes and faults', { timeout: SIMULATION_MS_MAX }, () => {

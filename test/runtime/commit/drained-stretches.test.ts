@@ -4,8 +4,8 @@ import { policyFor } from '#runtime/access/policy.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { DrainedStretches } from '#runtime/commit/drained-stretches.ts';
 import { HybridClock } from '#runtime/commit/hybrid-clock.ts';
-import { Layer } from '#runtime/commit/layer.ts';
-import { LayeredReader } from '#runtime/commit/layered-reader.ts';
+import { Memtable } from '#runtime/commit/memtable.ts';
+import { MemtableReader } from '#runtime/commit/memtable-reader.ts';
 import { TurnScope } from '#runtime/commit/turn-scope.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { MemoryDisk, MemoryShard } from '#runtime/shard/memory-shard.ts';
@@ -26,15 +26,15 @@ class Queue {
   readonly drained = new DrainedStretches();
   readonly #clock = new TestClock();
   readonly #shard = new MemoryShard(new MemoryDisk(), 2, this.#clock);
-  #layers: readonly Layer[] = [];
-  readonly reader = new LayeredReader(
-    () => this.#layers,
+  #memtables: readonly Memtable[] = [];
+  readonly reader = new MemtableReader(
+    () => this.#memtables,
     () => this.#shard,
     undefined,
     this.drained,
   );
-  readonly plain: TableReader = new LayeredReader(
-    () => this.#layers,
+  readonly plain: TableReader = new MemtableReader(
+    () => this.#memtables,
     () => this.#shard,
   );
 
@@ -49,9 +49,9 @@ class Queue {
 
   /** A command; its changes are taken back where it says so. */
   turn(change: (turn: TurnScope) => boolean): void {
-    const layer = new Layer();
-    this.#layers = [layer, ...this.#layers];
-    const turn = new TurnScope(caller, 0, this.reader, layer, new HybridClock(this.#clock), systemRandom);
+    const memtable = new Memtable();
+    this.#memtables = [memtable, ...this.#memtables];
+    const turn = new TurnScope(caller, 0, this.reader, memtable, new HybridClock(this.#clock), systemRandom);
     if (!change(turn)) turn.undo();
   }
 }

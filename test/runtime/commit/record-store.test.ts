@@ -6,8 +6,12 @@ import {
   readRecord,
   RecordCache,
   removeRecord,
+  STAMP_KEY,
   writeRecord,
 } from '#runtime/commit/record-store.ts';
+import { verifyMetaRow } from '#runtime/check/check-rows.ts';
+import { encodeJsonRow } from '#runtime/shard/json-row.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
 import { HostFixture } from '#test/support/host-fixture.ts';
 
 const table = FIRST_OWN_TABLE;
@@ -111,5 +115,40 @@ describe('records', () => {
 
   it('have no names longer than a key, but anybody may ask for one', () => {
     expect(ask('x'.repeat(20_000))).toMatchObject({ cached: undefined, read: undefined });
+  });
+});
+
+describe('the stamp of a state of records', () => {
+  const stamp = encodeJsonRow('1700000000000-0');
+
+  /** Readers of one row, the stamp, each with a state of its own. */
+  function reader(value: Uint8Array, generation: number): TableReader {
+    return { generation, get: () => value, range: () => [] } as unknown as TableReader;
+  }
+
+  it('is not believed with any bit turned over, and is found by a check', () => {
+    for (let bit = 0; bit < stamp.length * 8; bit += 1) {
+      const flipped = Buffer.from(stamp);
+      flipped[bit >> 3] = (flipped[bit >> 3] as number) ^ (1 << (bit & 7));
+      const damage = expect.objectContaining({ code: 'DATA_CORRUPTED' });
+      expect(() => new RecordCache().at(reader(flipped, 1))).toThrow(damage);
+      expect(() => verifyMetaRow({ key: STAMP_KEY, value: flipped })).toThrow(damage);
+    }
+    verifyMetaRow({ key: STAMP_KEY, value: stamp });
+  });
+
+  it('of an earlier version, which nothing vouches for, has nothing kept from one state to the next', () => {
+    const old = Buffer.from('018bcfe56800deadbeef', 'hex');
+    const cache = new RecordCache();
+    let made = 0;
+    const make = (): number => {
+      made += 1;
+      return made;
+    };
+    expect(cache.at(reader(old, 1)).derived('all', make)).toBe(1);
+    expect(cache.at(reader(old, 2)).derived('all', make)).toBe(2);
+    expect(cache.at(reader(stamp, 3)).derived('all', make)).toBe(3);
+    expect(cache.at(reader(stamp, 4)).derived('all', make)).toBe(3);
+    verifyMetaRow({ key: STAMP_KEY, value: old });
   });
 });

@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Clock } from '#runtime/base/clock.ts';
-import { Layer } from '#runtime/commit/layer.ts';
-import { LayeredReader } from '#runtime/commit/layered-reader.ts';
+import { TRANSACTION_BYTES_MAX } from '#runtime/commit/apply-memtables.ts';
+import { Memtable } from '#runtime/commit/memtable.ts';
+import { MemtableReader } from '#runtime/commit/memtable-reader.ts';
 import { ShardWriter } from '#runtime/commit/shard-writer.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { Write } from '#runtime/log/log-entry.ts';
@@ -52,7 +53,7 @@ class Bench {
    * @param rows what there is before; keys that are not among them are inserted
    */
   accept(changes: Readonly<Record<string, string | null>>, rows?: Readonly<Record<string, string>>): void {
-    const batch = new Layer();
+    const batch = new Memtable();
     for (const [key, text] of Object.entries(changes)) {
       if (text === null) batch.set(0, key, null);
       else if (rows === undefined || Object.hasOwn(rows, key)) batch.set(0, key, Buffer.from(text));
@@ -63,8 +64,8 @@ class Bench {
   }
 
   get view(): TableReader {
-    return new LayeredReader(
-      () => this.writer.layers,
+    return new MemtableReader(
+      () => this.writer.memtables,
       () => this.writer.shard,
     );
   }
@@ -97,7 +98,11 @@ describe('accepted batches', () => {
     bench.clock.advance(50);
     await settle();
     expect(bench.flushed()).toEqual({ rows: { a: '1', c: '2' }, sequence: 2 });
-    expect([bench.writer.isSettled, bench.writer.layers, bench.writer.pendingBytes]).toEqual([true, [], 0]);
+    expect([bench.writer.isSettled, bench.writer.memtables, bench.writer.pendingBytes]).toEqual([
+      true,
+      [],
+      0,
+    ]);
     expect(bench.rows()).toEqual({ a: '1', c: '2' });
   });
 
@@ -329,7 +334,7 @@ describe('an application that fails', () => {
     expect(Object.keys(bench.rows())).toHaveLength(30);
   });
 
-  it('does not pile up layers for as long as it lasts', async () => {
+  it('does not pile up memtables for as long as it lasts', async () => {
     const bench = new Bench({ applyBytes: 10, applyDelayMs: 50 });
     bench.fail = () => full;
     const pins = [];
@@ -340,7 +345,7 @@ describe('an application that fails', () => {
       if (number % 5 === 0) bench.clock.advance(500);
       await settle();
     }
-    expect(bench.writer.layers.length).toBeLessThan(15);
+    expect(bench.writer.memtables.length).toBeLessThan(15);
     expect(bench.rows().same).toBe('39');
     // Pinned over a shard that was closed since: a clean error at worst, never a wrong answer.
     for (const [number, pin] of pins) {
@@ -553,5 +558,22 @@ describe('at every moment', () => {
       }),
       { numRuns: 100 },
     );
+  });
+
+  it('applies large values in transactions of bounded bytes', async () => {
+    const sizes: number[][] = [];
+    const bench = new Bench(undefined, (shard) => {
+      const { apply } = shard;
+      shard.apply = (writes, position) => {
+        sizes.push(writes.map(({ value }) => value?.length ?? 0));
+        return apply.call(shard, writes, position);
+      };
+      return shard;
+    });
+    const half = TRANSACTION_BYTES_MAX / 2;
+    const text = 'x'.repeat(half);
+    bench.accept({ a: text, b: text, c: text, d: text, e: 'small' });
+    await bench.writer.settle();
+    expect(sizes).toEqual([[half, half], [half, half], [5]]);
   });
 });

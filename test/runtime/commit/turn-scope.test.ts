@@ -4,9 +4,9 @@ import { policyFor } from '#runtime/access/policy.ts';
 import { InvariantError } from '#runtime/base/assert.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { HybridClock } from '#runtime/commit/hybrid-clock.ts';
-import { Layer } from '#runtime/commit/layer.ts';
-import { LayeredReader } from '#runtime/commit/layered-reader.ts';
-import { COMMIT_BYTES_MAX, TurnScope } from '#runtime/commit/turn-scope.ts';
+import { Memtable } from '#runtime/commit/memtable.ts';
+import { MemtableReader } from '#runtime/commit/memtable-reader.ts';
+import { COMMIT_BYTES_MAX, type TurnLimits, TurnScope } from '#runtime/commit/turn-scope.ts';
 import { compareRevisions } from '#runtime/content/revision.ts';
 import { KEY_BYTES_MAX } from '#runtime/shard/binary-key.ts';
 import { MemoryDisk, MemoryShard } from '#runtime/shard/memory-shard.ts';
@@ -18,27 +18,28 @@ const caller = { principal, policy: policyFor(principal, 't') };
 class Batch {
   readonly clock = new TestClock();
   readonly hybridClock = new HybridClock(this.clock);
-  readonly layer = new Layer();
+  readonly memtable = new Memtable();
   readonly #shard = new MemoryShard(new MemoryDisk(), 2, this.clock);
-  readonly #reader = new LayeredReader(
-    () => [this.layer],
+  readonly #reader = new MemtableReader(
+    () => [this.memtable],
     () => this.#shard,
   );
 
-  turn(): TurnScope {
+  turn(limits: TurnLimits = {}): TurnScope {
     return new TurnScope(
       caller,
       this.clock.wallMs(),
       this.#reader,
-      this.layer,
+      this.memtable,
       this.hybridClock,
       systemRandom,
+      limits,
     );
   }
 
   /** Everything the batch holds. */
   rows(): string[] {
-    return this.layer
+    return this.memtable
       .writes()
       .map(({ table, key, value }) => `${table}${key}=${value === null ? '-' : value}`)
       .sort();
@@ -61,7 +62,11 @@ describe('a turn', () => {
 
   it('leaves nothing behind when it is undone, whatever it and others wrote', () => {
     const writes = fc.array(
-      fc.tuple(fc.nat(1), fc.constantFrom('a', 'b', 'c', 'd'), fc.option(fc.string(), { nil: null })),
+      fc.tuple(
+        fc.nat(1),
+        fc.constantFrom('a', 'b', 'c', 'd'),
+        fc.option(fc.oneof(fc.string(), fc.constant('large'.repeat(500))), { nil: null }),
+      ),
       { maxLength: 12 },
     );
     fc.assert(
@@ -103,7 +108,7 @@ describe('a turn', () => {
       expect(() => batch.turn().put(0, key, value('1'))).toThrow(InvariantError);
       expect(() => batch.turn().insert(0, key, value('1'))).toThrow(InvariantError);
       expect(() => batch.turn().remove(0, key)).toThrow(InvariantError);
-      expect(batch.layer.count).toBe(0);
+      expect(batch.memtable.count).toBe(0);
     },
   );
 
@@ -112,7 +117,7 @@ describe('a turn', () => {
     const turn = batch.turn();
     const large = Buffer.alloc(COMMIT_BYTES_MAX / 8);
     for (let time = 0; time < 100; time += 1) turn.put(0, 'same', large);
-    expect(batch.layer.bytes).toBeLessThan(COMMIT_BYTES_MAX / 7);
+    expect(batch.memtable.bytes).toBeLessThan(COMMIT_BYTES_MAX / 7);
   });
 
   it('refuses to grow beyond what the log takes at once, and can be undone then', () => {
@@ -124,6 +129,48 @@ describe('a turn', () => {
     };
     expect(fill).toThrow(expect.objectContaining({ code: 'COMMIT_TOO_LARGE' }));
     turn.undo();
-    expect([batch.layer.count, batch.layer.bytes]).toEqual([0, 0]);
+    expect([batch.memtable.count, batch.memtable.bytes]).toEqual([0, 0]);
+  });
+
+  it('refuses to grow beyond what the process lets one commit have', () => {
+    const turn = new Batch().turn({ commitBytesMax: 10_000 });
+    for (let number = 0; number < 10; number += 1) turn.put(0, `k${number}`, Buffer.alloc(1_000));
+    expect(() => turn.put(0, 'one too many', value('1'))).toThrow(
+      expect.objectContaining({ code: 'COMMIT_TOO_LARGE' }),
+    );
+  });
+
+  it('counts what is held to undo it', () => {
+    const batch = new Batch();
+    batch.turn().put(0, 'earlier', Buffer.alloc(5_000));
+    const turn = batch.turn({ commitBytesMax: 10_000 });
+    turn.put(0, 'earlier', Buffer.alloc(6_000));
+    expect([batch.memtable.bytes > 6_000, turn.undoBytes]).toEqual([true, 5_000]);
+    expect(() => turn.put(0, 'more', value('1'))).toThrow(
+      expect.objectContaining({ code: 'COMMIT_TOO_LARGE' }),
+    );
+    turn.undo();
+    expect([turn.undoBytes, batch.memtable.get(0, 'earlier')?.length]).toEqual([0, 5_000]);
+  });
+
+  it('holds nothing of its own large values that it replaces, and goes back to what was there before', () => {
+    const batch = new Batch();
+    const shared = Buffer.alloc(2_000, 's');
+    batch.turn().put(0, 'kept', shared);
+    const turn = batch.turn();
+    // The very bytes that stand under another key are no value of this turn there.
+    turn.put(0, 'copy', shared);
+    turn.put(0, 'kept', Buffer.alloc(2_000, 'n'));
+    expect(turn.undoBytes).toBe(2_000);
+    for (let time = 0; time < 5; time += 1) {
+      turn.put(0, 'kept', Buffer.alloc(2_000));
+      turn.insert(0, `new${time}`, Buffer.alloc(2_000));
+      turn.put(0, `new${time}`, Buffer.alloc(2_000));
+    }
+    expect(turn.undoBytes).toBe(2_000);
+    turn.remove(0, 'new1');
+    turn.put(0, 'new1', Buffer.alloc(2_000));
+    turn.undo();
+    expect([batch.memtable.count, batch.memtable.get(0, 'kept')]).toEqual([1, shared]);
   });
 });

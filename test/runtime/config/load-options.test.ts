@@ -89,6 +89,14 @@ describe('where an option comes from', () => {
     expect(loadOptions({ PORT: '', SVC_BASE_URL: '' }, noFile).server.port).toBe(8080);
   });
 
+  it('names a configuration file that is a folder, with everything else that is wrong', () => {
+    const read = (path: string): string => readFileSync(path, 'utf8');
+    expect(problemsOf({ SVC_CONFIG: '/tmp', PORT: 'x' }, read)).toEqual([
+      'the configuration file /tmp cannot be read (it is a folder): set SVC_CONFIG to a file that the user of the server can read',
+      expect.stringContaining('PORT'),
+    ]);
+  });
+
   it('is the file that SVC_CONFIG names, and that one only [CONF-004]', () => {
     const files: Readonly<Record<string, string>> = {
       './svc.toml': '[server]\nport = 1111',
@@ -102,8 +110,11 @@ describe('where an option comes from', () => {
     ]);
   });
 
-  it('passes on what goes wrong while the file is read', () => {
-    expect(() => loadOptions({}, () => readFileSync('/', 'utf8'))).toThrow(/EISDIR/);
+  it('passes on what goes wrong while the file is read and is not of the system', () => {
+    const read = (): never => {
+      throw new TypeError('not of the system');
+    };
+    expect(() => loadOptions({}, read)).toThrow(TypeError);
   });
 });
 

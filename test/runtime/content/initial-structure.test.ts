@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { planInitialChildren, requireInitialTypes } from '#runtime/content/initial-structure.ts';
+import { planInitialChildren, requireInitialTypes } from '#runtime/content/plan-initial-structure.ts';
 import { parseNodeTypeDefinition } from '#runtime/content/node-type.ts';
 import { schemaOf } from './schema-fixture.ts';
 

@@ -1,7 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '#runtime/content/json-value.ts';
-import { getProperty, parsePropertyPath, setProperty } from '#runtime/content/property-path.ts';
+import {
+  getProperty,
+  parsePropertyPath,
+  removeProperty,
+  setProperty,
+} from '#runtime/content/property-path.ts';
 
 describe('property paths', () => {
   const properties: JsonObject = { a: { b: [{ c: 1 }, 'x'] }, 'dotted.key': 'literal', n: null, s: 'text' };
@@ -28,6 +33,39 @@ describe('property paths', () => {
   it('prefer a property whose own name has dots', () => {
     expect(getProperty(properties, ['dotted', 'key'])).toBe('literal');
     expect(setProperty(properties, ['dotted', 'key'], 2)).toEqual({ ...properties, 'dotted.key': 2 });
+  });
+
+  it('remove a key, and an item of an array with its place', () => {
+    const remove = (path: string) => removeProperty(properties, parsePropertyPath(path));
+    expect(remove('s')).toEqual({ a: properties.a, 'dotted.key': 'literal', n: null });
+    expect(remove('n')).not.toHaveProperty('n');
+    expect(remove('dotted.key')).not.toHaveProperty(['dotted.key']);
+    expect(remove('a.b')).toMatchObject({ a: {} });
+    expect(remove('a.b.0')).toMatchObject({ a: { b: ['x'] } });
+    expect(remove('a.b.0.c')).toMatchObject({ a: { b: [{}, 'x'] } });
+    expect(properties).toMatchObject({ a: { b: [{ c: 1 }, 'x'] }, s: 'text' });
+    for (const missing of [
+      'x',
+      'a.x',
+      'a.b.2',
+      'a.b.-1',
+      'a.b.01',
+      'a.b.x',
+      's.length',
+      'n.x',
+      'constructor',
+      'x.y.z',
+    ]) {
+      expect(remove(missing), missing).toBeUndefined();
+    }
+    expect(() =>
+      removeProperty(
+        {},
+        Array.from({ length: 200 }, () => 'a'),
+      ),
+    ).toThrow(/at most/);
+    const odd = JSON.parse('{"__proto__":{"__proto__":1,"b":2}}') as JsonObject;
+    expect(JSON.stringify(removeProperty(odd, ['__proto__', '__proto__']))).toBe('{"__proto__":{"b":2}}');
   });
 
   it('make missing objects on the way', () => {

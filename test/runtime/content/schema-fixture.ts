@@ -3,6 +3,7 @@ import { type ElementType, parseElementTypeDefinition } from '#runtime/content/e
 import { type NodeType, parseNodeTypeDefinition } from '#runtime/content/node-type.ts';
 import { newSchemaRecord } from '#runtime/content/schema-record.ts';
 import { SchemaResolver } from '#runtime/content/schema-resolver.ts';
+import type { TranslationRules } from '#runtime/content/translation-check.ts';
 import type { SchemaSource } from '#runtime/content/type-resolver.ts';
 
 const now = '2024-01-01T00:00:00.000Z';
@@ -37,4 +38,15 @@ export function schemaOf(definitions: Definitions): SchemaSource & { readonly re
     elementType: (name) => elementTypes.get(name),
   };
   return { ...source, resolved: new SchemaResolver(source) };
+}
+
+/** The rules of nodes of a type, the first one given, for translated values. @param archetype name of theirs */
+export function rulesOf(definitions: Definitions, archetype: string | null = null): TranslationRules {
+  const { resolved } = schemaOf(definitions);
+  const { name } = definitions.nodeTypes![0] as { readonly name: string };
+  return {
+    type: resolved.nodeType(name)!,
+    archetype: archetype === null ? null : resolved.archetype(archetype)!,
+    source: resolved,
+  };
 }

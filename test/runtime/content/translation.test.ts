@@ -1,46 +1,56 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import { atOnce } from '#runtime/base/at-once.ts';
 import { canonicalJson, type JsonObject, type JsonValue } from '#runtime/content/json-value.ts';
 import * as translation from '#runtime/content/translation.ts';
 import {
-  applyTranslations,
   hiddenOverlay,
+  isHiddenIn,
   overlayOf,
   TRANSLATIONS_LENGTH_MAX,
   translatedLocales,
   translationsField,
   withOverlay,
 } from '#runtime/content/translation.ts';
+import type { TranslationRules } from '#runtime/content/translation-check.ts';
 import { PointerWalk } from '#runtime/content/translation-pointer.ts';
+import { sourceHash as sourceHashInSteps } from '#runtime/content/source-hash.ts';
 import * as staleness from '#runtime/content/translation-staleness.ts';
 import type { ResolvedNodeType } from '#runtime/content/type-resolver.ts';
-import { schemaOf } from './schema-fixture.ts';
-
-/** Runs steps to their end. */
-function ended<T>(steps: Generator<undefined, T>): T {
-  for (;;) {
-    const step = steps.next();
-    if (step.done === true) return step.value;
-  }
-}
+import { rulesOf, schemaOf } from './schema-fixture.ts';
 
 const count = () => {};
-const makeOverlay = (...given: Parameters<typeof translation.makeOverlay>) =>
-  ended(translation.makeOverlay(...given));
-const storedTranslations = (...given: Parameters<typeof translation.storedTranslations>) =>
-  ended(translation.storedTranslations(...given));
-const sourceHash = (value: JsonValue) => ended(staleness.sourceHash(value, count));
+const makeOverlay = (
+  base: JsonObject,
+  translations: JsonObject,
+  now: string,
+  rules: TranslationRules | null,
+) => atOnce(translation.makeOverlay({ properties: base, now, rules }, 'de', translations));
+const storedTranslations = (
+  base: JsonObject,
+  field: JsonObject,
+  now: string,
+  rules: TranslationRules | null,
+  previous: JsonObject | null = null,
+) => atOnce(translation.storedTranslations({ properties: base, now, rules }, field, null, previous));
+const applyTranslations = (...given: Parameters<typeof translation.applyTranslations>) =>
+  atOnce(translation.applyTranslations(...given));
+const valueAt = (walk: PointerWalk, ...given: Parameters<PointerWalk['valueAt']>) =>
+  atOnce(walk.valueAt(...given));
+const replaceAt = (walk: PointerWalk, ...given: Parameters<PointerWalk['replaceAt']>) =>
+  atOnce(walk.replaceAt(...given));
+const sourceHash = (value: JsonValue) => atOnce(sourceHashInSteps(value, count));
 const translationStaleness = (
   base: JsonObject,
   overlay: translation.Overlay | undefined,
   type: ResolvedNodeType | null,
-) => ended(staleness.translationStaleness(base, overlay, type, count));
+) => atOnce(staleness.translationStaleness(base, overlay, type, count));
 const acknowledgeStaleness = (
   overlay: translation.Overlay | undefined,
   pointer: string,
   base: JsonObject,
   now: string,
-) => ended(staleness.acknowledgeStaleness(overlay, pointer, base, now, count));
+) => atOnce(staleness.acknowledgeStaleness(overlay, pointer, base, now, count));
 
 const badValue = expect.objectContaining({ code: 'VALIDATION_FAILED' });
 const properties: JsonObject = {
@@ -100,8 +110,11 @@ describe('applyTranslations', () => {
       'de-CH',
       overlay({ '/title': 'Titu' }),
     );
-    expect(applyTranslations(properties, stored, ['de'])).toBe('hidden');
-    expect(applyTranslations(properties, stored, ['fr', 'de'])).toBe('hidden');
+    expect(isHiddenIn(stored, ['de'])).toBe(true);
+    expect(isHiddenIn(stored, ['fr', 'de'])).toBe(true);
+    expect(isHiddenIn(stored, ['de-CH', 'de'])).toBe(false);
+    expect(isHiddenIn(stored, ['fr'])).toBe(false);
+    expect(isHiddenIn(null, ['de'])).toBe(false);
     expect(applyTranslations(properties, stored, ['de-CH', 'de'])).toMatchObject({ title: 'Titu' });
   });
 
@@ -128,11 +141,11 @@ describe('makeOverlay', () => {
         't',
         type === null
           ? null
-          : schemaOf({
+          : rulesOf({
               nodeTypes: [
                 { name: type, properties: [{ name: 'count', type: 'Number', is_translatable: false }] },
               ],
-            }).resolved.nodeType(type)!,
+            }),
       );
 
   it('refuses an empty map, bad pointers, places under scalars and keys that identify', () => {
@@ -281,7 +294,7 @@ describe('what is large', () => {
       list: Array.from({ length: 30_000 }, (_, index) => ({ z: index, a: null })),
     };
     const counted: number[] = [];
-    const hash = ended(staleness.sourceHash(value, (characters) => counted.push(characters)));
+    const hash = atOnce(sourceHashInSteps(value, (characters) => counted.push(characters)));
     expect(hash).toBe(createHash('sha256').update(canonicalJson(value)).digest('hex'));
     expect(Math.max(...counted)).toBeLessThan(200_000);
     expect(counted.reduce((sum, each) => sum + each, 0)).toBe(canonicalJson(value).length);
@@ -321,7 +334,7 @@ describe('what is large', () => {
     let shown: JsonValue = base;
     const copies = new Set<unknown>();
     for (let index = 0; index < 2_000; index += 1) {
-      shown = walk.replaceAt(shown, ['items', `u${index}`, 'text'], 'b');
+      shown = replaceAt(walk, shown, ['items', `u${index}`, 'text'], 'b');
       copies.add((shown as JsonObject).items);
     }
     expect(copies.size).toBe(1);
@@ -334,11 +347,147 @@ describe('what is large', () => {
   it('finds an item that was replaced by its new uuid', () => {
     const walk = new PointerWalk();
     const base: JsonObject = { list: [{ uuid: 'a', text: '1' }] };
-    const replaced = walk.replaceAt(base, ['list', 'a'], { uuid: 'b', text: '2' });
-    expect(walk.replaceAt(replaced, ['list', 'a', 'text'], '3')).toBe(replaced);
-    expect(walk.replaceAt(replaced, ['list', 'b', 'text'], '3')).toEqual({
+    const replaced = replaceAt(walk, base, ['list', 'a'], { uuid: 'b', text: '2' });
+    expect(replaceAt(walk, replaced, ['list', 'a', 'text'], '3')).toBe(replaced);
+    expect(replaced).toEqual({ list: [{ uuid: 'b', text: '2' }] });
+    expect(replaceAt(walk, replaced, ['list', 'b', 'text'], '3')).toEqual({
       list: [{ uuid: 'b', text: '3' }],
     });
     expect(base).toEqual({ list: [{ uuid: 'a', text: '1' }] });
+  });
+
+  it('leads to the first of several items with one uuid', () => {
+    const base: JsonObject = { list: ['1', '2'].map((text) => ({ uuid: 'a', text })) };
+    expect(valueAt(new PointerWalk(), base, ['list', 'a', 'text'])).toBe('1');
+    expect(replaceAt(new PointerWalk(), base, ['list', 'a', 'text'], '3')).toEqual({
+      list: [
+        { uuid: 'a', text: '3' },
+        { uuid: 'a', text: '2' },
+      ],
+    });
+  });
+
+  it('leads to the next item of a uuid once the first one was replaced by another', () => {
+    const walk = new PointerWalk();
+    const item = (uuid: string, text: string): JsonObject => ({ uuid, text });
+    const list = ['1', '2', '3'].map((text) => item('a', text));
+    let shown: JsonValue = { list: [...list, item('c', '4')] };
+    for (const [pointer, value] of [
+      [['list', 'a'], item('b', 'b')],
+      [['list', 'a'], item('c', 'c')],
+      [['list', 'c'], item('d', 'd')],
+      [['list', 'a', 'text'], 'third'],
+      [['list', 'c', 'text'], 'fourth'],
+      [['list', 'a'], item('b', 'bb')],
+      [['list', 'b'], item('e', 'e')],
+      [['list', 'b', 'text'], 'fifth'],
+    ] as const) {
+      shown = replaceAt(walk, shown, pointer, value);
+    }
+    expect(shown).toEqual({
+      list: [item('e', 'e'), item('d', 'd'), item('b', 'fifth'), item('c', 'fourth')],
+    });
+  });
+
+  it('is read in steps, by whoever follows pointers into it', () => {
+    let reads = 0;
+    const items = Array.from({ length: 3_000 }, (_, index) => ({
+      get uuid() {
+        reads += 1;
+        return `u${index}`;
+      },
+      text: 'a',
+    })) as unknown as JsonObject[];
+    const base: JsonObject = { items };
+    const pointer = '/items/u1/text';
+    const overlay = makeOverlay(base, { [pointer]: 'b' }, 't', null);
+    for (const work of [
+      translation.makeOverlay({ properties: base, now: 't', rules: null }, 'de', { [pointer]: 'b' }),
+      translation.storedTranslations(
+        { properties: base, now: 't', rules: null },
+        { de: { [pointer]: 'b' } },
+        null,
+      ),
+      translation.applyTranslations(base, withOverlay(null, 'de', overlay), ['de']),
+      staleness.acknowledgeStaleness(overlay, pointer, base, 't', count),
+      staleness.translationStaleness(base, overlay, null, count),
+      staleness.translationStaleness(base, undefined, null, count),
+    ]) {
+      const readsOfSteps: number[] = [];
+      let isDone: boolean | undefined;
+      do {
+        reads = 0;
+        isDone = work.next().done;
+        readsOfSteps.push(reads);
+      } while (isDone !== true);
+      expect(Math.max(...readsOfSteps)).toBeLessThan(1_000);
+      expect(readsOfSteps.length).toBeGreaterThan(3);
+    }
+  });
+
+  it('is compared with its translation in steps, whether its texts are translated, missing or none', () => {
+    const items = Array.from({ length: 1_000 }, (_, index) => ({ uuid: `u${index}`, text: 'a', size: 1 }));
+    const covered = makeOverlay({ items }, { '/items': [] }, 't', null);
+    const marks: JsonObject = Object.fromEntries(items.map(({ uuid }) => [uuid, 1]));
+    for (const [base, overlay] of [
+      [{ items }, covered],
+      [{ items }, undefined],
+      [{ marks }, undefined],
+    ] as const) {
+      let steps = 0;
+      const work = staleness.translationStaleness(base, overlay, null, count);
+      while (work.next().done !== true) steps += 1;
+      expect(steps).toBeGreaterThanOrEqual(1_000);
+    }
+  });
+});
+
+describe('a patch of the field translations', () => {
+  const patched = (stored: JsonObject | null, patch: JsonObject) =>
+    atOnce(translation.patchedTranslations(stored, patch));
+  const hidden = { type: 'hidden' };
+  const properties = { title: 'One', text: 'Text', meta: { a: 1 } };
+  const stored = storedTranslations(
+    properties,
+    { de: { title: 'Eins', text: 'Worte' }, fr: { title: 'Un' } },
+    't',
+    null,
+  );
+
+  it('changes the values it names, by name or pointer, and removes those of null', () => {
+    expect(patched(stored, { de: { '/title': 'Neu', text: null, '/meta/a': 2 } })).toEqual({
+      de: { title: 'Neu', '/meta/a': 2 },
+      fr: { title: 'Un' },
+    });
+    expect(patched(null, { de: { title: 'Neu' } })).toEqual({ de: { title: 'Neu' } });
+    expect(patched(stored, {})).toEqual({ de: { title: 'Eins', text: 'Worte' }, fr: { title: 'Un' } });
+    expect(patched(stored, { de: { type: 'properties', data: { '/title': 'Neu' } } }).de).toEqual({
+      title: 'Neu',
+      text: 'Worte',
+    });
+  });
+
+  it('removes a locale of null, whatever it is called', () => {
+    expect(patched(stored, { DE: null, it: null })).toEqual({ fr: { title: 'Un' } });
+    expect(patched(stored, { de: null, fr: null })).toEqual({});
+  });
+
+  it('hides the node in a locale, and shows it again as it was translated', () => {
+    const field = patched(stored, { de: hidden });
+    expect(field).toEqual({ de: hidden, fr: { title: 'Un' } });
+    const concealed = storedTranslations(properties, field, 't', null, stored);
+    expect(patched(concealed, { de: {} }).de).toEqual(hidden);
+    expect(patched(concealed, { de: { type: null } }).de).toEqual({ title: 'Eins', text: 'Worte' });
+    expect(patched(concealed, { de: { type: null, title: 'Neu' } }).de).toEqual({
+      title: 'Neu',
+      text: 'Worte',
+    });
+    expect(() => patched(concealed, { de: { title: 'Neu' } })).toThrow(/hidden in 'de'/);
+    expect(() => patched(stored, { de: { type: 'hidden', title: 'x' } })).toThrow(/hidden in 'de'/);
+  });
+
+  it('refuses what is no patch of it', () => {
+    expect(() => patched(stored, { de: 'x' })).toThrow(/translations\.de/);
+    expect(() => patched(stored, { nonsense: {} })).toThrow(/not a locale/);
   });
 });

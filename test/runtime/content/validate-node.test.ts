@@ -2,7 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { JsonObject, JsonValue } from '#runtime/content/json-value.ts';
 import { RequestBudget } from '#runtime/budget/request-budget.ts';
-import { CHECK_WORK_MAX, ISSUES_MAX } from '#runtime/content/validation.ts';
+import { ISSUES_MAX } from '#runtime/content/validation.ts';
+import { CHECK_WORK_MAX } from '#runtime/content/check-work.ts';
 import {
   fillDefaults,
   PROPERTIES_SIZE_MAX,

@@ -6,13 +6,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { claimName } from '#cluster/member/claimed-name.ts';
+import { claimName } from '#server/host/claimed-name.ts';
 import {
   acquireDataDirectory,
   acquireForReading,
   addressOfHolder,
   claimNothing,
   type HolderAddress,
+  holderOf,
   isWrittenOnlyBy,
 } from '#runtime/embedded/data-directory-lock.ts';
 import { asNobody } from '#test/support/as-nobody.ts';
@@ -53,6 +54,23 @@ describe('acquireDataDirectory', () => {
       details: { directory, pid: child.pid },
     });
     expect((await startHolder()).said).toContain(`CONFLICT ${expected}`);
+  });
+
+  it('is told of without being touched: who has it, and where that answers', async () => {
+    expect(holderOf(directory)).toBeUndefined();
+    expect(existsSync(directory)).toBe(false);
+    const lock = await acquireDataDirectory(directory, claimName);
+    expect(holderOf(directory)).toEqual({ pid: process.pid, url: undefined });
+    lock.announce('http://127.0.0.1:8080');
+    expect(holderOf(directory)).toEqual({ pid: process.pid, url: 'http://127.0.0.1:8080' });
+    lock.release();
+    expect(holderOf(directory)).toBeUndefined();
+    // One that was killed leaves its name in the file, and no lock.
+    const { child } = await startHolder();
+    expect(holderOf(directory)?.pid).toBe(child.pid);
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    expect(holderOf(directory)).toBeUndefined();
   });
 
   it('is free again as soon as the holder is killed with SIGKILL', async () => {
@@ -101,6 +119,38 @@ describe('acquireDataDirectory', () => {
     });
     await rm(join(directory, 'lock'), { recursive: true });
     (await acquireDataDirectory(directory, claimName)).release();
+  });
+
+  it.each([
+    ['/dev/null', 'EEXIST'],
+    ['/dev/null/data', 'ENOTDIR'],
+    ['/proc/x', 'ENOENT'],
+    ['/proc', 'ENOENT'],
+  ])('names what is no directory and can be none, and the option: %s', async (path, code) => {
+    await expect(acquireDataDirectory(path, claimNothing)).rejects.toMatchObject({
+      code: 'WRITES_STOPPED',
+      message: expect.stringMatching(
+        new RegExp(`^${path} cannot be used \\(${code}\\): it is no folder.*set SVC_DATA_DIR`),
+      ) as string,
+    });
+  });
+
+  it('names a lock file, or a directory, that it has no rights to, and says what to do', async () => {
+    const lock = join(directory, 'lock');
+    await mkdir(directory);
+    writeFileSync(lock, '');
+    chmodSync(lock, 0);
+    const refused = (path: string) => ({
+      code: 'WRITES_STOPPED',
+      message: `${path} cannot be used (EACCES): give the user of the server the right to read and write it (chown, chmod), and start again`,
+    });
+    await asNobody(parent, async () => {
+      await expect(acquireDataDirectory(directory, claimNothing)).rejects.toMatchObject(refused(lock));
+      await expect(acquireForReading(directory, claimNothing)).rejects.toMatchObject(refused(lock));
+      chmodSync(parent, 0o500);
+      const missing = join(parent, 'missing');
+      await expect(acquireDataDirectory(missing, claimNothing)).rejects.toMatchObject(refused(missing));
+    });
   });
 
   it('is another lock for another directory in the same place', async () => {

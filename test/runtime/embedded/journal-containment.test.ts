@@ -5,6 +5,8 @@ import type { LostRecords } from '#runtime/log/ports.ts';
 import type { FaultyFileSystem as Files } from '#test/support/faulty-file-system.ts';
 import { FaultyFileSystem } from '#test/support/faulty-file-system.ts';
 import { numberedEntry, plain, recordsOf } from '#test/support/log-entries.ts';
+import { TestClock } from '#test/support/test-clock.ts';
+import { until } from '#test/support/until.ts';
 import { FOLDER, notableKinds, openJournal } from './journal-harness.ts';
 
 const SEGMENT_BYTES = 8192;
@@ -226,6 +228,65 @@ describe('a damaged journal that is contained', () => {
     await whole.close();
     expect(mended.paths()).not.toContain(`${FOLDER}/damage.json`);
     expect((await openJournal(mended)).journal.lastSequence).toBe(whole.lastSequence);
+  });
+});
+
+describe('what was decided about damage', () => {
+  const options = { segmentBytes: SEGMENT_BYTES, containsDamage: true };
+  const note = `${FOLDER}/damage.json`;
+
+  it('is not over when the damaged file is gone with all before it: what was lost is not back', async () => {
+    const path = segments()[0] as string;
+    const files = flipped(path, 400);
+    const { journal } = await openJournal(files, options);
+    await journal.damage?.decide(new Map([['t/r/x', 'it is lost']]));
+    await journal.close();
+    files.remove(path);
+    const again = (await openJournal(files, options)).journal;
+    expect([...(again.damage?.refused.keys() ?? [])]).toEqual(['t/r/x']);
+    await again.close();
+  });
+
+  it('is known until the last segment has left that it is about', async () => {
+    const files = flipped(segments()[1] as string, 400);
+    const { journal } = await openJournal(files, options);
+    await journal.damage?.decide(new Map());
+    expect(files.paths()).toContain(note);
+    const { lastSequence } = journal;
+    for (const actor of journal.pending().keys()) journal.released(actor, lastSequence);
+    const left = (): number => files.paths().filter((name) => name.endsWith('.journal')).length;
+    await until(() => {
+      journal.released('t/r/a0', lastSequence);
+      return left() === 1;
+    }, 'all but the newest leave, which is one of them');
+    expect(files.paths()).toContain(note);
+    // Another one begins with it.
+    await journal.append(numberedEntry('t/r/new', 1));
+    await until(() => !files.paths().includes(note), 'it is forgotten');
+    expect(left()).toBe(1);
+    await journal.close();
+  });
+
+  it('keeps every segment while an actor is refused, and another one that was cut is left without them', async () => {
+    const files = flipped(segments()[1] as string, 400);
+    const clock = new TestClock();
+    const { journal } = await openJournal(files, { ...options, clock });
+    await journal.damage?.decide(new Map([['t/r/x', 'it is lost']]));
+    for (let number = 1; number < 6; number += 1)
+      await journal.append(numberedEntry('t/r/new', number, 5_000));
+    const later = files.paths().filter((name) => name.endsWith('.journal'))[segments().length] as string;
+    files.cut(later, 100);
+    await journal.inspect();
+    expect(journal.trouble).toMatchObject({ code: 'WRITES_STOPPED' });
+    // Those of before are needed still, and stay whatever becomes of this one.
+    journal.released('t/r/new', journal.lastSequence);
+    await until(() => {
+      clock.advance(500);
+      return journal.trouble === undefined;
+    }, 'it goes on');
+    expect(files.paths()).toEqual(expect.arrayContaining([...segments()]));
+    expect(files.paths()).not.toContain(later);
+    await journal.close();
   });
 });
 

@@ -178,6 +178,41 @@ describe('a journal that stopped', () => {
       expect(notableKinds(events)).toEqual(['writes-stopped', 'writes-resumed']);
     });
 
+    it('a flush that works: it says nothing of a journal that was stopped meanwhile', async () => {
+      const clock = new TestClock();
+      const files = new Holding();
+      const { journal } = await openJournal(files, { clock, durability: 'relaxed' });
+      await journal.append(numberedEntry('a', 1));
+      files.next = 'datasync';
+      const flushed = codeOf(journal.flush());
+      await held(files);
+      files.fail('write', 'EIO');
+      expect(await codeOf(journal.append(numberedEntry('a', 2)))).toBe('WRITES_STOPPED');
+      files.gate.resolve();
+      expect([await flushed, journal.flushedSequence]).toEqual(['WRITES_STOPPED', 0]);
+      await healed(journal, clock);
+      expect(journal.flushedSequence).toBe(1);
+    });
+
+    it('a flush that fails: the file is not flushed once more to make it final', async () => {
+      const clock = new TestClock();
+      const files = new Holding();
+      const options = { clock, durability: 'relaxed', segmentBytes: SEGMENT_BYTES } as const;
+      const { journal } = await openJournal(files, options);
+      await journal.append(numberedEntry('a', 1, 6_000));
+      const syncs = files.calls.get('sync');
+      files.next = 'datasync';
+      const flushed = codeOf(journal.flush());
+      await held(files);
+      // It belongs into another segment.
+      const second = codeOf(journal.append(numberedEntry('a', 2, 6_000)));
+      for (let round = 0; round < 20; round += 1) await turn();
+      files.fail('datasync', 'EIO');
+      files.gate.resolve();
+      expect([await flushed, await second]).toEqual(['WRITES_STOPPED', 'WRITES_STOPPED']);
+      expect(files.calls.get('sync')).toBe(syncs);
+    });
+
     it('a removal: the next one must not overtake it', async () => {
       const clock = new TestClock();
       const files = new Holding();
@@ -219,6 +254,26 @@ describe('a journal that stopped', () => {
       { heals: true },
       { heals: false },
     ]);
+    expect(files.paths()).toEqual([path]);
+  });
+
+  it('does not go on when its file verifies and does not end as it did: somebody put another one there', async () => {
+    const clock = new TestClock();
+    const files = new FaultyFileSystem();
+    const { journal } = await openJournal(files, { clock });
+    const others = new FaultyFileSystem();
+    const { journal: other } = await openJournal(others);
+    await journal.append(numberedEntry('a', 1));
+    await other.append(numberedEntry('a', 2));
+    const path = files.paths()[0] as string;
+    files.alter(path, others.content(path));
+    files.fail('datasync', 'EIO');
+    expect(await codeOf(journal.append(numberedEntry('a', 3)))).toBe('WRITES_STOPPED');
+    for (let round = 0; round < 100; round += 1) {
+      clock.advance(100);
+      await turn();
+    }
+    expect(journal.trouble?.cause).toMatchObject({ code: 'DATA_CORRUPTED' });
     expect(files.paths()).toEqual([path]);
   });
 

@@ -225,6 +225,27 @@ it('a journal that has not begun takes nothing, and does not look after its file
   expect(looked.trouble).toBeUndefined();
 });
 
+it('a journal that has not begun removes nothing, whatever is released', async () => {
+  const { files, journal } = await open({ segmentBytes: 4_096 });
+  for (const number of [1, 2, 3]) await journal.append(numberedEntry('a', number, 3_000));
+  await journal.close();
+  const paths = files.paths();
+  const looked = await Journal.look({
+    folder: FOLDER,
+    durability: 'local',
+    files,
+    clock: new TestClock(),
+    random: systemRandom,
+    report: () => {},
+  });
+  looked.released('a', 3);
+  for (let turns = 0; turns < 20; turns += 1) await turn();
+  expect([paths.length, files.paths()]).toEqual([3, paths]);
+  await looked.begin();
+  looked.released('a', 3);
+  await until(() => files.paths().length === 1, 'they leave');
+});
+
 describe('a journal whose older files', () => {
   async function withSegments() {
     const opened = await open({ segmentBytes: 4_096 });

@@ -17,6 +17,11 @@ describe('ServiceError', () => {
     expect('cause' in new ServiceError('STORAGE_FULL')).toBe(false);
   });
 
+  it('quotes some thousand characters of a message and of the name of a field', () => {
+    const error = invalid('m'.repeat(1_000_000), { field: `properties.${'f'.repeat(1_000_000)}` });
+    expect([error.message.length, error.field?.length]).toEqual([4_096, 4_096]);
+  });
+
   it('names a bad value with one call', () => {
     expect(invalid('limit is negative', { field: 'limit' })).toMatchObject({
       code: 'VALIDATION_FAILED',

@@ -100,6 +100,57 @@ describe('an LMDB shard on its disk', () => {
     },
   );
 
+  it('does not ask LMDB to write large values to a volume without room, which would end the process', async () => {
+    let free = 2 * 1024 * 1024;
+    const open = () => new LmdbShard(folder, ['a'], undefined, undefined, () => free);
+    const rows = (count: number, bytes: number) =>
+      Array.from({ length: count }, (_, row) => ({
+        table: 0,
+        key: `k${row}`,
+        value: Buffer.alloc(bytes, 1),
+      }));
+    const shard = open();
+    const clock = shard.position.clock;
+    await shard.apply(rows(3, 300_000), { sequence: 1, clock }).flushed;
+    for (let time = 0; time < 2; time += 1)
+      await expect(shard.apply(rows(10, 300_000), { sequence: 2, clock }).flushed).rejects.toMatchObject({
+        code: 'STORAGE_FULL',
+      });
+    expect(shard.position.sequence).toBe(1);
+    expect(shard.get(0, 'k3')).toBeUndefined();
+    await shard.close();
+    // What needs no pages of its own is left to LMDB, and large values are when there is room again.
+    free = 0;
+    const again = open();
+    await again.apply(rows(10, 500), { sequence: 2, clock }).flushed;
+    free = 16 * 1024 * 1024;
+    await again.apply(rows(10, 300_000), { sequence: 3, clock }).flushed;
+    expect(again.get(0, 'k9')?.length).toBe(300_000);
+    await again.close();
+  });
+
+  it('says that it is damaged when a write meets a damaged page, and lets go of its file', async () => {
+    const shard = new LmdbShard(folder, ['a']);
+    const row = (number: number) => [{ table: 0, key: `k${number}`, value: Buffer.alloc(900, number) }];
+    const clock = shard.position.clock;
+    for (let number = 10; number <= 60; number += 1)
+      await shard.apply(row(number), { sequence: number, clock }).flushed;
+    await shard.close();
+    const path = join(folder, 'data.mdb');
+    const bytes = readFileSync(path);
+    // Every page with the row, present and past: which of them counts is for LMDB to know.
+    for (let at = bytes.indexOf('k30'); at >= 0; at = bytes.indexOf('k30', at + 1))
+      bytes.fill(0xdf, at - (at % 4096), at - (at % 4096) + 4096);
+    writeFileSync(path, bytes);
+    const damaged = new LmdbShard(folder, ['a']);
+    for (let time = 0; time < 2; time += 1)
+      await expect(damaged.apply(row(30), { sequence: 61, clock }).flushed).rejects.toMatchObject({
+        code: 'DATA_CORRUPTED',
+        message: expect.stringContaining(`the shard ${path} is damaged`) as string,
+      });
+    await damaged.close();
+  });
+
   it('grows tables that an older build did not have', async () => {
     const old = new LmdbShard(folder, ['a']);
     await old.apply([{ table: 0, key: 'k', value: Buffer.from('v') }], {

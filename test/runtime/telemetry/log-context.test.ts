@@ -43,6 +43,23 @@ describe('a log', () => {
     expect(text().endsWith('}\n')).toBe(true);
   });
 
+  it('says whose line it is, as the name is at that moment, and lets a fact of the line win', () => {
+    const lines: Line[] = [];
+    let name = 'host:0';
+    const log = createLog({
+      level: 'info',
+      clock,
+      sink: { write: (line) => void lines.push(JSON.parse(line) as Line) },
+      member: () => name,
+    });
+    log.info('a');
+    name = 'host:8080';
+    log.child({ request_id: 'r1' }).info('b', { status: 200 });
+    log.info('c', { member: 'other' });
+    expect(lines.map(({ member }) => member)).toEqual(['host:0', 'host:8080', 'other']);
+    expect(lines[1]).toMatchObject({ request_id: 'r1', status: 200 });
+  });
+
   it('writes lines of its level and above only', () => {
     const { log, lines } = capture('warn');
     log.debug('a');

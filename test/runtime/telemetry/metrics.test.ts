@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 
 import { InvariantError } from '#runtime/base/assert.ts';
+import { sleep, systemClock } from '#runtime/base/clock.ts';
 import { EventLoopLag } from '#runtime/telemetry/event-loop-lag.ts';
 import { Counter, Histogram } from '#runtime/telemetry/instruments.ts';
 import { Metrics } from '#runtime/telemetry/metrics.ts';
@@ -68,11 +69,45 @@ describe('Metrics', () => {
     expect(samples.get(`svc_http_requests_total{${labels},status="2xx"}`)).toBe(2);
     expect(samples.get(`svc_http_requests_total{${labels},status="4xx"}`)).toBe(1);
     expect(samples.get(`svc_http_requests_total{${labels},status="5xx"}`)).toBe(0);
-    expect(samples.get(`svc_http_request_seconds_bucket{${labels},le="0.00025"}`)).toBe(1);
+    expect(samples.get(`svc_http_request_seconds_bucket{${labels},le="0.0005"}`)).toBe(1);
     expect(samples.get(`svc_http_request_seconds_bucket{${labels},le="10"}`)).toBe(2);
     expect(samples.get(`svc_http_request_seconds_bucket{${labels},le="+Inf"}`)).toBe(3);
     expect(samples.get(`svc_http_request_seconds_count{${labels}}`)).toBe(3);
     expect(samples.get(`svc_http_request_seconds_sum{${labels}}`)).toBeCloseTo(20.0032);
+  });
+
+  it('has few series for a route: classes that alarms count from the start, all else once there is something', async () => {
+    const metrics = new Metrics();
+    const route = metrics.httpRoute('GET', '/api/a');
+    const seriesOf = async (): Promise<string[]> =>
+      [...(await samplesOf(metrics)).keys()].filter((name) => name.includes('route="/api/a"'));
+    expect((await seriesOf()).map((name) => /status="(\dxx)"/.exec(name)?.[1])).toEqual([
+      '2xx',
+      '4xx',
+      '5xx',
+    ]);
+    route.observe(304, 0.001);
+    expect(await seriesOf()).toHaveLength(4 + 8 + 3);
+    expect(
+      (await samplesOf(metrics)).get('svc_http_requests_total{method="GET",route="/api/a",status="3xx"}'),
+    ).toBe(1);
+  });
+
+  it('exports values that are told apart by labels, as many as there are at that moment', async () => {
+    const metrics = new Metrics();
+    const values = [{ labels: { code: 'a', severity: 'alarm' }, value: 2 }];
+    metrics.gauges('svc_things', 'Things.', () => values);
+    expect([...(await samplesOf(metrics))].filter(([name]) => name.startsWith('svc_things'))).toEqual([
+      ['svc_things{code="a",severity="alarm"}', 2],
+    ]);
+    values.pop();
+    expect([...(await samplesOf(metrics)).keys()].filter((name) => name.startsWith('svc_things'))).toEqual(
+      [],
+    );
+    metrics.gauges('svc_floods', 'Too many.', () =>
+      Array.from({ length: 2_001 }, (_, each) => ({ labels: { each: String(each) }, value: 1 })),
+    );
+    await expect(metrics.text()).rejects.toThrow(InvariantError);
   });
 
   it('gives the same numbers object for the same route', () => {
@@ -153,20 +188,26 @@ describe('EventLoopLag', () => {
     while (performance.now() < end);
   };
 
-  it('sees the time for which the event loop was held, until it is reset', async () => {
-    const lag = new EventLoopLag();
+  it('counts by how much each sample was late, and does not forget when it is read', async () => {
+    const lag = new EventLoopLag(systemClock);
     const metrics = new Metrics();
     metrics.watchEventLoopLag(lag);
     lag.start();
-    // Sampling starts with the first timer, so the event loop is held until a sample has seen it.
-    await vi.waitFor(() => {
-      const seen = lag.read().maxSeconds;
-      if (seen <= 0.15) block(200);
-      expect(seen).toBeGreaterThan(0.15);
+    lag.start();
+    const overOf = (samples: ReadonlyMap<string, number>, bound: string): number =>
+      (samples.get('svc_event_loop_lag_seconds_count') as number) -
+      (samples.get(`svc_event_loop_lag_seconds_bucket{le="${bound}"}`) as number);
+    await vi.waitFor(async () => {
+      block(200);
+      // The sample that was due meanwhile is taken first.
+      await sleep(systemClock, 1);
+      expect(overOf(await samplesOf(metrics), '0.1')).toBeGreaterThan(0);
     });
+    const before = await samplesOf(metrics);
     lag.stop();
-    const samples = await samplesOf(metrics);
-    expect(samples.get('svc_event_loop_lag_seconds{quantile="1"}')).toBeGreaterThan(0.15);
-    expect(lag.read()).toEqual({ p50Seconds: 0, p99Seconds: 0, maxSeconds: 0 });
+    await sleep(systemClock, 50);
+    const after = await samplesOf(metrics);
+    for (const [name, value] of before) expect([name, after.get(name)]).toEqual([name, value]);
+    expect(after.get('svc_event_loop_lag_seconds_sum')).toBeGreaterThan(0.1);
   });
 });

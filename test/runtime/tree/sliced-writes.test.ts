@@ -2,18 +2,14 @@ import { describe, expect, it } from 'vitest';
 import { policyFor } from '#runtime/access/policy.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { HybridClock } from '#runtime/commit/hybrid-clock.ts';
-import { Layer } from '#runtime/commit/layer.ts';
-import { LayeredReader } from '#runtime/commit/layered-reader.ts';
+import { Memtable } from '#runtime/commit/memtable.ts';
+import { MemtableReader } from '#runtime/commit/memtable-reader.ts';
 import { TurnScope } from '#runtime/commit/turn-scope.ts';
 import { parseRevision } from '#runtime/content/revision.ts';
 import { MemoryDisk, MemoryShard } from '#runtime/shard/memory-shard.ts';
 import { readAncestor, writeMergedRevisions } from '#runtime/tree/ancestry-store.ts';
-import {
-  type NodeChange,
-  readChanges,
-  readRevision,
-  writeRevisionInSteps,
-} from '#runtime/tree/revision-store.ts';
+import { readChanges, readRevision, writeRevisionInSteps } from '#runtime/tree/revision-store.ts';
+import type { NodeChange } from '#runtime/tree/revision-record.ts';
 import { TestClock } from '#test/support/test-clock.ts';
 
 const principal = { kind: 'system', tenant: 't' } as const;
@@ -21,13 +17,13 @@ const caller = { principal, policy: policyFor(principal, 't') };
 
 function newTurn(): TurnScope {
   const clock = new TestClock();
-  const layer = new Layer();
+  const memtable = new Memtable();
   const shard = new MemoryShard(new MemoryDisk(), 40, clock);
-  const reader = new LayeredReader(
-    () => [layer],
+  const reader = new MemtableReader(
+    () => [memtable],
     () => shard,
   );
-  return new TurnScope(caller, clock.wallMs(), reader, layer, new HybridClock(clock), systemRandom);
+  return new TurnScope(caller, clock.wallMs(), reader, memtable, new HybridClock(clock), systemRandom);
 }
 
 /** Runs work to its end. @returns how often it could have rested */

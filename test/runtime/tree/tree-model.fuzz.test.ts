@@ -9,8 +9,8 @@ import { systemClock } from '#runtime/base/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { commonTableNames } from '#runtime/commit/behaviour.ts';
 import { HybridClock } from '#runtime/commit/hybrid-clock.ts';
-import { Layer } from '#runtime/commit/layer.ts';
-import { LayeredReader } from '#runtime/commit/layered-reader.ts';
+import { Memtable } from '#runtime/commit/memtable.ts';
+import { MemtableReader } from '#runtime/commit/memtable-reader.ts';
 import { TurnScope } from '#runtime/commit/turn-scope.ts';
 import type { NodeHeader } from '#runtime/content/content-node.ts';
 import { parseNodeTypeDefinition } from '#runtime/content/node-type.ts';
@@ -28,6 +28,7 @@ import { makeNodeRecord, type NodeRecord } from '#runtime/tree/node-record.ts';
 import { writeRevision } from '#runtime/tree/revision-store.ts';
 import { TreeWriter } from '#runtime/tree/tree-writer.ts';
 import { findDamage } from '#test/support/branch-checker.ts';
+import { workloadCount } from '#test/support/workload-count.ts';
 import { MODEL_ROOT, type ModelNode, TreeModel } from './tree-model.ts';
 
 /** One thing a revision does; numbers pick among what is there. */
@@ -76,13 +77,13 @@ const types = new SchemaResolver({
   elementType: () => undefined,
 });
 
-/** The tree under test, over a real shard with unapplied layers on top. */
+/** The tree under test, over a real shard with unapplied memtables on top. */
 class TreeUnderTest {
   readonly #shard: LmdbShard;
   readonly #clock: HybridClock;
   /** Moves on by itself, so that there are moments between two revisions. */
   #wallMs = 1_000_000;
-  #layers: readonly Layer[] = [];
+  #memtables: readonly Memtable[] = [];
   #sequence = 0;
 
   constructor(folder: string) {
@@ -91,17 +92,17 @@ class TreeUnderTest {
   }
 
   get reader(): TableReader {
-    return new LayeredReader(
-      () => this.#layers,
+    return new MemtableReader(
+      () => this.#memtables,
       () => this.#shard,
     );
   }
 
   commit(change: (writer: TreeWriter) => void): Revision {
     this.#wallMs += 10;
-    const layer = new Layer();
-    this.#layers = [layer, ...this.#layers];
-    const turn = new TurnScope(caller, this.#wallMs, this.reader, layer, this.#clock, systemRandom);
+    const memtable = new Memtable();
+    this.#memtables = [memtable, ...this.#memtables];
+    const turn = new TurnScope(caller, this.#wallMs, this.reader, memtable, this.#clock, systemRandom);
     const writer = new TreeWriter(turn, () => types);
     change(writer);
     writeRevision(turn, { actor: 'ada', message: 'step', isSystem: false }, writer.changes, []);
@@ -109,10 +110,10 @@ class TreeUnderTest {
   }
 
   async apply(): Promise<void> {
-    const writes = this.#layers.toReversed().flatMap((layer) => layer.writes());
+    const writes = this.#memtables.toReversed().flatMap((memtable) => memtable.writes());
     this.#sequence += 1;
     await this.#shard.apply(writes, { sequence: this.#sequence, clock: this.#clock.last }).committed;
-    this.#layers = [];
+    this.#memtables = [];
   }
 
   async close(): Promise<void> {
@@ -350,7 +351,7 @@ describe('a tree over time', () => {
         }
         compare(workspace, new HeadNodeReader(reader), model, model.newest, ids, paths);
       }),
-      { numRuns: 150 },
+      { numRuns: workloadCount(150) },
     );
     expect(findDamage(tree.reader)).toEqual([]);
     await tree.apply();

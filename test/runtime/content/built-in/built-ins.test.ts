@@ -8,7 +8,7 @@ import {
   planInitialChildren,
   planInitialStructure,
   requireInitialTypes,
-} from '#runtime/content/initial-structure.ts';
+} from '#runtime/content/plan-initial-structure.ts';
 import type { JsonObject } from '#runtime/content/json-value.ts';
 import { parseNodeTypeDefinition } from '#runtime/content/node-type.ts';
 import { newSchemaRecord } from '#runtime/content/schema-record.ts';

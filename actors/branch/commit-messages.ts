@@ -1,0 +1,7 @@
+/** What the caller says about the revision a write makes. */
+export interface CommitInfo {
+  readonly message?: string;
+  /** Default: the caller's name. */
+  readonly actor?: string;
+  readonly isSystem?: boolean;
+}

@@ -1,0 +1,177 @@
+import { requireAdministrator } from '#runtime/access/policy.ts';
+import { forgetOutcomes } from '#runtime/commit/idempotency.ts';
+import {
+  compareRevisions,
+  formatRevision,
+  parseRevision,
+  type Revision,
+  revisionZero,
+} from '#runtime/content/revision.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import { forgetOutbox } from '#runtime/jobs/outbox.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
+import type { HeadMovedAway } from '#runtime/tree/branch-events.ts';
+import { HeadRestorer, type NodeMove } from '#runtime/tree/head-restorer.ts';
+import { Lineage, readLineage, successor, writeLineage } from '#runtime/tree/lineage.ts';
+import { PastNodeReader } from '#runtime/tree/past-node-reader.ts';
+import {
+  readBranchHead,
+  readChangeParts,
+  readRevision,
+  writeBranchHead,
+} from '#runtime/tree/revision-store.ts';
+import type { DefinitionChange, RevisionRecord } from '#runtime/tree/revision-record.ts';
+import { restoreDefinition, storedDefinition } from '#runtime/tree/schema-store.ts';
+import { forgetMissingBuiltIns } from '../schema/built-ins.ts';
+import { SLICE_NODES } from '../nodes/delete-node.ts';
+import { eachInSlices } from '../each-in-slices.ts';
+import type { EditScope } from '../edit-scope.ts';
+import type { BecomeFork, ForkMade, HeadMoved, MoveHead } from '../messages.ts';
+
+/** What lies between two revisions of a branch. */
+interface Way {
+  /** `workspace\0id` of every node some revision on the way changed. */
+  readonly nodes: ReadonlyMap<string, { readonly workspace: string; readonly id: string }>;
+  readonly definitions: ReadonlyMap<string, DefinitionChange>;
+  /** By how much the number of revisions that lead to the head changes. */
+  readonly revisions: number;
+  readonly systemRevisions: number;
+}
+
+/**
+ * Moves the head of the branch to another of its revisions, back or forward. Content, indexes and schema become
+ * those of that revision; later revisions stay readable. Cost follows what the revisions between changed.
+ *
+ * @see messages.ts, MoveHead; docs/interface/branches.md#moving-the-head
+ */
+export function* moveHead(edit: EditScope, command: MoveHead): Generator<undefined, HeadMoved> {
+  requireAdministrator(edit.turn.caller.policy, edit.turn.caller.principal);
+  const { head } = readBranchHead(edit.turn);
+  const target = parseRevision(command.revision);
+  requireRevision(edit.turn, target);
+  yield* restoreHead(edit, target);
+  const moved = { revision: formatRevision(target), previous: formatRevision(head) };
+  const event: HeadMovedAway = { type: 'HeadMoved', ...moved };
+  edit.turn.emit(event);
+  return moved;
+}
+
+/**
+ * Makes a fresh copy of another branch a branch of its own: at a revision, with the history up to there, and
+ * without what belongs to the source alone: of that nothing is to be seen from now on. Cost follows what changed
+ * since that revision.
+ *
+ * @see messages.ts, BecomeFork; docs/decisions/0008-lines-and-forks.md
+ */
+export function* becomeFork(edit: EditScope, command: BecomeFork): Generator<undefined, ForkMade> {
+  requireAdministrator(edit.turn.caller.policy, edit.turn.caller.principal);
+  const { turn } = edit;
+  const { head, tip } = readBranchHead(turn);
+  const target = command.revision === undefined ? head : parseRevision(command.revision);
+  requireRevision(turn, target);
+  yield* restoreHead(edit, target);
+  forgetOutcomes(turn);
+  forgetOutbox(turn);
+  const { lines, inherited } = readLineage(turn);
+  const kept = lines.filter(({ start }) => compareRevisions(start, target) <= 0);
+  // Rows written after the fork are still in the version tables, also those that the source, a fork itself, has
+  // of others; they belong to nobody here. Later revision records stay until those rows are removed, see orphaned versions.ts.
+  const newest = newestOf([tip, ...lines.map(({ hiddenUpTo }) => hiddenUpTo ?? tip)]);
+  const leftOver = compareRevisions(newest, target) > 0;
+  const gap = { start: successor(target), parent: target, hiddenUpTo: newest };
+  const earlier = inherited.filter(({ upTo }) => compareRevisions(upTo, target) < 0);
+  const own = { branch: branchAt(inherited, target) ?? command.sourceName, upTo: target };
+  writeLineage(turn, new Lineage(leftOver ? [...kept, gap] : kept, [...earlier, own]));
+  writeBranchHead(turn, { ...readBranchHead(turn), tip: target });
+  return { head: formatRevision(target) };
+}
+
+function newestOf(revisions: readonly Revision[]): Revision {
+  return revisions.reduce((newest, one) => (compareRevisions(one, newest) > 0 ? one : newest));
+}
+
+function branchAt(inherited: Lineage['inherited'], revision: Revision): string | undefined {
+  return inherited.find(({ upTo }) => compareRevisions(revision, upTo) <= 0)?.branch;
+}
+
+/** @throws {ServiceError} `REVISION_NOT_FOUND` */
+function requireRevision(reader: TableReader, revision: Revision): void {
+  if (compareRevisions(revision, revisionZero) === 0 || readRevision(reader, revision) !== undefined) return;
+  throw new ServiceError('REVISION_NOT_FOUND', `The branch has no revision '${formatRevision(revision)}'`);
+}
+
+/**
+ * Makes the state of a revision of this branch the present one.
+ *
+ * @throws {ServiceError} `COMMIT_TOO_LARGE`
+ */
+export function* restoreHead(edit: EditScope, target: Revision): Generator<undefined, void> {
+  const { turn, state } = edit;
+  const branchHead = readBranchHead(turn);
+  if (compareRevisions(branchHead.head, target) === 0) return;
+  const way = yield* wayTo(turn, branchHead.head, target);
+  const past = new PastNodeReader(turn, target);
+  const restorer = new HeadRestorer(turn, (name) => edit.schema(name));
+  const moves: NodeMove[] = [];
+  let planned = 0;
+  for (const { workspace, id } of way.nodes.values()) {
+    const move = restorer.plan(past, workspace, id);
+    if (move !== undefined) moves.push(move);
+    // At once: what is planned holds the records of both states.
+    if (moves.length > state.limits.commitNodesMax) {
+      throw new ServiceError(
+        'COMMIT_TOO_LARGE',
+        `Moving there changes more than ${state.limits.commitNodesMax} nodes; move in several steps`,
+      );
+    }
+    planned += 1;
+    if (move?.present?.isLarge === true || planned % SLICE_NODES === 0) yield;
+  }
+  const definitions = [...way.definitions.values()].map(({ kind, name }) => ({
+    kind,
+    name,
+    stored: storedDefinition(turn, kind, name, target),
+  }));
+  yield* eachInSlices(moves, function* (move) {
+    yield* restorer.prepare(move);
+    restorer.leave(move);
+  });
+  for (const { kind, name, stored } of definitions) restoreDefinition(turn, kind, name, stored);
+  if (definitions.some(({ stored }) => stored === undefined)) forgetMissingBuiltIns(turn);
+  state.commandSchemas.forget();
+  yield* edit.writer.reindex();
+  yield* eachInSlices(moves, (move) => restorer.enter(move));
+  restorer.settleParents();
+  writeBranchHead(turn, {
+    head: target,
+    revisions: branchHead.revisions + way.revisions,
+    systemRevisions: branchHead.systemRevisions + way.systemRevisions,
+    tip: branchHead.tip,
+  });
+}
+
+/** The revisions that are undone going back to the common ancestor, and those done again from there. */
+function* wayTo(reader: TableReader, from: Revision, to: Revision): Generator<undefined, Way> {
+  const nodes = new Map<string, { workspace: string; id: string }>();
+  const definitions = new Map<string, DefinitionChange>();
+  let revisions = 0;
+  let systemRevisions = 0;
+  function* step(revision: Revision, by: 1 | -1): Generator<undefined, Revision> {
+    const record = readRevision(reader, revision) as RevisionRecord;
+    for (const part of readChangeParts(reader, record)) {
+      for (const { workspace, node_id: id } of part) nodes.set(`${workspace}\0${id}`, { workspace, id });
+      yield;
+    }
+    for (const change of record.definitions) definitions.set(`${change.kind}\0${change.name}`, change);
+    revisions += by;
+    if (record.isSystem) systemRevisions += by;
+    return record.parent === null ? revisionZero : parseRevision(record.parent);
+  }
+  let back = from;
+  let forward = to;
+  while (compareRevisions(back, forward) !== 0) {
+    if (compareRevisions(back, forward) > 0) back = yield* step(back, -1);
+    else forward = yield* step(forward, 1);
+  }
+  return { nodes, definitions, revisions, systemRevisions };
+}

@@ -1,0 +1,58 @@
+import type { Caller, QueryContext } from '#runtime/commit/behaviour.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
+import { BranchTable } from '#runtime/shard/key-layout.ts';
+import {
+  orphanedRanges,
+  type OrphansRemoved,
+  removeOrphanedVersions,
+} from '#runtime/tree/orphaned-versions.ts';
+import { rowsInBatches } from '#runtime/shard/rows-in-batches.ts';
+import type { BranchState } from '../branch-state.ts';
+import type { EditScope } from '../edit-scope.ts';
+import { settle } from '../long-answer.ts';
+import type { CountOrphanedVersions, RemoveOrphanedVersions } from '../orphan-messages.ts';
+
+/** Revisions counted between two rests. */
+const REVISIONS_PER_SLICE = 64;
+
+/** @see leftover-messages.ts, RemoveOrphanedVersions */
+export function removeSomeOrphanedVersions(
+  { turn }: EditScope,
+  { rowsMax }: RemoveOrphanedVersions,
+): Generator<undefined, OrphansRemoved> {
+  requireEngine(turn.caller);
+  return removeOrphanedVersions(turn, rowsMax);
+}
+
+/** Removes every leftover, because a place among them is to be taken. Cost follows what is left. */
+export function* removeAllOrphanedVersions({ turn }: EditScope): Generator<undefined, void> {
+  for (let isDone = false; !isDone; ) {
+    ({ isDone } = yield* removeOrphanedVersions(turn, Number.POSITIVE_INFINITY));
+  }
+}
+
+/** @see leftover-messages.ts, CountOrphanedVersions */
+export function countOrphanedVersions(
+  _state: BranchState,
+  context: QueryContext,
+  _query: CountOrphanedVersions,
+): number | Promise<number> {
+  requireEngine(context.caller);
+  return settle(context, count);
+}
+
+function* count(reader: TableReader): Generator<undefined, number> {
+  let revisions = 0;
+  for (const range of orphanedRanges(reader)) {
+    for (const _ of rowsInBatches(reader, BranchTable.revisions, range)) {
+      revisions += 1;
+      if (revisions % REVISIONS_PER_SLICE === 0) yield;
+    }
+  }
+  return revisions;
+}
+
+function requireEngine({ principal }: Caller): void {
+  if (principal.kind !== 'system') throw new ServiceError('FORBIDDEN');
+}

@@ -1,0 +1,49 @@
+import type { QueryContext } from '#runtime/commit/behaviour.ts';
+import type { Revision } from '#runtime/content/revision.ts';
+import { textBytes } from '#runtime/shard/binary-key.ts';
+import { auditRevision, BranchTable, underParts } from '#runtime/shard/key-layout.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
+import { readAuditEntry } from '#runtime/tree/audit-store.ts';
+import { ledgerFilter } from '#runtime/tree/lineage.ts';
+import { rowsInBatches } from '#runtime/shard/rows-in-batches.ts';
+import type { BranchState } from '../branch-state.ts';
+import { requireKnownNode } from './known-node.ts';
+import { answerText } from '../long-answer.ts';
+import type { JsonAnswer, ReadAudit } from '../messages.ts';
+
+/**
+ * The audit entries of a node, newest first. Only writes of nodes whose type was auditable at the time left any,
+ * and those stay when the type stops being so: a log that shrinks proves nothing.
+ *
+ * @see messages.ts, ReadAudit; docs/interface/revisions.md#audit-log
+ */
+export function readAudit(state: BranchState, context: QueryContext, query: ReadAudit): JsonAnswer {
+  const { at, workspace } = query;
+  const { id } = requireKnownNode(state, context, workspace, query.place, at);
+  const most = query.limit === undefined ? Number.POSITIVE_INFINITY : Math.max(Math.trunc(query.limit), 0);
+  return answerText(context, (reader) => auditText(reader, workspace, id, at, most));
+}
+
+function* auditText(
+  reader: TableReader,
+  workspace: string,
+  id: string,
+  at: Revision | undefined,
+  most: number,
+): Generator<string, void> {
+  const range = { ...underParts(workspace, textBytes(id)), reverse: true };
+  const isShown = ledgerFilter(reader, at);
+  let left = most;
+  let opening = '[';
+  for (const { key, value } of rowsInBatches(reader, BranchTable.audit, range)) {
+    if (left <= 0) break;
+    if (isShown(auditRevision(key))) {
+      yield opening + JSON.stringify(readAuditEntry(value));
+      opening = ',';
+      left -= 1;
+    } else {
+      yield '';
+    }
+  }
+  yield opening === '[' ? '[]' : ']';
+}

@@ -1,0 +1,82 @@
+import type { EventsPage, ReadEventsAfter } from '#runtime/bus/history-messages.ts';
+import type { QueryContext } from '#runtime/commit/behaviour.ts';
+import {
+  compareRevisions,
+  formatRevision,
+  parseRevision,
+  type Revision,
+  revisionZero,
+} from '#runtime/content/revision.ts';
+import { decodeJsonRow } from '#runtime/shard/json-row.ts';
+import { BranchTable, revisionKey } from '#runtime/shard/key-layout.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
+import { EVENT_CHANGES_MAX, type RevisionCommitted, revisionCommitted } from '#runtime/tree/branch-events.ts';
+import { type Interval, readLineage, successor } from '#runtime/tree/lineage.ts';
+import { readBranchHead, readChanges, readRevision } from '#runtime/tree/revision-store.ts';
+import type { RevisionRecord } from '#runtime/tree/revision-record.ts';
+import type { BranchState } from '../branch-state.ts';
+import { requireEngine } from '../pair/pair-queries.ts';
+
+/** Revisions in one answer. */
+export const EVENTS_PAGE = 64;
+
+/** Node changes after which an answer takes no further revision. */
+const CHANGES_PAGE = 2_000;
+
+/**
+ * What a subscriber missed, as the events it would have been told. Every answer is bounded and comes at once; cost
+ * follows what it tells.
+ *
+ * @throws {ServiceError} `FORBIDDEN` for anybody but the engine; `INVALID_REVISION_NUMBER`
+ * @see history-messages.ts, ReadEventsAfter
+ */
+export function readEventsAfter(
+  _state: BranchState,
+  context: QueryContext,
+  { after }: ReadEventsAfter,
+): EventsPage {
+  requireEngine(context);
+  const { view } = context;
+  const branchHead = readBranchHead(view);
+  const position = { head: formatRevision(branchHead.head), tip: formatRevision(branchHead.tip) };
+  const start = after === undefined ? branchHead.head : parseRevision(after);
+  if (compareRevisions(start, branchHead.head) === 0)
+    return { ...position, isContinued: true, events: [], isComplete: true };
+  const stretches = stretchesAfter(view, start, branchHead.head);
+  if (stretches === undefined) return { ...position, isContinued: false, events: [], isComplete: true };
+  const events: RevisionCommitted[] = [];
+  let changes = 0;
+  for (const { from, to } of stretches) {
+    const range = { start: revisionKey(from), end: `${revisionKey(to)}\0` };
+    for (const { value } of view.range(BranchTable.revisions, range)) {
+      const record = decodeJsonRow(value) as RevisionRecord;
+      events.push(eventOf(view, record));
+      changes += record.changeCount;
+      const isLast = record.revision === position.head;
+      if (events.length >= EVENTS_PAGE || changes >= CHANGES_PAGE)
+        return { ...position, isContinued: true, events, isComplete: isLast };
+    }
+  }
+  return { ...position, isContinued: true, events, isComplete: true };
+}
+
+/** The stretches of revisions from behind one up to the head, oldest first; undefined when it leads not there. */
+function stretchesAfter(view: TableReader, start: Revision, head: Revision): Interval[] | undefined {
+  const isZero = compareRevisions(start, revisionZero) === 0;
+  if (!isZero && readRevision(view, start) === undefined) return undefined;
+  const stretches: Interval[] = [];
+  for (const { from, to } of readLineage(view).intervals(head)) {
+    if (compareRevisions(start, to) > 0) return undefined;
+    if (compareRevisions(start, from) >= 0) {
+      if (compareRevisions(start, to) < 0) stretches.push({ from: successor(start), to });
+      return stretches.reverse();
+    }
+    stretches.push({ from, to });
+  }
+  return undefined;
+}
+
+function eventOf(view: TableReader, record: RevisionRecord): RevisionCommitted {
+  const changes = record.changeCount > EVENT_CHANGES_MAX ? undefined : readChanges(view, record);
+  return revisionCommitted(record, record.parent ?? formatRevision(revisionZero), changes);
+}

@@ -1,0 +1,106 @@
+import type { QueryContext } from '#runtime/commit/behaviour.ts';
+import {
+  compareRevisions,
+  decodeRevisionDescending,
+  formatRevision,
+  parseRevision,
+  REVISION_BYTES,
+  type Revision,
+} from '#runtime/content/revision.ts';
+import { BranchTable, nodeVersionsUpTo } from '#runtime/shard/key-layout.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
+import { type Interval, isWithin, readLineage } from '#runtime/tree/lineage.ts';
+import { HeadNodeReader } from '#runtime/tree/node-reader.ts';
+import { NodeRecord } from '#runtime/tree/node-record.ts';
+import { readBranchHead, readRevision } from '#runtime/tree/revision-store.ts';
+import { rowsInBatches } from '#runtime/shard/rows-in-batches.ts';
+import type { BranchState } from '../branch-state.ts';
+import { requireKnownNode } from './known-node.ts';
+import { answerText } from '../long-answer.ts';
+import type { JsonAnswer, ReadHistory } from '../messages.ts';
+
+/** One state a node had: the revision that wrote it, and the record; undefined when it was deleted. */
+interface PastState {
+  readonly revision: string;
+  readonly record: NodeRecord | undefined;
+}
+
+/**
+ * Every revision that wrote a node, newest first, whatever its type says of auditing.
+ *
+ * @see messages.ts, ReadHistory; docs/interface/revisions.md#history
+ */
+export function readHistory(state: BranchState, context: QueryContext, query: ReadHistory): JsonAnswer {
+  const { at, workspace } = query;
+  const { id } = requireKnownNode(state, context, workspace, query.place, at);
+  const most = query.limit === undefined ? Number.POSITIVE_INFINITY : Math.max(Math.trunc(query.limit), 0);
+  return answerText(context, (reader) => historyText(reader, statesOf(reader, workspace, id, at, most)));
+}
+
+function* historyText(reader: TableReader, states: Iterable<PastState>): Generator<string, void> {
+  let opening = '[';
+  for (const { revision, record } of states) {
+    const made = readRevision(reader, parseRevision(revision));
+    const entry = {
+      revision,
+      updated_at: record?.header.updatedAt ?? made?.timestamp ?? null,
+      updated_by: record?.header.updatedBy ?? made?.actor ?? null,
+      deleted: record === undefined,
+      message: made?.message ?? null,
+      is_system: made?.isSystem ?? false,
+    };
+    yield opening + JSON.stringify(entry);
+    opening = ',';
+  }
+  yield opening === '[' ? '[]' : ']';
+}
+
+function* statesOf(
+  reader: TableReader,
+  workspace: string,
+  id: string,
+  at: Revision | undefined,
+  most: number,
+): Generator<PastState, void> {
+  const { head, tip } = readBranchHead(reader);
+  const moment = at ?? head;
+  const intervals = readLineage(reader).intervals(moment);
+  const isPlain = intervals.length === 1 && compareRevisions(moment, tip) === 0;
+  let left = most;
+  let present = presentState(reader, workspace, id, intervals);
+  // After the head was moved, some versions belong to other lines, and one may be the present state once more.
+  const range = nodeVersionsUpTo(workspace, id, moment);
+  const rows = rowsInBatches(reader, BranchTable.nodeVersions, range, isPlain ? left : undefined);
+  for (const { key, value } of rows) {
+    const written = decodeRevisionDescending(key, key.length - REVISION_BYTES);
+    if (!isWithin(reader, intervals, written)) continue;
+    const order = present === undefined ? 1 : compareRevisions(written, parseRevision(present.revision));
+    if (present !== undefined && order <= 0) {
+      if (left <= 0) return;
+      yield present;
+      left -= 1;
+      present = undefined;
+      if (order === 0) continue;
+    }
+    if (left <= 0) return;
+    yield {
+      revision: formatRevision(written),
+      record: value.length === 0 ? undefined : new NodeRecord(value),
+    };
+    left -= 1;
+  }
+  if (present !== undefined && left > 0) yield present;
+}
+
+/** The state in the head tables, if it belongs to the moment. */
+function presentState(
+  reader: TableReader,
+  workspace: string,
+  id: string,
+  intervals: readonly Interval[],
+): PastState | undefined {
+  const record = new HeadNodeReader(reader).byId(workspace, id);
+  if (record === undefined || !isWithin(reader, intervals, parseRevision(record.header.revision)))
+    return undefined;
+  return { revision: record.header.revision, record };
+}

@@ -1,0 +1,221 @@
+import type { QueryContext } from '#runtime/commit/behaviour.ts';
+import { requireLogin } from '#runtime/access/policy.ts';
+import { decodeJsonRow } from '#runtime/shard/json-row.ts';
+import { parseRevision, type Revision } from '#runtime/content/revision.ts';
+import { BranchTable } from '#runtime/shard/key-layout.ts';
+import type { Row, TableReader } from '#runtime/shard/shard.ts';
+import { type Lineage, readLineage } from '#runtime/tree/lineage.ts';
+import {
+  readBranchHead,
+  readChangeParts,
+  readRevision as readRecord,
+  revisionRanges,
+  revisionsUpTo,
+} from '#runtime/tree/revision-store.ts';
+import type { NodeChange, RevisionRecord } from '#runtime/tree/revision-record.ts';
+import { rowsInBatches } from '#runtime/shard/rows-in-batches.ts';
+import type { BranchState } from '../branch-state.ts';
+import { answerText } from '../long-answer.ts';
+import type { JsonAnswer, ListRevisions, ReadRevision, ReadRevisionChanges } from '../messages.ts';
+
+/** Revisions in one answer at most. */
+const REVISIONS_MAX = 1000;
+
+/** Changes made into text between two rests. */
+const CHANGES_PER_PIECE = 200;
+
+/**
+ * The revisions of this branch from its head backwards.
+ *
+ * @throws {ServiceError} `UNAUTHORIZED` without a login
+ * @see messages.ts, ListRevisions; docs/interface/revisions.md#revision-lists
+ */
+export function listRevisions(state: BranchState, context: QueryContext, query: ListRevisions): JsonAnswer {
+  requireLogin(context.caller.principal);
+  const limit = Math.min(Math.max(Math.trunc(query.limit), 1), REVISIONS_MAX);
+  const offset = Math.max(Math.trunc(query.offset), 0);
+  return answerText(context, (reader) =>
+    listText(new RevisionText(state, context, reader), reader, { ...query, limit, offset }),
+  );
+}
+
+function* listText(
+  text: RevisionText,
+  reader: TableReader,
+  { at, limit, offset, includeSystem }: ListRevisions,
+): Generator<string, void> {
+  const branchHead = readBranchHead(reader);
+  const from = at ?? branchHead.head;
+  const { revisions, systemRevisions } = at === undefined ? branchHead : yield* countUpTo(reader, at);
+  const total = includeSystem ? revisions : revisions - systemRevisions;
+  // Where none is left out, those before the offset need no look.
+  const isPlain = includeSystem || systemRevisions === 0;
+  let met = 0;
+  let opening = '{"revisions":[';
+  for (const { value } of revisionRows(reader, from)) {
+    if (met >= offset + limit) break;
+    if (isPlain && met < offset) {
+      met += 1;
+      continue;
+    }
+    const record = decodeJsonRow(value) as RevisionRecord;
+    if (includeSystem || !record.isSystem) {
+      if (met >= offset) {
+        yield opening;
+        yield* text.record(record);
+        opening = ',';
+      }
+      met += 1;
+    }
+    yield '';
+  }
+  yield `${opening === ',' ? '' : opening}],"total":${total},"has_more":${offset + limit < total}}`;
+}
+
+/** How many revisions lead to one. Records of the first builds do not say it: those cost a look at each. */
+function* countUpTo(
+  reader: TableReader,
+  at: Revision,
+): Generator<string, { readonly revisions: number; readonly systemRevisions: number }> {
+  for (const { ordinals } of revisionsUpTo(reader, at)) {
+    if (ordinals !== undefined) return { revisions: ordinals[0], systemRevisions: ordinals[1] };
+    break;
+  }
+  let revisions = 0;
+  let systemRevisions = 0;
+  for (const { value } of revisionRows(reader, at)) {
+    const { isSystem, ordinals } = decodeJsonRow(value) as RevisionRecord;
+    if (ordinals !== undefined)
+      return { revisions: revisions + ordinals[0], systemRevisions: systemRevisions + ordinals[1] };
+    revisions += 1;
+    if (isSystem) systemRevisions += 1;
+    yield '';
+  }
+  return { revisions, systemRevisions };
+}
+
+/** The rows of the revisions that lead to one, newest first. */
+function* revisionRows(reader: TableReader, upTo: Revision): Generator<Row, void> {
+  for (const range of revisionRanges(reader, upTo))
+    yield* rowsInBatches(reader, BranchTable.revisions, range);
+}
+
+/**
+ * One revision record.
+ *
+ * @returns undefined when this branch has no such revision
+ * @throws {ServiceError} `UNAUTHORIZED` without a login
+ * @see messages.ts, ReadRevision
+ */
+export function readRevision(
+  state: BranchState,
+  context: QueryContext,
+  query: ReadRevision,
+): JsonAnswer | undefined {
+  requireLogin(context.caller.principal);
+  const record = readRecord(context.view, query.revision);
+  if (record === undefined) return undefined;
+  return answerText(context, (reader) => new RevisionText(state, context, reader).record(record));
+}
+
+/**
+ * What a revision did to nodes.
+ *
+ * @returns undefined when this branch has no such revision
+ * @throws {ServiceError} `UNAUTHORIZED` without a login
+ * @see messages.ts, ReadRevisionChanges; docs/interface/revisions.md#revision-lists
+ */
+export function readRevisionChanges(
+  state: BranchState,
+  context: QueryContext,
+  query: ReadRevisionChanges,
+): JsonAnswer | undefined {
+  requireLogin(context.caller.principal);
+  const record = readRecord(context.view, query.revision);
+  if (record === undefined) return undefined;
+  return answerText(context, (reader) =>
+    new RevisionText(state, context, reader).changes(record, wholeChange),
+  );
+}
+
+function wholeChange(change: NodeChange): unknown {
+  const { node_id, workspace, operation, node_type, path, translation_locale } = change;
+  return {
+    node_id,
+    workspace,
+    operation,
+    node_type,
+    path,
+    ...(translation_locale === undefined ? {} : { translation_locale }),
+  };
+}
+
+function briefChange({ node_id, workspace, operation }: NodeChange): unknown {
+  return { node_id, workspace, operation };
+}
+
+/** Writes revisions as text. Changes of nodes the caller may not read are left out. */
+class RevisionText {
+  readonly #branch: string;
+  readonly #lineage: Lineage;
+  readonly #context: QueryContext;
+  readonly #reader: TableReader;
+
+  constructor(state: BranchState, context: QueryContext, reader: TableReader) {
+    this.#branch = state.name;
+    this.#lineage = readLineage(reader);
+    this.#context = context;
+    this.#reader = reader;
+  }
+
+  /** The record as it goes over the wire. */
+  *record(record: RevisionRecord): Generator<string, void> {
+    const { revision, parent, mergeParent, timestamp, actor, message, isSystem } = record;
+    const head = {
+      revision,
+      parent,
+      merge_parent: mergeParent,
+      branch: record.branch ?? this.#lineage.branchOf(parseRevision(revision)) ?? this.#branch,
+      timestamp,
+      actor,
+      message,
+      is_system: isSystem,
+    };
+    yield `${JSON.stringify(head).slice(0, -1)},"changed_nodes":`;
+    yield* this.changes(record, briefChange);
+    const definitions = {
+      changed_node_types: changedNames(record, 'node_type'),
+      changed_archetypes: changedNames(record, 'archetype'),
+      changed_element_types: changedNames(record, 'element_type'),
+    };
+    yield `,${JSON.stringify(definitions).slice(1)}`;
+  }
+
+  /** The array of a revision's node changes. */
+  *changes(record: RevisionRecord, shape: (change: NodeChange) => unknown): Generator<string, void> {
+    let opening = '[';
+    for (const part of readChangeParts(this.#reader, record)) {
+      for (let start = 0; start < part.length; start += CHANGES_PER_PIECE) {
+        const piece = part.slice(start, start + CHANGES_PER_PIECE).filter((change) => this.#mayRead(change));
+        if (piece.length === 0) continue;
+        yield opening + JSON.stringify(piece.map(shape)).slice(1, -1);
+        opening = ',';
+      }
+    }
+    yield opening === '[' ? '[]' : ']';
+  }
+
+  #mayRead({ workspace, path, node_type: nodeType }: NodeChange): boolean {
+    const { policy } = this.#context.caller;
+    return policy.unrestricted || policy.allows('read', { workspace, path, nodeType });
+  }
+}
+
+function changedNames(
+  record: RevisionRecord,
+  kind: RevisionRecord['definitions'][number]['kind'],
+): unknown[] {
+  return record.definitions
+    .filter((change) => change.kind === kind)
+    .map(({ name, operation }) => ({ name, operation }));
+}

@@ -1,0 +1,47 @@
+import { requireAdministrator } from '#runtime/access/policy.ts';
+import type { QueryContext } from '#runtime/commit/behaviour.ts';
+import { formatRevision } from '#runtime/content/revision.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
+import { HeadNodeReader } from '#runtime/tree/node-reader.ts';
+import { PastNodeReader } from '#runtime/tree/past-node-reader.ts';
+import { BranchPair } from '../pair/branch-pair.ts';
+import type { BranchState } from '../branch-state.ts';
+import { settle } from '../long-answer.ts';
+import { findConflicts } from './find-conflicts.ts';
+import { gatherSides } from './merge-sides.ts';
+import type { ConflictList, ListConflicts } from '../merge-messages.ts';
+
+/**
+ * What would stop a merge of another branch into this one.
+ *
+ * @throws {ServiceError} `UNAUTHORIZED`, `FORBIDDEN`; `VALIDATION_FAILED` when they are too far apart;
+ *   `REQUEST_TOO_EXPENSIVE`
+ * @see merge-messages.ts, ListConflicts; docs/interface/merges.md#conflicts
+ */
+export function listConflicts(
+  state: BranchState,
+  context: QueryContext,
+  query: ListConflicts,
+): ConflictList | Promise<ConflictList> {
+  const { policy, principal } = context.caller;
+  requireAdministrator(policy, principal);
+  return settle(context, (reader) => found(state, context, reader, query));
+}
+
+function* found(
+  state: BranchState,
+  { budget }: QueryContext,
+  reader: TableReader,
+  { at, source, sourceAt }: ListConflicts,
+): Generator<undefined, ConflictList> {
+  const pair = yield* BranchPair.of(state, reader, source, { own: at, other: sourceAt });
+  const target = at === undefined ? new HeadNodeReader(reader) : new PastNodeReader(reader, at);
+  const sides = yield* gatherSides(pair);
+  const { conflicts } = yield* findConflicts({ state, pair, sides, target, reader, at, budget });
+  return {
+    target_head: formatRevision(pair.heads.own),
+    source_head: formatRevision(pair.heads.other),
+    common_ancestor: formatRevision(pair.commonAncestor),
+    conflicts,
+  };
+}

@@ -1,0 +1,231 @@
+import { ROOT_ID } from '#runtime/content/content-node.ts';
+import { joinPath } from '#runtime/content/path.ts';
+import {
+  differingLocales,
+  type NetChange,
+  prepareComparison,
+  sameDefinition,
+  sameNode,
+} from '#runtime/tree/net-change.ts';
+import type { NodeReader } from '#runtime/tree/node-reader.ts';
+import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import {
+  definitionConflict,
+  FoundConflicts,
+  localeConflict,
+  nodeConflictInSteps,
+} from './conflict-entries.ts';
+import { eachInSlices } from '../each-in-slices.ts';
+import type { ConflictType, MergeConflict } from '../merge-messages.ts';
+import type { NodeAddress } from '../pair-messages.ts';
+import type { MergeInput } from './merge-input.ts';
+import { type Changes, type MergeSides, nodeKeyOf } from './merge-sides.ts';
+
+/** What both sides changed differently, and what conflicts are about besides the nodes they name. */
+export interface Disputes {
+  /** By workspace, path and locale. */
+  readonly conflicts: readonly MergeConflict[];
+  /** By {@link nodeKeyOf} of a node in conflict: nodes that the other side has at a place of its. */
+  readonly rivals: ReadonlyMap<string, readonly NodeAddress[]>;
+}
+
+/**
+ * What the source of a merge, `other` of the pair, and the target, `own`, made of the same thing, and where the nodes of
+ * both do not fit together in one tree. Cost follows the changes of both sides.
+ *
+ * The node itself and each of its locales are aspects of their own: an aspect is in conflict when both sides changed
+ * it and did not end up with the same. A place among siblings never is. Besides these, what each side did may not fit
+ * together in one tree: a node placed below one that the other side deleted, two nodes at one place, and moves that
+ * make a node its own ancestor.
+ *
+ * @returns yields wherever the work may rest
+ * @throws {ServiceError} `VALIDATION_FAILED` when there are more than `CONFLICTS_MAX`
+ * @see docs/interface/merges.md#conflicts
+ */
+export function* findDisputes({
+  sides,
+  target,
+}: Pick<MergeInput, 'sides' | 'target'>): Generator<undefined, Disputes> {
+  const finder = new ConflictFinder(target, sides.own, sides.other);
+  yield* finder.find();
+  for (const conflict of yield* definitionConflicts(sides)) finder.note(conflict);
+  return finder;
+}
+
+class ConflictFinder implements Disputes {
+  readonly rivals = new Map<string, NodeAddress[]>();
+  readonly #target: NodeReader;
+  readonly #own: Changes;
+  readonly #other: Changes;
+  readonly #found = new FoundConflicts();
+  /** Nodes that are in conflict themselves; nothing is concluded from where they stand. */
+  readonly #disputed = new Set<string>();
+
+  constructor(target: NodeReader, own: Changes, other: Changes) {
+    this.#target = target;
+    this.#own = own;
+    this.#other = other;
+  }
+
+  get conflicts(): readonly MergeConflict[] {
+    return this.#found.sorted;
+  }
+
+  *find(): Generator<undefined, void> {
+    yield* eachInSlices(this.#other.values(), (change) => this.#compareAspects(change));
+    yield* eachInSlices(this.#other.values(), (change) => this.#requireParent(change, this.#own));
+    yield* eachInSlices(this.#own.values(), (change) => this.#requireParent(change, this.#other));
+    yield* eachInSlices(this.#other.values(), (change) => this.#requireFreePlace(change));
+    yield* eachInSlices(this.#other.values(), (change) => this.#requireNoCycle(change));
+  }
+
+  note(conflict: MergeConflict): void {
+    this.#found.note(conflict);
+    const { node_id: id, translation_locale: locale, workspace } = conflict;
+    if (workspace !== null && locale === undefined) this.#disputed.add(nodeKeyOf(workspace, id));
+  }
+
+  /** What both sides did to the same node. */
+  *#compareAspects(theirs: NetChange): Generator<undefined, void> {
+    const { workspace, nodeId } = theirs;
+    const ours = this.#own.get(nodeKeyOf(workspace, nodeId));
+    if (ours === undefined) return;
+    const { before } = ours;
+    if (ours.after === undefined || theirs.after === undefined) {
+      if (ours.after === theirs.after) return;
+      const type =
+        theirs.after === undefined ? 'DeletedBySourceModifiedByTarget' : 'ModifiedBySourceDeletedByTarget';
+      yield* this.#noteNode(type, workspace, before, ours.after, theirs.after);
+      return;
+    }
+    yield* prepareComparison([ours.after, theirs.after]);
+    if (ours.isNode && theirs.isNode && !sameNode(ours.after, theirs.after)) {
+      const type = before === undefined ? 'BothAdded' : 'BothModified';
+      yield* this.#noteNode(type, workspace, before, ours.after, theirs.after);
+    }
+    const differing = new Set(differingLocales(ours.after, theirs.after));
+    for (const locale of theirs.locales) {
+      if (!differing.has(locale) || !ours.locales.includes(locale)) continue;
+      const states = { base: before, target: ours.after, source: theirs.after };
+      this.note(localeConflict(workspace, locale, states));
+    }
+  }
+
+  /** A node that one side placed somewhere must find its parent there: the opposite side may have deleted it. */
+  *#requireParent({ workspace, before, after }: NetChange, opposite: Changes): Generator<undefined, void> {
+    if (after === undefined || after.header.parentId === before?.header.parentId) return;
+    const parent = opposite.get(nodeKeyOf(workspace, after.header.parentId));
+    if (parent === undefined || parent.after !== undefined) return;
+    const keeping = opposite === this.#own ? this.#other : this.#own;
+    const kept = keeping.get(nodeKeyOf(workspace, parent.nodeId))?.after ?? parent.before;
+    if (opposite === this.#own) {
+      yield* this.#noteNode('ModifiedBySourceDeletedByTarget', workspace, parent.before, undefined, kept);
+    } else
+      yield* this.#noteNode('DeletedBySourceModifiedByTarget', workspace, parent.before, kept, undefined);
+  }
+
+  /** Where the source put a node, the target may have put another one. */
+  *#requireFreePlace(theirs: NetChange): Generator<undefined, void> {
+    const { workspace, nodeId, before, after } = theirs;
+    if (after === undefined || !isPlacedAnew(theirs)) return;
+    if (this.#disputed.has(nodeKeyOf(workspace, nodeId))) return;
+    const holder = this.#holderOf(workspace, after);
+    if (holder === undefined || holder.header.id === nodeId) return;
+    const place = nodeKeyOf(workspace, holder.header.id);
+    const leaving = this.#other.get(place);
+    const leaves = leaving !== undefined && (leaving.after === undefined || isPlacedAnew(leaving));
+    if (leaves || this.#disputed.has(place)) return;
+    const put = this.#own.get(place);
+    const [named, rival] = before === undefined ? [holder.header.id, nodeId] : [nodeId, holder.header.id];
+    this.#noteRival(nodeKeyOf(workspace, named), { workspace, id: rival });
+    if (before !== undefined) {
+      const ours = this.#target.byId(workspace, nodeId);
+      yield* this.#noteNode('BothModified', workspace, before, ours, after);
+    } else if (put?.before !== undefined) {
+      const theirState = leaving?.after ?? put.before;
+      yield* this.#noteNode('BothModified', workspace, put.before, holder, theirState);
+    } else yield* this.#noteNode('BothAdded', workspace, undefined, holder, after);
+  }
+
+  #noteRival(key: string, rival: NodeAddress): void {
+    const known = this.rivals.get(key);
+    if (known === undefined) this.rivals.set(key, [rival]);
+    else known.push(rival);
+  }
+
+  /** What stands on the target where the source has a node. */
+  #holderOf(workspace: string, { header }: NodeRecord): NodeRecord | undefined {
+    const { name, parentId } = header;
+    const parent = parentId === ROOT_ID ? '/' : this.#target.byId(workspace, parentId)?.header.path;
+    return parent === undefined ? undefined : this.#target.byPath(workspace, joinPath(parent, name));
+  }
+
+  /** Going up from a node the source moved, by where it stands once both sides' moves are done, must end at the root. */
+  *#requireNoCycle({ workspace, nodeId, before, after }: NetChange): Generator<undefined, void> {
+    if (before === undefined || after === undefined) return;
+    if (before.header.parentId === after.header.parentId) return;
+    const way = new Set<string>();
+    for (let id: string | undefined = nodeId; id !== undefined && id !== ROOT_ID; ) {
+      if (way.has(id)) {
+        // A cycle further up is found from the nodes on it.
+        if (id === nodeId) yield* this.#noteCycle(workspace, way);
+        return;
+      }
+      way.add(id);
+      id = this.#mergedParent(workspace, id);
+    }
+  }
+
+  #mergedParent(workspace: string, id: string): string | undefined {
+    const theirs = this.#other.get(nodeKeyOf(workspace, id));
+    const moved = theirs?.after?.header.parentId;
+    if (moved !== undefined && moved !== theirs?.before?.header.parentId) return moved;
+    return this.#target.byId(workspace, id)?.header.parentId;
+  }
+
+  *#noteCycle(workspace: string, ids: Iterable<string>): Generator<undefined, void> {
+    for (const id of ids) {
+      const ours = this.#own.get(nodeKeyOf(workspace, id));
+      const theirs = this.#other.get(nodeKeyOf(workspace, id));
+      if (!isReparented(ours) && !isReparented(theirs)) continue;
+      const before = ours?.before ?? theirs?.before;
+      const present = this.#target.byId(workspace, id);
+      yield* this.#noteNode('BothModified', workspace, before, present, theirs?.after ?? before);
+    }
+  }
+
+  *#noteNode(
+    type: ConflictType,
+    workspace: string,
+    base: NodeRecord | undefined,
+    target: NodeRecord | undefined,
+    source: NodeRecord | undefined,
+  ): Generator<undefined, void> {
+    this.note(yield* nodeConflictInSteps(type, workspace, { base, target, source }));
+  }
+}
+
+/** Whether a change gave a node another parent or another name; always for a new one. */
+function isPlacedAnew({ before, after }: NetChange): boolean {
+  if (after === undefined) return false;
+  return before?.header.parentId !== after.header.parentId || before.header.name !== after.header.name;
+}
+
+function isReparented(change: NetChange | undefined): boolean {
+  if (change?.before === undefined || change.after === undefined) return false;
+  return change.before.header.parentId !== change.after.header.parentId;
+}
+
+function* definitionConflicts({
+  ownDefinitions,
+  otherDefinitions,
+}: MergeSides): Generator<undefined, readonly MergeConflict[]> {
+  const found: MergeConflict[] = [];
+  yield* eachInSlices(otherDefinitions, ([key, theirs]) => {
+    const ours = ownDefinitions.get(key);
+    if (ours === undefined || sameDefinition(ours.after, theirs.after)) return;
+    const states = { base: ours.before, target: ours.after, source: theirs.after };
+    found.push(definitionConflict(theirs.kind, theirs.name, states));
+  });
+  return found;
+}

@@ -1,0 +1,401 @@
+import { sortInSlices } from '#runtime/base/sliced-sort.ts';
+import { crashPoint } from '#runtime/commit/crash-point.ts';
+import { ROOT_ID } from '#runtime/content/content-node.ts';
+import { type JsonObject, jsonEquals } from '#runtime/content/json-value.ts';
+import { orderKeyBetween } from '#runtime/content/order-key.ts';
+import { joinPath } from '#runtime/content/path.ts';
+import { overlayOf, storedTranslations, withOverlay } from '#runtime/content/translation.ts';
+import { requireArchetype, validateProperties, validationFailed } from '#runtime/content/validate-node.ts';
+import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
+import { BranchTable, childKey } from '#runtime/shard/key-layout.ts';
+import type { DefinitionNetChange } from '#runtime/tree/net-change.ts';
+import { makeNodeRecordInSteps, type NodeRecord } from '#runtime/tree/node-record.ts';
+import type { DefinitionChange, NodeChange } from '#runtime/tree/revision-record.ts';
+import { removeDefinition, writeDefinition } from '#runtime/tree/schema-store.ts';
+import { requireAllowed, rootParent } from '../nodes/create-node.ts';
+import { SLICE_NODES, subtree } from '../nodes/delete-node.ts';
+import { eachInSlices } from '../each-in-slices.ts';
+import { type EditScope, unmoved } from '../edit-scope.ts';
+import { resolveReferences } from '../nodes/resolve-references.ts';
+import { changedNode } from '../nodes/update-node.ts';
+
+/** One node that is written; `present` undefined: it is new here, `content` undefined: it goes. */
+export interface PlannedWrite {
+  readonly workspace: string;
+  readonly id: string;
+  readonly present: NodeRecord | undefined;
+  /** Its content as it will be, but for path and place. */
+  readonly content: NodeRecord | undefined;
+  readonly translations: JsonObject | null;
+  readonly operation: NodeChange['operation'];
+  readonly changedLocale: string | null;
+  /** Whether it gets the order key of `content`, or one right behind it. */
+  readonly isPlaced: boolean;
+  /** Whether it only goes along with a node above it, or stays as it is: version and stamps stay. */
+  readonly isFollower?: boolean;
+  /** What somebody gives instead of what `content` has. */
+  readonly given?: GivenContent;
+  /** What the revision calls a node that neither is here nor comes. */
+  readonly named?: NodeRecord;
+}
+
+/** Content as a caller gives it. It is checked when it is written, against the schema of then. */
+export interface GivenContent {
+  readonly properties?: JsonObject;
+  /** By locale, as the field `translations` of a node has it. */
+  readonly translations?: ReadonlyMap<string, JsonObject>;
+}
+
+/** What the writes belong to, in words. */
+export interface WritesPurpose {
+  /** As in "The merge would …". */
+  readonly noun: 'merge' | 'revert';
+  /** For audit entries. */
+  readonly details: JsonObject;
+}
+
+/**
+ * Many nodes and definitions that become what they are to be in one step. First everything is planned, then
+ * written: all that changes is taken out of the tree before anything is put in, so nodes may trade places, paths
+ * and unique values. The plan must be free of conflicts.
+ */
+export class PlannedWrites {
+  /** By node, in the order they were planned. */
+  readonly #nodes = new Map<string, PlannedWrite>();
+  readonly #definitions: DefinitionNetChange[] = [];
+  readonly #paths = new Map<string, string>();
+  readonly #edit: EditScope;
+  readonly #purpose: WritesPurpose;
+
+  constructor(edit: EditScope, purpose: WritesPurpose) {
+    this.#edit = edit;
+    this.#purpose = purpose;
+  }
+
+  get nodes(): readonly PlannedWrite[] {
+    return [...this.#nodes.values()];
+  }
+
+  /** Number of nodes that are written. */
+  get size(): number {
+    return this.#nodes.size;
+  }
+
+  /** What the revision says it changed. */
+  get changes(): readonly NodeChange[] {
+    return this.nodes.map(({ changedLocale, content, id, named, operation, present, workspace }) => {
+      const { nodeType, path } = (content ?? present ?? (named as NodeRecord)).header;
+      return {
+        node_id: id,
+        workspace,
+        operation,
+        path: content === undefined ? path : this.pathOf(workspace, id),
+        node_type: nodeType,
+        ...(changedLocale === null ? {} : { translation_locale: changedLocale }),
+      };
+    });
+  }
+
+  /** As {@link PlannedWrites.changes}, of definitions. */
+  get definitions(): readonly DefinitionChange[] {
+    return this.#definitions.map(({ kind, name, operation }) => ({ kind, name, operation }));
+  }
+
+  /** The write of a node, if there is one. */
+  of(workspace: string, id: string): PlannedWrite | undefined {
+    return this.#nodes.get(keyOf(workspace, id));
+  }
+
+  set(write: PlannedWrite): void {
+    this.#nodes.set(keyOf(write.workspace, write.id), write);
+  }
+
+  setDefinition(change: DefinitionNetChange): void {
+    this.#definitions.push(change);
+  }
+
+  /** Takes a node that nobody else changes along to where it will stand. Everything above it must be planned. */
+  follow(workspace: string, present: NodeRecord): void {
+    const { id, path, translations } = present.header;
+    if (this.#nodes.has(keyOf(workspace, id)) || this.pathOf(workspace, id) === path) return;
+    this.set({
+      workspace,
+      id,
+      present,
+      content: present,
+      translations,
+      operation: 'modified',
+      changedLocale: null,
+      isPlaced: false,
+      isFollower: true,
+    });
+  }
+
+  /**
+   * Takes along whatever stands below the nodes that get another path. Everything else must be planned. Cost follows
+   * the subtrees.
+   *
+   * @throws {ServiceError} `COMMIT_TOO_LARGE`, `VALIDATION_FAILED` for a path too long
+   */
+  *followMoved(): Generator<undefined, void> {
+    const moved: PlannedWrite[] = [];
+    yield* eachInSlices(this.nodes, (write) => {
+      const { content, id, present, workspace } = write;
+      if (content === undefined || present === undefined) return;
+      if (this.pathOf(workspace, id) !== present.header.path) moved.push(write);
+    });
+    const walked = new Set<string>();
+    // Tops first: whatever is below one of them has been walked with it.
+    for (const { id, present, workspace } of yield* sortInSlices(moved, byPresentPath)) {
+      if (walked.has(keyOf(workspace, id))) continue;
+      for (const record of yield* subtree(this.#edit, workspace, present as NodeRecord)) {
+        walked.add(keyOf(workspace, record.header.id));
+        this.follow(workspace, record);
+      }
+      this.#edit.checkSize(this.size);
+    }
+  }
+
+  /**
+   * @throws {ServiceError} `VALIDATION_FAILED`, naming the node, for a unique value that is taken, a path too long,
+   *   given content that is not valid, and when what comes out would be no tree
+   */
+  *write(): Generator<undefined, void> {
+    const { turn, writer, state } = this.#edit;
+    const { nodes } = this;
+    // Where a node goes is worked out while everything still stands where it stood.
+    yield* eachInSlices(nodes, ({ content, id, workspace }) => {
+      if (content !== undefined) this.pathOf(workspace, id);
+    });
+    yield* eachInSlices(nodes, (write) => this.#take(write));
+    crashPoint('mid-merge');
+    for (const { after, kind, name } of this.#definitions) {
+      if (after === undefined) removeDefinition(turn, kind, name);
+      else writeDefinition(turn, kind, after.definition as never);
+    }
+    state.commandSchemas.forget();
+    if (this.#definitions.length > 0) yield* writer.reindex();
+    // Nodes that keep their place go first, so that the others find it taken.
+    const kept = nodes.filter(({ content, isPlaced }) => content !== undefined && !isPlaced);
+    const placed = nodes.filter(({ content, isPlaced }) => content !== undefined && isPlaced);
+    const ordered = yield* sortInSlices(placed, byOrderKey);
+    const following = followingKeys(ordered);
+    yield* eachInSlices([...kept, ...ordered], (write) => this.#put(write, following.get(write) ?? null));
+    // Given references may name what has only now come.
+    const given = nodes.filter((write) => write.given?.properties !== undefined);
+    yield* eachInSlices(given, (write) => this.#resolveReferences(write));
+    for (const [index, write] of nodes.entries()) {
+      this.#requireNothingBelow(write);
+      if (index % SLICE_NODES === 0) yield;
+    }
+  }
+
+  /**
+   * Holds nodes against the schema as it is now. To be called after {@link PlannedWrites.write}.
+   *
+   * @throws {ServiceError} `VALIDATION_FAILED`, naming the node that is not valid
+   */
+  *requireValid(
+    nodes: Iterable<{ readonly workspace: string; readonly id: string }>,
+  ): Generator<undefined, void> {
+    yield* eachInSlices(nodes, (node) => this.#requireValid(node));
+  }
+
+  *#requireValid({
+    id,
+    workspace,
+  }: {
+    readonly workspace: string;
+    readonly id: string;
+  }): Generator<undefined, void> {
+    const record = this.#edit.head.byId(workspace, id);
+    if (record === undefined) return;
+    yield* record.decode();
+    try {
+      requireValidNode(this.#edit, workspace, record);
+    } catch (error) {
+      throw this.#naming(record.header.path, error);
+    }
+  }
+
+  /** Where a node stands once everything is written. @throws {ServiceError} `VALIDATION_FAILED` when it is nowhere */
+  pathOf(workspace: string, id: string): string {
+    if (id === ROOT_ID) return '/';
+    const key = keyOf(workspace, id);
+    const known = this.#paths.get(key);
+    if (known !== undefined) return known;
+    const write = this.#nodes.get(key);
+    const record = write?.content ?? this.#edit.head.byId(workspace, id);
+    if (record === undefined) {
+      throw invalid(`The ${this.#purpose.noun} would leave nodes below '${id}', which is not there`);
+    }
+    const { name, parentId } = record.header;
+    const presentPath = (write === undefined ? record : write.present)?.header.path;
+    const path = joinPath(this.pathOf(workspace, parentId), name);
+    this.#edit.newPath(path, presentPath ?? record.header.path);
+    this.#paths.set(key, path);
+    return path;
+  }
+
+  *#take({ content, present, workspace }: PlannedWrite): Generator<undefined, void> {
+    if (present === undefined) return;
+    yield* this.#edit.writer.prepare(workspace, present);
+    this.#edit.writer.remove(workspace, present);
+    if (content === undefined) this.#edit.audit(workspace, present, 'Delete', this.#purpose.details);
+  }
+
+  *#put(write: PlannedWrite, following: string | null): Generator<undefined, void> {
+    const { changedLocale, id, isFollower, operation, present, workspace } = write;
+    const content = write.content as NodeRecord;
+    const { parentId } = content.header;
+    const path = this.pathOf(workspace, id);
+    const orderKey = write.isPlaced
+      ? this.#freeOrderKey(workspace, parentId, content.header.orderKey, following)
+      : (present as NodeRecord).header.orderKey;
+    const version = Math.max(content.header.version, present?.header.version ?? 0) + 1;
+    let next: NodeRecord;
+    try {
+      if (this.#edit.head.idAt(workspace, path) !== undefined) throw invalid('there is another node');
+      const { properties, translations } = yield* givenContent(this.#edit, write, content);
+      const change = { path, orderKey, translations, operation, changedLocale };
+      yield* this.#edit.writer.prepare(workspace, content);
+      next =
+        isFollower === true
+          ? yield* this.#edit.nextInSteps(content, { ...unmoved(content), ...change })
+          : yield* this.#edit.nextInSteps(content, { ...change, version }, properties);
+      yield* this.#edit.writer.prepare(workspace, next);
+      this.#edit.writer.add(workspace, next);
+    } catch (error) {
+      throw this.#naming(path, error);
+    }
+    const action = present === undefined ? 'Create' : 'Update';
+    this.#edit.audit(workspace, next, action, this.#purpose.details);
+  }
+
+  *#resolveReferences({ id, workspace }: PlannedWrite): Generator<undefined, void> {
+    const { head, writer } = this.#edit;
+    const record = head.byId(workspace, id) as NodeRecord;
+    const resolved = resolveReferences(this.#edit, workspace, yield* record.decode());
+    if (jsonEquals(resolved, record.properties)) return;
+    const next = yield* makeNodeRecordInSteps(record.header, resolved);
+    yield* writer.prepare(workspace, record);
+    yield* writer.prepare(workspace, next);
+    writer.replace(workspace, record, next);
+  }
+
+  #requireNothingBelow({ content, id, workspace }: PlannedWrite): void {
+    if (content !== undefined || !this.#edit.head.hasChildren(workspace, id)) return;
+    throw invalid(`The ${this.#purpose.noun} would leave nodes below '${id}', which is not there`);
+  }
+
+  /**
+   * The wanted key, or one right behind it.
+   *
+   * @param following key wanted by the next one that is placed there, which is to stay behind; null for the last
+   */
+  #freeOrderKey(workspace: string, parentId: string, wanted: string, following: string | null): string {
+    const { head, turn } = this.#edit;
+    if (turn.get(BranchTable.children, childKey(workspace, parentId, wanted)) === undefined) return wanted;
+    for (const { orderKey } of head.children(workspace, parentId, { after: wanted })) {
+      return orderKeyBetween(wanted, following !== null && following < orderKey ? following : orderKey);
+    }
+    return orderKeyBetween(wanted, following);
+  }
+
+  /** The same error, saying which node of the new tree it is about. */
+  #naming(path: string, error: unknown): unknown {
+    if (!(error instanceof ServiceError) || error.code !== 'VALIDATION_FAILED') return error;
+    return invalid(`The ${this.#purpose.noun} would make '${path}' invalid: ${error.message}`, {
+      ...(error.field === undefined ? {} : { field: error.field }),
+      details: { ...error.details, path },
+      cause: error,
+    });
+  }
+}
+
+/**
+ * The properties and translations a node gets.
+ *
+ * @returns properties undefined: those it has
+ * @throws {ServiceError} `VALIDATION_FAILED` when given ones are not valid
+ */
+function* givenContent(
+  edit: EditScope,
+  { given, translations: planned, workspace }: PlannedWrite,
+  content: NodeRecord,
+): Generator<undefined, { properties: JsonObject | undefined; translations: JsonObject | null }> {
+  if (given?.properties === undefined && given?.translations === undefined) {
+    return { properties: undefined, translations: planned };
+  }
+  const { archetype, nodeType } = content.header;
+  const wanted = given.properties ?? (yield* content.decode());
+  const valid = yield* changedNode(edit, workspace, content, wanted, archetype, {});
+  const rules = {
+    type: edit.requireType(workspace, nodeType),
+    archetype: archetype === null ? null : (edit.schema(workspace).archetype(archetype) ?? null),
+    source: edit.schema(workspace),
+    budget: edit.turn.budget,
+  };
+  let translations = planned;
+  // Together: what may be stored of one node, and hashed for it, is bounded.
+  const fields = Object.fromEntries(given.translations ?? []);
+  // The locales are those of conflicts: whatever the repository supports by now, they are there.
+  const stored = yield* storedTranslations(
+    { properties: valid.properties, now: edit.now, rules },
+    fields,
+    null,
+    content.header.translations,
+  );
+  for (const locale of Object.keys(fields))
+    translations = withOverlay(translations, locale, overlayOf(stored, locale) ?? null);
+  return { properties: given.properties === undefined ? undefined : valid.properties, translations };
+}
+
+/**
+ * Holds a node against the schema: its properties, and whether it may stand where it stands.
+ *
+ * @throws {ServiceError} `VALIDATION_FAILED`
+ */
+export function requireValidNode(
+  edit: EditScope,
+  workspace: string,
+  { header, properties }: NodeRecord,
+): void {
+  const { archetype: archetypeName, nodeType, parentId } = header;
+  const type = edit.requireType(workspace, nodeType);
+  const schema = edit.schema(workspace);
+  const archetype = archetypeName === null ? null : requireArchetype(archetypeName, type, schema);
+  const issues = validateProperties(type, archetype, properties, schema, edit.turn.budget);
+  if (issues.length > 0) throw validationFailed(issues);
+  const parent = parentId === ROOT_ID ? undefined : edit.head.byId(workspace, parentId)?.header;
+  requireAllowed(edit, workspace, parent ?? rootParent, nodeType);
+}
+
+function keyOf(workspace: string, id: string): string {
+  return `${workspace}\0${id}`;
+}
+
+/** Shorter paths first: a node comes before what is below it. */
+function byPresentPath(a: PlannedWrite, b: PlannedWrite): number {
+  return (a.present as NodeRecord).header.path.length - (b.present as NodeRecord).header.path.length;
+}
+
+/** By write: the key wanted by the next one under the same parent. @param placed by order key */
+function followingKeys(placed: readonly PlannedWrite[]): ReadonlyMap<PlannedWrite, string> {
+  const following = new Map<PlannedWrite, string>();
+  const next = new Map<string, string>();
+  for (const write of placed.toReversed()) {
+    const { orderKey, parentId } = (write.content as NodeRecord).header;
+    const parent = keyOf(write.workspace, parentId);
+    const key = next.get(parent);
+    if (key !== undefined && key > orderKey) following.set(write, key);
+    next.set(parent, orderKey);
+  }
+  return following;
+}
+
+function byOrderKey(a: PlannedWrite, b: PlannedWrite): number {
+  const first = (a.content as NodeRecord).header.orderKey;
+  const second = (b.content as NodeRecord).header.orderKey;
+  return first === second ? 0 : first < second ? -1 : 1;
+}

@@ -1,0 +1,185 @@
+import { sortInSlices } from '#runtime/base/sliced-sort.ts';
+import { invalid, type ServiceError } from '#runtime/errors/service-error.ts';
+import { eachInSlices } from '../each-in-slices.ts';
+import type { MergeConflict } from '../merge-messages.ts';
+import { byPlace, CONFLICTS_MAX } from './conflict-entries.ts';
+import { type FoundConflicts, mergeView } from './find-conflicts.ts';
+import { type MergeDecisions, type MergeQuestion, resolveConflicts, unfit } from './merge-decisions.ts';
+import { nodeKeyOf } from './merge-sides.ts';
+import type { NodeDecision } from './merged-tree.ts';
+import { type FoundViolations, findViolations } from './violations/found-violations.ts';
+import { type MergeView, partyLabel } from './violations/merge-view.ts';
+import { isDefinition, type Party, partyKey, type Violation } from './violations/violation.ts';
+import { isDecidable, violationConflicts } from './violations/violation-entries.ts';
+
+/** What is wrong that one error tells in its message; its details have all of it. */
+const WRONGS_TOLD_MAX = 5;
+
+/** What is wrong that one error tells in its details. */
+const WRONGS_LISTED_MAX = 100;
+
+/**
+ * Settles conflicts by resolutions, see {@link resolveConflicts}, then looks for violations in the result. If the request
+ * has resolutions for those, they are applied too, and the result is checked again.
+ *
+ * - A violation is settled by resolutions for any of its parties, as soon as the result is valid. If it remains, its
+ *   parties without a resolution are conflicts that are left. A resolution for a node never changes a definition.
+ * - If two nodes have one unique value, a node without a resolution follows the side that the other one is kept by.
+ * - A node whose type the workspace does not allow is brought only if a resolution says so.
+ *
+ * @param found the conflicts before any decision
+ * @returns yields wherever the work may rest
+ * @throws {ServiceError} `VALIDATION_FAILED` for a resolution without a conflict, for resolutions that cannot all be
+ *   followed, and for given properties or definitions that do not fit
+ * @see docs/decisions/0048-merge-violations.md
+ */
+export function* settleConflicts(
+  question: MergeQuestion,
+  found: FoundConflicts,
+): Generator<undefined, MergeDecisions> {
+  const settler = new ConflictSettler(question);
+  // Every listed conflict may have a resolution, also if the resolution of another one settles it.
+  yield* settler.take(found.violations);
+  for (;;) {
+    const decisions = yield* settler.settle();
+    if (decisions === undefined) continue;
+    question.resolutions.requireAllTaken();
+    return decisions;
+  }
+}
+
+class ConflictSettler {
+  readonly #question: MergeQuestion;
+  /** Conflicts made of violations that have a resolution, by node and workspace. */
+  readonly #taken = new Map<string, MergeConflict>();
+  /** Nodes that follow another one, by {@link partyKey}. */
+  readonly #following = new Map<string, NodeDecision>();
+
+  constructor(question: MergeQuestion) {
+    this.#question = question;
+  }
+
+  /** Takes the conflicts that have a resolution. @returns whether one has that was not taken before */
+  *take(conflicts: readonly MergeConflict[]): Generator<undefined, boolean> {
+    const before = this.#taken.size;
+    yield* eachInSlices(conflicts, (conflict) => {
+      const key = nodeKeyOf(conflict.workspace ?? '', conflict.node_id);
+      if (this.#question.resolutions.take(conflict) !== undefined) this.#taken.set(key, conflict);
+    });
+    return this.#taken.size > before;
+  }
+
+  /** @returns undefined if further resolutions apply; each call applies at least one more, so there is an end */
+  *settle(): Generator<undefined, MergeDecisions | undefined> {
+    const decisions = yield* resolveConflicts(this.#question, {
+      conflicts: [...this.#taken.values()],
+      following: [...this.#following.values()],
+    });
+    const view = yield* mergeView(this.#question.input, decisions);
+    const found = yield* findViolations(view);
+    if (found.violations.length === 0) return decisions;
+    const standing = new StandingViolations(view, decisions, found);
+    yield* standing.look();
+    const most = CONFLICTS_MAX - decisions.open.length;
+    const conflicts = yield* violationConflicts(view, found, (party) => standing.isOpen(party), most);
+    if ((yield* this.take(conflicts)) || this.#follow(standing)) return undefined;
+    const open = yield* sortInSlices([...decisions.open, ...conflicts], byPlace);
+    if (standing.unfit.length > 0 && !standing.isLeft && decisions.open.length === 0)
+      throw standing.refusal();
+    return { ...decisions, open };
+  }
+
+  #follow({ following }: StandingViolations): boolean {
+    const before = this.#following.size;
+    for (const decision of following) {
+      const key = partyKey(decision);
+      if (!this.#following.has(key)) this.#following.set(key, decision);
+    }
+    return this.#following.size > before;
+  }
+}
+
+/** The violations that remain after all resolutions have been applied. */
+class StandingViolations {
+  /** Violations that the resolutions leave no way to settle. */
+  readonly unfit: Violation[] = [];
+  /** Nodes that follow another one with the same value. */
+  readonly following: NodeDecision[] = [];
+  /** Whether some party has no resolution yet. */
+  isLeft = false;
+  readonly #view: MergeView;
+  readonly #decisions: MergeDecisions;
+  readonly #found: FoundViolations;
+  readonly #open = new Set<string>();
+
+  constructor(view: MergeView, decisions: MergeDecisions, found: FoundViolations) {
+    this.#view = view;
+    this.#decisions = decisions;
+    this.#found = found;
+  }
+
+  *look(): Generator<undefined, void> {
+    for (const violation of this.#found.violations) {
+      this.#lookAt(violation);
+      yield;
+    }
+  }
+
+  /** Whether a party is a conflict that is left. */
+  isOpen(party: Party): boolean {
+    return this.#open.has(partyKey(party));
+  }
+
+  /** All of them in one error. */
+  refusal(): ServiceError {
+    const wrongs = this.unfit
+      .slice(0, WRONGS_LISTED_MAX)
+      .map(({ message, subject }) => `${partyLabel(this.#view, subject)} would be invalid: ${message}`);
+    const more =
+      this.unfit.length > WRONGS_TOLD_MAX ? ` (and ${this.unfit.length - WRONGS_TOLD_MAX} more)` : '';
+    const why = wrongs.slice(0, WRONGS_TOLD_MAX).join('; ') + more;
+    const details = { errors: wrongs };
+    if (!this.unfit.every(({ subject }) => this.#isManual(subject))) return unfit(why, details);
+    return invalid(`What the resolutions give does not fit: ${why}`, { field: 'resolutions', details });
+  }
+
+  #lookAt(violation: Violation): void {
+    const { others, subject } = violation;
+    const undecided = [subject, ...others].filter(
+      (party) => isDecidable(this.#view, party) && !this.#isDecided(party),
+    );
+    if (this.#isManual(subject) || undecided.length === 0) {
+      this.unfit.push(violation);
+      this.#open.add(partyKey(subject));
+      return;
+    }
+    this.isLeft = true;
+    for (const party of undecided) this.#open.add(partyKey(party));
+    this.#followSide(violation);
+  }
+
+  /** If two nodes have one value, the one without a resolution follows the one with a resolution. */
+  #followSide({ others, subject, type }: Violation): void {
+    if (type !== 'DuplicateValue' || isDefinition(subject)) return;
+    const decided = this.#view.tree.decisionOf(subject);
+    if (decided?.origin !== 'given' || decided.choice === 'gone') return;
+    for (const party of others) {
+      if (isDefinition(party) || !isDecidable(this.#view, party) || this.#isDecided(party)) continue;
+      this.following.push({ ...party, choice: decided.choice, origin: 'follows' });
+    }
+  }
+
+  #isDecided(party: Party): boolean {
+    return isDefinition(party)
+      ? this.#decisions.definitions.has(nodeKeyOf(party.kind, party.name))
+      : this.#view.tree.decisionOf(party)?.origin === 'given';
+  }
+
+  /** Whether a resolution gives the content of a party. */
+  #isManual(party: Party): boolean {
+    if (isDefinition(party)) {
+      return this.#decisions.definitions.get(nodeKeyOf(party.kind, party.name))?.choice === 'manual';
+    }
+    return this.#view.tree.decisionOf(party)?.properties !== undefined;
+  }
+}

@@ -1,0 +1,99 @@
+import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import type { Side } from '../../pair/branch-pair.ts';
+import { definitionId, definitionPath } from '../../pair/definition-names.ts';
+import type { ConflictParty } from '../../merge-messages.ts';
+import type { NodeAddress } from '../../pair-messages.ts';
+import type { MergeInput } from '../merge-input.ts';
+import { nodeKeyOf } from '../merge-sides.ts';
+import type { MergedTree } from '../merged-tree.ts';
+import type { ChangedDefinition, MergedSchemas } from './merged-schemas.ts';
+import { definitionLabel, isDefinition, type Party } from './violation.ts';
+
+/** The result of a merge under the decisions made so far. */
+export interface MergeView extends MergeInput {
+  readonly tree: MergedTree;
+  readonly schemas: MergedSchemas;
+  /** Nodes in conflict without a decision, by `nodeKeyOf`. Nothing is concluded from them. */
+  readonly disputed: ReadonlySet<string>;
+}
+
+/** A node of the merged state. */
+export interface MergedNode extends NodeAddress {
+  readonly key: string;
+  /** The state that its content and its place come from. */
+  readonly state: NodeRecord;
+  /** The side that state is of. */
+  readonly home: Side;
+}
+
+/** Every changed node that is in the merged state, without those in conflict. Yields undefined where the work may rest. */
+export function* mergedNodes(view: MergeView): Generator<MergedNode | undefined, void> {
+  const { disputed, sides, tree } = view;
+  for (const changes of [sides.own, sides.other]) {
+    for (const [key, { nodeId: id, workspace }] of changes) {
+      if (disputed.has(key) || (changes === sides.other && sides.own.has(key))) continue;
+      const state = tree.stateOf({ workspace, id });
+      if (state === undefined) yield undefined;
+      else yield { workspace, id, key, state, home: homeOf(view, { workspace, id }) };
+    }
+  }
+}
+
+function homeOf({ tree }: MergeView, node: NodeAddress): Side {
+  return tree.sideOf(node) === 'ours' ? 'own' : 'other';
+}
+
+/** A node as a side has it. */
+export function stateOn({ tree }: MergeView, side: Side, node: NodeAddress): NodeRecord | undefined {
+  return side === 'own' ? tree.targetState(node) : tree.sourceState(node);
+}
+
+/** Whether a side of the merge changed a node. */
+export function isChanged({ sides }: MergeView, { id, workspace }: NodeAddress): boolean {
+  const key = nodeKeyOf(workspace, id);
+  return sides.own.has(key) || sides.other.has(key);
+}
+
+/** Where a node is on the target, or else on the source. */
+export function pathOf({ tree }: MergeView, node: NodeAddress): string {
+  return (tree.targetState(node) ?? tree.sourceState(node))?.header.path ?? node.id;
+}
+
+/** A party as conflicts name it. */
+export function partyEntry(view: MergeView, party: Party): ConflictParty {
+  return isDefinition(party)
+    ? { node_id: definitionId(party), workspace: null, path: definitionPath(party) }
+    : { node_id: party.id, workspace: party.workspace, path: pathOf(view, party) };
+}
+
+/** What a party is called in messages. */
+export function partyLabel(view: MergeView, party: Party): string {
+  return isDefinition(party) ? definitionLabel(party) : `'${pathOf(view, party)}'`;
+}
+
+const verbs = { added: 'added', modified: 'changed', deleted: 'deleted' } as const;
+
+/**
+ * Says which side changed some definitions, as the end of a message.
+ *
+ * @param home the side that the subject of the violation is from
+ */
+export function toldDefinitions(
+  { sides }: MergeView,
+  home: Side,
+  definitions: readonly ChangedDefinition[],
+): string {
+  return definitions
+    .map((definition) => {
+      const { decision, kind, name } = definition;
+      const label = definitionLabel(definition);
+      if (decision?.choice === 'manual') return `; ${label} is given by a resolution`;
+      const key = nodeKeyOf(kind, name);
+      const [away, side] =
+        home === 'own' ? [sides.otherDefinitions, 'source'] : [sides.ownDefinitions, 'target'];
+      const change = away.get(key);
+      if (change !== undefined) return `; ${label} was ${verbs[change.operation]} on the ${side}`;
+      return `; ${label} is to be as on the ${side}`;
+    })
+    .join('');
+}

@@ -1,0 +1,188 @@
+import type { JsonValue } from '#runtime/content/json-value.ts';
+import { uniqueValueInSteps } from '#runtime/index/index-value.ts';
+import type { Side } from '../../pair/branch-pair.ts';
+import { uniqueHolder } from '../../pair/pair-queries.ts';
+import type { NodeAddress } from '../../pair-messages.ts';
+import { nodeKeyOf } from '../merge-sides.ts';
+import { type ChangedDefinition, refusalOf } from './merged-schemas.ts';
+import { isChanged, type MergedNode, type MergeView, partyLabel, toldDefinitions } from './merge-view.ts';
+import { bothSides, subjectOf } from './node-violations.ts';
+import type { Violation } from './violation.ts';
+
+/** Nodes with the same value that one violation names. */
+const RIVALS_TOLD_MAX = 10;
+
+/** The nodes of one type in one workspace that a side changed. */
+interface TypeInPlace {
+  readonly workspace: string;
+  readonly nodeType: string;
+  /** The sides that changed some. */
+  readonly sides: Set<Side>;
+  readonly nodes: MergedNode[];
+  readonly properties: readonly UniqueProperty[];
+  hasGiven: boolean;
+}
+
+/** A property that is unique in the merged schema. */
+interface UniqueProperty {
+  readonly name: string;
+  /** Sides on which it is not unique. */
+  readonly freeOn: readonly Side[];
+}
+
+/**
+ * Finds nodes with the same value of a unique property. Neither side alone has such nodes, so that both sides must have
+ * changed one of them, and comparing changed nodes is enough. If a property becomes unique by the merge, the other node
+ * may be one that neither side changed. The unique index of the side on which the property is unique has it.
+ */
+export class UniqueViolations {
+  readonly #view: MergeView;
+  readonly #note: (violation: Violation) => void;
+  readonly #types = new Map<string, TypeInPlace>();
+
+  constructor(view: MergeView, note: (violation: Violation) => void) {
+    this.#view = view;
+    this.#note = note;
+  }
+
+  /** Notes a node to be compared. */
+  add(node: MergedNode): void {
+    const { key, state, workspace } = node;
+    const { sides, tree } = this.#view;
+    const { nodeType } = state;
+    const place = nodeKeyOf(workspace, nodeType);
+    let type = this.#types.get(place);
+    if (type === undefined) {
+      const properties = this.#uniqueIn(workspace, nodeType);
+      type = { workspace, nodeType, sides: new Set(), nodes: [], properties, hasGiven: false };
+      this.#types.set(place, type);
+    }
+    if (type.properties.length === 0) return;
+    type.nodes.push(node);
+    if (sides.own.has(key)) type.sides.add('own');
+    if (sides.other.has(key)) type.sides.add('other');
+    type.hasGiven ||= tree.decisionOf(node)?.properties !== undefined;
+  }
+
+  /** To be called when all nodes are noted. Yields where the work may rest. */
+  *find(): Generator<undefined, void> {
+    for (const type of this.#types.values()) {
+      for (const property of type.properties) {
+        const isFree = property.freeOn.some((side) => type.sides.has(side));
+        if (type.sides.size < 2 && !isFree && !type.hasGiven) continue;
+        yield* this.#compare(type, property);
+      }
+      yield;
+    }
+  }
+
+  #uniqueIn(workspace: string, nodeType: string): readonly UniqueProperty[] {
+    const uniqueOn = (state: Side | 'merged'): readonly string[] => {
+      let unique: readonly string[] = [];
+      refusalOf(() => {
+        unique = this.#view.schemas.in(workspace, state)?.nodeType(nodeType)?.unique ?? [];
+      });
+      return unique;
+    };
+    const merged = uniqueOn('merged');
+    if (merged.length === 0) return [];
+    const bySide = { own: uniqueOn('own'), other: uniqueOn('other') };
+    return merged.map((name) => ({
+      name,
+      freeOn: bothSides.filter((side) => !bySide[side].includes(name)),
+    }));
+  }
+
+  *#compare(type: TypeInPlace, property: UniqueProperty): Generator<undefined, void> {
+    const holders = new Map<string, MergedNode[]>();
+    for (const node of type.nodes) {
+      yield;
+      const value = yield* this.#valueOf(node, property.name);
+      if (value === undefined) continue;
+      const known = holders.get(value);
+      if (known === undefined) holders.set(value, [node]);
+      else known.push(node);
+    }
+    let causes: readonly ChangedDefinition[] | undefined;
+    for (const [value, nodes] of holders) {
+      yield;
+      const unchanged = yield* this.#unchangedHolder(type, property, value, nodes);
+      if (nodes.length === 1 && unchanged === undefined) continue;
+      causes ??= this.#causes(type, property);
+      if (causes.some(({ isOpen }) => isOpen)) return;
+      for (const node of nodes) {
+        yield;
+        this.#noteClash(property, causes, node, unchanged === undefined ? nodes : [unchanged, ...nodes]);
+      }
+    }
+  }
+
+  *#valueOf({ id, state, workspace }: MergedNode, name: string): Generator<undefined, string | undefined> {
+    const given = this.#view.tree.decisionOf({ workspace, id })?.properties;
+    let value: JsonValue | undefined;
+    if (given !== undefined) value = Object.hasOwn(given, name) ? given[name] : undefined;
+    else if (!state.isLarge) value = state.property(name);
+    else value = (yield* state.decode())[name];
+    return value === undefined ? undefined : yield* uniqueValueInSteps(value);
+  }
+
+  /** A node that neither side changed and that has the value. */
+  *#unchangedHolder(
+    { nodeType, workspace }: TypeInPlace,
+    { freeOn, name }: UniqueProperty,
+    value: string,
+    nodes: readonly MergedNode[],
+  ): Generator<undefined, MergedNode | undefined> {
+    const isGiven = nodes.some((node) => this.#view.tree.decisionOf(node)?.properties !== undefined);
+    for (const side of bothSides) {
+      const isFree = freeOn.length > 0 && nodes.some(({ home }) => freeOn.includes(home));
+      if (freeOn.includes(side) || (!isFree && !isGiven)) continue;
+      const id = this.#holderOn(side, { workspace, nodeType, property: name, value });
+      if (id === undefined || isChanged(this.#view, { workspace, id })) continue;
+      // The index is that of the head, and the merge may look at an earlier revision.
+      const state = this.#view.tree.stateOf({ workspace, id });
+      if (state?.nodeType !== nodeType) continue;
+      const holder = { workspace, id, key: nodeKeyOf(workspace, id), state, home: side };
+      if ((yield* this.#valueOf(holder, name)) === value) return holder;
+    }
+    return undefined;
+  }
+
+  #holderOn(side: Side, place: Parameters<typeof uniqueHolder>[1]): string | undefined {
+    const { pair, reader } = this.#view;
+    return side === 'own' ? uniqueHolder(reader, place) : pair.otherUniqueHolder(place);
+  }
+
+  #noteClash(
+    { freeOn, name }: UniqueProperty,
+    causes: readonly ChangedDefinition[],
+    node: MergedNode,
+    nodes: readonly MergedNode[],
+  ): void {
+    const rivals: NodeAddress[] = [];
+    for (const rival of nodes) {
+      if (rival !== node) rivals.push(addressOf(rival));
+      if (rivals.length === RIVALS_TOLD_MAX) break;
+    }
+    const [first] = rivals as [NodeAddress];
+    this.#note({
+      type: 'DuplicateValue',
+      message:
+        `Property '${name}' must be unique; ${partyLabel(this.#view, first)} has the same value` +
+        toldDefinitions(this.#view, freeOn[0] ?? node.home, causes),
+      property: name,
+      ...subjectOf(node),
+      others: [...rivals, ...causes],
+    });
+  }
+
+  /** The definitions that make a property unique which is not on some sides. */
+  #causes({ nodeType, workspace }: TypeInPlace, { freeOn }: UniqueProperty): readonly ChangedDefinition[] {
+    if (freeOn.length === 0) return [];
+    return this.#view.schemas.causes(freeOn, workspace, (schema) => void schema.nodeType(nodeType));
+  }
+}
+
+function addressOf({ id, workspace }: NodeAddress): NodeAddress {
+  return { workspace, id };
+}

@@ -1,0 +1,119 @@
+import type { JsonValue } from '#runtime/content/json-value.ts';
+import { setKey } from '#runtime/content/json-value.ts';
+import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
+import { copySubtree } from './copy-node.ts';
+import { insertNode } from './create-node.ts';
+import { removeSubtree, SLICE_NODES } from './delete-node.ts';
+import type { EditScope } from '../edit-scope.ts';
+import type { CommitOperation, CommitOperations, OperationsCommitted } from '../messages.ts';
+import { moveSubtree, renameSubtree } from './move-node.ts';
+import { changedNode } from './update-node.ts';
+
+const rootPlace = { path: '/' } as const;
+
+/**
+ * Carries out several operations in order as one revision; each sees what those before it did. When one fails,
+ * none has happened, and the error says which one it was, counted from 0.
+ *
+ * Operations that undo each other leave nothing to record: the revision is then null.
+ *
+ * @throws {ServiceError} `VALIDATION_FAILED` for an empty list, an empty message or an unknown operation;
+ *   `COMMIT_TOO_LARGE`; what an operation throws, with `details.operation`
+ * @see messages.ts, CommitOperations; docs/interface/nodes.md#several-operations-as-one-revision
+ */
+export function* commitOperations(
+  edit: EditScope,
+  command: CommitOperations,
+): Generator<undefined, OperationsCommitted> {
+  const { workspace, operations, commit } = command;
+  edit.workspace(workspace);
+  const { expected, place = rootPlace } = command;
+  if (expected !== undefined) edit.requireExpectedAt({ workspace, place, expected }, false);
+  if (operations.length === 0)
+    throw invalid('A commit needs at least one operation', { field: 'operations' });
+  if (commit.message.trim() === '') throw invalid('A commit needs a message', { field: 'message' });
+  edit.checkSize(operations.length);
+  for (let index = 0; index < operations.length; index++) {
+    const operation = operations[index] as CommitOperation;
+    try {
+      yield* carryOut(edit, workspace, operation);
+    } catch (error) {
+      throw ofOperation(error, operation, index);
+    }
+    if (index % SLICE_NODES === SLICE_NODES - 1) yield;
+  }
+  const revision = yield* edit.finishInSteps(commit, commit.message);
+  return { revision, operations_count: operations.length };
+}
+
+function* carryOut(
+  edit: EditScope,
+  workspace: string,
+  operation: CommitOperation,
+): Generator<undefined, void> {
+  switch (operation.type) {
+    case 'create':
+      yield* insertNode(edit, workspace, operation.parentPath, operation.node);
+      return;
+    case 'update':
+      yield* mergeProperties(edit, workspace, operation);
+      return;
+    case 'delete': {
+      const node = edit.requireNodeOf(workspace, { id: operation.nodeId }, 'delete', operation.version);
+      yield* removeSubtree(edit, workspace, node);
+      return;
+    }
+    case 'move': {
+      const node = edit.requireNodeOf(workspace, { id: operation.nodeId }, 'delete', operation.version);
+      yield* moveSubtree(edit, workspace, node, operation.newPath);
+      return;
+    }
+    case 'rename': {
+      const node = edit.requireNodeOf(workspace, { id: operation.nodeId }, 'update', operation.version);
+      yield* renameSubtree(edit, workspace, node, operation.newName);
+      return;
+    }
+    case 'copy':
+    case 'copy_tree': {
+      const source = edit.requireNodeOf(workspace, { path: operation.sourcePath }, 'read', operation.version);
+      yield* copySubtree(edit, workspace, source, {
+        targetPath: operation.targetParent,
+        newName: operation.newName ?? source.header.name,
+        tree: operation.type === 'copy_tree',
+      });
+      return;
+    }
+    default:
+      unknownOperation(operation);
+  }
+}
+
+/** Protocols hand over what a caller wrote, so a type the compiler rules out may still arrive. */
+function unknownOperation(operation: never): never {
+  const { type } = operation as { type?: unknown };
+  throw invalid(`Unknown operation type ${JSON.stringify(type)}`, { field: 'type' });
+}
+
+function* mergeProperties(
+  edit: EditScope,
+  workspace: string,
+  { nodeId, properties: given, version }: Extract<CommitOperation, { type: 'update' }>,
+): Generator<undefined, void> {
+  const old = edit.requireNodeOf(workspace, { id: nodeId }, 'update', version);
+  const merged: Record<string, JsonValue> = { ...(yield* old.decode()) };
+  for (const key of Object.keys(given)) setKey(merged, key, given[key] as JsonValue);
+  const next = yield* changedNode(edit, workspace, old, merged, old.header.archetype, {});
+  yield* edit.replaceInSteps(workspace, old, next);
+  edit.audit(workspace, next, 'Update');
+}
+
+/** The same error, naming the operation. Anything but a caller's error stays as it is. */
+function ofOperation(error: unknown, operation: CommitOperation, index: number): unknown {
+  if (!(error instanceof ServiceError)) return error;
+  const place = `operations.${index}`;
+  return new ServiceError(error.code, `Operation ${index} (${operation.type}): ${error.message}`, {
+    field: error.field === undefined ? place : `${place}.${error.field}`,
+    details: { ...error.details, operation: index },
+    cause: error,
+  });
+}

@@ -1,0 +1,248 @@
+import { isNodeId, NODE_ID_BYTES_MAX, ROOT_ID } from '#runtime/content/content-node.ts';
+import { requireAllowedInWorkspace, requireAllowedUnder } from '#runtime/content/allowed-children.ts';
+import { type InitialNode, planInitialChildren } from '#runtime/content/plan-initial-structure.ts';
+import type { JsonObject } from '#runtime/content/json-value.ts';
+import { orderKeyBetween } from '#runtime/content/order-key.ts';
+import { joinPath, pathSegments, sanitizeName } from '#runtime/content/path.ts';
+import { storedTranslations } from '#runtime/content/translation.ts';
+import { requireArchetype, prepareProperties } from '#runtime/content/validate-node.ts';
+import { invalid, nodeNotFound, ServiceError } from '#runtime/errors/service-error.ts';
+import { atOnce } from '#runtime/base/at-once.ts';
+import { parentEntry } from '#runtime/tree/node-reader.ts';
+import { makeNodeRecordInSteps, type NodeRecord } from '#runtime/tree/node-record.ts';
+import type { EditScope } from '../edit-scope.ts';
+import type { CreateNode, NewNode, NodeWritten } from '../messages.ts';
+import { requireShortOwner } from './owner-bound.ts';
+import { resolveReferences } from './resolve-references.ts';
+
+/** The type missing parents get with `deep`. */
+const FOLDER = 'svc:Folder';
+
+/** Missing parents made between two looks at the clock. */
+const PARENTS_PER_STEP = 4;
+
+/** Where a node is put. */
+export interface Parent {
+  readonly id: string;
+  readonly path: string;
+  /** Type of the parent; undefined at the root. */
+  readonly nodeType: string | undefined;
+}
+
+/** Creates a node as one revision. @see messages.ts, CreateNode */
+export function* createNode(edit: EditScope, command: CreateNode): Generator<undefined, NodeWritten> {
+  const { deep, expected, parentPath, workspace } = command;
+  if (expected !== undefined)
+    edit.requireExpectedAt({ workspace, place: { path: parentPath }, expected }, deep);
+  const record = yield* insertNode(edit, workspace, parentPath, command.node, deep);
+  const message = `Created node: ${record.header.id}`;
+  const revision = (yield* edit.finishInSteps(command.commit, message)) as string;
+  // Looking for children that cannot be there would cost as much as storing the node's path.
+  const isLeaf = edit.requireType(workspace, record.header.nodeType).initialStructure === null;
+  const hasChildren = isLeaf ? false : undefined;
+  const node = yield* edit.renderInSteps(workspace, record, hasChildren);
+  return { node, nodeId: record.header.id, revision, tag: edit.tagOf(workspace, record, hasChildren) };
+}
+
+/**
+ * Checks and stores a new node with the initial structure of its type, without ending the revision. It rests only when
+ * the node is large, or many parents are made.
+ *
+ * @param deep creates missing parents as folders
+ * @throws {ServiceError} `NODE_NOT_FOUND` for a missing parent; `VALIDATION_FAILED`; `NODE_ALREADY_EXISTS`
+ * @see docs/interface/nodes.md#creating-a-node
+ */
+export function* insertNode(
+  edit: EditScope,
+  workspace: string,
+  under: string,
+  node: NewNode,
+  deep = false,
+): Generator<undefined, NodeRecord> {
+  edit.workspace(workspace);
+  const name = sanitizeName(node.name);
+  const parent = deep ? yield* makeParents(edit, workspace, under) : requireParent(edit, workspace, under);
+  const record = yield* addNode(edit, workspace, parent, { ...node, name });
+  const type = edit.requireType(workspace, node.nodeType);
+  if (type.initialStructure !== null) {
+    const self: Parent = { id: record.header.id, path: record.header.path, nodeType: node.nodeType };
+    for (const child of planInitialChildren(type, edit.schema(workspace)))
+      addPlanned(edit, workspace, self, child);
+  }
+  return record;
+}
+
+/** Stores a planned node with everything below it. Nodes that are there already stay as they are. */
+export function addPlanned(edit: EditScope, workspace: string, parent: Parent, planned: InitialNode): void {
+  const path = joinPath(parent.path, planned.name);
+  const existing = edit.head.byPath(workspace, path);
+  const record =
+    existing ??
+    atOnce(
+      addNode(edit, workspace, parent, {
+        name: planned.name,
+        nodeType: planned.node_type,
+        archetype: planned.archetype,
+        properties: planned.properties,
+        translations: planned.translations,
+      }),
+    );
+  const self: Parent = { id: record.header.id, path, nodeType: record.header.nodeType };
+  for (const child of planned.children) addPlanned(edit, workspace, self, child);
+}
+
+/** The root of a workspace as a parent. */
+export const rootParent: Parent = { id: ROOT_ID, path: '/', nodeType: undefined };
+
+/** A place for a node. @throws {ServiceError} `NODE_NOT_FOUND` */
+export function requireParent(edit: EditScope, workspace: string, path: string): Parent {
+  const found = findParent(edit, workspace, path);
+  if (found === undefined) throw nodeNotFound({ path });
+  return found;
+}
+
+/**
+ * @returns undefined when nothing is there
+ * @throws {ServiceError} `NODE_NOT_FOUND` for a node the caller may not read
+ */
+function findParent(edit: EditScope, workspace: string, path: string): Parent | undefined {
+  if (path === '/') return rootParent;
+  const id = edit.head.idAt(workspace, path);
+  // Its type is all that is wanted of it; what was read is good only until the next read.
+  const nodeType = id === undefined ? undefined : edit.head.peekById(workspace, id)?.nodeType;
+  if (id === undefined || nodeType === undefined) return undefined;
+  if (
+    !edit.turn.caller.policy.unrestricted &&
+    !edit.turn.caller.policy.allows('read', { workspace, path, nodeType })
+  ) {
+    throw nodeNotFound({ path });
+  }
+  return { id, path, nodeType };
+}
+
+/**
+ * As {@link requireParent}; what is missing is made as folders. Two thousand fit the longest path, each of which names all
+ * above it: made in one step they held the event loop for 300 ms.
+ *
+ * @returns yields where the work may rest
+ */
+function* makeParents(edit: EditScope, workspace: string, path: string): Generator<undefined, Parent> {
+  const found = findParent(edit, workspace, path);
+  if (found !== undefined) return found;
+  let parent = rootParent;
+  let depth = 0;
+  for (const segment of pathSegments(path)) {
+    const name = sanitizeName(segment);
+    const existing = edit.head.byPath(workspace, joinPath(parent.path, name));
+    const made =
+      existing ?? (yield* addNode(edit, workspace, parent, { name, nodeType: FOLDER, properties: {} }));
+    parent = { id: made.header.id, path: made.header.path, nodeType: made.header.nodeType };
+    depth += 1;
+    if (depth % PARENTS_PER_STEP === 0) yield;
+  }
+  return parent;
+}
+
+/** Everything that is checked before a node may stand at a place, apart from its own content. */
+export function requirePlace(
+  edit: EditScope,
+  workspace: string,
+  parent: Parent,
+  nodeType: string,
+  path: string,
+): void {
+  requireAllowed(edit, workspace, parent, nodeType);
+  edit.authorize(workspace, 'create', { path, nodeType });
+  requireFreePath(edit, workspace, parent.id, path);
+}
+
+/** The workspace and the parent must take nodes of the type. @throws {ServiceError} `VALIDATION_FAILED` */
+export function requireAllowed(edit: EditScope, workspace: string, parent: Parent, nodeType: string): void {
+  requireAllowedInWorkspace(edit.workspace(workspace), nodeType, parent.id === ROOT_ID);
+  if (parent.nodeType === undefined) return;
+  const parentType = edit.schema(workspace).nodeType(parent.nodeType);
+  if (parentType !== undefined) requireAllowedUnder(parentType, nodeType);
+}
+
+/**
+ * @throws {ServiceError} when a node is there: `VALIDATION_FAILED` at the root, `NODE_ALREADY_EXISTS` elsewhere
+ * @see docs/interface/nodes.md#creating-a-node
+ */
+export function requireFreePath(edit: EditScope, workspace: string, parentId: string, path: string): void {
+  if (edit.head.idAt(workspace, path) === undefined) return;
+  if (parentId === ROOT_ID) throw invalid(`Node '${path}' already exists`);
+  throw new ServiceError('NODE_ALREADY_EXISTS', `Node '${path}' already exists`);
+}
+
+/** The order key behind the last child. */
+export function lastOrderKey(edit: EditScope, workspace: string, parentId: string): string {
+  return orderKeyBetween(parentEntry(edit.turn, workspace, parentId)?.lastOrderKey ?? null, null);
+}
+
+function* addNode(
+  edit: EditScope,
+  workspace: string,
+  parent: Parent,
+  node: NewNode,
+): Generator<undefined, NodeRecord> {
+  const type = edit.requireType(workspace, node.nodeType);
+  const path = edit.newPath(joinPath(parent.path, node.name));
+  requirePlace(edit, workspace, parent, node.nodeType, path);
+  const id = node.id === undefined ? edit.turn.newId() : requireFreeId(edit, workspace, node.id);
+  const schema = edit.schema(workspace);
+  const archetype = node.archetype == null ? null : requireArchetype(node.archetype, type, schema);
+  const properties = prepareProperties(type, archetype, node.properties, schema, 'create', edit.turn.budget);
+  const record = yield* makeNodeRecordInSteps(
+    {
+      id,
+      name: node.name,
+      path,
+      nodeType: node.nodeType,
+      archetype: node.archetype ?? null,
+      parentId: parent.id,
+      orderKey: lastOrderKey(edit, workspace, parent.id),
+      version: 1,
+      createdAt: edit.now,
+      createdBy: edit.who,
+      updatedAt: edit.now,
+      updatedBy: edit.who,
+      publishedAt: null,
+      publishedBy: null,
+      ownerId: requireShortOwner(node.ownerId),
+      translations:
+        node.translations == null
+          ? null
+          : yield* storedTranslations(
+              {
+                properties,
+                now: edit.now,
+                rules: { type, archetype, source: schema, budget: edit.turn.budget },
+              },
+              node.translations,
+              edit.state.languages(),
+            ),
+      relations: [],
+      revision: edit.revision,
+      operation: 'added',
+      changedLocale: null,
+    },
+    resolveReferences(edit, workspace, properties) as JsonObject,
+  );
+  yield* edit.writer.prepare(workspace, record);
+  edit.writer.add(workspace, record);
+  edit.checkSize();
+  edit.audit(workspace, record, 'Create');
+  return record;
+}
+
+function requireFreeId(edit: EditScope, workspace: string, id: string): string {
+  if (!isNodeId(id)) {
+    throw invalid(`A node id is 1 to ${NODE_ID_BYTES_MAX} bytes without control characters, and not '/'`, {
+      field: 'id',
+    });
+  }
+  if (edit.head.byId(workspace, id) !== undefined) {
+    throw new ServiceError('NODE_ALREADY_EXISTS', `A node with id '${id}' already exists`);
+  }
+  return id;
+}

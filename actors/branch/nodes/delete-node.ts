@@ -1,0 +1,120 @@
+import { assert } from '#runtime/base/assert.ts';
+import { invalid } from '#runtime/errors/service-error.ts';
+import type { ChildRange } from '#runtime/tree/node-reader.ts';
+import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import type { EditScope } from '../edit-scope.ts';
+import type { DeleteNode, NodeDeleted } from '../messages.ts';
+
+/** Removes a node with its subtree. @see messages.ts, DeleteNode */
+export function* deleteNode(edit: EditScope, command: DeleteNode): Generator<undefined, NodeDeleted> {
+  const top = edit.requireTarget(command, 'delete');
+  yield* removeSubtree(edit, command.workspace, top);
+  const revision = (yield* edit.finishInSteps(command.commit, `Deleted node: ${top.header.id}`)) as string;
+  return { nodeId: top.header.id, revision };
+}
+
+/**
+ * Removes a node and everything below it, children before parents. Cost follows the subtree.
+ *
+ * @throws {ServiceError} `VALIDATION_FAILED` when something in it is published, `PERMISSION_DENIED`
+ */
+export function* removeSubtree(
+  edit: EditScope,
+  workspace: string,
+  top: NodeRecord,
+): Generator<undefined, void> {
+  const doomed = yield* subtree(edit, workspace, top, 'last-first');
+  for (const record of doomed) {
+    edit.authorize(workspace, 'delete', record.header);
+    requireUnpublished(record, 'delete', top.header.path);
+  }
+  // Backwards, so that children go before parents and the first sibling goes first: a parent whose last child
+  // went would have to look for another last one each time.
+  for (let index = doomed.length - 1; index >= 0; index--) {
+    const record = doomed[index] as NodeRecord;
+    yield* edit.writer.prepare(workspace, record);
+    edit.writer.remove(workspace, record);
+    edit.audit(workspace, record, 'Delete');
+    if (record.isLarge || index % SLICE_NODES === 0) yield;
+  }
+}
+
+/** Nodes handled between two looks at the clock. */
+export const SLICE_NODES = 4;
+
+/** Children listed between two looks at the clock. */
+const SLICE_CHILDREN = 512;
+
+/**
+ * A node and everything below it, parents before children.
+ *
+ * @param siblings `first-first` for tree order
+ * @param onFound told of each; whether it is wanted, else it is left out with everything below it. Default: all are
+ * @throws {ServiceError} `COMMIT_TOO_LARGE` when there are more than one commit may change
+ */
+export function* subtree(
+  edit: EditScope,
+  workspace: string,
+  top: NodeRecord,
+  siblings: 'first-first' | 'last-first' = 'first-first',
+  onFound: (record: NodeRecord) => boolean = () => true,
+): Generator<undefined, NodeRecord[]> {
+  const found: NodeRecord[] = [];
+  let handled = 0;
+  const waiting: string[] = [top.header.id];
+  for (let id = waiting.pop(); id !== undefined; id = waiting.pop()) {
+    const record: NodeRecord | undefined = handled === 0 ? top : edit.head.byId(workspace, id);
+    assert(record !== undefined, 'a placed child is stored');
+    handled += 1;
+    if (record.isLarge || handled % SLICE_NODES === 0) yield;
+    if (!onFound(record)) continue;
+    found.push(record);
+    if (!edit.head.hasChildren(workspace, id)) continue;
+    // What is pushed last comes out first.
+    yield* pushChildren(edit, workspace, id, siblings === 'first-first', waiting);
+    edit.checkSize(found.length + waiting.length);
+  }
+  return found;
+}
+
+function* pushChildren(
+  edit: EditScope,
+  workspace: string,
+  parentId: string,
+  reverse: boolean,
+  ids: string[],
+): Generator<undefined, void> {
+  let range: ChildRange | undefined = { reverse };
+  while (range !== undefined) {
+    let count = 0;
+    let last = '';
+    for (const child of edit.head.children(workspace, parentId, range)) {
+      ids.push(child.id);
+      last = child.orderKey;
+      count += 1;
+      if (count === SLICE_CHILDREN) break;
+    }
+    range = count === SLICE_CHILDREN ? { reverse, after: last } : undefined;
+    if (range !== undefined) yield;
+  }
+}
+
+/**
+ * A published node is not deleted, moved or renamed.
+ *
+ * @param top path of the node the caller named
+ * @throws {ServiceError} `VALIDATION_FAILED`
+ * @see docs/interface/nodes.md#published-nodes
+ */
+export function requireUnpublished(
+  record: NodeRecord,
+  verb: 'delete' | 'move' | 'rename',
+  top: string,
+): void {
+  if (record.header.publishedAt === null) return;
+  const what =
+    record.header.path === top
+      ? `node '${top}' is published`
+      : `'${record.header.path}' below '${top}' is published`;
+  throw invalid(`Cannot ${verb}: ${what}; unpublish it first`);
+}

@@ -1,0 +1,78 @@
+import { isFlagDeclined } from '#runtime/content/declined-flag.ts';
+import { stripDerived, prepareProperties, requireArchetype } from '#runtime/content/validate-node.ts';
+import { parentPath } from '#runtime/content/path.ts';
+import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
+import {
+  decodeManualVersion,
+  readManualVersion,
+  writeManualVersion,
+} from '#runtime/tree/manual-version-store.ts';
+import { requireAllowed, requireParent } from './create-node.ts';
+import type { EditScope } from '../edit-scope.ts';
+import type { CreateVersion, NodeWritten, RestoreVersion, VersionCreated } from '../messages.ts';
+import { resolveReferences } from './resolve-references.ts';
+
+/** Longest note of a manual version, in characters. */
+const NOTE_CHARACTERS_MAX = 10_000;
+
+/**
+ * Keeps the present state of a node as a manual version. The node does not change, so this makes no revision.
+ *
+ * @throws {ServiceError} `NODE_NOT_FOUND`; `VALIDATION_FAILED` for a type with `versionable` false, a long note
+ * @see messages.ts, CreateVersion
+ */
+export function* createVersion(
+  edit: EditScope,
+  command: CreateVersion,
+): Generator<undefined, VersionCreated> {
+  const { workspace, note } = command;
+  const node = edit.requireTarget(command, 'update');
+  const { nodeType } = node.header;
+  if (isFlagDeclined(nodeType, 'versionable', edit.schema(workspace))) {
+    throw invalid(`Nodes of type '${nodeType}' keep no manual versions`);
+  }
+  if (note !== undefined && note.length > NOTE_CHARACTERS_MAX) {
+    throw invalid(`A note has at most ${NOTE_CHARACTERS_MAX} characters`, { field: 'note' });
+  }
+  const version = yield* writeManualVersion(edit.turn, workspace, node, edit.who, note ?? null);
+  return { version, revision: null };
+}
+
+/**
+ * Brings properties, translations, node type and archetype of a manual version back as a new state of the node.
+ * Name, place, publication, owner and relations stay as they are. What came back must satisfy the types as they
+ * are now.
+ *
+ * @throws {ServiceError} `NODE_NOT_FOUND`; `NOT_FOUND` for an unknown version; `VALIDATION_FAILED`
+ * @see messages.ts, RestoreVersion
+ */
+export function* restoreVersion(edit: EditScope, command: RestoreVersion): Generator<undefined, NodeWritten> {
+  const { workspace } = command;
+  const old = edit.requireTarget(command, 'update');
+  const { id, path } = old.header;
+  const stored = readManualVersion(edit.turn, workspace, id, command.version);
+  if (stored === undefined) {
+    throw new ServiceError('NOT_FOUND', `Node '${path}' has no version ${command.version}`);
+  }
+  edit.requireMutable(workspace, old);
+  const version = yield* decodeManualVersion(stored);
+  const { nodeType, archetype: archetypeName, translations } = version.header;
+  const type = edit.requireType(workspace, nodeType);
+  // Types differ only when the id belonged to another node before.
+  if (nodeType !== old.header.nodeType) {
+    requireAllowed(edit, workspace, requireParent(edit, workspace, parentPath(path)), nodeType);
+  }
+  const schema = edit.schema(workspace);
+  const archetype = archetypeName === null ? null : requireArchetype(archetypeName, type, schema);
+  const given = stripDerived(version.properties);
+  const properties = prepareProperties(type, archetype, given, schema, 'update', edit.turn.budget);
+  const next = yield* edit.nextInSteps(
+    old,
+    { nodeType, archetype: archetypeName, translations },
+    resolveReferences(edit, workspace, properties),
+  );
+  yield* edit.replaceInSteps(workspace, old, next);
+  edit.audit(workspace, next, 'Restore', { version: command.version });
+  const revision = edit.finish(command.commit, `Restored version ${command.version}: ${id}`) as string;
+  return { node: yield* edit.renderInSteps(workspace, next), nodeId: id, revision };
+}

@@ -1,0 +1,124 @@
+import type { NodeHeader } from '#runtime/content/content-node.ts';
+import {
+  isDescendantPath,
+  joinPath,
+  parentPath,
+  pathName,
+  rebasePath,
+  sanitizeName,
+} from '#runtime/content/path.ts';
+import { invalid } from '#runtime/errors/service-error.ts';
+import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import { lastOrderKey, requireFreePath, requireParent, requirePlace } from './create-node.ts';
+import { requireUnpublished, SLICE_NODES, subtree } from './delete-node.ts';
+import { type EditScope, unmoved } from '../edit-scope.ts';
+import type { MoveNode, RenameNode, Written } from '../messages.ts';
+
+/** Gives a node another name. @see messages.ts, RenameNode */
+export function* renameNode(edit: EditScope, command: RenameNode): Generator<undefined, Written> {
+  const node = edit.requireTarget(command, 'update');
+  yield* renameSubtree(edit, command.workspace, node, command.newName);
+  return { revision: yield* edit.finishInSteps(command.commit, `Renamed node: ${node.header.id}`) };
+}
+
+/** Moves a node with its subtree. @see messages.ts, MoveNode */
+export function* moveNode(edit: EditScope, command: MoveNode): Generator<undefined, Written> {
+  const node = edit.requireTarget(command, 'delete');
+  yield* moveSubtree(edit, command.workspace, node, command.targetPath);
+  return { revision: yield* edit.finishInSteps(command.commit, `Moved node: ${node.header.id}`) };
+}
+
+/**
+ * Renames a node; it keeps its place among its siblings. The name it has already changes nothing.
+ *
+ * @param newName is sanitised
+ * @throws {ServiceError} `VALIDATION_FAILED`, also when something in the subtree is published or a path would be
+ *   too long; `NODE_ALREADY_EXISTS`
+ * @see docs/interface/nodes.md#renaming-and-moving
+ */
+export function* renameSubtree(
+  edit: EditScope,
+  workspace: string,
+  node: NodeRecord,
+  newName: string,
+): Generator<undefined, void> {
+  const name = sanitizeName(newName);
+  const { path: from, parentId, nodeType } = node.header;
+  if (name === node.header.name) return;
+  const path = joinPath(parentPath(from), name);
+  requireFreePath(edit, workspace, parentId, path);
+  const records = yield* subtree(edit, workspace, node);
+  for (const record of records) {
+    requireUnpublished(record, 'rename', from);
+    edit.newPath(rebasePath(record.header.path, from, path), record.header.path);
+  }
+  edit.authorize(workspace, 'update', { path, nodeType });
+  yield* rebase(edit, workspace, records, { name, path }, 'Rename');
+}
+
+/**
+ * Moves a subtree. Its top goes behind the last child of the new parent; under the same parent it keeps its place.
+ *
+ * @param targetPath full new path; the name at its end is sanitised
+ * @throws {ServiceError} `NODE_NOT_FOUND` for a missing parent; `VALIDATION_FAILED` for a target inside the
+ *   subtree, a type that is not allowed there, something published, a path that would be too long;
+ *   `NODE_ALREADY_EXISTS`; `PERMISSION_DENIED`
+ * @see docs/interface/nodes.md#renaming-and-moving
+ */
+export function* moveSubtree(
+  edit: EditScope,
+  workspace: string,
+  node: NodeRecord,
+  targetPath: string,
+): Generator<undefined, void> {
+  const { path: from, parentId, nodeType, orderKey } = node.header;
+  if (targetPath === from || isDescendantPath(targetPath, from)) {
+    throw invalid(`Cannot move '${from}' into itself, to '${targetPath}'`, { field: 'targetPath' });
+  }
+  const name = sanitizeName(pathName(targetPath));
+  const parent = requireParent(edit, workspace, parentPath(targetPath));
+  const path = edit.newPath(joinPath(parent.path, name), from);
+  requirePlace(edit, workspace, parent, nodeType, path);
+  const records = yield* subtree(edit, workspace, node);
+  for (const record of records) {
+    requireUnpublished(record, 'move', from);
+    if (record === node) continue;
+    const { header } = record;
+    edit.authorize(workspace, 'delete', header);
+    edit.authorize(workspace, 'create', {
+      ...header,
+      path: edit.newPath(rebasePath(header.path, from, path), header.path),
+    });
+  }
+  const isNewParent = parent.id !== parentId;
+  const place = isNewParent
+    ? { parentId: parent.id, orderKey: lastOrderKey(edit, workspace, parent.id) }
+    : { parentId, orderKey };
+  yield* rebase(edit, workspace, records, { name, path, ...place }, 'Move');
+}
+
+/**
+ * Writes every node of a subtree under its new path. The old and the new paths have none in common, since the
+ * new top is free and not inside the subtree, so the order of the writes does not matter.
+ *
+ * The top is what somebody changed: its version and stamps move on. Of the others only the path differs.
+ */
+function* rebase(
+  edit: EditScope,
+  workspace: string,
+  records: readonly NodeRecord[],
+  change: Partial<NodeHeader> & { readonly path: string },
+  action: 'Move' | 'Rename',
+): Generator<undefined, void> {
+  const [top] = records as readonly [NodeRecord, ...NodeRecord[]];
+  const from = top.header.path;
+  for (let index = 0; index < records.length; index++) {
+    const record = records[index] as NodeRecord;
+    const path = rebasePath(record.header.path, from, change.path);
+    yield* edit.writer.prepare(workspace, record);
+    const next = yield* edit.nextInSteps(record, record === top ? change : { ...unmoved(record), path });
+    edit.replace(workspace, record, next);
+    edit.audit(workspace, next, action, { from: record.header.path, to: path });
+    if (record.isLarge || index % SLICE_NODES === SLICE_NODES - 1) yield;
+  }
+}

@@ -1,0 +1,70 @@
+import { isFlagDeclined } from '#runtime/content/declined-flag.ts';
+import { invalid } from '#runtime/errors/service-error.ts';
+import { writeManualVersion } from '#runtime/tree/manual-version-store.ts';
+import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import { SLICE_NODES, subtree } from './delete-node.ts';
+import type { EditScope } from '../edit-scope.ts';
+import type { PublishNode, Written } from '../messages.ts';
+
+/** Note of the manual version that publishing takes. */
+const PUBLISH_NOTE = 'pre-publish';
+
+/**
+ * Publishes or unpublishes a node, alone or with its subtree.
+ *
+ * Publishing a published node publishes it anew: it may have been edited since, and the stamps and the version
+ * taken say which state went out. Unpublishing one that is not published changes nothing. In a subtree, nodes
+ * whose type is not publishable are passed over.
+ *
+ * @throws {ServiceError} `NODE_NOT_FOUND`, `PERMISSION_DENIED`; `VALIDATION_FAILED` for a single node of a type
+ *   with `publishable` false
+ * @see messages.ts, PublishNode; docs/interface/nodes.md#publishing
+ */
+export function* publishNode(edit: EditScope, command: PublishNode): Generator<undefined, Written> {
+  const { workspace, publish, tree } = command;
+  const top = edit.requireTarget(command, 'update');
+  const records = tree ? yield* subtree(edit, workspace, top) : [top];
+  for (const { header } of records) edit.authorize(workspace, 'update', header);
+  const by = command.commit?.actor ?? edit.who;
+  for (let index = 0; index < records.length; index++) {
+    const record = records[index] as NodeRecord;
+    if (publish) yield* publishOne(edit, workspace, record, by, tree);
+    else if (record.header.publishedAt !== null) {
+      yield* change(edit, workspace, record, { publishedAt: null, publishedBy: null }, 'Unpublish');
+    }
+    if (index % SLICE_NODES === SLICE_NODES - 1) yield;
+  }
+  const verb = publish ? 'Published' : 'Unpublished';
+  const message = `${verb} ${tree ? 'subtree' : 'node'}: ${top.header.id}`;
+  return { revision: yield* edit.finishInSteps(command.commit, message) };
+}
+
+function* publishOne(
+  edit: EditScope,
+  workspace: string,
+  record: NodeRecord,
+  by: string,
+  isTree: boolean,
+): Generator<undefined, void> {
+  const { nodeType, path } = record.header;
+  if (isFlagDeclined(nodeType, 'publishable', edit.schema(workspace))) {
+    if (isTree) return;
+    throw invalid(`Cannot publish '${path}': nodes of type '${nodeType}' are not publishable`);
+  }
+  if (!isFlagDeclined(nodeType, 'versionable', edit.schema(workspace))) {
+    yield* writeManualVersion(edit.turn, workspace, record, edit.who, PUBLISH_NOTE);
+  }
+  yield* change(edit, workspace, record, { publishedAt: edit.now, publishedBy: by }, 'Publish');
+}
+
+function* change(
+  edit: EditScope,
+  workspace: string,
+  record: NodeRecord,
+  fields: { readonly publishedAt: string | null; readonly publishedBy: string | null },
+  action: 'Publish' | 'Unpublish',
+): Generator<undefined, void> {
+  const next = yield* edit.nextInSteps(record, fields);
+  yield* edit.replaceInSteps(workspace, record, next);
+  edit.audit(workspace, next, action);
+}

@@ -1,0 +1,55 @@
+import { atOnce } from '#runtime/base/at-once.ts';
+import { parseRevision } from '#runtime/content/revision.ts';
+import { nodeNotFound } from '#runtime/errors/service-error.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
+import { renderNode } from '#runtime/tree/render-node.ts';
+import { shownRelations } from '#runtime/tree/shown-relations.ts';
+import type { BranchState } from '../branch-state.ts';
+import type { BranchCommand, NodeWritten } from '../messages.ts';
+import { readerAt, schemaAt } from '../reads/moment-readers.ts';
+
+/** {@link NodeWritten} without the node, which can be read at its revision. */
+interface ShortWritten extends Omit<NodeWritten, 'node'> {
+  readonly node: null;
+}
+
+/** What is kept of the result of a command: not the node it has just stored, if that is longer than `wholeMax`. */
+export function shortenWritten(result: unknown, wholeMax: number): unknown {
+  if (!isWritten(result) || result.node.length <= wholeMax) return result;
+  return { ...result, node: null } satisfies ShortWritten;
+}
+
+/**
+ * The result of a command again, from what is kept of it.
+ *
+ * @param view durable state; the node may have been changed since
+ * @throws {ServiceError} `NODE_NOT_FOUND` when the head was moved back behind the command since
+ */
+export function recallWritten(
+  state: BranchState,
+  kept: unknown,
+  command: BranchCommand,
+  view: TableReader,
+): unknown {
+  if (!isShort(kept) || !('workspace' in command)) return kept;
+  const { workspace } = command;
+  const { nodeId, revision } = kept;
+  const at = parseRevision(revision);
+  const reader = readerAt(view, at);
+  const record = reader.byId(workspace, nodeId);
+  if (record === undefined) throw nodeNotFound({ id: nodeId });
+  const hasChildren = reader.hasChildren(workspace, nodeId);
+  const type = schemaAt(state, view, workspace, at).nodeType(record.nodeType);
+  const sees = (other: string, id: string): boolean => reader.has(other, id);
+  const relations = atOnce(shownRelations(record, sees))?.relations;
+  const node = renderNode(record, { workspace, hasChildren, type, relations });
+  return { ...kept, node } satisfies NodeWritten;
+}
+
+function isWritten(result: unknown): result is NodeWritten {
+  return typeof result === 'object' && result !== null && 'node' in result && typeof result.node === 'string';
+}
+
+function isShort(kept: unknown): kept is ShortWritten {
+  return typeof kept === 'object' && kept !== null && 'node' in kept && kept.node === null;
+}

@@ -1,0 +1,152 @@
+import type { Relation } from '#runtime/content/content-node.ts';
+import { decodeRevisionDescending, REVISION_BYTES, revisionMax } from '#runtime/content/revision.ts';
+import { invalid } from '#runtime/errors/service-error.ts';
+import { bytesText } from '#runtime/shard/binary-key.ts';
+import { BranchTable, pathVersionsUpTo } from '#runtime/shard/key-layout.ts';
+import { isWithin, readLineage } from '#runtime/tree/lineage.ts';
+import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import type { SeesNode } from '#runtime/tree/shown-relations.ts';
+import { readBranchHead } from '#runtime/tree/revision-store.ts';
+import type { EditScope } from '../edit-scope.ts';
+import type { AddRelation, RelationRemoved, RemoveRelation, Written } from '../messages.ts';
+
+/** Outgoing relations of one node; they are stored with it and rewritten with every write of it. */
+export const RELATIONS_MAX = 4_096;
+
+/** Longest relation type, in UTF-8 bytes. */
+const RELATION_TYPE_BYTES_MAX = 255;
+
+const controlCharacters = /[\x00-\x1f\x7f]/;
+
+/**
+ * Relates a node to another one, of any workspace. There is one relation for a source, target and type: adding it
+ * again updates the weight, with the same weight it changes nothing.
+ *
+ * A relation is part of its source. When the target is deleted the relation stays there and is not shown, until
+ * somebody removes it or there is no room for others; a target that is moved or renamed stays related, since relations
+ * name ids.
+ *
+ * @throws {ServiceError} `NODE_NOT_FOUND` for the source or the target, `WORKSPACE_NOT_FOUND`,
+ *   `PERMISSION_DENIED`, `VALIDATION_FAILED`
+ * @see messages.ts, AddRelation
+ */
+export function* addRelation(edit: EditScope, command: AddRelation): Generator<undefined, Written> {
+  const { workspace, targetWorkspace, targetPath, relationType, weight } = command;
+  const source = edit.requireTarget(command, 'relate');
+  const target = edit.requireNode(targetWorkspace, { path: targetPath }, 'read');
+  requireRelationType(relationType);
+  if (weight !== null && !Number.isFinite(weight))
+    throw invalid('weight must be a number', { field: 'weight' });
+  const relation: Relation = {
+    target: target.header.id,
+    workspace: targetWorkspace,
+    target_node_type: target.header.nodeType,
+    relation_type: relationType,
+    weight,
+  };
+  const next = withRelation(source.header.relations, relation, (there, id) => edit.head.has(there, id));
+  if (next === null) return { revision: null };
+  yield* writeRelations(edit, workspace, source, next, { added: relationType, target_id: relation.target });
+  return { revision: edit.finish(command.commit, `Related node: ${source.header.id}`) };
+}
+
+/**
+ * Relations with one added, or with its weight where it is among them already. Where there is no room for it, those to
+ * deleted nodes go.
+ *
+ * @param isThere whether there is a node
+ * @returns null when nothing would change
+ * @throws {ServiceError} `VALIDATION_FAILED` above {@link RELATIONS_MAX}
+ */
+export function withRelation(
+  relations: readonly Relation[],
+  relation: Relation,
+  isThere: SeesNode,
+): readonly Relation[] | null {
+  const index = relations.findIndex((present) => isSameEdge(present, relation));
+  const present = relations[index];
+  if (present !== undefined) {
+    const isSame =
+      present.weight === relation.weight && present.target_node_type === relation.target_node_type;
+    return isSame ? null : relations.with(index, relation);
+  }
+  const kept =
+    relations.length < RELATIONS_MAX
+      ? relations
+      : relations.filter(({ target, workspace }) => isThere(workspace, target));
+  if (kept.length >= RELATIONS_MAX) throw invalid(`A node has at most ${RELATIONS_MAX} relations`);
+  return [...kept, relation];
+}
+
+/**
+ * Removes the relations from a node to a target: all of them, or those of one type. A target that was deleted is
+ * found by the path it had last.
+ *
+ * @throws {ServiceError} `NODE_NOT_FOUND` for the source, `PERMISSION_DENIED`
+ * @see messages.ts, RemoveRelation
+ */
+export function* removeRelation(
+  edit: EditScope,
+  command: RemoveRelation,
+): Generator<undefined, RelationRemoved> {
+  const { workspace, targetWorkspace, targetPath, relationType } = command;
+  const source = edit.requireTarget(command, 'unrelate');
+  const target = targetId(edit, targetWorkspace, targetPath);
+  const { relations } = source.header;
+  const kept = relations.filter(
+    (relation) =>
+      relation.target !== target ||
+      relation.workspace !== targetWorkspace ||
+      (relationType !== undefined && relation.relation_type !== relationType),
+  );
+  if (target === undefined || kept.length === relations.length) return { removed: false, revision: null };
+  yield* writeRelations(edit, workspace, source, kept, { removed: relationType ?? null, target_id: target });
+  return { removed: true, revision: edit.finish(command.commit, `Unrelated node: ${source.header.id}`) };
+}
+
+function* writeRelations(
+  edit: EditScope,
+  workspace: string,
+  source: NodeRecord,
+  relations: readonly Relation[],
+  details: { readonly [key: string]: string | null },
+): Generator<undefined, void> {
+  const next = yield* edit.nextInSteps(source, { relations });
+  yield* edit.replaceInSteps(workspace, source, next);
+  edit.audit(workspace, next, 'Update', { relation: details });
+}
+
+function isSameEdge(a: Relation, b: Relation): boolean {
+  return a.target === b.target && a.workspace === b.workspace && a.relation_type === b.relation_type;
+}
+
+function requireRelationType(relationType: string): void {
+  if (
+    relationType.trim() === '' ||
+    Buffer.byteLength(relationType) > RELATION_TYPE_BYTES_MAX ||
+    controlCharacters.test(relationType) ||
+    !relationType.isWellFormed()
+  ) {
+    throw invalid(`A relation type is 1 to ${RELATION_TYPE_BYTES_MAX} bytes without control characters`, {
+      field: 'relationType',
+    });
+  }
+}
+
+/** Id of the node at a path, or of the deleted one that was there last. */
+function targetId(edit: EditScope, workspace: string, path: string): string | undefined {
+  const present = edit.head.idAt(workspace, path);
+  if (present !== undefined) return present;
+  const line = readLineage(edit.turn).intervals(readBranchHead(edit.turn).head);
+  for (const { key, value } of edit.turn.range(
+    BranchTable.pathVersions,
+    pathVersionsUpTo(workspace, path, revisionMax),
+  )) {
+    if (value.length === 0) continue;
+    const written = decodeRevisionDescending(key, key.length - REVISION_BYTES);
+    if (!isWithin(edit.turn, line, written)) continue;
+    const id = bytesText(Buffer.from(value).latin1Slice());
+    return edit.head.byId(workspace, id) === undefined ? id : undefined;
+  }
+  return undefined;
+}

@@ -1,0 +1,75 @@
+import { assert } from '#runtime/base/assert.ts';
+import { ORDER_KEY_LENGTH_MAX, orderKeyBetween } from '#runtime/content/order-key.ts';
+import { planOrderWindow, relabelOrder } from '#runtime/content/order-window.ts';
+import { invalid } from '#runtime/errors/service-error.ts';
+import type { ChildEntry } from '#runtime/tree/node-reader.ts';
+import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import { SLICE_NODES } from './delete-node.ts';
+import { type EditScope, unmoved } from '../edit-scope.ts';
+import type { ReorderNode, Written } from '../messages.ts';
+
+/**
+ * Places a node before or after a sibling. Where it stands already, nothing happens. Version and stamps of the
+ * node move on; neighbours that get new keys to make room keep theirs.
+ *
+ * @throws {ServiceError} `NODE_NOT_FOUND`; `VALIDATION_FAILED` for a node under another parent
+ * @see messages.ts, ReorderNode; docs/interface/nodes.md#reordering
+ */
+export function* reorderNode(edit: EditScope, command: ReorderNode): Generator<undefined, Written> {
+  const { workspace, position, targetPath } = command;
+  const node = edit.requireTarget(command, 'update');
+  const sibling = edit.requireNode(workspace, { path: targetPath }, 'read');
+  const { id, path, parentId } = node.header;
+  if (sibling.header.id === id) return { revision: null };
+  if (sibling.header.parentId !== parentId) {
+    throw invalid(`'${targetPath}' is not a sibling of '${path}'`, { field: 'targetPath' });
+  }
+  const isBefore = position === 'before';
+  const near = sibling.header.orderKey;
+  const beyond = firstChild(edit, workspace, parentId, near, isBefore);
+  if (beyond?.id === id) return { revision: null };
+  const far = beyond?.orderKey ?? null;
+  const orderKey = isBefore ? orderKeyBetween(far, near) : orderKeyBetween(near, far);
+  const moved = yield* edit.nextInSteps(node, { orderKey, operation: 'reordered' });
+  yield* edit.replaceInSteps(workspace, node, moved);
+  edit.audit(workspace, moved, 'Update', { reordered: position, sibling_id: sibling.header.id });
+  if (orderKey.length > ORDER_KEY_LENGTH_MAX) yield* relabelAround(edit, workspace, moved);
+  return { revision: edit.finish(command.commit, `Reordered node: ${id}`) };
+}
+
+/** The sibling next to an order key. */
+function firstChild(
+  edit: EditScope,
+  workspace: string,
+  parentId: string,
+  after: string,
+  reverse: boolean,
+): ChildEntry | undefined {
+  for (const child of edit.head.children(workspace, parentId, { after, reverse })) return child;
+  return undefined;
+}
+
+/**
+ * Gives a node and some of its neighbours short keys. They are not held against the bound on nodes of one commit:
+ * nobody asked for them, and refusing would make the place unusable for good.
+ */
+function* relabelAround(edit: EditScope, workspace: string, middle: NodeRecord): Generator<undefined, void> {
+  const { id, parentId, orderKey } = middle.header;
+  const walk = (reverse: boolean): Iterator<ChildEntry> =>
+    edit.head.children(workspace, parentId, { after: orderKey, reverse })[Symbol.iterator]();
+  const before = walk(true);
+  const after = walk(false);
+  const window = planOrderWindow(before, { id, orderKey }, after);
+  before.return?.();
+  after.return?.();
+  let handled = 0;
+  for (const [entry, key] of relabelOrder(window)) {
+    const record = edit.head.byId(workspace, entry.id);
+    assert(record !== undefined, 'a placed child is stored');
+    yield* edit.writer.prepare(workspace, record);
+    const change = { ...unmoved(record), orderKey: key, operation: 'reordered' } as const;
+    edit.writer.replace(workspace, record, yield* edit.nextInSteps(record, change));
+    handled += 1;
+    if (record.isLarge || handled % SLICE_NODES === 0) yield;
+  }
+}

@@ -1,0 +1,124 @@
+import type { JsonObject } from '#runtime/content/json-value.ts';
+import { parseLocale, unsupportedLocale } from '#runtime/content/locale.ts';
+import {
+  hideOverlay,
+  makeOverlay,
+  type Overlay,
+  overlayOf,
+  requireSmallTranslations,
+  unhideOverlay,
+  withOverlay,
+} from '#runtime/content/translation.ts';
+import type { TranslationRules } from '#runtime/content/translation-check.ts';
+import { acknowledgeStaleness as acknowledged } from '#runtime/content/translation-staleness.ts';
+import { invalid } from '#runtime/errors/service-error.ts';
+import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import type { EditScope } from '../edit-scope.ts';
+import { countHashed } from '../reads/translations-info.ts';
+import type { AcknowledgeStaleness, ChangeLocale, Translated, TranslateNode, Written } from '../messages.ts';
+import type { CommitInfo } from '../commit-messages.ts';
+
+/**
+ * Replaces the overlay of a locale. The values are checked as the properties whose place they take.
+ *
+ * @throws {ServiceError} `NODE_NOT_FOUND`, `PERMISSION_DENIED`; `VALIDATION_FAILED` for a malformed locale or one the
+ *   repository does not support, an empty map, a bad pointer, values the type or the archetype of the node does not
+ *   allow, translations that are too large, a node of an immutable type; `REQUEST_TOO_EXPENSIVE`
+ * @see messages.ts, TranslateNode; docs/interface/translations.md#commands
+ */
+export function* translateNode(edit: EditScope, command: TranslateNode): Generator<undefined, Translated> {
+  const { workspace, translations } = command;
+  const locale = parseLocale(command.locale);
+  const node = edit.requireTarget(command, 'translate');
+  edit.requireMutable(workspace, node);
+  requireSupported(edit, locale);
+  const rules = rulesOf(edit, workspace, node);
+  const properties = yield* node.decode();
+  const overlay = yield* makeOverlay({ properties, now: edit.now, rules }, locale, translations);
+  requireSmallTranslations(withOverlay(node.header.translations, locale, overlay));
+  return yield* written(edit, command, node, locale, overlay, `Translated node to ${locale}`);
+}
+
+/**
+ * Removes the overlay of a locale, hides the node in it or shows it again. Hiding keeps the translation, so that
+ * showing the node again brings it back. Removing or showing where there is nothing to do changes nothing.
+ *
+ * @throws {ServiceError} `NODE_NOT_FOUND`, `PERMISSION_DENIED`; `VALIDATION_FAILED` for a malformed locale, hiding in
+ *   one the repository does not support, a node of an immutable type
+ * @see messages.ts, ChangeLocale; docs/interface/translations.md#commands
+ */
+export function* changeLocale(edit: EditScope, command: ChangeLocale): Generator<undefined, Translated> {
+  const { workspace, change } = command;
+  const locale = parseLocale(command.locale);
+  const node = edit.requireTarget(command, 'translate');
+  edit.requireMutable(workspace, node);
+  if (change === 'hide') requireSupported(edit, locale);
+  const present = overlayOf(node.header.translations, locale);
+  switch (change) {
+    case 'hide':
+      return yield* written(edit, command, node, locale, hideOverlay(present), `Hid node in ${locale}`);
+    case 'unhide':
+      if (present?.type !== 'hidden') return translated(edit, node, locale, null);
+      return yield* written(edit, command, node, locale, unhideOverlay(present), `Showed node in ${locale}`);
+    case 'delete-translation':
+      if (present === undefined) return translated(edit, node, locale, null);
+      return yield* written(edit, command, node, locale, null, `Deleted translation to ${locale}`);
+  }
+}
+
+/**
+ * Says that a translated value is right for the source as it is now. The value itself stays, so a node of an
+ * immutable type takes it too.
+ *
+ * @throws {ServiceError} `NODE_NOT_FOUND`, `PERMISSION_DENIED`; `VALIDATION_FAILED` when the pointer is not
+ *   translated in this locale or its source is gone
+ * @see messages.ts, AcknowledgeStaleness
+ */
+export function* acknowledgeStaleness(
+  edit: EditScope,
+  command: AcknowledgeStaleness,
+): Generator<undefined, Written> {
+  const { pointer } = command;
+  const locale = parseLocale(command.locale);
+  const node = edit.requireTarget(command, 'translate');
+  const present = overlayOf(node.header.translations, locale);
+  const count = countHashed(edit.turn.budget);
+  const overlay = yield* acknowledged(present, pointer, yield* node.decode(), edit.now, count);
+  return yield* written(edit, command, node, locale, overlay, `Acknowledged translation to ${locale}`);
+}
+
+/** @throws {ServiceError} `VALIDATION_FAILED` */
+function requireSupported(edit: EditScope, locale: string): void {
+  const complaint = unsupportedLocale(locale, edit.state.languages());
+  if (complaint !== null) throw invalid(complaint, { field: 'locale' });
+}
+
+/** What the values of a node must satisfy; null when its type is gone. */
+function rulesOf(edit: EditScope, workspace: string, { header }: NodeRecord): TranslationRules | null {
+  const source = edit.schema(workspace);
+  const type = source.nodeType(header.nodeType);
+  if (type === undefined) return null;
+  const archetype = header.archetype === null ? null : (source.archetype(header.archetype) ?? null);
+  return { type, archetype, source, budget: edit.turn.budget };
+}
+
+/** Stores an overlay (null removes it) as a change of this locale alone. */
+function* written(
+  edit: EditScope,
+  command: { readonly workspace: string; readonly commit?: CommitInfo },
+  node: NodeRecord,
+  locale: string,
+  overlay: Overlay | null,
+  message: string,
+): Generator<undefined, Translated> {
+  const { workspace } = command;
+  const translations: JsonObject | null = withOverlay(node.header.translations, locale, overlay);
+  const next = yield* edit.nextInSteps(node, { translations, changedLocale: locale });
+  yield* edit.replaceInSteps(workspace, node, next);
+  edit.audit(workspace, next, 'Update', { locale });
+  return translated(edit, node, locale, edit.finish(command.commit, `${message}: ${node.header.id}`));
+}
+
+function translated(edit: EditScope, node: NodeRecord, locale: string, revision: string | null): Translated {
+  return { node_id: node.header.id, locale, revision, timestamp: edit.now };
+}

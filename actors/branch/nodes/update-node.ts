@@ -1,0 +1,126 @@
+import type { JsonObject } from '#runtime/content/json-value.ts';
+import { mergePatch } from '#runtime/content/merge-patch.ts';
+import { removeProperty, setProperty } from '#runtime/content/property-path.ts';
+import { patchedTranslations, storedTranslations } from '#runtime/content/translation.ts';
+import { prepareProperties, requireArchetype, stripDerived } from '#runtime/content/validate-node.ts';
+import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
+import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import type { EditScope } from '../edit-scope.ts';
+import type {
+  NodeWritten,
+  PatchNode,
+  RemoveProperty,
+  SetProperty,
+  UpdateNode,
+  Written,
+} from '../messages.ts';
+import { requireShortOwner } from './owner-bound.ts';
+import { resolveReferences } from './resolve-references.ts';
+
+/** Replaces the properties of a node. @see messages.ts, UpdateNode */
+export function* updateNode(edit: EditScope, command: UpdateNode): Generator<undefined, NodeWritten> {
+  const { workspace } = command;
+  const old = edit.requireTarget(command, 'update');
+  if (command.nodeType !== undefined && command.nodeType !== old.header.nodeType) {
+    throw invalid('Cannot change node_type after creation', { field: 'node_type' });
+  }
+  const archetype = command.archetype === undefined ? old.header.archetype : command.archetype;
+  const given = command.properties ?? (yield* old.decode());
+  const next = yield* changedNode(edit, workspace, old, given, archetype, command);
+  yield* edit.replaceInSteps(workspace, old, next);
+  edit.audit(workspace, next, 'Update');
+  return yield* nodeWritten(edit, command, next);
+}
+
+/** Changes parts of a node. @see messages.ts, PatchNode */
+export function* patchNode(edit: EditScope, command: PatchNode): Generator<undefined, NodeWritten> {
+  const { properties: patch, translations: translated, workspace } = command;
+  const old = edit.requireTarget(command, 'update');
+  const { header } = old;
+  const stored = yield* old.decode();
+  const given = patch === undefined ? stored : ((yield* mergePatch(stored, patch)) as JsonObject);
+  const translations = translated && (yield* patchedTranslations(header.translations, translated));
+  const archetype = command.archetype === undefined ? header.archetype : command.archetype;
+  const more = { ...command, ...(translations === undefined ? {} : { translations }) };
+  const next = yield* changedNode(edit, workspace, old, given, archetype, more);
+  yield* edit.replaceInSteps(workspace, old, next);
+  edit.audit(workspace, next, 'Update');
+  return yield* nodeWritten(edit, command, next);
+}
+
+function* nodeWritten(
+  edit: EditScope,
+  { commit, workspace }: UpdateNode | PatchNode,
+  next: NodeRecord,
+): Generator<undefined, NodeWritten> {
+  const { id: nodeId } = next.header;
+  const revision = edit.finish(commit, `Updated node: ${nodeId}`) as string;
+  const node = yield* edit.renderInSteps(workspace, next);
+  return { node, nodeId, revision, tag: edit.tagOf(workspace, next) };
+}
+
+/** Removes one property, nested by keys. @see messages.ts, RemoveProperty */
+export function* removeNodeProperty(edit: EditScope, command: RemoveProperty): Generator<undefined, Written> {
+  const { property, workspace } = command;
+  const old = edit.requireTarget(command, 'update');
+  const properties = removeProperty(yield* old.decode(), property);
+  const name = property.join('.');
+  if (properties === undefined) {
+    throw new ServiceError('NOT_FOUND', `Node '${old.header.path}' has no property '${name}'`);
+  }
+  const next = yield* changedNode(edit, workspace, old, properties, old.header.archetype, {});
+  yield* edit.replaceInSteps(workspace, old, next);
+  edit.audit(workspace, next, 'UpdateProperty', { property: name });
+  return { revision: edit.finish(command.commit, `Updated node: ${old.header.id}`) };
+}
+
+/** Sets one property, nested by keys. @see messages.ts, SetProperty */
+export function* setNodeProperty(edit: EditScope, command: SetProperty): Generator<undefined, Written> {
+  const { workspace } = command;
+  const old = edit.requireTarget(command, 'update');
+  const properties = setProperty(yield* old.decode(), command.property, command.value);
+  const next = yield* changedNode(edit, workspace, old, properties, old.header.archetype, {});
+  yield* edit.replaceInSteps(workspace, old, next);
+  edit.audit(workspace, next, 'UpdateProperty', { property: command.property.join('.') });
+  return { revision: edit.finish(command.commit, `Updated node: ${old.header.id}`) };
+}
+
+/**
+ * The state of a node with other properties, checked against its type and archetype. It rests only when they are large.
+ *
+ * @throws {ServiceError} `VALIDATION_FAILED`
+ */
+export function* changedNode(
+  edit: EditScope,
+  workspace: string,
+  old: NodeRecord,
+  given: JsonObject,
+  archetypeName: string | null,
+  more: { readonly translations?: JsonObject | null; readonly ownerId?: string | null },
+): Generator<undefined, NodeRecord> {
+  edit.requireMutable(workspace, old);
+  const type = edit.requireType(workspace, old.header.nodeType);
+  const schema = edit.schema(workspace);
+  const archetype = archetypeName === null ? null : requireArchetype(archetypeName, type, schema);
+  const properties = prepareProperties(
+    type,
+    archetype,
+    stripDerived(given),
+    schema,
+    'update',
+    edit.turn.budget,
+  );
+  let { translations } = old.header;
+  if (more.translations != null) {
+    const rules = { type, archetype, source: schema, budget: edit.turn.budget };
+    const node = { properties, now: edit.now, rules };
+    translations = yield* storedTranslations(node, more.translations, edit.state.languages(), translations);
+  } else if (more.translations === null) translations = null;
+  const { ownerId: present } = old.header;
+  const ownerId = more.ownerId === undefined ? present : requireShortOwner(more.ownerId, present);
+  return yield* edit.nextInSteps(
+    old,
+    { archetype: archetypeName, translations, ownerId },
+    resolveReferences(edit, workspace, properties),
+  );
+}

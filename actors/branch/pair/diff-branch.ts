@@ -1,0 +1,150 @@
+import { requireLogin } from '#runtime/access/policy.ts';
+import type { QueryContext } from '#runtime/commit/behaviour.ts';
+import { JsonText } from '#runtime/content/json-text.ts';
+import { formatRevision } from '#runtime/content/revision.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
+import type { NetChange } from '#runtime/tree/net-change.ts';
+import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import type { StoredKind } from '#runtime/tree/schema-store.ts';
+import { BranchPair } from './branch-pair.ts';
+import { definitionId, definitionPath } from './definition-names.ts';
+import type { BranchState } from '../branch-state.ts';
+import { settle } from '../long-answer.ts';
+import type { DiffBranch, JsonAnswer } from '../messages.ts';
+import { sortInSlices } from '#runtime/base/sliced-sort.ts';
+
+/** Entries made into text between two rests; a difference of no more is answered as one text. */
+const ENTRIES_PER_PIECE = 500;
+
+/** The lists of a difference, in their order in the answer. */
+const operations = ['added', 'modified', 'deleted'] as const;
+
+/** One node of a difference. */
+interface DiffEntry {
+  readonly node_id: string;
+  readonly workspace: string;
+  /** Where it is on the branch; of a deleted one, where it was. */
+  readonly path: string;
+  readonly operation: (typeof operations)[number];
+}
+
+/** One schema definition of a difference. It is named as in conflicts. */
+interface DefinitionDiffEntry {
+  readonly node_id: string;
+  readonly workspace: null;
+  readonly path: string;
+  readonly operation: (typeof operations)[number];
+  readonly kind: StoredKind;
+  readonly name: string;
+}
+
+interface Difference {
+  readonly commonAncestor: string;
+  /** By workspace, then path. */
+  readonly entries: readonly DiffEntry[];
+  /** By path: kind, then name. */
+  readonly definitions: readonly DefinitionDiffEntry[];
+}
+
+/**
+ * What this branch changed since it last met another one, net: what was undone meanwhile is not in it, nor what a
+ * merge brought from the other one. Moves and renames count for every node of the subtree. A new place among the
+ * same siblings does not count. Nodes the caller may not read are left out; schema definitions everybody with a login
+ * may read.
+ *
+ * @throws {ServiceError} `UNAUTHORIZED` without a login; `VALIDATION_FAILED` when they are too far apart
+ * @see messages.ts, DiffBranch; docs/interface/branches.md#differences
+ */
+export function diffBranch(
+  state: BranchState,
+  context: QueryContext,
+  query: DiffBranch,
+): JsonAnswer | Promise<JsonAnswer> {
+  requireLogin(context.caller.principal);
+  const difference = settle(context, (reader) => compared(state, context, reader, query));
+  const answer = (found: Difference): JsonAnswer => answerOf(context, found);
+  return difference instanceof Promise ? difference.then(answer) : answer(difference);
+}
+
+function* compared(
+  state: BranchState,
+  context: QueryContext,
+  reader: TableReader,
+  { base, at, baseAt }: DiffBranch,
+): Generator<undefined, Difference> {
+  const { policy } = context.caller;
+  const pair = yield* BranchPair.of(state, reader, base, { own: at, other: baseAt });
+  const entries: DiffEntry[] = [];
+  for (const change of pair.changes('own')) {
+    if (change === undefined || change.operation === 'reordered') {
+      yield;
+      continue;
+    }
+    const { workspace, nodeId, operation } = change;
+    const { path, nodeType } = shownState(change).header;
+    if (!policy.unrestricted && !policy.allows('read', { workspace, path, nodeType })) continue;
+    entries.push({ node_id: nodeId, workspace, path, operation });
+  }
+  const sorted = yield* sortInSlices(entries, byPlace);
+  const definitions = yield* changedDefinitions(pair);
+  return { commonAncestor: formatRevision(pair.commonAncestor), entries: sorted, definitions };
+}
+
+function* changedDefinitions(pair: BranchPair): Generator<undefined, readonly DefinitionDiffEntry[]> {
+  const found: DefinitionDiffEntry[] = [];
+  for (const change of pair.definitionChanges('own')) {
+    if (change === undefined) {
+      yield;
+      continue;
+    }
+    const { kind, name, operation } = change;
+    const named = { node_id: definitionId(change), workspace: null, path: definitionPath(change) };
+    found.push({ ...named, operation, kind, name });
+  }
+  return yield* sortInSlices(found, (a, b) => (a.path < b.path ? -1 : 1));
+}
+
+function shownState({ before, after }: NetChange): NodeRecord {
+  return (after ?? before) as NodeRecord;
+}
+
+function byPlace(a: DiffEntry, b: DiffEntry): number {
+  if (a.workspace !== b.workspace) return a.workspace < b.workspace ? -1 : 1;
+  if (a.path !== b.path) return a.path < b.path ? -1 : 1;
+  return a.node_id < b.node_id ? -1 : 1;
+}
+
+function answerOf(context: QueryContext, difference: Difference): JsonAnswer {
+  if (difference.entries.length + difference.definitions.length <= ENTRIES_PER_PIECE)
+    return new JsonText([...pieces(difference)].join(''));
+  return { chunks: chunksOf(context, difference) };
+}
+
+async function* chunksOf(context: QueryContext, difference: Difference): AsyncGenerator<string, void> {
+  for (const piece of pieces(difference)) {
+    yield piece;
+    const wait = context.pause();
+    if (wait !== undefined) await wait;
+  }
+}
+
+function* pieces({ commonAncestor, definitions, entries }: Difference): Generator<string, void> {
+  yield `{"common_ancestor":${JSON.stringify(commonAncestor)}`;
+  for (const operation of operations) {
+    yield* listPieces(
+      operation,
+      entries.filter((entry) => entry.operation === operation),
+    );
+  }
+  yield* listPieces('definitions', definitions);
+  yield '}';
+}
+
+function* listPieces(name: string, listed: readonly object[]): Generator<string, void> {
+  let opening = `,"${name}":[`;
+  for (let start = 0; start < listed.length; start += ENTRIES_PER_PIECE) {
+    yield opening + JSON.stringify(listed.slice(start, start + ENTRIES_PER_PIECE)).slice(1, -1);
+    opening = ',';
+  }
+  yield listed.length === 0 ? `${opening}]` : ']';
+}

@@ -1,0 +1,90 @@
+import { ROOT_ID } from '#runtime/content/content-node.ts';
+import type { JsonObject } from '#runtime/content/json-value.ts';
+import { joinPath } from '#runtime/content/path.ts';
+import { overlayOf, withOverlay } from '#runtime/content/translation.ts';
+import { differingLocales, prepareComparison, sameNode } from '#runtime/tree/net-change.ts';
+import { type NodeRecord, withHeaderInSteps } from '#runtime/tree/node-record.ts';
+import type { NodeAddress } from '../pair-messages.ts';
+
+/** A node at some revision; undefined where it is not there. */
+type State = NodeRecord | undefined;
+
+/**
+ * What merging two merge bases would make of a node. The node itself, each of its locales and its place among its
+ * siblings are apart, as in a merge: each is as in the base that changed it since the two met, of two such bases as
+ * in the newer one.
+ *
+ * @param met the node where the two bases met last
+ * @returns its path is that of the base the node was taken from, see {@link VirtualBasePaths}; yields where the work may rest,
+ *   which it does only for large nodes
+ */
+export function* virtualBaseState(newer: State, other: State, met: State): Generator<undefined, State> {
+  yield* prepareComparison([newer, other, met]);
+  const kept = sameState(newer, met) ? other : newer;
+  if (kept === undefined || newer === undefined || other === undefined) return kept;
+  const { header } = kept;
+  let { translations } = header;
+  const changed = new Set(differingLocales(met, newer));
+  for (const locale of differingLocales(newer, other)) {
+    const overlay = overlayOf((changed.has(locale) ? newer : other).header.translations, locale);
+    translations = withOverlay(translations, locale, overlay ?? null);
+  }
+  const placed = isPlacedAsIn(met, newer) ? other : newer;
+  const orderKey = placed.header.parentId === header.parentId ? placed.header.orderKey : header.orderKey;
+  if (orderKey === header.orderKey && sameTranslations(translations, header.translations)) return kept;
+  return yield* withHeaderInSteps(kept, { ...header, translations, orderKey });
+}
+
+/** Whether it is the same node but for locales and place. */
+function sameState(a: State, b: State): boolean {
+  return a === undefined || b === undefined ? a === b : sameNode(a, b);
+}
+
+function isPlacedAsIn(met: State, state: NodeRecord): boolean {
+  const { orderKey, parentId } = state.header;
+  return met !== undefined && met.header.parentId === parentId && met.header.orderKey === orderKey;
+}
+
+function sameTranslations(a: JsonObject | null, b: JsonObject | null): boolean {
+  return a === b || JSON.stringify(a) === JSON.stringify(b);
+}
+
+/**
+ * Puts the paths of virtual nodes right: where one base moved a folder and another one put something into it, what
+ * was put there stands below the folder's new path. Every folder is looked up once.
+ */
+export class VirtualBasePaths {
+  readonly #stateOf: (node: NodeAddress) => Generator<undefined, State>;
+  readonly #paths = new Map<string, string | undefined>();
+
+  /** @param stateOf the virtual node, its path as it may be */
+  constructor(stateOf: (node: NodeAddress) => Generator<undefined, State>) {
+    this.#stateOf = stateOf;
+  }
+
+  /**
+   * The node at the path that follows from the nodes above it; where these are no tree, it is left as it is. Yields where
+   * the work may rest.
+   */
+  *settled(workspace: string, record: NodeRecord): Generator<undefined, NodeRecord> {
+    const { header } = record;
+    const above = yield* this.#pathOf(workspace, header.parentId);
+    if (above === undefined) return record;
+    const path = joinPath(above, header.name);
+    return path === header.path ? record : yield* withHeaderInSteps(record, { ...header, path });
+  }
+
+  /** Undefined for a node that is not there, or below one that is not, or below itself. */
+  *#pathOf(workspace: string, id: string): Generator<undefined, string | undefined> {
+    if (id === ROOT_ID) return '/';
+    const key = `${workspace}\0${id}`;
+    if (this.#paths.has(key)) return this.#paths.get(key);
+    // What is asked for on the way up from itself has no path.
+    this.#paths.set(key, undefined);
+    const header = (yield* this.#stateOf({ workspace, id }))?.header;
+    const above = header === undefined ? undefined : yield* this.#pathOf(workspace, header.parentId);
+    const path = header === undefined || above === undefined ? undefined : joinPath(above, header.name);
+    this.#paths.set(key, path);
+    return path;
+  }
+}

@@ -1,0 +1,242 @@
+import type { RequestBudget } from '#runtime/budget/request-budget.ts';
+import type { QueryContext } from '#runtime/commit/behaviour.ts';
+import { ROOT_ID } from '#runtime/content/content-node.ts';
+import type { JsonValue } from '#runtime/content/json-value.ts';
+import { isNodeTypeName } from '#runtime/content/type-name.ts';
+import { indexValue } from '#runtime/index/index-value.ts';
+import { bytesText, END } from '#runtime/shard/binary-key.ts';
+import { BranchTable, propertyEntries } from '#runtime/shard/key-layout.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
+import { readTypeCount } from '#runtime/tree/index-catalog.ts';
+import { parentEntry } from '#runtime/tree/node-reader.ts';
+import { rowsInBatches } from '#runtime/shard/rows-in-batches.ts';
+import { childrenInBatches } from '../reads/batched-rows.ts';
+import { BestMatches, type Sortable } from './best-matches.ts';
+import type { BranchState } from '../branch-state.ts';
+import { type Condition, type DslQuery, parseDslQuery, type Term } from './dsl-filter.ts';
+import { filterWeight, matchesInSlices } from './dsl-match.ts';
+import { compareSortKeys, DslRow, keyCharacters, type SortKeys, sortKeys } from './dsl-row.ts';
+import { answerText, type Piece, silently } from '../long-answer.ts';
+import type { JsonAnswer, RunDslQuery } from '../messages.ts';
+import {
+  byPathThenId,
+  childrenByPath,
+  type FoundNode,
+  isRootLevel,
+  nodesOfType,
+} from '../reads/path-order.ts';
+import { PageText, type QueryWindow, windowText } from './query-page.ts';
+import { rootPlace } from '../reads/require-parent.ts';
+import { type VisibleNode, VisibleNodes } from '../reads/visible-nodes.ts';
+
+/** Walking a key costs about an eighth of looking at a node. */
+const KEYS_PER_NODE = 8;
+
+/** Ids of nodes the filter may hold for; undefined where the walk may rest. */
+interface Candidates {
+  readonly ids: Iterable<string | undefined>;
+  /** Whether they come in path order. */
+  readonly inPathOrder: boolean;
+}
+
+/** The boolean query over the nodes at the root of a workspace. @see messages.ts, RunDslQuery */
+export function runDslQuery(state: BranchState, context: QueryContext, query: RunDslQuery): JsonAnswer {
+  state.workspace(query.workspace);
+  const dsl = parseDslQuery(query.filter);
+  return answerText(context, (reader) => {
+    const nodes = new VisibleNodes(state, context, reader, query);
+    const found = (source: Candidates): Generator<Piece, void> => {
+      const filter = new NodeFilter(nodes, dsl);
+      return source.inPathOrder && dsl.order.length === 0
+        ? foundText(filter, source.ids)
+        : sortedText(filter, source.ids);
+    };
+    if (query.at !== undefined) return found({ ids: rootChildren(nodes), inPathOrder: false });
+    if (holdsForAll(dsl.filter) && dsl.order.length === 0) return allText(reader, nodes, dsl.window);
+    return silentlyThen(candidates(reader, nodes.workspace, dsl.filter, nodes.budget), found);
+  });
+}
+
+/** Work that yields where it may rest, and then a text made of its result. */
+function* silentlyThen<T>(
+  work: Generator<undefined, T>,
+  then: (result: T) => Generator<Piece, void>,
+): Generator<Piece, void> {
+  yield* then(yield* silently(work));
+}
+
+function holdsForAll(filter: Condition): boolean {
+  return filter.kind === 'and' && filter.parts.length === 0;
+}
+
+/** Every root-level node at the head. */
+function allText(reader: TableReader, nodes: VisibleNodes, window: QueryWindow): Generator<Piece, void> {
+  const total = parentEntry(reader, nodes.workspace, ROOT_ID)?.count ?? 0;
+  const found = childrenByPath(reader, nodes.workspace, rootPlace, nodes.budget);
+  return windowText(nodes, found, window, nodes.seesAll ? total : undefined);
+}
+
+/** A node that the filter holds for. */
+interface Match extends FoundNode, Sortable {
+  readonly keys: SortKeys;
+}
+
+/** The nodes of one query: looked up, and asked whether the filter holds. */
+class NodeFilter {
+  readonly nodes: VisibleNodes;
+  readonly dsl: DslQuery;
+  readonly budget: RequestBudget;
+  readonly #weight: number;
+
+  constructor(nodes: VisibleNodes, dsl: DslQuery) {
+    this.nodes = nodes;
+    this.dsl = dsl;
+    this.budget = nodes.budget;
+    this.#weight = filterWeight(dsl.filter);
+  }
+
+  /** A node at root level that can be seen and that the filter holds for. */
+  *find(id: string): Generator<undefined, { node: VisibleNode; row: DslRow } | undefined> {
+    const node = this.nodes.find(id);
+    if (node === undefined) return undefined;
+    const { record } = node;
+    // An index knows nodes of every depth.
+    if (record.header.parentId !== ROOT_ID) return undefined;
+    const row = new DslRow(record, () => this.nodes.type(record.header.nodeType));
+    const isMatch = yield* matchesInSlices(this.dsl.filter, this.#weight, row, this.budget);
+    return isMatch ? { node, row } : undefined;
+  }
+
+  *match(id: string): Generator<undefined, Match | undefined> {
+    const found = yield* this.find(id);
+    if (found === undefined) return undefined;
+    const { path } = found.node.record.header;
+    const keys = sortKeys(this.dsl.order, found.row);
+    return { id, path, keys, characters: id.length + path.length + keyCharacters(keys) };
+  }
+}
+
+/** The candidates that the filter holds for, in the order they come in: nothing is kept of them. */
+function* foundText(filter: NodeFilter, ids: Iterable<string | undefined>): Generator<Piece, void> {
+  const { nodes, dsl } = filter;
+  const page = new PageText(dsl.window);
+  for (const id of ids) {
+    const found = id === undefined ? undefined : yield* silently(filter.find(id));
+    if (found === undefined) yield '';
+    else yield* page.next(nodes, found.node);
+  }
+  yield page.end();
+}
+
+/** The candidates that the filter holds for, in the order asked for; those of the window are read again. */
+function* sortedText(filter: NodeFilter, ids: Iterable<string | undefined>): Generator<Piece, void> {
+  const { nodes, dsl, budget } = filter;
+  const byOrder = (a: Match, b: Match): number =>
+    compareSortKeys(dsl.order, a.keys, b.keys) || byPathThenId(a, b);
+  const best = new BestMatches<Match>(dsl.window, byOrder, budget);
+  try {
+    for (const id of ids) {
+      const match = id === undefined ? undefined : yield* silently(filter.match(id));
+      if (match !== undefined) yield* silently(best.add(match));
+      yield '';
+    }
+    const sorted = yield* silently(best.sorted());
+    yield* windowText(nodes, sorted, dsl.window, best.count);
+  } finally {
+    best.close();
+  }
+}
+
+/** Ids of the root-level nodes at any revision. */
+function* rootChildren({ tree, workspace }: VisibleNodes): Generator<string | undefined, void> {
+  for (const entry of childrenInBatches(tree, workspace, ROOT_ID)) yield entry?.id;
+}
+
+/**
+ * The narrowest source that has all nodes the filter may hold for. What an index says is checked against the stored
+ * node afterwards.
+ *
+ * @returns yields undefined where the work may rest
+ */
+function* candidates(
+  reader: TableReader,
+  workspace: string,
+  filter: Condition,
+  budget: RequestBudget,
+): Generator<undefined, Candidates> {
+  const rootCount = parentEntry(reader, workspace, ROOT_ID)?.count ?? 0;
+  const terms = conjunction(filter);
+  const nodeType = wantedType(terms);
+  if (nodeType !== undefined) {
+    const catalog = isNodeTypeName(nodeType) ? readTypeCount(reader, workspace, nodeType) : undefined;
+    if (catalog === undefined) return { ids: [], inPathOrder: true };
+    const ids = yield* indexedIds(reader, workspace, terms, catalog.fields.properties, rootCount);
+    if (ids !== undefined) return { ids, inPathOrder: false };
+    if (catalog.count <= rootCount * KEYS_PER_NODE) {
+      return { ids: rootNodesOfType(reader, workspace, nodeType), inPathOrder: true };
+    }
+  }
+  return { ids: rootIds(reader, workspace, budget), inPathOrder: true };
+}
+
+function* rootNodesOfType(
+  reader: TableReader,
+  workspace: string,
+  nodeType: string,
+): Generator<string | undefined, void> {
+  for (const found of nodesOfType(reader, workspace, nodeType)) {
+    yield found !== undefined && isRootLevel(found.path) ? found.id : undefined;
+  }
+}
+
+function* rootIds(
+  reader: TableReader,
+  workspace: string,
+  budget: RequestBudget,
+): Generator<string | undefined, void> {
+  for (const found of childrenByPath(reader, workspace, rootPlace, budget)) yield found?.id;
+}
+
+/** The comparisons that must all hold, whatever else the filter says. */
+function conjunction(filter: Condition): readonly Term[] {
+  if (filter.kind === 'term') return [filter];
+  return filter.kind === 'and' ? filter.parts.flatMap(conjunction) : [];
+}
+
+function wantedType(terms: readonly Term[]): string | undefined {
+  for (const { field, operator, value } of terms) {
+    if (operator !== 'eq' || field.kind !== 'column' || field.name !== 'node_type') continue;
+    // Anything but a text is the type of no node, and neither is the empty name.
+    return typeof value === 'string' ? value : '';
+  }
+  return undefined;
+}
+
+/**
+ * Ids from the property index, when a comparison fits it.
+ *
+ * @param indexed properties the catalog has index rows for
+ * @param most more rows than this are not worth it
+ */
+function* indexedIds(
+  reader: TableReader,
+  workspace: string,
+  terms: readonly Term[],
+  indexed: readonly string[],
+  most: number,
+): Generator<undefined, readonly string[] | undefined> {
+  for (const { field, operator, value } of terms) {
+    if (operator !== 'eq' || field.kind !== 'property' || field.keys.length !== 1) continue;
+    const name = field.keys[0] as string;
+    const text = indexed.includes(name) ? indexValue(value as JsonValue) : undefined;
+    if (text === undefined) continue;
+    const ids: string[] = [];
+    const range = propertyEntries(workspace, name, text);
+    for (const { key } of rowsInBatches(reader, BranchTable.properties, range, most + 1)) {
+      ids.push(bytesText(key.slice(key.lastIndexOf(END) + 1)));
+      if (ids.length % KEYS_PER_NODE === 0) yield undefined;
+    }
+    if (ids.length <= most) return ids;
+  }
+  return undefined;
+}

@@ -1,0 +1,217 @@
+import { compareNumbers, type ExactNumber, isNumber } from '#runtime/base/exact-number.ts';
+import { Buffer } from 'node:buffer';
+import {
+  isJsonArray,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  jsonEquals,
+  setKey,
+} from '#runtime/content/json-value.ts';
+import { parentName } from '#runtime/content/path.ts';
+import { getProperty } from '#runtime/content/property-path.ts';
+import type { ResolvedNodeType } from '#runtime/content/type-resolver.ts';
+import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import { derivedProperty } from '#runtime/tree/render-node.ts';
+import type { Column, Condition, Field, OrderTerm, Term } from './dsl-filter.ts';
+
+/** A node as a filter sees it: a column or property is decoded when it is asked for. */
+export class DslRow {
+  readonly record: NodeRecord;
+  readonly #type: () => ResolvedNodeType | undefined;
+  readonly #properties = new Map<string, JsonValue | undefined>();
+
+  constructor(record: NodeRecord, type: () => ResolvedNodeType | undefined) {
+    this.record = record;
+    this.#type = type;
+  }
+
+  /** The value of a field; undefined when a property is missing, null when a column is not set. */
+  value(field: Field): JsonValue | undefined {
+    return field.kind === 'column' ? columnValue(this.record, field.name) : this.#nested(field.keys);
+  }
+
+  #nested(keys: readonly string[]): JsonValue | undefined {
+    const first = keys[0] as string;
+    const whole = this.#property(keys.join('.'));
+    if (keys.length === 1 || whole !== undefined) return whole;
+    const value = this.#property(first);
+    if (value === undefined) return undefined;
+    const holder: Record<string, JsonValue> = {};
+    setKey(holder, first, value);
+    return getProperty(holder as JsonObject, keys);
+  }
+
+  #property(name: string): JsonValue | undefined {
+    if (!this.#properties.has(name)) {
+      const derived = name.startsWith('$') ? derivedProperty(this.#type(), name) : undefined;
+      this.#properties.set(name, derived ?? this.record.property(name));
+    }
+    return this.#properties.get(name);
+  }
+}
+
+function columnValue({ header }: NodeRecord, column: Column): JsonValue {
+  switch (column) {
+    case 'id':
+      return header.id;
+    case 'name':
+      return header.name;
+    case 'path':
+      return header.path;
+    case 'node_type':
+      return header.nodeType;
+    case 'parent':
+      return parentName(header.path);
+    case 'archetype':
+      return header.archetype;
+    case 'version':
+      return header.version;
+    case 'order_key':
+      return header.orderKey;
+    case 'owner_id':
+      return header.ownerId;
+    case 'created_at':
+      return header.createdAt;
+    case 'created_by':
+      return header.createdBy;
+    case 'updated_at':
+      return header.updatedAt;
+    case 'updated_by':
+      return header.updatedBy;
+    case 'published_at':
+      return header.publishedAt;
+    case 'published_by':
+      return header.publishedBy;
+  }
+}
+
+/**
+ * Whether a filter holds for a node. A missing value is unequal to everything and compares with nothing.
+ *
+ * @see docs/interface/queries.md#boolean-query
+ */
+export function holds(condition: Condition, row: DslRow): boolean {
+  switch (condition.kind) {
+    case 'and':
+      return condition.parts.every((part) => holds(part, row));
+    case 'or':
+      return condition.parts.some((part) => holds(part, row));
+    case 'not':
+      return !holds(condition.part, row);
+    case 'term':
+      return termHolds(condition, row.value(condition.field));
+  }
+}
+
+/** Whether a comparison holds for the value of its field. */
+export function termHolds(term: Term, value: JsonValue | undefined): boolean {
+  switch (term.operator) {
+    case 'eq':
+      return value !== undefined && jsonEquals(value, term.value);
+    case 'ne':
+      return value === undefined || !jsonEquals(value, term.value);
+    case 'in':
+      return value !== undefined && term.value.some((item) => jsonEquals(value, item));
+    case 'exists':
+      return isThere(term.field, value) === term.value;
+    case 'like':
+      return typeof value === 'string' && value.includes(term.value);
+    case 'contains':
+      if (isJsonArray(value)) return value.some((item) => jsonEquals(item, term.value));
+      return typeof value === 'string' && typeof term.value === 'string' && value.includes(term.value);
+    default:
+      return compares(term.operator, value, term.value);
+  }
+}
+
+/** A property is there when it has its key, null included; a column is there when it is set. */
+function isThere(field: Field, value: JsonValue | undefined): boolean {
+  return field.kind === 'column' ? value !== null : value !== undefined;
+}
+
+/** Numbers compare with numbers, texts with texts (by UTF-16 unit, so timestamps compare by time). */
+function compares(
+  operator: 'gt' | 'gte' | 'lt' | 'lte',
+  a: JsonValue | undefined,
+  b: string | ExactNumber,
+): boolean {
+  const order = orderOf(a, b);
+  if (order === undefined) return false;
+  switch (operator) {
+    case 'gt':
+      return order > 0;
+    case 'gte':
+      return order >= 0;
+    case 'lt':
+      return order < 0;
+    case 'lte':
+      return order <= 0;
+  }
+}
+
+/** @returns undefined for values that do not compare */
+function orderOf(a: JsonValue | undefined, b: string | ExactNumber): number | undefined {
+  if (typeof a === 'string' && typeof b === 'string') return a < b ? -1 : a > b ? 1 : 0;
+  return isNumber(a) && isNumber(b) ? compareNumbers(a, b) : undefined;
+}
+
+/** What a row is sorted by, decoded once and cut to what is compared. */
+export type SortKeys = readonly (JsonValue | undefined)[];
+
+/** Characters of a text that are compared; nodes whose texts begin alike are sorted by path. */
+export const SORT_KEY_CHARACTERS = 4_096;
+
+const anyArray: readonly JsonValue[] = Object.freeze([]);
+const anyObject: JsonObject = Object.freeze({});
+
+/** Reads the values of an order. They are kept while all nodes are looked at, so nothing large stays with them. */
+export function sortKeys(order: readonly OrderTerm[], row: DslRow): SortKeys {
+  return order.map(({ field }) => sortKey(row.value(field)));
+}
+
+function sortKey(value: JsonValue | undefined): JsonValue | undefined {
+  if (typeof value === 'string') {
+    if (value.length <= SORT_KEY_CHARACTERS) return value;
+    // A slice would keep the whole text in memory.
+    const head = Buffer.from(value.slice(0, SORT_KEY_CHARACTERS), 'utf16le');
+    return head.toString('utf16le');
+  }
+  if (typeof value !== 'object' || value === null) return value;
+  return isJsonArray(value) ? anyArray : anyObject;
+}
+
+/** Characters of sort keys, for their size in memory. */
+export function keyCharacters(keys: SortKeys): number {
+  return keys.reduce<number>((sum, key) => sum + (typeof key === 'string' ? key.length : 0), 0);
+}
+
+/**
+ * Compares two rows by an order. Values of different kinds stand in this order: false, true, numbers, texts,
+ * arrays, objects, and then null and what is missing, which is how PostgreSQL places NULL: last ascending, first
+ * descending.
+ */
+export function compareSortKeys(order: readonly OrderTerm[], a: SortKeys, b: SortKeys): number {
+  for (const [index, { descending }] of order.entries()) {
+    const result = compareValues(a[index], b[index]);
+    if (result !== 0) return descending ? -result : result;
+  }
+  return 0;
+}
+
+function compareValues(a: JsonValue | undefined, b: JsonValue | undefined): number {
+  const kind = kindOf(a);
+  const difference = kind - kindOf(b);
+  if (difference !== 0) return difference;
+  return orderOf(a, b as string | ExactNumber) ?? 0;
+}
+
+const Kind = { false: 0, true: 1, number: 2, text: 3, array: 4, object: 5, none: 6 } as const;
+
+function kindOf(value: JsonValue | undefined): number {
+  if (value === undefined || value === null) return Kind.none;
+  if (typeof value === 'boolean') return value ? Kind.true : Kind.false;
+  if (isNumber(value)) return Kind.number;
+  if (typeof value === 'string') return Kind.text;
+  return isJsonObject(value) ? Kind.object : Kind.array;
+}

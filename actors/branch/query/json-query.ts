@@ -1,0 +1,116 @@
+import type { QueryContext } from '#runtime/commit/behaviour.ts';
+import { ROOT_ID } from '#runtime/content/content-node.ts';
+import { parsePath } from '#runtime/content/path.ts';
+import { isNodeTypeName } from '#runtime/content/type-name.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
+import { readTypeCount } from '#runtime/tree/index-catalog.ts';
+import { parentEntry } from '#runtime/tree/node-reader.ts';
+import type { BranchState } from '../branch-state.ts';
+import { answerText, type Piece, silently } from '../long-answer.ts';
+import type { JsonAnswer, RunQuery } from '../messages.ts';
+import {
+  childrenByPath,
+  type FoundNode,
+  nodesOfType,
+  sortedChildren,
+  sortedNodesOfType,
+} from '../reads/path-order.ts';
+import { type QueryWindow, queryWindow, windowText } from './query-page.ts';
+import { type ParentPlace, rootPlace } from '../reads/require-parent.ts';
+import { VisibleNodes } from '../reads/visible-nodes.ts';
+
+/** Nodes up to which an answer is tried in one go. */
+const SMALL_ANSWER = 300;
+
+type Selector = RunQuery['selector'];
+
+/** The nodes a selector names at the head, in path order. */
+interface Selection {
+  /** How many there are, seen or not. */
+  readonly total: number;
+  readonly found: Iterable<FoundNode | undefined>;
+}
+
+const nothing: Selection = { total: 0, found: [] };
+
+/** The JSON query. What the selector names and is missing selects nothing. @see messages.ts, RunQuery */
+export function runQuery(state: BranchState, context: QueryContext, query: RunQuery): JsonAnswer {
+  const { workspace, selector, at } = query;
+  state.workspace(workspace);
+  const window = queryWindow(query.limit, query.offset);
+  const nodesIn = (reader: TableReader) => new VisibleNodes(state, context, reader, query);
+  if (at !== undefined) return answerText(context, (reader) => pastText(nodesIn(reader), selector, window));
+  const { total } = select(nodesIn(context.view), context.view, selector);
+  return answerText(
+    context,
+    (reader) => headText(nodesIn(reader), reader, selector, window),
+    shownCount(window, total) > SMALL_ANSWER,
+  );
+}
+
+function shownCount({ limit, offset }: QueryWindow, total: number): number {
+  return Math.min(limit ?? total, Math.max(total - offset, 0));
+}
+
+function headText(
+  nodes: VisibleNodes,
+  reader: TableReader,
+  selector: Selector,
+  window: QueryWindow,
+): Generator<Piece, void> {
+  const { total, found } = select(nodes, reader, selector);
+  return windowText(nodes, found, window, nodes.seesAll ? total : undefined);
+}
+
+function select(nodes: VisibleNodes, reader: TableReader, selector: Selector): Selection {
+  const { workspace } = nodes;
+  if ('path' in selector) {
+    const found = nodeAt(nodes, selector.path);
+    return { total: found.length, found };
+  }
+  if ('parent' in selector) {
+    const parent = findParent(nodes, selector.parent);
+    if (parent === undefined) return nothing;
+    const total = parentEntry(reader, workspace, parent.id)?.count ?? 0;
+    return { total, found: childrenByPath(reader, workspace, parent, nodes.budget) };
+  }
+  // Only what can be the name of a type may become part of a key.
+  if (!isNodeTypeName(selector.nodeType)) return nothing;
+  const total = readTypeCount(reader, workspace, selector.nodeType)?.count ?? 0;
+  return total === 0 ? nothing : { total, found: nodesOfType(reader, workspace, selector.nodeType) };
+}
+
+function* pastText(nodes: VisibleNodes, selector: Selector, window: QueryWindow): Generator<Piece, void> {
+  const found = yield* silently(selectPast(nodes, selector));
+  yield* windowText(nodes, found, window, nodes.seesAll ? found.length : undefined);
+}
+
+/** The nodes a selector names at an earlier revision, in path order. */
+function* selectPast(nodes: VisibleNodes, selector: Selector): Generator<undefined, readonly FoundNode[]> {
+  const { tree, workspace } = nodes;
+  if ('path' in selector) return nodeAt(nodes, selector.path);
+  if ('parent' in selector) {
+    const parent = findParent(nodes, selector.parent);
+    return parent === undefined ? [] : yield* sortedChildren(tree, workspace, parent.id, nodes.budget);
+  }
+  return isNodeTypeName(selector.nodeType)
+    ? yield* sortedNodesOfType(tree, workspace, selector.nodeType, nodes.budget)
+    : [];
+}
+
+/** The node at a path, or none. */
+function nodeAt({ tree, workspace }: VisibleNodes, text: string): readonly FoundNode[] {
+  const record = tree.byPath(workspace, parsePath(text));
+  return record === undefined ? [] : [{ id: record.header.id, path: record.header.path }];
+}
+
+/** A parent named by id or by path; one that may not be read is as good as missing. */
+function findParent(nodes: VisibleNodes, text: string): ParentPlace | undefined {
+  if (text === ROOT_ID) return rootPlace;
+  const { tree, workspace } = nodes;
+  const record =
+    tree.byId(workspace, text) ??
+    (text.startsWith('/') ? tree.byPath(workspace, parsePath(text)) : undefined);
+  if (record === undefined || nodes.visible(record) === undefined) return undefined;
+  return { id: record.header.id, path: record.header.path };
+}

@@ -1,0 +1,119 @@
+import { invalid } from '#runtime/errors/service-error.ts';
+import type { Piece } from '../long-answer.ts';
+import type { FoundNode } from '../reads/path-order.ts';
+import type { VisibleNode, VisibleNodes } from '../reads/visible-nodes.ts';
+
+/** Which of the matches are wanted. */
+export interface QueryWindow {
+  /** Null: all of them. */
+  readonly limit: number | null;
+  readonly offset: number;
+}
+
+/**
+ * Checks the paging of a query. As in all listings, a number out of bounds is brought into them: a page has at least
+ * one place.
+ *
+ * @throws {ServiceError} `VALIDATION_FAILED` for anything but whole numbers
+ * @see docs/interface/conventions.md#query-parameters
+ */
+export function queryWindow(limit: unknown, offset: unknown): QueryWindow {
+  return { limit: wholeNumber('limit', limit, 1) ?? null, offset: wholeNumber('offset', offset, 0) ?? 0 };
+}
+
+function wholeNumber(field: 'limit' | 'offset', value: unknown, least: number): number | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (typeof value === 'number' && Number.isSafeInteger(value)) return Math.max(value, least);
+  throw invalid(`'${field}' must be a whole number`, { field });
+}
+
+/**
+ * The `page` of an answer. `nextOffset` is null on the last page, also when that is exactly full.
+ *
+ * @see docs/interface/queries.md#pages-of-a-query
+ */
+function pageText({ limit, offset }: QueryWindow, total: number): string {
+  const end = limit === null ? total : offset + limit;
+  const nextOffset = limit !== null && end < total ? end : null;
+  return JSON.stringify({ total, limit, offset, nextOffset });
+}
+
+/** Writes the text `{items, page}` of nodes that come in the order they are answered in. */
+export class PageText {
+  readonly #window: QueryWindow;
+  readonly #from: number;
+  readonly #to: number;
+  #matched = 0;
+  #opening = '{"items":[';
+
+  constructor(window: QueryWindow) {
+    this.#window = window;
+    this.#from = window.offset;
+    this.#to = window.limit === null ? Number.POSITIVE_INFINITY : window.offset + window.limit;
+  }
+
+  /** Whether the window ends before the next match. */
+  get isFull(): boolean {
+    return this.#matched >= this.#to;
+  }
+
+  /** Whether the window has the next match. */
+  get isInside(): boolean {
+    return this.#matched >= this.#from && this.#matched < this.#to;
+  }
+
+  /** Passes over a match outside of the window. */
+  pass(): void {
+    this.#matched += 1;
+  }
+
+  /** The text of the next match, empty outside of the window. */
+  *next(nodes: VisibleNodes, node: VisibleNode): Generator<Piece, void> {
+    const isInside = this.isInside;
+    this.#matched += 1;
+    if (!isInside) {
+      yield '';
+      return;
+    }
+    const large = nodes.largePiece(node);
+    if (large !== undefined) yield large;
+    yield this.#opening + (nodes.isQuick(node) ? nodes.render(node) : yield* nodes.text(node));
+    this.#opening = ',';
+  }
+
+  /** The text behind the last item. @param total default: the matches there were */
+  end(total: number = this.#matched): string {
+    return `${this.#opening === ',' ? '' : this.#opening}],"page":${pageText(this.#window, total)}}`;
+  }
+}
+
+/**
+ * The text `{items, page}` of nodes that come in the order they are answered in. Where every node is visible and
+ * the total is known, nodes outside the window are passed over by their keys and the walk ends with the window.
+ *
+ * @param found undefined where the walk rests
+ * @param known number of matches, when every one is visible
+ */
+export function* windowText(
+  nodes: VisibleNodes,
+  found: Iterable<FoundNode | undefined>,
+  window: QueryWindow,
+  known: number | undefined,
+): Generator<Piece, void> {
+  const page = new PageText(window);
+  for (const entry of found) {
+    if (known !== undefined && page.isFull) break;
+    if (entry === undefined) {
+      yield '';
+      continue;
+    }
+    if (known !== undefined && !page.isInside) {
+      page.pass();
+      continue;
+    }
+    const node = nodes.find(entry.id);
+    if (node === undefined) yield '';
+    else yield* page.next(nodes, node);
+  }
+  yield page.end(known);
+}

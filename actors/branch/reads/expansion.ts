@@ -1,0 +1,115 @@
+import { jsonPieces } from '#runtime/base/sliced-json.ts';
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from '#runtime/content/json-value.ts';
+import type { PropertySelection, SelectedPart } from '#runtime/content/property-selection.ts';
+import { EXPANDED_KEY, type ReferenceTarget, referenceTarget } from '#runtime/content/references.ts';
+
+/** References of one answer that are expanded. */
+export const EXPANDED_MAX = 1_000;
+
+/** Bytes of the records that the references of one answer are expanded with. */
+export const EXPANDED_BYTES_MAX = 1024 * 1024;
+
+/** Values written between two rests. */
+const VALUES_PER_STEP = 512;
+
+/** What a reference is expanded with. */
+export interface ExpandedNode {
+  /** The node object. */
+  readonly text: string;
+  /** Entity tag of the node, without quotes. */
+  readonly tag: string;
+}
+
+/**
+ * Makes the node that a reference leads to into text.
+ *
+ * @param bytesMax a longer record is not
+ * @returns undefined when there is no such node for the caller; `bytes` of its record otherwise
+ */
+export type ExpandTarget = (
+  target: ReferenceTarget,
+  bytesMax: number,
+) => Generator<undefined, (ExpandedNode & { readonly bytes: number }) | undefined>;
+
+/**
+ * Expands the references of one answer, in its order: each gets a further key with the node it leads to. Those beyond the
+ * bounds, and those that lead to nothing the caller may see, stay as they are stored. Targets are not expanded further.
+ *
+ * @see docs/interface/reading.md#expanding-references
+ */
+export class Expansion {
+  readonly #selection: PropertySelection;
+  readonly #expand: ExpandTarget;
+  readonly #marks: string[] = [];
+  #bytesLeft = EXPANDED_BYTES_MAX;
+  #written = 0;
+
+  /** @param selection the properties whose references are expanded */
+  constructor(selection: PropertySelection, expand: ExpandTarget) {
+    this.#selection = selection;
+    this.#expand = expand;
+  }
+
+  /** Names of the properties, and the tags of what was put into the answer so far: what its own tag depends on. */
+  get marks(): readonly string[] {
+    return [...this.#selection.names, ...this.#marks];
+  }
+
+  /** The text of properties with their references expanded; yields where the work may rest. */
+  *text(properties: JsonObject): Generator<undefined, string> {
+    const pieces: string[] = [];
+    let opening = '{';
+    for (const name in properties) {
+      pieces.push(`${opening}${JSON.stringify(name)}:`);
+      opening = ',';
+      yield* this.#write(properties[name] as JsonValue, this.#selection.partOf(name), pieces);
+    }
+    return opening === '{' ? '{}' : `${pieces.join('')}}`;
+  }
+
+  *#write(value: JsonValue, part: SelectedPart | undefined, pieces: string[]): Generator<undefined, void> {
+    this.#written += 1;
+    if (this.#written % VALUES_PER_STEP === 0) yield undefined;
+    if (part === undefined || typeof value !== 'object' || value === null) {
+      for (const piece of jsonPieces(value)) {
+        pieces.push(piece);
+        yield undefined;
+      }
+    } else if (isJsonArray(value)) {
+      let opening = '[';
+      for (const item of value) {
+        pieces.push(opening);
+        opening = ',';
+        yield* this.#write(item, part, pieces);
+      }
+      pieces.push(opening === '[' ? '[]' : ']');
+    } else if (isJsonObject(value)) yield* this.#writeObject(value, part, pieces);
+  }
+
+  *#writeObject(object: JsonObject, part: SelectedPart, pieces: string[]): Generator<undefined, void> {
+    const target = part.isWhole ? referenceTarget(object) : undefined;
+    if (target !== undefined) {
+      pieces.push(yield* this.#reference(object, target));
+      return;
+    }
+    let opening = '{';
+    for (const key in object) {
+      pieces.push(`${opening}${JSON.stringify(key)}:`);
+      opening = ',';
+      const inner = part.isWhole ? part : part.inner.get(key);
+      yield* this.#write(object[key] as JsonValue, inner, pieces);
+    }
+    pieces.push(opening === '{' ? '{}' : '}');
+  }
+
+  *#reference(reference: JsonObject, target: ReferenceTarget): Generator<undefined, string> {
+    const text = JSON.stringify(reference);
+    if (this.#marks.length >= EXPANDED_MAX) return text;
+    const node = yield* this.#expand(target, this.#bytesLeft);
+    this.#marks.push(node?.tag ?? '');
+    yield undefined;
+    if (node === undefined) return text;
+    this.#bytesLeft -= node.bytes;
+    return `${text.slice(0, -1)},${JSON.stringify(EXPANDED_KEY)}:${node.text}}`;
+  }
+}

@@ -1,0 +1,105 @@
+import type { QueryContext } from '#runtime/commit/behaviour.ts';
+import { parseLocale } from '#runtime/content/locale.ts';
+import { formatRevision } from '#runtime/content/revision.ts';
+import { type ChildEntry, parentEntry } from '#runtime/tree/node-reader.ts';
+import { childrenInBatches } from './batched-rows.ts';
+import type { BranchState } from '../branch-state.ts';
+import { formatCursor, type ListingIdentity, parseCursor } from './listing-cursor.ts';
+import { answerPage, answerText, type Piece } from '../long-answer.ts';
+import type { JsonAnswer } from '../messages.ts';
+import type { ListChildren } from '../read-messages.ts';
+import { readerAt } from './moment-readers.ts';
+import { requireParent } from './require-parent.ts';
+import { VisibleNodes } from './visible-nodes.ts';
+
+/** Children on a page when only a cursor is given. @see docs/interface/reading.md#pages */
+const PAGE_DEFAULT = 100;
+
+/** Children on a page at most. */
+const PAGE_MAX = 1000;
+
+/** Children up to which a whole listing is tried in one go. */
+const SMALL_LISTING = 300;
+
+/** Direct children. @see messages.ts, ListChildren */
+export function listChildren(
+  state: BranchState,
+  context: QueryContext,
+  query: ListChildren,
+): JsonAnswer | Promise<JsonAnswer> {
+  const { view } = context;
+  const { workspace } = query;
+  const { id } = requireParent(state, context, readerAt(view, query.at), query);
+  if (query.limit === undefined && query.cursor === undefined) {
+    const isLong = (parentEntry(view, workspace, id)?.count ?? 0) > SMALL_LISTING;
+    return answerText(
+      context,
+      (reader) => wholeListing(new VisibleNodes(state, context, reader, query), id),
+      isLong,
+    );
+  }
+  const identity: ListingIdentity = {
+    scope: query.scope,
+    workspace,
+    parentId: id,
+    at: query.at === undefined ? null : formatRevision(query.at),
+    locale: query.lang === undefined ? null : parseLocale(query.lang, 'lang'),
+  };
+  const after = query.cursor === undefined ? undefined : parseCursor(identity, query.cursor);
+  const limit = Math.min(Math.max(Math.trunc(query.limit ?? PAGE_DEFAULT), 1), PAGE_MAX);
+  return answerPage(context, (reader) =>
+    pageText(new VisibleNodes(state, context, reader, query), identity, after, limit),
+  );
+}
+
+/** The text of an array of all children. */
+function* wholeListing(nodes: VisibleNodes, parentId: string): Generator<Piece, void> {
+  let opening = '[';
+  for (const entry of childrenInBatches(nodes.tree, nodes.workspace, parentId)) {
+    const node = entry === undefined ? undefined : nodes.find(entry.id);
+    if (node === undefined) {
+      yield '';
+      continue;
+    }
+    const large = nodes.largePiece(node);
+    if (large !== undefined) yield large;
+    yield opening + (nodes.isQuick(node) ? nodes.render(node) : yield* nodes.text(node));
+    opening = ',';
+  }
+  yield opening === '[' ? '[]' : ']';
+}
+
+/**
+ * The text of one page. It takes a fixed number of places, so that a page whose nodes are all withheld costs no more
+ * than another one; it may then be shorter, or empty, and still go on.
+ */
+function* pageText(
+  nodes: VisibleNodes,
+  identity: ListingIdentity,
+  after: string | undefined,
+  limit: number,
+): Generator<Piece, void> {
+  const entries: ChildEntry[] = [];
+  // One more than asked for tells whether anything follows.
+  for (const entry of childrenInBatches(nodes.tree, nodes.workspace, identity.parentId, after, limit + 1)) {
+    if (entry === undefined) yield '';
+    else entries.push(entry);
+  }
+  let opening = '{"items":[';
+  for (const entry of entries.slice(0, limit)) {
+    const node = nodes.find(entry.id);
+    if (node === undefined) {
+      yield '';
+      continue;
+    }
+    const large = nodes.largePiece(node);
+    if (large !== undefined) yield large;
+    yield opening + (nodes.isQuick(node) ? nodes.render(node) : yield* nodes.text(node));
+    opening = ',';
+  }
+  const last = entries[limit - 1];
+  const hasMore = entries.length > limit && last !== undefined;
+  const cursor = hasMore ? formatCursor(identity, last.orderKey) : null;
+  const items = opening === ',' ? ']' : `${opening}]`;
+  yield `${items},"next_cursor":${JSON.stringify(cursor)},"total":null}`;
+}

@@ -1,0 +1,45 @@
+import type { JsonObject } from '#runtime/content/json-value.ts';
+import { parseLocale, resolveLocaleChain } from '#runtime/content/locale.ts';
+import { applyTranslations, isHiddenIn } from '#runtime/content/translation.ts';
+import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import type { BranchState } from '../branch-state.ts';
+
+/**
+ * The locales whose overlays apply to a read, most specific first.
+ *
+ * @param lang as the caller wrote it
+ * @throws {ServiceError} `VALIDATION_FAILED` for a malformed locale
+ * @see docs/interface/translations.md#reading-in-a-locale
+ */
+export function localeChain(state: BranchState, lang: string): readonly string[] {
+  return resolveLocaleChain(parseLocale(lang, 'lang'), state.languages());
+}
+
+/**
+ * Whether a locale does not show a node. Nothing but its header is decoded.
+ *
+ * @param chain from {@link localeChain}
+ */
+export function isHidden(record: NodeRecord, chain: readonly string[]): boolean {
+  // Without a locale not even that.
+  return chain.length > 0 && isHiddenIn(record.header.translations, chain);
+}
+
+/**
+ * The properties of a node as a locale shows them that does not hide it. Yields where the work may rest.
+ *
+ * @param chain from {@link localeChain}
+ * @returns undefined when the stored properties are shown
+ */
+export function* localizedProperties(
+  record: NodeRecord,
+  chain: readonly string[],
+): Generator<undefined, JsonObject | undefined> {
+  // Without a locale nothing of the header has to be decoded.
+  if (chain.length === 0) return undefined;
+  const { translations } = record.header;
+  if (translations === null) return undefined;
+  const stored = yield* record.decode();
+  const shown = yield* applyTranslations(stored, translations, chain);
+  return shown === stored ? undefined : shown;
+}

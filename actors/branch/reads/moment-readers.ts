@@ -1,0 +1,27 @@
+import type { Revision } from '#runtime/content/revision.ts';
+import type { ResolvedSource } from '#runtime/content/schema-resolver.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
+import { HeadNodeReader, type NodeReader } from '#runtime/tree/node-reader.ts';
+import { PastNodeReader } from '#runtime/tree/past-node-reader.ts';
+import type { BranchState } from '../branch-state.ts';
+
+/** The tree a query looks at: the head, or an earlier revision. */
+export function readerAt(view: TableReader, at: Revision | undefined): NodeReader {
+  return at === undefined ? new HeadNodeReader(view) : new PastNodeReader(view, at);
+}
+
+/**
+ * The schema a query renders with: types as the workspace pins them, at an earlier revision those of then. Use it
+ * within the same turn of the event loop.
+ *
+ * @throws {ServiceError} `WORKSPACE_NOT_FOUND`
+ */
+export function schemaAt(
+  state: BranchState,
+  reader: TableReader,
+  workspace: string,
+  at: Revision | undefined,
+): ResolvedSource {
+  const pins = state.workspace(workspace).config.node_type_pins;
+  return state.querySchemas.get(reader, at === undefined ? { pins } : { at, pins });
+}

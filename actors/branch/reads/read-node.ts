@@ -1,0 +1,308 @@
+import { authorize } from '#runtime/access/policy.ts';
+import { atOnce } from '#runtime/base/at-once.ts';
+import type { QueryContext } from '#runtime/commit/behaviour.ts';
+import type { Relation } from '#runtime/content/content-node.ts';
+import { JsonText } from '#runtime/content/json-text.ts';
+import type { JsonObject, JsonValue } from '#runtime/content/json-value.ts';
+import { getProperty } from '#runtime/content/property-path.ts';
+import { PropertySelection } from '#runtime/content/property-selection.ts';
+import type { ResolvedNodeType } from '#runtime/content/type-resolver.ts';
+import { nodeNotFound, ServiceError } from '#runtime/errors/service-error.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
+import { HeadNodeReader, type NodeReader } from '#runtime/tree/node-reader.ts';
+import { NodeRecord } from '#runtime/tree/node-record.ts';
+import { nodeTag, variantMark } from '#runtime/tree/node-tag.ts';
+import { derivedProperty, derivedTypeText, renderNodeInSteps } from '#runtime/tree/render-node.ts';
+import { shownRelations } from '#runtime/tree/shown-relations.ts';
+import type { BranchState } from '../branch-state.ts';
+import { namesTag, type Unchanged } from '../condition-messages.ts';
+import { settle, settleLarge } from '../long-answer.ts';
+import { isHidden, localeChain, localizedProperties } from './localize.ts';
+import { readerAt, schemaAt } from './moment-readers.ts';
+import type { NodePlace, ReadNode, ReadProperty } from '../read-messages.ts';
+import { seenNodes } from './seen-nodes.ts';
+import { VisibleNodes } from './visible-nodes.ts';
+
+/** What a large node takes while it is rendered or decoded, in times of its record: that, its text, and what is made of it. */
+export const COPIES = 3;
+
+/**
+ * A node the caller may read.
+ *
+ * @throws {ServiceError} `NODE_NOT_FOUND`, `WORKSPACE_NOT_FOUND`
+ */
+export function requireReadable(
+  state: BranchState,
+  context: QueryContext,
+  reader: NodeReader,
+  workspace: string,
+  place: NodePlace,
+): NodeRecord {
+  const record = 'path' in place ? reader.byPath(workspace, place.path) : reader.byId(workspace, place.id);
+  if (record === undefined) {
+    state.workspace(workspace);
+    throw nodeNotFound(place);
+  }
+  const { path, nodeType } = record.header;
+  authorize(context.caller.policy, 'read', { workspace, path, nodeType }, place);
+  return record;
+}
+
+/**
+ * One node. The hot path of the product: at the head, without a locale and without restrictions, two look-ups
+ * and three copies of stored text.
+ *
+ * @see messages.ts, ReadNode
+ */
+export function readNode(
+  state: BranchState,
+  context: QueryContext,
+  query: ReadNode,
+): JsonText | Unchanged | Promise<JsonText | Unchanged> {
+  if (isPlain(query) && context.caller.policy.unrestricted) {
+    const found = presentNode(state, context.view, query);
+    if (found instanceof JsonText) return found;
+    if (found !== undefined) return settleRecord(state, context, query, found, renderedNode);
+  }
+  const record = requireRecord(state, context, context.view, query);
+  const same = unchanged(state, context, query, record);
+  if (same !== undefined) return same;
+  const isWhole = query.fields === undefined && query.expand === undefined;
+  const steps = isWhole ? renderedNode : renderedPart;
+  if (record.isLarge) return settleRecord(state, context, query, record.bytes.length, steps);
+  return settle(context, (view) => steps(state, context, view, query, record));
+}
+
+/** Whether nothing but the stored text of the present node is asked for. */
+function isPlain({ at, expand, fields, lang, unless }: ReadNode): boolean {
+  if (at !== undefined || lang !== undefined || unless !== undefined) return false;
+  return fields === undefined && expand === undefined;
+}
+
+/**
+ * Whether the caller has what is asked for: found out without making it, where nothing long has to be looked at for
+ * that.
+ *
+ * @throws {ServiceError} `NODE_NOT_FOUND` where a locale hides the node
+ */
+function unchanged(
+  state: BranchState,
+  context: QueryContext,
+  query: ReadNode,
+  record: NodeRecord,
+): Unchanged | undefined {
+  if (query.unless === undefined || query.expand !== undefined || record.hasRelations) return undefined;
+  const { tag } = atOnce(lookedAt(state, context, context.view, query, record));
+  return namesTag(query.unless, tag) ? { unchanged: tag } : undefined;
+}
+
+/**
+ * What makes an answer differ from the whole node as it is stored; undefined when nothing does.
+ *
+ * @param expanded what references were expanded with; undefined when none are
+ */
+function variantOf(
+  chain: readonly string[],
+  fields: readonly string[] | undefined,
+  expanded?: readonly string[],
+): string | undefined {
+  if (fields === undefined && expanded === undefined)
+    return chain.length === 0 ? undefined : variantMark([chain]);
+  const names = fields === undefined ? null : new PropertySelection(fields).names;
+  return expanded === undefined ? variantMark([chain, names]) : variantMark([chain, names, expanded]);
+}
+
+/** What an answer takes from elsewhere than the record. */
+interface LookedAt {
+  readonly type: ResolvedNodeType | undefined;
+  readonly hasChildren: boolean;
+  /** See `localeChain`. */
+  readonly chain: readonly string[];
+  /** Undefined: those that are stored. */
+  readonly relations: readonly Relation[] | undefined;
+  /** Mark of the relations that are left out. */
+  readonly hidden: string | undefined;
+  readonly tag: string;
+}
+
+/**
+ * @returns yields where the work may rest, which it does only for a node with relations
+ * @throws {ServiceError} `NODE_NOT_FOUND` where a locale hides the node
+ */
+function* lookedAt(
+  state: BranchState,
+  context: QueryContext,
+  view: TableReader,
+  query: ReadNode | ReadProperty,
+  record: NodeRecord,
+): Generator<undefined, LookedAt> {
+  const { at, lang, place, workspace } = query;
+  const type = schemaAt(state, view, workspace, at).nodeType(record.nodeType);
+  const tree = readerAt(view, at);
+  const hasChildren = tree.hasChildren(workspace, record.header.id);
+  const chain = lang === undefined ? [] : localeChain(state, lang);
+  if (isHidden(record, chain)) throw nodeNotFound(place);
+  const variant = variantOf(chain, 'fields' in query ? query.fields : undefined);
+  const shown = yield* shownRelations(record, seenNodes(tree, context.caller.policy));
+  const tag = nodeTag(record.revision, type, hasChildren, shown?.mark, variant);
+  return { type, hasChildren, chain, relations: shown?.relations, hidden: shown?.mark, tag };
+}
+
+/** A node with some of its properties only, or with references expanded. */
+function* renderedPart(
+  state: BranchState,
+  context: QueryContext,
+  view: TableReader,
+  query: ReadNode,
+  record: NodeRecord,
+): Generator<undefined, JsonText | Unchanged> {
+  const { chain, hasChildren, hidden, tag, type } = yield* lookedAt(state, context, view, query, record);
+  if (query.expand === undefined && namesTag(query.unless, tag)) return { unchanged: tag };
+  const nodes = new VisibleNodes(state, context, view, query);
+  const text = yield* nodes.textInSteps({ record });
+  if (query.expand === undefined) return new JsonText(text, query.tagged && tag);
+  const variant = variantOf(chain, query.fields, nodes.expandedMarks);
+  const whole = nodeTag(record.revision, type, hasChildren, hidden, variant);
+  return namesTag(query.unless, whole) ? { unchanged: whole } : new JsonText(text, query.tagged && whole);
+}
+
+function* renderedNode(
+  state: BranchState,
+  context: QueryContext,
+  view: TableReader,
+  query: ReadNode,
+  record: NodeRecord,
+): Generator<undefined, JsonText | Unchanged> {
+  const { unless, workspace } = query;
+  const { chain, hasChildren, relations, tag, type } = yield* lookedAt(state, context, view, query, record);
+  if (namesTag(unless, tag)) return { unchanged: tag };
+  const properties = yield* localizedProperties(record, chain);
+  const shown = properties === undefined ? {} : { properties };
+  const text = yield* renderNodeInSteps(record, { workspace, hasChildren, type, relations, ...shown });
+  return new JsonText(text, query.tagged && tag);
+}
+
+/**
+ * @returns the text of a node; of a large one the length of its record, in bytes; undefined when there is none, and where
+ *   it has relations that are not shown, or too many to look at
+ */
+function presentNode(
+  state: BranchState,
+  view: TableReader,
+  { place, tagged, workspace }: ReadNode,
+): JsonText | number | undefined {
+  const reader = new HeadNodeReader(view);
+  const id = 'path' in place ? reader.idAt(workspace, place.path) : place.id;
+  if (id === undefined) return undefined;
+  // The record's bytes last until the next read, so it is read last, and copied before its type is looked up.
+  const hasChildren = reader.hasChildren(workspace, id);
+  const schema = schemaAt(state, view, workspace, undefined);
+  let type: ResolvedNodeType | undefined;
+  const typeText = (nodeType: string): string => {
+    type = schema.nodeType(nodeType);
+    return derivedTypeText(type);
+  };
+  const peeked = reader.peekById(workspace, id);
+  if (peeked === undefined) return undefined;
+  if (peeked.isLarge) return peeked.bytes.length;
+  const record = peeked.hasRelations ? relatedNode(reader, peeked) : peeked;
+  if (record === undefined) return undefined;
+  const revision = tagged === true ? record.revision : undefined;
+  const text = record.render({ workspace, hasChildren, typeText });
+  return new JsonText(text, revision && nodeTag(revision, type, hasChildren));
+}
+
+/** Relations whose targets are looked up in one go. */
+const QUICK_RELATIONS = 64;
+
+/**
+ * A node with relations, over bytes of its own.
+ *
+ * @returns undefined where it has many relations, or some whose target is gone
+ */
+function relatedNode(reader: HeadNodeReader, peeked: NodeRecord): NodeRecord | undefined {
+  const { header } = peeked;
+  if (header.relations.length > QUICK_RELATIONS) return undefined;
+  const { bytes } = peeked;
+  const record = new NodeRecord(Buffer.from(bytes.subarray(0, bytes.length)), header);
+  return header.relations.every(({ target, workspace }) => reader.has(workspace, target))
+    ? record
+    : undefined;
+}
+
+function requireRecord(
+  state: BranchState,
+  context: QueryContext,
+  view: TableReader,
+  { at, place, workspace }: ReadNode | ReadProperty,
+): NodeRecord {
+  return requireReadable(state, context, readerAt(view, at), workspace, place);
+}
+
+/** What is made of one record, in steps. */
+type RecordSteps<Query, T> = (
+  state: BranchState,
+  context: QueryContext,
+  view: TableReader,
+  query: Query,
+  record: NodeRecord,
+) => Generator<undefined, T>;
+
+/**
+ * Makes something of a large record when there is room. The record is read again then: whoever waits must hold nothing
+ * of it, and this function sees its length alone.
+ */
+function settleRecord<Query extends ReadNode | ReadProperty, T>(
+  state: BranchState,
+  context: QueryContext,
+  query: Query,
+  bytes: number,
+  steps: RecordSteps<Query, T>,
+): T | Promise<T> {
+  return settleLarge(context, bytes * COPIES, (view) =>
+    steps(state, context, view, query, requireRecord(state, context, view, query)),
+  );
+}
+
+/** A value with the tag of its node. */
+interface TaggedValue {
+  readonly value: JsonValue;
+  readonly tag: string;
+}
+
+/** One property value. @see messages.ts, ReadProperty */
+export function readProperty(
+  state: BranchState,
+  context: QueryContext,
+  query: ReadProperty,
+): TaggedValue | Unchanged | Promise<TaggedValue | Unchanged> {
+  const record = requireRecord(state, context, context.view, query);
+  if (record.isLarge) return settleRecord(state, context, query, record.bytes.length, foundValue);
+  return settle(context, (view) => foundValue(state, context, view, query, record));
+}
+
+function* foundValue(
+  state: BranchState,
+  context: QueryContext,
+  view: TableReader,
+  query: ReadProperty,
+  record: NodeRecord,
+): Generator<undefined, TaggedValue | Unchanged> {
+  const { chain, tag, type } = yield* lookedAt(state, context, view, query, record);
+  const shown = (yield* localizedProperties(record, chain)) ?? (yield* record.decode());
+  const value = valueAt(shown, type, query.property);
+  if (value !== undefined) return namesTag(query.unless, tag) ? { unchanged: tag } : { value, tag };
+  throw new ServiceError(
+    'NOT_FOUND',
+    `Node '${record.header.path}' has no property '${query.property.join('.')}'`,
+  );
+}
+
+function valueAt(
+  properties: JsonObject,
+  type: ResolvedNodeType | undefined,
+  path: readonly string[],
+): JsonValue | undefined {
+  const derived = path.length === 1 ? derivedProperty(type, path[0] as string) : undefined;
+  return derived ?? getProperty(properties, path);
+}

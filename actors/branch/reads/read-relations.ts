@@ -1,0 +1,167 @@
+import type { QueryContext } from '#runtime/commit/behaviour.ts';
+import type { Relation } from '#runtime/content/content-node.ts';
+import { REVISION_BYTES, type Revision } from '#runtime/content/revision.ts';
+import { bytesText, END, textBytes } from '#runtime/shard/binary-key.ts';
+import { BranchTable, nodeKey, underParts } from '#runtime/shard/key-layout.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
+import { NodeRecord } from '#runtime/tree/node-record.ts';
+import { PastNodeReader } from '#runtime/tree/past-node-reader.ts';
+import { rowsInBatches } from '#runtime/shard/rows-in-batches.ts';
+import type { BranchState } from '../branch-state.ts';
+import { answerText } from '../long-answer.ts';
+import type { JsonAnswer, ReadRelations } from '../messages.ts';
+import { requireReadable } from './read-node.ts';
+import { readerAt } from './moment-readers.ts';
+import { VisibleNodes } from './visible-nodes.ts';
+
+/** A node that relates to the one asked about. */
+interface Incoming {
+  readonly workspace: string;
+  readonly id: string;
+  readonly relations: readonly Relation[];
+}
+
+const everything = { start: '', end: '\u00ff' };
+
+/**
+ * Relations from and to a node. Relations whose other end is gone or may not be read are left out: both look the
+ * same.
+ *
+ * @throws {ServiceError} `NODE_NOT_FOUND`, `WORKSPACE_NOT_FOUND`
+ * @see messages.ts, ReadRelations; docs/interface/nodes.md#relations
+ */
+export function readRelations(state: BranchState, context: QueryContext, query: ReadRelations): JsonAnswer {
+  const { workspace, at } = query;
+  state.workspace(workspace);
+  const tree = readerAt(context.view, at);
+  const { id, relations } = requireReadable(state, context, tree, workspace, query.place).header;
+  return answerText(
+    context,
+    (reader) => {
+      const ends = new RelationEnds(state, context, reader, at);
+      const incoming =
+        at === undefined ? incomingNow(reader, workspace, id) : incomingAt(reader, workspace, id, at);
+      return relationsText(ends, relations, incoming);
+    },
+    // Earlier edges are not indexed: everything is looked through.
+    at !== undefined,
+  );
+}
+
+function* relationsText(
+  ends: RelationEnds,
+  outgoing: readonly Relation[],
+  incoming: Iterable<Incoming | undefined>,
+): Generator<string, void> {
+  let opening = '{"outgoing":[';
+  for (const relation of outgoing) {
+    if (ends.isVisible(relation.workspace, relation.target)) {
+      yield opening + JSON.stringify(relation);
+      opening = ',';
+    } else yield '';
+  }
+  yield opening === ',' ? '],' : `${opening}],`;
+  opening = '"incoming":[';
+  for (const source of incoming) {
+    if (source === undefined || !ends.isVisible(source.workspace, source.id)) {
+      yield '';
+      continue;
+    }
+    for (const relation of source.relations) {
+      const entry = { source_workspace: source.workspace, source_node_id: source.id, relation };
+      yield opening + JSON.stringify(entry);
+      opening = ',';
+    }
+  }
+  yield opening === ',' ? ']}' : `${opening}]}`;
+}
+
+/** What may be seen of the other ends, which may lie in any workspace. */
+class RelationEnds {
+  readonly #state: BranchState;
+  readonly #context: QueryContext;
+  readonly #reader: TableReader;
+  readonly #at: Revision | undefined;
+  readonly #nodes = new Map<string, VisibleNodes>();
+
+  constructor(state: BranchState, context: QueryContext, reader: TableReader, at: Revision | undefined) {
+    this.#state = state;
+    this.#context = context;
+    this.#reader = reader;
+    this.#at = at;
+  }
+
+  isVisible(workspace: string, id: string): boolean {
+    let nodes = this.#nodes.get(workspace);
+    if (nodes === undefined) {
+      const selection = this.#at === undefined ? { workspace } : { workspace, at: this.#at };
+      nodes = new VisibleNodes(this.#state, this.#context, this.#reader, selection);
+      this.#nodes.set(workspace, nodes);
+    }
+    const record = nodes.tree.byId(workspace, id);
+    return record !== undefined && nodes.visible(record) !== undefined;
+  }
+}
+
+function relationsTo(record: NodeRecord, workspace: string, id: string): readonly Relation[] {
+  return record.header.relations.filter((edge) => edge.target === id && edge.workspace === workspace);
+}
+
+function* incomingNow(
+  reader: TableReader,
+  workspace: string,
+  id: string,
+): Generator<Incoming | undefined, void> {
+  const range = underParts(workspace, textBytes(id), 'relation');
+  let before = '';
+  for (const { key } of rowsInBatches(reader, BranchTable.references, range)) {
+    const [sourceWorkspace, sourceBytes] = key.slice(range.start.length).split(END) as [string, string];
+    const source = nodeKey(sourceWorkspace, bytesText(sourceBytes));
+    // Several relations of one source stand together.
+    if (source === before) continue;
+    before = source;
+    const bytes = reader.get(BranchTable.nodes, source);
+    if (bytes === undefined) continue;
+    const relations = relationsTo(new NodeRecord(bytes), workspace, id);
+    yield { workspace: sourceWorkspace, id: bytesText(sourceBytes), relations };
+  }
+}
+
+/**
+ * Looks through every state any node ever had for those that name the node asked about, and asks for each what it was
+ * at the revision: which states belong to that is a matter of lines. Cost follows what is stored.
+ */
+function* incomingAt(
+  reader: TableReader,
+  workspace: string,
+  id: string,
+  at: Revision,
+): Generator<Incoming | undefined, void> {
+  const tree = new PastNodeReader(reader, at);
+  // As it stands inside the JSON of a header; most records are passed over without being decoded.
+  const mark = Buffer.from(JSON.stringify(id).slice(1, -1));
+  const names = ({ buffer, byteLength, byteOffset }: Uint8Array): boolean =>
+    Buffer.from(buffer, byteOffset, byteLength).includes(mark);
+  const look = (node: string): Incoming | undefined => {
+    const [source, sourceBytes] = node.split(END) as [string, string];
+    const record = tree.byId(source, bytesText(sourceBytes));
+    const relations = record === undefined ? [] : relationsTo(record, workspace, id);
+    return record === undefined || relations.length === 0
+      ? undefined
+      : { workspace: source, id: record.header.id, relations };
+  };
+  for (const { key, value } of rowsInBatches(reader, BranchTable.nodes, everything))
+    yield names(value) ? look(key) : undefined;
+  let looked = '';
+  for (const { key, value } of rowsInBatches(reader, BranchTable.nodeVersions, everything)) {
+    const node = key.slice(0, key.length - REVISION_BYTES - 1);
+    if (node === looked || !names(value)) {
+      yield undefined;
+      continue;
+    }
+    looked = node;
+    // Where the present state names it too, it was looked at above.
+    const present = reader.get(BranchTable.nodes, node);
+    yield present !== undefined && names(present) ? undefined : look(node);
+  }
+}

@@ -1,0 +1,138 @@
+import type { QueryContext } from '#runtime/commit/behaviour.ts';
+import { invalid } from '#runtime/errors/service-error.ts';
+import type { ChildEntry } from '#runtime/tree/node-reader.ts';
+import { childrenInBatches } from './batched-rows.ts';
+import type { BranchState } from '../branch-state.ts';
+import { answerText, type Piece } from '../long-answer.ts';
+import type { JsonAnswer } from '../messages.ts';
+import type { ReadTree } from '../read-messages.ts';
+import { readerAt } from './moment-readers.ts';
+import { requireParent } from './require-parent.ts';
+import { type VisibleNode, VisibleNodes } from './visible-nodes.ts';
+
+/** Levels one tree read goes down at most. */
+const LEVELS_MAX = 100;
+
+/** How a form of the tree is written around its nodes. */
+interface TreeForm {
+  /** Before the first child of a node, and behind its last one. */
+  readonly open: string;
+  readonly close: string;
+  /** A node up to the place where its children go; `isLast` when they lie below the levels asked for. */
+  node(nodes: VisibleNodes, node: VisibleNode, isLast: boolean): Generator<string, void>;
+  /** What stands behind the children of a node. */
+  readonly end: string;
+}
+
+/** The children of one node that are still to be written. */
+interface Level {
+  readonly children: Iterator<ChildEntry | undefined>;
+  isEmpty: boolean;
+}
+
+/** A subtree as one JSON document. @see messages.ts, ReadTree; docs/interface/reading.md#forms-of-a-tree */
+export function readTree(state: BranchState, context: QueryContext, query: ReadTree): JsonAnswer {
+  const levels = Math.min(Math.trunc(query.levels), LEVELS_MAX);
+  if (!(levels >= 1)) throw invalid('A tree is read one level deep at least', { field: 'level' });
+  const { id } = requireParent(state, context, readerAt(context.view, query.at), query);
+  return answerText(context, (reader) => {
+    const nodes = new VisibleNodes(state, context, reader, query);
+    return query.form === 'flat'
+      ? flatTree(nodes, id, levels)
+      : nestedTree(nodes, id, levels, query.form === 'array' ? arrayForm : mapForm);
+  });
+}
+
+function levelOf(nodes: VisibleNodes, id: string): Level {
+  return { children: childrenInBatches(nodes.tree, nodes.workspace, id), isEmpty: true };
+}
+
+/** Descendants in tree order: each node before those below it. What cannot be seen hides what is below it. */
+function* flatTree(nodes: VisibleNodes, parentId: string, levels: number): Generator<Piece, void> {
+  const open: Level[] = [levelOf(nodes, parentId)];
+  let opening = '[';
+  for (let level = open.at(-1); level !== undefined; level = open.at(-1)) {
+    const child = level.children.next();
+    if (child.done === true) {
+      open.pop();
+      continue;
+    }
+    const node = child.value === undefined ? undefined : nodes.find(child.value.id);
+    if (node === undefined) {
+      yield '';
+      continue;
+    }
+    const large = nodes.largePiece(node);
+    if (large !== undefined) yield large;
+    yield opening + (nodes.isQuick(node) ? nodes.render(node) : yield* nodes.text(node));
+    opening = ',';
+    if (open.length < levels) open.push(levelOf(nodes, node.record.header.id));
+  }
+  yield opening === '[' ? '[]' : ']';
+}
+
+/** Nodes inside the nodes above them. The walk keeps its own stack, so depth costs no call stack. */
+function* nestedTree(
+  nodes: VisibleNodes,
+  parentId: string,
+  levels: number,
+  form: TreeForm,
+): Generator<Piece, void> {
+  const open: Level[] = [levelOf(nodes, parentId)];
+  yield form.open;
+  for (let level = open.at(-1); level !== undefined; level = open.at(-1)) {
+    const child = level.children.next();
+    if (child.done === true) {
+      open.pop();
+      yield open.length === 0 ? form.close : form.close + form.end;
+      continue;
+    }
+    const node = child.value === undefined ? undefined : nodes.find(child.value.id);
+    if (node === undefined) {
+      yield '';
+      continue;
+    }
+    if (!level.isEmpty) yield ',';
+    level.isEmpty = false;
+    const isLast = open.length === levels;
+    const large = nodes.largePiece(node);
+    if (large !== undefined) yield large;
+    yield* form.node(nodes, node, isLast);
+    if (isLast) yield form.end;
+    else {
+      yield form.open;
+      open.push(levelOf(nodes, node.record.header.id));
+    }
+  }
+}
+
+/** Nodes with nested nodes in `children`, names at the deepest level. */
+const arrayForm: TreeForm = {
+  open: '[',
+  close: ']',
+  end: '}',
+  *node(nodes, node, isLast) {
+    yield `${(yield* nodes.text(node)).slice(0, -1)},"children":`;
+    if (!isLast) return;
+    let opening = '[';
+    for (const entry of childrenInBatches(nodes.tree, nodes.workspace, node.record.header.id)) {
+      const child = entry === undefined ? undefined : nodes.find(entry.id);
+      if (child === undefined) yield '';
+      else {
+        yield opening + JSON.stringify(child.record.header.name);
+        opening = ',';
+      }
+    }
+    yield opening === '[' ? '[]' : ']';
+  },
+};
+
+/** `{name: {node, children: {…}}}`. */
+const mapForm: TreeForm = {
+  open: '{',
+  close: '}',
+  end: '}',
+  *node(nodes, node, isLast) {
+    yield `${JSON.stringify(node.record.header.name)}:{"node":${yield* nodes.text(node)},"children":${isLast ? '{}' : ''}`;
+  },
+};

@@ -1,0 +1,14 @@
+import type { Policy } from '#runtime/access/policy.ts';
+import type { NodeReader } from '#runtime/tree/node-reader.ts';
+import type { SeesNode } from '#runtime/tree/shown-relations.ts';
+
+/** Whether a node is in a tree and may be read: what is not looks the same either way. */
+export function seenNodes(tree: NodeReader, policy: Policy): SeesNode {
+  if (policy.unrestricted) return (workspace, id) => tree.has(workspace, id);
+  return (workspace, id) => {
+    const record = tree.byId(workspace, id);
+    if (record === undefined) return false;
+    const { path, nodeType } = record.header;
+    return policy.allows('read', { workspace, path, nodeType });
+  };
+}

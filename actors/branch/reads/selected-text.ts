@@ -1,0 +1,42 @@
+import { jsonPieces } from '#runtime/base/sliced-json.ts';
+import { type JsonObject, type JsonValue, setKey } from '#runtime/content/json-value.ts';
+import type { PropertySelection } from '#runtime/content/property-selection.ts';
+import type { ResolvedNodeType } from '#runtime/content/type-resolver.ts';
+import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import { derivedProperty } from '#runtime/tree/render-node.ts';
+import type { Expansion } from './expansion.ts';
+
+/** What a type adds to the properties of its nodes. */
+const derivedNames = ['$supertypes', '$mixins'];
+
+/**
+ * The selected properties of a node as the text of a JSON object. Of a small node whose properties are wanted whole the
+ * stored texts are copied. Yields where the work may rest.
+ *
+ * @param localized the properties of the node where a locale shows others than are stored
+ * @param type for what it adds to them
+ * @param expansion expands references among them
+ */
+export function* selectedText(
+  selection: PropertySelection,
+  record: NodeRecord,
+  localized: JsonObject | undefined,
+  type: ResolvedNodeType | undefined,
+  expansion?: Expansion,
+): Generator<undefined, string> {
+  const added = derivedNames.filter((name) => selection.partOf(name) !== undefined);
+  const isCopied = selection.isFlat && !record.isLarge && added.length === 0 && expansion === undefined;
+  if (localized === undefined && isCopied) {
+    return `{${record.propertyTexts((name) => selection.partOf(name) !== undefined)}}`;
+  }
+  const selected = yield* selection.select(localized ?? (yield* record.decode()));
+  const shown: Record<string, JsonValue> = { ...selected };
+  for (const name of added) setKey(shown, name, derivedProperty(type, name) ?? []);
+  if (expansion !== undefined) return yield* expansion.text(shown);
+  const pieces: string[] = [];
+  for (const piece of jsonPieces(shown)) {
+    pieces.push(piece);
+    yield undefined;
+  }
+  return pieces.join('');
+}

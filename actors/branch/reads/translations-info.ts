@@ -1,0 +1,65 @@
+import type { RequestBudget } from '#runtime/budget/request-budget.ts';
+import type { QueryContext } from '#runtime/commit/behaviour.ts';
+import { parseLocale } from '#runtime/content/locale.ts';
+import { overlayOf, translatedLocales } from '#runtime/content/translation.ts';
+import { type Staleness, translationStaleness } from '#runtime/content/translation-staleness.ts';
+import type { CountHashed } from '#runtime/content/source-hash.ts';
+import type { BranchState } from '../branch-state.ts';
+import { settle } from '../long-answer.ts';
+import type { ListTranslations, ReadStaleness } from '../messages.ts';
+import { requireReadable } from './read-node.ts';
+import { readerAt, schemaAt } from './moment-readers.ts';
+
+/** The locales a node is translated to or hidden in. @see docs/interface/translations.md#commands */
+export interface TranslationList {
+  readonly node_id: string;
+  readonly node_path: string;
+  /** Sorted. */
+  readonly locales: readonly string[];
+}
+
+/** Locales with an overlay. @see messages.ts, ListTranslations */
+export function listTranslations(
+  state: BranchState,
+  context: QueryContext,
+  query: ListTranslations,
+): TranslationList {
+  const tree = readerAt(context.view, query.at);
+  const { id, path, translations } = requireReadable(
+    state,
+    context,
+    tree,
+    query.workspace,
+    query.place,
+  ).header;
+  return { node_id: id, node_path: path, locales: translatedLocales(translations) };
+}
+
+/** Estimated nanoseconds of a processor for each character that is hashed. */
+const HASH_WORK = 6;
+
+/** Counts what is hashed as work of a request. @throws {ServiceError} `REQUEST_TOO_EXPENSIVE` */
+export function countHashed(budget: RequestBudget): CountHashed {
+  return (characters) => budget.spend(characters * HASH_WORK);
+}
+
+/**
+ * How the overlay of a locale compares with the present source. The size of one node bounds the work.
+ *
+ * @throws {ServiceError} `NODE_NOT_FOUND`, `VALIDATION_FAILED` for a malformed locale
+ * @see messages.ts, ReadStaleness
+ */
+export function readStaleness(
+  state: BranchState,
+  context: QueryContext,
+  query: ReadStaleness,
+): Staleness | Promise<Staleness> {
+  const { at, workspace } = query;
+  const locale = parseLocale(query.locale);
+  const record = requireReadable(state, context, readerAt(context.view, at), workspace, query.place);
+  const type = schemaAt(state, context.view, workspace, at).nodeType(record.header.nodeType) ?? null;
+  return settle(context, function* () {
+    const overlay = overlayOf(record.header.translations, locale);
+    return yield* translationStaleness(yield* record.decode(), overlay, type, countHashed(context.budget));
+  });
+}

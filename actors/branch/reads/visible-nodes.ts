@@ -1,0 +1,226 @@
+import type { Policy } from '#runtime/access/policy.ts';
+import { assert } from '#runtime/base/assert.ts';
+import { atOnce } from '#runtime/base/at-once.ts';
+import type { RequestBudget } from '#runtime/budget/request-budget.ts';
+import type { QueryContext } from '#runtime/commit/behaviour.ts';
+import type { Revision } from '#runtime/content/revision.ts';
+import { isNodeId } from '#runtime/content/content-node.ts';
+import type { ReferenceTarget } from '#runtime/content/references.ts';
+import { PropertySelection } from '#runtime/content/property-selection.ts';
+import type { ResolvedNodeType } from '#runtime/content/type-resolver.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
+import type { NodeReader } from '#runtime/tree/node-reader.ts';
+import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import { nodeTag } from '#runtime/tree/node-tag.ts';
+import { type RenderFacts, renderNodeInSteps } from '#runtime/tree/render-node.ts';
+import { type SeesNode, shownRelations } from '#runtime/tree/shown-relations.ts';
+import type { BranchState } from '../branch-state.ts';
+import { LargePiece, silently } from '../long-answer.ts';
+import { type ExpandedNode, Expansion } from './expansion.ts';
+import { isHidden, localeChain, localizedProperties } from './localize.ts';
+import { readerAt, schemaAt } from './moment-readers.ts';
+import { seenNodes } from './seen-nodes.ts';
+import { selectedText } from './selected-text.ts';
+
+/** Size of a record from which on its text counts as large. */
+export const LARGE_NODE_BYTES = 64 * 1024;
+
+/** Estimated nanoseconds of looking up and rendering the node that a reference leads to. */
+const EXPAND_WORK = 20_000;
+
+/** Which nodes are meant: those of a workspace, at the head or at a revision, in a locale or as stored. */
+export interface NodeSelection {
+  readonly workspace: string;
+  readonly at?: Revision;
+  /** As the caller wrote it. */
+  readonly lang?: string;
+  /** Paths of the properties that are wanted; absent: all of them, and everything else of the node. */
+  readonly fields?: readonly string[];
+  /** Paths of the properties whose references are expanded; absent: none. */
+  readonly expand?: readonly string[];
+}
+
+/** A node the caller gets to see. */
+export interface VisibleNode {
+  readonly record: NodeRecord;
+  /** Its id where it was looked up by it: without that the header has to be decoded. */
+  readonly id?: string;
+}
+
+/**
+ * The nodes of one answer: looked up, left out where the caller may not read them or the locale hides them, and
+ * made into text. Every listing and query goes through here, so all of them agree on what can be seen.
+ */
+export class VisibleNodes {
+  readonly tree: NodeReader;
+  readonly workspace: string;
+  readonly #state: BranchState;
+  readonly #context: QueryContext;
+  readonly #reader: TableReader;
+  readonly #at: Revision | undefined;
+  readonly #policy: Policy;
+  readonly #chain: readonly string[];
+  readonly #lang: string | undefined;
+  readonly #sees: SeesNode;
+  readonly #fields: PropertySelection | undefined;
+  readonly #expansion: Expansion | undefined;
+  /** Nodes of other workspaces that references lead to; undefined where there is no such workspace. */
+  readonly #peers = new Map<string, VisibleNodes | undefined>();
+  readonly #types = new Map<string, ResolvedNodeType | undefined>();
+
+  /** @throws {ServiceError} `VALIDATION_FAILED` for a malformed locale */
+  constructor(state: BranchState, context: QueryContext, reader: TableReader, selection: NodeSelection) {
+    this.#state = state;
+    this.#context = context;
+    this.#reader = reader;
+    this.#at = selection.at;
+    this.#policy = context.caller.policy;
+    this.#chain = selection.lang === undefined ? [] : localeChain(state, selection.lang);
+    this.#fields = selection.fields === undefined ? undefined : new PropertySelection(selection.fields);
+    this.#expansion =
+      selection.expand === undefined
+        ? undefined
+        : new Expansion(new PropertySelection(selection.expand), (target, bytesMax) =>
+            this.#expanded(target, bytesMax),
+          );
+    this.#lang = selection.lang;
+    this.workspace = selection.workspace;
+    this.tree = readerAt(reader, selection.at);
+    this.#sees = seenNodes(this.tree, this.#policy);
+  }
+
+  /** What the request may still use. */
+  get budget(): RequestBudget {
+    return this.#context.budget;
+  }
+
+  /** Whether every stored node is visible, so that nodes can be counted without looking at them. */
+  get seesAll(): boolean {
+    return this.#policy.unrestricted && this.#chain.length === 0;
+  }
+
+  /**
+   * A node that some table names.
+   *
+   * @returns undefined when it cannot be seen
+   * @throws {ServiceError} `DATA_CORRUPTED`
+   */
+  find(id: string): VisibleNode | undefined {
+    const record = this.tree.byId(this.workspace, id);
+    assert(record !== undefined, `node ${id} is listed but not stored`);
+    return this.visible(record, id);
+  }
+
+  /** A stored node, or undefined when it cannot be seen. @param id if it is known */
+  visible(record: NodeRecord, id?: string): VisibleNode | undefined {
+    if (!this.#policy.unrestricted) {
+      const { path, nodeType } = record.header;
+      if (!this.#policy.allows('read', { workspace: this.workspace, path, nodeType })) return undefined;
+    }
+    if (isHidden(record, this.#chain)) return undefined;
+    return id === undefined ? { record } : { record, id };
+  }
+
+  /** The type of a node; undefined when it has been deleted. */
+  type(name: string): ResolvedNodeType | undefined {
+    if (!this.#types.has(name)) {
+      const schema = schemaAt(this.#state, this.#reader, this.workspace, this.#at);
+      this.#types.set(name, schema.nodeType(name));
+    }
+    return this.#types.get(name);
+  }
+
+  /** To be yielded before a node is rendered that is large. */
+  largePiece({ record }: VisibleNode): LargePiece | undefined {
+    const { length } = record.bytes;
+    return length < LARGE_NODE_BYTES ? undefined : new LargePiece(length);
+  }
+
+  /** What the tag of an answer depends on besides the node, of the texts made so far: the nodes in references. */
+  get expandedMarks(): readonly string[] {
+    return this.#expansion?.marks ?? [];
+  }
+
+  /** Whether a node is made into text in no time: it is not large, and nothing has to be looked up for it. */
+  isQuick({ record }: VisibleNode): boolean {
+    if (this.#expansion !== undefined) return false;
+    return record.bytes.length < LARGE_NODE_BYTES && !record.hasRelations;
+  }
+
+  /**
+   * The node object as JSON text; yields where the work may rest.
+   *
+   * @param children JSON text of a further field `children`
+   */
+  text(node: VisibleNode, children?: string): Generator<'', string> {
+    return silently(this.#text(node, children));
+  }
+
+  /** As {@link text}, for a read that is no text in pieces. */
+  textInSteps(node: VisibleNode): Generator<undefined, string> {
+    return this.#text(node, undefined);
+  }
+
+  /** As {@link text}, in one go: for a node that {@link isQuick}. */
+  render(node: VisibleNode, children?: string): string {
+    return atOnce(this.#text(node, children));
+  }
+
+  *#text({ id, record }: VisibleNode, children: string | undefined): Generator<undefined, string> {
+    const type = this.type(record.nodeType);
+    const facts: RenderFacts = {
+      workspace: this.workspace,
+      hasChildren: this.tree.hasChildren(this.workspace, id ?? record.header.id),
+      type,
+      // Parts have no relations.
+      relations:
+        this.#fields === undefined ? (yield* shownRelations(record, this.#sees))?.relations : undefined,
+      ...(yield* this.#shown(record, type)),
+      ...(children === undefined ? {} : { children }),
+    };
+    return yield* renderNodeInSteps(record, facts);
+  }
+
+  /** What is shown in place of the stored properties, if anything is. */
+  *#shown(
+    record: NodeRecord,
+    type: ResolvedNodeType | undefined,
+  ): Generator<undefined, Pick<RenderFacts, 'properties' | 'text' | 'isPart'>> {
+    const properties = yield* localizedProperties(record, this.#chain);
+    const expansion = this.#expansion;
+    if (this.#fields !== undefined)
+      return { text: yield* selectedText(this.#fields, record, properties, type, expansion), isPart: true };
+    if (expansion !== undefined)
+      return { text: yield* expansion.text(properties ?? (yield* record.decode())) };
+    return properties === undefined ? {} : { properties };
+  }
+
+  /** The node that a reference leads to, as this answer shows nodes, without references expanded. */
+  *#expanded(
+    { ref, workspace }: ReferenceTarget,
+    bytesMax: number,
+  ): Generator<undefined, (ExpandedNode & { readonly bytes: number }) | undefined> {
+    this.budget.spend(EXPAND_WORK);
+    const peer = isNodeId(ref) ? this.#peer(workspace ?? this.workspace) : undefined;
+    const record = peer?.tree.byId(peer.workspace, ref);
+    if (peer === undefined || record === undefined || record.bytes.length > bytesMax) return undefined;
+    if (peer.visible(record) === undefined) return undefined;
+    const hidden = (yield* shownRelations(record, peer.#sees))?.mark;
+    const type = peer.type(record.nodeType);
+    const tag = nodeTag(record.revision, type, peer.tree.hasChildren(peer.workspace, ref), hidden);
+    return { text: yield* peer.#text({ record, id: ref }, undefined), tag, bytes: record.bytes.length };
+  }
+
+  #peer(workspace: string): VisibleNodes | undefined {
+    if (!this.#peers.has(workspace)) {
+      const at = this.#at === undefined ? {} : { at: this.#at };
+      const lang = this.#lang === undefined ? {} : { lang: this.#lang };
+      const peer = this.#state.hasWorkspace(workspace)
+        ? new VisibleNodes(this.#state, this.#context, this.#reader, { workspace, ...at, ...lang })
+        : undefined;
+      // Their texts are the caller's: there may be as many as references.
+      this.#peers.set(workspace, peer);
+    }
+    return this.#peers.get(workspace);
+  }
+}

@@ -1,0 +1,204 @@
+import type { Turn } from '#runtime/commit/behaviour.ts';
+import { isShipped } from '#runtime/content/built-in/shipped-parts.ts';
+import { formatRevision, parseRevision, type Revision, revisionZero } from '#runtime/content/revision.ts';
+import { invalid } from '#runtime/errors/service-error.ts';
+import {
+  type DefinitionNetChange,
+  definitionNetChange,
+  isTakenAlong,
+  netChange,
+} from '#runtime/tree/net-change.ts';
+import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import { PastNodeReader } from '#runtime/tree/past-node-reader.ts';
+import { readChangeParts } from '#runtime/tree/revision-store.ts';
+import type { RevisionRecord } from '#runtime/tree/revision-record.ts';
+import { type StoredDefinition, type StoredKind, storedDefinition } from '#runtime/tree/schema-store.ts';
+import { FoundConflicts } from '../merge/conflict-entries.ts';
+import { SLICE_NODES } from '../nodes/delete-node.ts';
+import type { EditScope } from '../edit-scope.ts';
+import type { MergeConflict } from '../merge-messages.ts';
+import { type Step, undoDefinition, type UndoneNode, undoNode } from './undo-state.ts';
+
+/** Changes of nodes, in all revisions together, that one revert looks at. */
+export const REVERTED_CHANGES_MAX = 500_000;
+
+/** A node that comes out different from what it is. */
+export interface RevertedNode extends UndoneNode {
+  readonly workspace: string;
+  readonly id: string;
+  readonly present: NodeRecord | undefined;
+}
+
+/** A thing with the reverted revisions that changed it, by their place in the list. */
+interface Touched<T> {
+  readonly what: T;
+  readonly by: number[];
+}
+
+type NodeAddress = { readonly workspace: string; readonly id: string };
+type DefinitionAddress = { readonly kind: StoredKind; readonly name: string };
+
+/** Names a node across workspaces. */
+export function nodeKey({ workspace, id }: NodeAddress): string {
+  return `${workspace}\0${id}`;
+}
+
+/** The trees of a branch at the revisions around those that are reverted. */
+export class PastTrees {
+  readonly #turn: Turn;
+  readonly #trees = new Map<string, PastNodeReader>();
+
+  constructor(turn: Turn) {
+    this.#turn = turn;
+  }
+
+  at(revision: Revision): PastNodeReader {
+    const text = formatRevision(revision);
+    const known = this.#trees.get(text);
+    if (known !== undefined) return known;
+    const tree = new PastNodeReader(this.#turn, revision);
+    this.#trees.set(text, tree);
+    return tree;
+  }
+}
+
+/**
+ * What undoing some revisions makes of each node and definition they changed, one by one. Whether the outcome fits
+ * together in one tree is found out by `findViolations`.
+ *
+ * Cost follows what the revisions changed.
+ */
+export class RevertPlan {
+  readonly trees: PastTrees;
+  readonly conflicts = new FoundConflicts();
+  /** Nodes that are in conflict themselves, by {@link nodeKey}; nothing is concluded from where they stand. */
+  readonly disputed = new Set<string>();
+  readonly #edit: EditScope;
+  /** Oldest first. */
+  readonly #records: readonly RevisionRecord[];
+  readonly #nodes = new Map<string, RevertedNode>();
+  readonly #definitions: DefinitionNetChange[] = [];
+
+  private constructor(edit: EditScope, records: readonly RevisionRecord[]) {
+    this.#edit = edit;
+    this.#records = records;
+    this.trees = new PastTrees(edit.turn);
+  }
+
+  /**
+   * @param records oldest first
+   * @throws {ServiceError} `COMMIT_TOO_LARGE`; `VALIDATION_FAILED` when there are more changes than
+   *   {@link REVERTED_CHANGES_MAX} or too many conflicts, and when a built-in type would go
+   */
+  static *of(edit: EditScope, records: readonly RevisionRecord[]): Generator<undefined, RevertPlan> {
+    const plan = new RevertPlan(edit, records);
+    const touched = yield* plan.#touchedNodes();
+    let handled = 0;
+    for (const node of touched.values()) {
+      yield* plan.#undoNode(node);
+      handled += 1;
+      if (handled % SLICE_NODES === 0) yield;
+    }
+    for (const definition of plan.#touchedDefinitions().values()) plan.#undoDefinition(definition);
+    return plan;
+  }
+
+  /** Nodes that come out different, by {@link nodeKey}. Those that only go along with one above are not among them. */
+  get nodes(): ReadonlyMap<string, RevertedNode> {
+    return this.#nodes;
+  }
+
+  /** Definitions that come out different. */
+  get definitions(): readonly DefinitionNetChange[] {
+    return this.#definitions;
+  }
+
+  /** The first one about a node counts, as in the list of conflicts. */
+  note(conflict: MergeConflict): void {
+    this.conflicts.note(conflict);
+    const { node_id: id, translation_locale: locale, workspace } = conflict;
+    if (workspace !== null && locale === undefined) this.disputed.add(nodeKey({ workspace, id }));
+  }
+
+  *#touchedNodes(): Generator<undefined, ReadonlyMap<string, Touched<NodeAddress>>> {
+    const touched = new Map<string, Touched<NodeAddress>>();
+    let changes = 0;
+    for (const [index, record] of this.#records.entries()) {
+      changes += record.changeCount;
+      if (changes > REVERTED_CHANGES_MAX) {
+        throw invalid(`The revisions made more than ${REVERTED_CHANGES_MAX} changes; revert them in steps`);
+      }
+      for (const part of readChangeParts(this.#edit.turn, record)) {
+        for (const { node_id: id, workspace } of part)
+          touch(touched, nodeKey({ workspace, id }), { workspace, id }, index);
+        yield;
+      }
+    }
+    return touched;
+  }
+
+  #touchedDefinitions(): ReadonlyMap<string, Touched<DefinitionAddress>> {
+    const touched = new Map<string, Touched<DefinitionAddress>>();
+    for (const [index, { definitions }] of this.#records.entries()) {
+      for (const { kind, name } of definitions) touch(touched, `${kind}\0${name}`, { kind, name }, index);
+    }
+    return touched;
+  }
+
+  *#undoNode({ by, what }: Touched<NodeAddress>): Generator<undefined, void> {
+    const { id, workspace } = what;
+    const present = this.#edit.head.byId(workspace, id);
+    const steps: Step<NodeRecord>[] = [];
+    for (const index of by) {
+      const { afterAt, beforeAt } = this.#moments(index);
+      const before = this.trees.at(beforeAt).byId(workspace, id);
+      if (before?.isLarge === true) yield;
+      const after = this.trees.at(afterAt).byId(workspace, id);
+      if (after?.isLarge === true) yield;
+      steps.push({ before, beforeAt, after, afterAt });
+    }
+    const undone = yield* undoNode(workspace, present, steps);
+    for (const conflict of undone.conflicts) this.note(conflict);
+    const { wanted } = undone;
+    if (this.disputed.has(nodeKey(what))) return;
+    if (netChange(workspace, id, present, wanted) === undefined) return;
+    if (present !== undefined && wanted !== undefined && isTakenAlong(present, wanted)) return;
+    this.#nodes.set(nodeKey(what), { ...undone, workspace, id, present });
+    this.#edit.checkSize(this.#nodes.size);
+  }
+
+  #undoDefinition({ by, what: { kind, name } }: Touched<DefinitionAddress>): void {
+    const { turn } = this.#edit;
+    const present = storedDefinition(turn, kind, name) as StoredDefinition<StoredKind> | undefined;
+    const read = (at: Revision): StoredDefinition<StoredKind> | undefined =>
+      storedDefinition(turn, kind, name, at) as StoredDefinition<StoredKind> | undefined;
+    const steps = by.map((index) => {
+      const { afterAt, beforeAt } = this.#moments(index);
+      return { before: read(beforeAt), beforeAt, after: read(afterAt), afterAt };
+    });
+    const { conflicts, wanted } = undoDefinition(kind, name, present, steps);
+    for (const conflict of conflicts) this.note(conflict);
+    const change = definitionNetChange(kind, name, present, wanted);
+    if (change === undefined) return;
+    if (wanted === undefined && kind === 'node_type' && isShipped(name)) {
+      const { revision } = this.#records[by[0] as number] as RevisionRecord;
+      throw invalid(
+        `Revision '${revision}' brought the built-in type '${name}', which a branch cannot be without`,
+      );
+    }
+    this.#definitions.push(change);
+  }
+
+  /** Just before a reverted revision, and just after it. */
+  #moments(index: number): { readonly beforeAt: Revision; readonly afterAt: Revision } {
+    const { parent, revision } = this.#records[index] as RevisionRecord;
+    const beforeAt = parent === null ? revisionZero : parseRevision(parent);
+    return { beforeAt, afterAt: parseRevision(revision) };
+  }
+}
+
+function touch<T>(touched: Map<string, Touched<T>>, key: string, what: T, index: number): void {
+  const known = touched.get(key);
+  if (known === undefined) touched.set(key, { what, by: [index] });
+  else if (known.by.at(-1) !== index) known.by.push(index);
+}

@@ -1,0 +1,189 @@
+import { requireAdministrator } from '#runtime/access/policy.ts';
+import { assert } from '#runtime/base/assert.ts';
+import { formatRevision } from '#runtime/content/revision.ts';
+import { restoredSchemaRecord } from '#runtime/content/schema-record.ts';
+import { differingLocales, netChange } from '#runtime/tree/net-change.ts';
+import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import { readBranchHead, type RevisionFacts, writeRevisionInSteps } from '#runtime/tree/revision-store.ts';
+import type { RevisionRecord } from '#runtime/tree/revision-record.ts';
+import { SLICE_NODES } from '../nodes/delete-node.ts';
+import type { EditScope } from '../edit-scope.ts';
+import { PlannedWrites } from '../merge/planned-writes.ts';
+import type { RevertResult, RevertRevisions } from '../revert-messages.ts';
+import { missingOf, requireShippedParts } from '../schema/shipped-types.ts';
+import { findViolations } from './revert-violations.ts';
+import { type RevertedNode, RevertPlan } from './revert-plan.ts';
+import { revertedRevisions } from './reverted-revisions.ts';
+import { Dependents } from './revert-dependents.ts';
+
+/** Longest part of a reverted revision's message that the message of the revert repeats, in characters. */
+const QUOTED_MESSAGE_MAX = 200;
+
+/** Reverted revisions that an audit entry names. */
+const NAMED_REVISIONS_MAX = 16;
+
+/**
+ * Undoes revisions of the branch as one new revision: every node, locale and definition they changed becomes what it
+ * was before them, unless somebody changed it since, which is a conflict. With conflicts nothing is written, and
+ * where nothing is left to undo there is no revision. A dry run does all of it and takes it back. Protection does not
+ * matter: this is an ordinary write.
+ *
+ * Undoing a merge brings back what the branch had before it; what was merged stays merged, so the next merge does not
+ * bring it again.
+ *
+ * @throws {ServiceError} `UNAUTHORIZED`, `FORBIDDEN`; `REVISION_NOT_FOUND`, `INVALID_REVISION_NUMBER`;
+ *   `COMMIT_TOO_LARGE`; `VALIDATION_FAILED` for revisions that cannot be reverted, and when what comes back is not
+ *   valid under the types and unique values of today; `FORBIDDEN` when a shipped type would lose what it has
+ * @see revert-messages.ts, RevertRevisions; docs/interface/merges.md#reverting
+ */
+export function* revertRevisions(
+  edit: EditScope,
+  command: RevertRevisions,
+): Generator<undefined, RevertResult> {
+  const { turn } = edit;
+  requireAdministrator(turn.caller.policy, turn.caller.principal);
+  const records = yield* revertedRevisions(turn, command.which);
+  const plan = yield* RevertPlan.of(edit, records);
+  yield* findViolations(plan, edit.head);
+  const conflicts = plan.conflicts.sorted;
+  if (conflicts.length > 0) return resultOf(edit, { success: false, conflicts });
+  const writes = yield* planWrites(edit, plan, records);
+  const { changes, definitions } = writes;
+  if (changes.length > 0 || definitions.length > 0) {
+    yield* writeChecked(edit, plan, writes, records);
+    if (command.dryRun) {
+      yield* turn.undoInSteps();
+      edit.state.commandSchemas.forget();
+    } else yield* writeRevisionInSteps(turn, factsOf(edit, command, records), changes, definitions);
+  }
+  return resultOf(edit, { nodes_changed: changes.length, definitions_changed: definitions.length });
+}
+
+function* writeChecked(
+  edit: EditScope,
+  plan: RevertPlan,
+  writes: PlannedWrites,
+  records: readonly RevisionRecord[],
+): Generator<undefined, void> {
+  const nodes = [...plan.nodes.values()];
+  // A type may become immutable, or stop being it, by this very revert.
+  const immutable = nodes.filter((node) => isRewritten(node) && isImmutable(edit, node));
+  const dependents = yield* Dependents.on(edit, plan, records);
+  const missing = plan.definitions.map(({ kind, name }) => missingOf(edit.turn, kind, name));
+  yield* writes.write();
+  for (const [index, { kind, name }] of plan.definitions.entries()) {
+    if (kind === 'node_type')
+      requireShippedParts(name, edit.state.commandSchemas.get(edit.turn), missing[index]!);
+  }
+  for (const { present, workspace } of immutable) edit.requireMutable(workspace, present as NodeRecord);
+  yield* writes.requireValid(nodes.filter(isToBeChecked));
+  yield* dependents.requireStill(writes);
+}
+
+function* planWrites(
+  edit: EditScope,
+  plan: RevertPlan,
+  records: readonly RevisionRecord[],
+): Generator<undefined, PlannedWrites> {
+  const details = { reverted: records.slice(0, NAMED_REVISIONS_MAX).map(({ revision }) => revision) };
+  const writes = new PlannedWrites(edit, { noun: 'revert', details });
+  for (const change of plan.definitions) {
+    const { after, before } = change;
+    if (after === undefined) writes.setDefinition(change);
+    else {
+      const definition = restoredSchemaRecord(after.definition, before?.definition, edit.now);
+      writes.setDefinition({ ...change, after: { ...after, definition } });
+    }
+  }
+  let handled = 0;
+  for (const node of plan.nodes.values()) {
+    planNode(writes, node);
+    handled += 1;
+    if (node.wanted?.isLarge === true || handled % SLICE_NODES === 0) yield;
+  }
+  yield* writes.followMoved();
+  return writes;
+}
+
+function planNode(writes: PlannedWrites, { id, present, wanted, workspace }: RevertedNode): void {
+  const address = { workspace, id, present, content: wanted };
+  if (wanted === undefined) {
+    const gone = { translations: null, changedLocale: null, isPlaced: false };
+    writes.set({ ...address, ...gone, operation: 'deleted' });
+    return;
+  }
+  const { orderKey, parentId, translations } = wanted.header;
+  const change = netChange(workspace, id, present, wanted);
+  assert(change !== undefined, 'a node of the plan comes out different');
+  const { isNode, isReordered, locales, operation } = change;
+  const [locale] = locales;
+  const isOneLocale = !isNode && !isReordered && locales.length === 1;
+  writes.set({
+    ...address,
+    translations,
+    operation,
+    changedLocale: isOneLocale ? (locale as string) : null,
+    isPlaced: present?.header.parentId !== parentId || present.header.orderKey !== orderKey,
+  });
+}
+
+/** Whether a revert does to a node what an update or a translation does. */
+function isRewritten({ present, wanted }: RevertedNode): boolean {
+  if (present === undefined || wanted === undefined) return false;
+  return (
+    !present.hasSamePropertyText(wanted) ||
+    present.header.archetype !== wanted.header.archetype ||
+    present.header.ownerId !== wanted.header.ownerId ||
+    differingLocales(present, wanted).length > 0
+  );
+}
+
+function isImmutable(edit: EditScope, { present, workspace }: RevertedNode): boolean {
+  const { nodeType } = (present as NodeRecord).header;
+  return edit.schema(workspace).nodeType(nodeType)?.immutable === true;
+}
+
+/** What a write of these states would be checked for; a node that was not valid may still get its place back. */
+function isToBeChecked({ present, wanted }: RevertedNode): boolean {
+  if (wanted === undefined) return false;
+  return (
+    present?.hasSamePropertyText(wanted) !== true ||
+    present.header.nodeType !== wanted.header.nodeType ||
+    present.header.archetype !== wanted.header.archetype ||
+    present.header.parentId !== wanted.header.parentId
+  );
+}
+
+function factsOf(
+  edit: EditScope,
+  { commit }: RevertRevisions,
+  records: readonly RevisionRecord[],
+): RevisionFacts {
+  return {
+    actor: commit?.actor ?? edit.who,
+    message: commit?.message ?? messageOf(records),
+    isSystem: false,
+  };
+}
+
+function messageOf(records: readonly RevisionRecord[]): string {
+  const [first] = records as readonly [RevisionRecord, ...RevisionRecord[]];
+  if (records.length > 1) return `Revert ${records.length} revisions from ${first.revision} on`;
+  const { message } = first;
+  const quoted = message.length > QUOTED_MESSAGE_MAX ? `${message.slice(0, QUOTED_MESSAGE_MAX)}…` : message;
+  return `Revert "${quoted}"`;
+}
+
+function resultOf(edit: EditScope, facts: Partial<RevertResult>): RevertResult {
+  const { head } = readBranchHead(edit.turn);
+  return {
+    success: true,
+    revision: head.ms,
+    head: formatRevision(head),
+    conflicts: [],
+    fast_forward: false,
+    nodes_changed: 0,
+    definitions_changed: 0,
+    ...facts,
+  };
+}

@@ -1,0 +1,170 @@
+import { ROOT_ID } from '#runtime/content/content-node.ts';
+import { joinPath } from '#runtime/content/path.ts';
+import type { HeadNodeReader } from '#runtime/tree/node-reader.ts';
+import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import { childrenInBatches } from '../reads/batched-rows.ts';
+import { nodeConflictInSteps } from '../merge/conflict-entries.ts';
+import { SLICE_NODES } from '../nodes/delete-node.ts';
+import { eachInSlices } from '../each-in-slices.ts';
+import type { ConflictType } from '../merge-messages.ts';
+import { nodeKey, type RevertedNode, type RevertPlan } from './revert-plan.ts';
+
+/**
+ * Notes where the nodes of a plan, each as it is to come out, do not fit together in one tree with what the branch has
+ * besides: a node that comes back below one that is gone, children that are left below a node that goes, two nodes at
+ * one place, and moves that would make a node its own ancestor.
+ *
+ * It asks the present tree, never the revisions since: cost follows the nodes of the plan.
+ *
+ * @param head as before the revert
+ */
+export function* findViolations(plan: RevertPlan, head: HeadNodeReader): Generator<undefined, void> {
+  const finder = new ViolationFinder(plan, head);
+  const nodes = [...plan.nodes.values()];
+  yield* eachInSlices(nodes, (node) => finder.requireParent(node));
+  yield* eachInSlices(nodes, (node) => finder.requireNoChildren(node));
+  yield* eachInSlices(nodes, (node) => finder.requireFreePlace(node));
+  yield* eachInSlices(nodes, (node) => finder.requireNoCycle(node));
+}
+
+class ViolationFinder {
+  readonly #plan: RevertPlan;
+  readonly #head: HeadNodeReader;
+  /** Places that nodes of the plan get, with the node that does. */
+  readonly #claimed = new Map<string, RevertedNode>();
+
+  constructor(plan: RevertPlan, head: HeadNodeReader) {
+    this.#plan = plan;
+    this.#head = head;
+  }
+
+  /** A node that comes back or moves back must find its parent there: somebody may have deleted it since. */
+  *requireParent({ baseAt, present, sourceAt, wanted, workspace }: RevertedNode): Generator<undefined, void> {
+    if (wanted === undefined || wanted.header.parentId === present?.header.parentId) return;
+    const id = wanted.header.parentId;
+    const key = nodeKey({ workspace, id });
+    if (id === ROOT_ID || this.#plan.disputed.has(key)) return;
+    const parent = this.#plan.nodes.get(key);
+    const target = this.#head.byId(workspace, id);
+    if (parent === undefined ? target !== undefined : parent.wanted !== undefined) return;
+    if (parent !== undefined) {
+      yield* this.#note('DeletedBySourceModifiedByTarget', workspace, parent.base, target, undefined);
+      return;
+    }
+    if (target?.isLarge === true) yield;
+    const source = this.#plan.trees.at(sourceAt).byId(workspace, id);
+    if (source?.isLarge === true) yield;
+    const base = this.#plan.trees.at(baseAt).byId(workspace, id) ?? source;
+    yield* this.#note('ModifiedBySourceDeletedByTarget', workspace, base, undefined, source);
+  }
+
+  /** What stands below a node that goes must go too, or leave. */
+  *requireNoChildren({ base, id, present, wanted, workspace }: RevertedNode): Generator<undefined, void> {
+    if (wanted !== undefined || !this.#head.hasChildren(workspace, id)) return;
+    let handled = 0;
+    for (const child of childrenInBatches(this.#head, workspace, id)) {
+      if (child === undefined) {
+        yield;
+        continue;
+      }
+      if (!this.#leaves(workspace, child.id, id)) {
+        yield* this.#note('DeletedBySourceModifiedByTarget', workspace, base, present, undefined);
+        return;
+      }
+      handled += 1;
+      if (handled % SLICE_NODES === 0) yield;
+    }
+  }
+
+  /** Whether a child goes or moves away; one in conflict is told of already. */
+  #leaves(workspace: string, id: string, parentId: string): boolean {
+    const key = nodeKey({ workspace, id });
+    const child = this.#plan.nodes.get(key);
+    if (child === undefined || this.#plan.disputed.has(key)) return this.#plan.disputed.has(key);
+    return child.wanted?.header.parentId !== parentId;
+  }
+
+  /** Where a node comes back to, another one may stand by now. */
+  *requireFreePlace(node: RevertedNode): Generator<undefined, void> {
+    const { base, id, present, wanted, workspace } = node;
+    if (wanted === undefined || !isPlacedAnew(node)) return;
+    if (this.#plan.disputed.has(nodeKey(node))) return;
+    const { name, parentId } = wanted.header;
+    const place = `${workspace}\0${parentId}\0${name}`;
+    const other = this.#claimed.get(place)?.wanted ?? this.#holderOf(workspace, wanted);
+    if (other === undefined || other.header.id === id) {
+      this.#claimed.set(place, node);
+      return;
+    }
+    if (present === undefined) yield* this.#note('BothAdded', workspace, undefined, other, wanted);
+    else yield* this.#note('BothModified', workspace, base, present, wanted);
+  }
+
+  /** Who stands at the place of a node now, and stays there. */
+  #holderOf(workspace: string, { header }: NodeRecord): NodeRecord | undefined {
+    const { name, parentId } = header;
+    const parent = parentId === ROOT_ID ? '/' : this.#head.byId(workspace, parentId)?.header.path;
+    const holder = parent === undefined ? undefined : this.#head.byPath(workspace, joinPath(parent, name));
+    if (holder === undefined) return undefined;
+    const key = nodeKey({ workspace, id: holder.header.id });
+    const leaving = this.#plan.nodes.get(key);
+    return (leaving !== undefined && leavesPlace(leaving)) || this.#plan.disputed.has(key)
+      ? undefined
+      : holder;
+  }
+
+  /** Going up from a node that moves back, by where everything is to stand, must end at the root. */
+  *requireNoCycle(node: RevertedNode): Generator<undefined, void> {
+    const { present, wanted, workspace } = node;
+    if (present === undefined || wanted === undefined) return;
+    if (present.header.parentId === wanted.header.parentId) return;
+    const way = new Set<string>();
+    for (let id: string | undefined = node.id; id !== undefined && id !== ROOT_ID; ) {
+      if (way.has(id)) {
+        // A cycle further up is found from the nodes on it.
+        if (id === node.id) yield* this.#noteCycle(node, way);
+        return;
+      }
+      way.add(id);
+      const moved: RevertedNode | undefined = this.#plan.nodes.get(nodeKey({ workspace, id }));
+      const state: NodeRecord | undefined =
+        moved === undefined ? this.#head.byId(workspace, id) : moved.wanted;
+      if (moved === undefined && state?.isLarge === true) yield;
+      id = state?.header.parentId;
+    }
+  }
+
+  /** Every node of a cycle that was moved: by the revert, or by somebody since. */
+  *#noteCycle({ baseAt, workspace }: RevertedNode, ids: Iterable<string>): Generator<undefined, void> {
+    for (const id of ids) {
+      const present = this.#head.byId(workspace, id);
+      if (present?.isLarge === true) yield;
+      const moving = this.#plan.nodes.get(nodeKey({ workspace, id }));
+      const base = moving?.base ?? this.#plan.trees.at(baseAt).byId(workspace, id);
+      if (present === undefined || base === undefined) continue;
+      const source = moving?.wanted ?? base;
+      const stays = [base, source].every(({ header }) => header.parentId === present.header.parentId);
+      if (!stays) yield* this.#note('BothModified', workspace, base, present, source);
+    }
+  }
+
+  *#note(
+    type: ConflictType,
+    workspace: string,
+    base: NodeRecord | undefined,
+    target: NodeRecord | undefined,
+    source: NodeRecord | undefined,
+  ): Generator<undefined, void> {
+    this.#plan.note(yield* nodeConflictInSteps(type, workspace, { base, target, source }));
+  }
+}
+
+/** Whether a node comes out with another parent or another name; always when it comes back. */
+function isPlacedAnew({ present, wanted }: RevertedNode): boolean {
+  if (wanted === undefined) return false;
+  return present?.header.parentId !== wanted.header.parentId || present.header.name !== wanted.header.name;
+}
+
+function leavesPlace(node: RevertedNode): boolean {
+  return node.wanted === undefined || isPlacedAnew(node);
+}

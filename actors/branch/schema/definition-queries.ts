@@ -1,0 +1,165 @@
+import { requireLogin } from '#runtime/access/policy.ts';
+import type { QueryContext } from '#runtime/commit/behaviour.ts';
+import { requireAllowedInWorkspace } from '#runtime/content/allowed-children.ts';
+import { resolvedArchetypeJson, resolvedElementTypeJson } from '#runtime/content/field-resolver.ts';
+import type { JsonObject } from '#runtime/content/json-value.ts';
+import { formatRevision } from '#runtime/content/revision.ts';
+import { resolvedNodeTypeJson } from '#runtime/content/type-resolver.ts';
+import { sanitizeName } from '#runtime/content/path.ts';
+import {
+  fillDefaults,
+  requireArchetype,
+  requireInstantiable,
+  stripDerived,
+  validateProperties,
+} from '#runtime/content/validate-node.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import { uniqueValue } from '#runtime/index/index-value.ts';
+import { BranchTable, uniqueKey } from '#runtime/shard/key-layout.ts';
+import { readBranchHead } from '#runtime/tree/revision-store.ts';
+import { listDefinitions as listStored, readDefinition as readStored } from '#runtime/tree/schema-store.ts';
+import type { BranchState } from '../branch-state.ts';
+import { builtInsPending } from './built-ins.ts';
+import { definitionNotFound, isOfKind, storedKind } from './definitions.ts';
+import type {
+  BranchState as ShownState,
+  ListDefinitions,
+  ReadBranchState,
+  ReadDefinition,
+  ResolveDefinition,
+  ValidateNode,
+} from '../messages.ts';
+
+/** Definitions of a kind, sorted by name. @see messages.ts, ListDefinitions */
+export function listDefinitions(
+  _state: BranchState,
+  context: QueryContext,
+  query: ListDefinitions,
+): readonly unknown[] {
+  requireLogin(context.caller.principal);
+  const all = listStored(context.view, storedKind(query.kind), query.at);
+  return all.filter(
+    (definition) =>
+      isOfKind(query.kind, definition) && (!query.publishedOnly || definition.published_at !== null),
+  );
+}
+
+/** One definition. @see messages.ts, ReadDefinition */
+export function readDefinition(_state: BranchState, context: QueryContext, query: ReadDefinition): unknown {
+  requireLogin(context.caller.principal);
+  const definition = readStored(context.view, storedKind(query.kind), query.name, query.at);
+  if (definition === undefined || !isOfKind(query.kind, definition))
+    throw definitionNotFound(query.kind, query.name);
+  return definition;
+}
+
+/** A definition with everything it inherits. @see messages.ts, ResolveDefinition */
+export function resolveDefinition(
+  state: BranchState,
+  context: QueryContext,
+  query: ResolveDefinition,
+): unknown {
+  requireLogin(context.caller.principal);
+  const { kind, name, at } = query;
+  const pins =
+    query.workspace === undefined ? undefined : state.workspace(query.workspace).config.node_type_pins;
+  const schema = state.querySchemas.get(context.view, {
+    ...(at === undefined ? {} : { at }),
+    ...(pins === undefined ? {} : { pins }),
+  });
+  if (kind === 'node_type') {
+    const type = schema.nodeType(name);
+    if (type === undefined || type.nodeType.is_mixin === true) throw definitionNotFound(kind, name);
+    return resolvedNodeTypeJson(type);
+  }
+  if (kind === 'archetype') {
+    const archetype = schema.archetype(name);
+    if (archetype === undefined) throw definitionNotFound(kind, name);
+    return resolvedArchetypeJson(archetype);
+  }
+  const element = schema.elementType(name);
+  if (element === undefined) throw definitionNotFound(kind, name);
+  return resolvedElementTypeJson(element);
+}
+
+/**
+ * The write-time checks of a node at the root of a workspace, without storing: names, types, workspace lists,
+ * required, strict, constraints, archetype and element fields, uniqueness.
+ *
+ * @see docs/interface/node-types.md#validating-a-node
+ */
+export function validateNode(
+  state: BranchState,
+  context: QueryContext,
+  query: ValidateNode,
+): { valid: boolean; errors: string[] } {
+  requireLogin(context.caller.principal);
+  const { node } = query;
+  const workspace = state.workspace(query.workspace);
+  const schema = state.querySchemas.get(context.view, { pins: workspace.config.node_type_pins });
+  const errors: string[] = [];
+  const check = <T>(run: () => T): T | undefined => {
+    try {
+      return run();
+    } catch (error) {
+      if (!(error instanceof ServiceError) || error.entry.status >= 500) throw error;
+      errors.push(error.message);
+      return undefined;
+    }
+  };
+  check(() => sanitizeName(node.name));
+  const type = check(() => schema.nodeType(node.nodeType));
+  if (type === undefined) {
+    // Either it is there and cannot be resolved, which has been said, or there is none.
+    if (!isKnown(context, node.nodeType)) errors.push(`NodeType '${node.nodeType}' not found`);
+    return { valid: false, errors };
+  }
+  check(() => requireInstantiable(type));
+  check(() => requireAllowedInWorkspace(workspace, node.nodeType, false));
+  const archetypeName = node.archetype ?? null;
+  const archetype =
+    archetypeName === null ? null : (check(() => requireArchetype(archetypeName, type, schema)) ?? null);
+  const properties = fillDefaults(type, archetype, stripDerived(node.properties));
+  const issues = validateProperties(type, archetype, properties, schema, context.budget);
+  for (const issue of issues) errors.push(issue.message);
+  for (const name of type.unique)
+    if (isTaken(context, query.workspace, node.nodeType, name, properties)) {
+      errors.push(`Property '${name}' must be unique; another node has this value`);
+    }
+  return { valid: errors.length === 0, errors };
+}
+
+function isKnown(context: QueryContext, nodeType: string): boolean {
+  return readStored(context.view, 'node_type', nodeType) !== undefined;
+}
+
+function isTaken(
+  context: QueryContext,
+  workspace: string,
+  nodeType: string,
+  name: string,
+  properties: JsonObject,
+): boolean {
+  const given = Object.hasOwn(properties, name) ? properties[name] : undefined;
+  const value = given === undefined ? undefined : uniqueValue(given);
+  return (
+    value !== undefined &&
+    context.view.get(BranchTable.uniques, uniqueKey(workspace, nodeType, name, value)) !== undefined
+  );
+}
+
+/** Where the branch stands. @see messages.ts, ReadBranchState */
+export function readBranchState(
+  state: BranchState,
+  context: QueryContext,
+  _query: ReadBranchState,
+): ShownState {
+  const { view } = context;
+  return state.rememberedState(view, () => ({
+    head: formatRevision(readBranchHead(view).head),
+    // Worked out for who asks only: the head alone is read with every request, and this costs ten times as much.
+    get builtInsPending() {
+      return builtInsPending(view);
+    },
+  }));
+}

@@ -1,0 +1,242 @@
+import { requireAdministrator } from '#runtime/access/policy.ts';
+import { parseArchetypeDefinition } from '#runtime/content/archetype.ts';
+import { parseElementTypeDefinition } from '#runtime/content/element-type.ts';
+import { requireInitialTypes } from '#runtime/content/plan-initial-structure.ts';
+import type { JsonObject } from '#runtime/content/json-value.ts';
+import { parseNodeTypeDefinition } from '#runtime/content/node-type.ts';
+import {
+  newSchemaRecord,
+  publishedSchemaRecord,
+  replacedSchemaRecord,
+  unpublishedSchemaRecord,
+} from '#runtime/content/schema-record.ts';
+import { type ResolvedSource, SchemaResolver } from '#runtime/content/schema-resolver.ts';
+import type { SchemaSource } from '#runtime/content/type-resolver.ts';
+import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
+import {
+  type DefinitionOf,
+  readDefinition,
+  removeDefinition,
+  type StoredKind,
+  writeDefinition,
+} from '#runtime/tree/schema-store.ts';
+import type { EditScope } from '../edit-scope.ts';
+import type {
+  DefinitionKind,
+  DefinitionWritten,
+  DeleteDefinition,
+  PublishDefinition,
+  PutDefinition,
+  Written,
+} from '../messages.ts';
+import type { CommitInfo } from '../commit-messages.ts';
+import { missingOf, requireNotShipped, requireShippedParts } from './shipped-types.ts';
+
+/** What a kind is called in messages, and where it is stored. */
+const kinds = {
+  node_type: { stored: 'node_type', label: 'node type', notFound: 'NODE_TYPE_NOT_FOUND' },
+  mixin: { stored: 'node_type', label: 'mixin', notFound: 'NODE_TYPE_NOT_FOUND' },
+  archetype: { stored: 'archetype', label: 'archetype', notFound: 'ARCHETYPE_NOT_FOUND' },
+  element_type: { stored: 'element_type', label: 'element type', notFound: 'ELEMENT_TYPE_NOT_FOUND' },
+} as const;
+
+type Definition = DefinitionOf[StoredKind];
+
+/** The stored family of a kind. */
+export function storedKind(kind: DefinitionKind): StoredKind {
+  return kinds[kind].stored;
+}
+
+/** Whether a stored definition belongs to a kind: mixins and node types share a family. */
+export function isOfKind(kind: DefinitionKind, definition: Definition): boolean {
+  if (kinds[kind].stored !== 'node_type') return true;
+  return ((definition as DefinitionOf['node_type']).is_mixin === true) === (kind === 'mixin');
+}
+
+/** The answer for a definition that is not there. */
+export function definitionNotFound(kind: DefinitionKind, name: string): ServiceError {
+  const { label, notFound } = kinds[kind];
+  return new ServiceError(notFound, `${label[0]?.toUpperCase()}${label.slice(1)} '${name}' not found`);
+}
+
+function parseDefinition(kind: DefinitionKind, json: unknown) {
+  switch (kind) {
+    case 'node_type':
+    case 'mixin':
+      return parseNodeTypeDefinition(json, kind);
+    case 'archetype':
+      return parseArchetypeDefinition(json);
+    case 'element_type':
+      return parseElementTypeDefinition(json);
+  }
+}
+
+/**
+ * Stores a definition; one of the same name is replaced by a new version. Index rows follow in the same
+ * revision.
+ *
+ * @see messages.ts, PutDefinition; docs/interface/node-types.md#routes-of-definitions
+ */
+export function* putDefinition(
+  edit: EditScope,
+  command: PutDefinition,
+): Generator<undefined, DefinitionWritten> {
+  requireAdministrator(edit.turn.caller.policy, edit.turn.caller.principal);
+  const { kind, replaceName } = command;
+  const given = parseDefinition(kind, nameFromPath(kind, command.definition, replaceName));
+  const { stored, label } = kinds[kind];
+  const previous = readDefinition(edit.turn, stored, given.name);
+  if (replaceName !== undefined && (previous === undefined || !isOfKind(kind, previous))) {
+    throw definitionNotFound(kind, replaceName);
+  }
+  if (previous !== undefined && !isOfKind(kind, previous)) {
+    const other = kind === 'mixin' ? 'node type' : 'mixin';
+    throw invalid(`'${given.name}' is a ${other} already`, { field: 'name' });
+  }
+  const definition = (
+    previous === undefined
+      ? newSchemaRecord(given, edit.turn.newId(), edit.now)
+      : replacedSchemaRecord(previous, given, edit.now)
+  ) as Definition;
+  const proposed = requireSound(edit, stored, definition);
+  if (stored === 'node_type')
+    requireShippedParts(given.name, proposed, missingOf(edit.turn, stored, given.name));
+  store(edit, stored, definition, previous === undefined ? 'added' : 'modified');
+  yield* edit.writer.reindex();
+  const verb = previous === undefined ? 'Create' : 'Update';
+  const revision = finishSystem(edit, command.commit, `${verb} ${label} ${given.name}`);
+  return { revision, created: previous === undefined, definition: definition as unknown as JsonObject };
+}
+
+/**
+ * The record of a definition that a caller gives.
+ *
+ * @param json as the body of a write has it
+ * @param previous the record it takes the place of
+ * @throws {ServiceError} `VALIDATION_FAILED`, `UNPROCESSABLE_BODY`
+ */
+export function manualDefinition(
+  edit: EditScope,
+  family: StoredKind,
+  json: JsonObject,
+  previous: Definition | undefined,
+): Definition {
+  const isMixin = family === 'node_type' && json.is_mixin === true;
+  const given = parseDefinition(isMixin ? 'mixin' : family, json);
+  const record =
+    previous === undefined
+      ? newSchemaRecord(given, edit.turn.newId(), edit.now)
+      : replacedSchemaRecord(previous, given, edit.now);
+  return record as Definition;
+}
+
+/** The name in the path wins for node types; for archetypes and element types another name is refused. */
+function nameFromPath(kind: DefinitionKind, json: unknown, name: string | undefined): unknown {
+  if (name === undefined || typeof json !== 'object' || json === null || Array.isArray(json)) return json;
+  const given = (json as { name?: unknown }).name;
+  const isField = kind === 'archetype' || kind === 'element_type';
+  if (isField && given !== undefined && given !== name) {
+    throw invalid(`The name in the body, '${String(given)}', differs from '${name}' in the address`, {
+      field: 'name',
+    });
+  }
+  return { ...json, name };
+}
+
+/**
+ * As {@link requireSoundIn}, in the schema of now, in which it takes the place of what has its name.
+ *
+ * @returns the schema with the definition in it
+ * @throws {ServiceError} `VALIDATION_FAILED`
+ */
+export function requireSound(edit: EditScope, kind: StoredKind, definition: Definition): ResolvedSource {
+  const { turn } = edit;
+  const proposed =
+    <K extends StoredKind>(family: K) =>
+    (name: string): DefinitionOf[K] | undefined =>
+      family === (kind as string) && name === definition.name
+        ? (definition as DefinitionOf[K])
+        : readDefinition(turn, family, name);
+  const source = {
+    nodeType: proposed('node_type'),
+    archetype: proposed('archetype'),
+    elementType: proposed('element_type'),
+  };
+  const resolver = new SchemaResolver(source);
+  requireSoundIn(source, resolver, kind, definition);
+  return resolver;
+}
+
+/**
+ * A definition must resolve, and everything its initial structure names must exist.
+ *
+ * @param source has the definition
+ * @param resolver of the same definitions
+ * @throws {ServiceError} `VALIDATION_FAILED`
+ */
+export function requireSoundIn(
+  source: SchemaSource,
+  resolver: ResolvedSource,
+  kind: StoredKind,
+  definition: Definition,
+): void {
+  if (kind === 'archetype') resolver.archetype(definition.name);
+  else if (kind === 'element_type') resolver.elementType(definition.name);
+  else {
+    resolver.nodeType(definition.name);
+    requireInitialTypes((definition as DefinitionOf['node_type']).initial_structure, definition.name, source);
+  }
+}
+
+/** Removes a definition. @see messages.ts, DeleteDefinition */
+export function* deleteDefinition(edit: EditScope, command: DeleteDefinition): Generator<undefined, Written> {
+  requireAdministrator(edit.turn.caller.policy, edit.turn.caller.principal);
+  const { kind, name } = command;
+  const { stored, label } = kinds[kind];
+  const previous = readDefinition(edit.turn, stored, name);
+  if (previous === undefined || !isOfKind(kind, previous)) throw definitionNotFound(kind, name);
+  requireNotShipped(stored, name);
+  removeDefinition(edit.turn, stored, name);
+  edit.state.commandSchemas.forget();
+  edit.noteDefinition({ kind: stored, name, operation: 'deleted' });
+  yield* edit.writer.reindex();
+  return { revision: finishSystem(edit, command.commit, `Delete ${label} ${name}`) };
+}
+
+/** Publishes or unpublishes a definition. @see messages.ts, PublishDefinition */
+export function publishDefinition(edit: EditScope, command: PublishDefinition): DefinitionWritten {
+  requireAdministrator(edit.turn.caller.policy, edit.turn.caller.principal);
+  const { kind, name, publish } = command;
+  const { stored, label } = kinds[kind];
+  const previous = readDefinition(edit.turn, stored, name);
+  if (previous === undefined || !isOfKind(kind, previous)) throw definitionNotFound(kind, name);
+  const by = command.commit?.actor ?? 'system';
+  const definition = publish
+    ? publishedSchemaRecord(previous, edit.now, by)
+    : unpublishedSchemaRecord(previous, edit.now);
+  store(edit, stored, definition, 'modified');
+  const revision = finishSystem(
+    edit,
+    command.commit,
+    `${publish ? 'Publish' : 'Unpublish'} ${label} ${name}`,
+  );
+  return { revision, created: false, definition: definition as unknown as JsonObject };
+}
+
+/** Stores a definition and notes the change; the next look at the schema sees it. */
+export function store(
+  edit: EditScope,
+  kind: StoredKind,
+  definition: Definition,
+  operation: 'added' | 'modified',
+): void {
+  writeDefinition(edit.turn, kind, definition as never);
+  edit.state.commandSchemas.forget();
+  edit.noteDefinition({ kind, name: definition.name, operation });
+}
+
+/** Schema writes without a commit are recorded with a generated message and actor `system`. */
+function finishSystem(edit: EditScope, commit: CommitInfo | undefined, message: string): string | null {
+  if (commit !== undefined) return edit.finish(commit, message);
+  return edit.finish({ actor: 'system', isSystem: true }, message);
+}

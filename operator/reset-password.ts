@@ -1,0 +1,86 @@
+/**
+ * Sets a lost password of an administrator anew, through the server that runs on a data directory of this machine.
+ *
+ * Run: npm run reset-password, npm run reset-password -- --help
+ */
+import { randomPassword } from '#runtime/access/random-password.ts';
+import { systemRandom } from '#runtime/base/random.ts';
+import { holderOf } from '#runtime/embedded/data-directory-lock.ts';
+import { readLocalAccess } from '#runtime/embedded/local-access.ts';
+import { AdminClient } from './admin-client.ts';
+import { givenFolder, requireFolder } from './given-folder.ts';
+import { OperatorError, UsageError } from './operator-error.ts';
+import { type CommandValues, FAILED_EXIT_CODE, runCommand, USAGE_EXIT_CODE } from './run-command.ts';
+
+const usage = `npm run reset-password [-- option …]
+
+Sets the password of an administrator anew, where it was lost. The server has to run, on this machine; in a cluster any
+member does. Run this as the user of the server or as root: what it shows the server is that it may read a file in the data
+directory that nobody else can read. Nothing has to be stopped.
+
+Without GROVE_NEW_PASSWORD it makes a random password and prints it, once; the account is marked for a change at the next
+login. Tokens that were issued before stay good for up to 24 hours: change JWT_SECRET (or remove secrets/jwt-secret) and
+restart to end them all.
+
+  --data-dir <folder>   of the server or member; default: SVC_DATA_DIR, else data
+  --user <name>         of the administrator, default admin
+  --tenant <name>       default default
+  --help                this text
+
+  GROVE_NEW_PASSWORD    the new password: at least 12 characters with lower case, upper case, digit and another character
+
+Exit code 0: the account has the new password. ${FAILED_EXIT_CODE}: it failed. ${USAGE_EXIT_CODE}: it could not be asked for.
+`;
+
+const options = {
+  'data-dir': { type: 'string' },
+  user: { type: 'string' },
+  tenant: { type: 'string' },
+} as const;
+
+async function main(values: CommandValues<typeof options>): Promise<number> {
+  const { tenant = 'default', user = 'admin' } = values;
+  const folder = givenFolder('--data-dir', values['data-dir'] ?? (process.env.SVC_DATA_DIR || 'data'));
+  requireFolder(folder);
+  const server = runningServer(folder.path);
+  const given = process.env.GROVE_NEW_PASSWORD || undefined;
+  const password = given ?? randomPassword(systemRandom);
+  const client = new AdminClient(server.url, server.key);
+  const path = `/api/svc/sys/${encodeURIComponent(tenant)}/auth/reset-password`;
+  const body = { username: user, new_password: password, must_change_password: given === undefined };
+  const { json, status } = await client.send('POST', path, body);
+  if (status !== 204) {
+    const { message } = (json ?? {}) as { readonly message?: unknown };
+    throw new OperatorError(
+      typeof message === 'string'
+        ? message
+        : `${server.url} answers with ${status}. Is it a Grove server of this version?`,
+    );
+  }
+  process.stdout.write(`The password of ${user} in tenant ${tenant} is set anew.\n`);
+  if (given === undefined)
+    process.stdout.write(
+      `\n  password  ${password}\n\nThis is shown only once. Change it at the next login.\n`,
+    );
+  return 0;
+}
+
+/** @throws {UsageError} when no server runs on the folder */
+function runningServer(dataDir: string): { readonly url: string; readonly key: string } {
+  const holder = holderOf(dataDir);
+  if (holder === undefined)
+    throw new UsageError(
+      `No server runs on ${dataDir}. Start it, then run this again: it starts without the password. ` +
+        'Another data directory is named with --data-dir.',
+    );
+  const { pid, url } = holder;
+  const key = readLocalAccess(dataDir);
+  if (url === undefined || key === undefined)
+    throw new UsageError(
+      `${dataDir} is in use by ${pid === undefined ? 'another process' : `process ${pid}`}, which is no server that ` +
+        'takes this: it may be starting, of an earlier version, or another program. Try again when a server runs.',
+    );
+  return { url, key };
+}
+
+await runCommand({ usage, options, main });

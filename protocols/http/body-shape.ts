@@ -1,0 +1,298 @@
+import { KnownNames, shownField, unknownName } from '#runtime/errors/known-names.ts';
+import { invalid, type ServiceError } from '#runtime/errors/service-error.ts';
+import { missingField } from './body-fields.ts';
+import { otherSpelling } from './other-spelling.ts';
+import type { JsonSchema } from './route.ts';
+
+/**
+ * What a body may have, of the schema that documents it. Objects with `additionalProperties: false` are looked at, and
+ * what is within them; everything else is left to whoever reads the body. Of the keywords of JSON Schema these count:
+ *
+ * - `properties`, under both spellings and those that `x-aliases` lists;
+ * - `readOnly` of a property: it is let through and does not count, so that what was read can be sent back;
+ * - `required`: a field that is missing is told before one that is not known;
+ * - `items`, and `additionalProperties` that are a schema;
+ * - `$ref` to a schema by its name; `oneOf` with a `discriminator`; `allOf` of one such schema and what else it requires.
+ *
+ * Made once for each route or command.
+ */
+export interface BodyShape {
+  /**
+   * Refuses the first field that is not known, with the nearest name, and a body that has nothing but read-only fields:
+   * who sends it means to change them.
+   *
+   * @param body anything; what has a wrong type is for whoever reads it
+   * @throws {ServiceError} `VALIDATION_FAILED`; `UNPROCESSABLE_BODY` when a required field is missing besides
+   */
+  refuseUnknown(body: unknown): void;
+}
+
+/** A part of a body. */
+interface Part {
+  /** What is refused of it; its place is told by the whole, which is not asked for places of what is taken. */
+  refusal(value: unknown): Refusal | undefined;
+}
+
+/** Why a body is refused, and where in it; the places grow on the way out. */
+class Refusal {
+  readonly #name: string;
+  readonly #known: KnownNames;
+  readonly #isReadOnly: boolean;
+  #place = '';
+  /** The outermost object that lacks a required field. */
+  #missing: { readonly name: string; place: string } | undefined;
+
+  constructor(name: string, known: KnownNames, isReadOnly: boolean) {
+    this.#name = name;
+    this.#known = known;
+    this.#isReadOnly = isReadOnly;
+  }
+
+  within(key: string | number): this {
+    this.#place = placeIn(key, this.#place);
+    if (this.#missing !== undefined) this.#missing.place = placeIn(key, this.#missing.place);
+    return this;
+  }
+
+  /** What is missing is told first. */
+  besides(missing: string): this {
+    this.#missing = { name: missing, place: '' };
+    return this;
+  }
+
+  toError(): ServiceError {
+    const error = this.#isReadOnly ? this.#readOnly() : this.#unknown();
+    if (this.#missing === undefined) return error;
+    const { name, place } = this.#missing;
+    return missingField(shownField(name, place), error.message);
+  }
+
+  #unknown(): ServiceError {
+    return unknownName('field', this.#name, this.#known.names, this.#place);
+  }
+
+  #readOnly(): ServiceError {
+    const field = shownField(this.#name, this.#place);
+    const others = this.#known.names.join(', ');
+    return invalid(`Field '${field}' is read-only; those that can be written are ${others}`, { field });
+  }
+}
+
+function nameIn(reference: string): string {
+  return reference.slice(reference.lastIndexOf('/') + 1);
+}
+
+function placeIn(key: string | number, place: string): string {
+  return place === '' ? String(key) : `${key}.${place}`;
+}
+
+/**
+ * Makes the shape of a body.
+ *
+ * @param schema of the body
+ * @param schemas that `$ref` names, by the last part of the reference
+ * @returns undefined when the schema leaves everything open
+ */
+export function bodyShape(
+  schema: JsonSchema,
+  schemas: Readonly<Record<string, JsonSchema>> = {},
+): BodyShape | undefined {
+  const part = new ShapeReader(schemas).part(schema);
+  if (part === undefined) return undefined;
+  return {
+    refuseUnknown(body) {
+      const refused = part.refusal(body);
+      if (refused !== undefined) throw refused.toError();
+    },
+  };
+}
+
+/** Fields that answers have and bodies may have, where they change nothing. */
+export function readOnly(
+  properties: Readonly<Record<string, JsonSchema>>,
+): Readonly<Record<string, JsonSchema>> {
+  return Object.fromEntries(
+    Object.entries(properties).map(([name, schema]) => [name, { ...schema, readOnly: true }]),
+  );
+}
+
+class ShapeReader {
+  readonly #schemas: Readonly<Record<string, JsonSchema>>;
+  readonly #named = new Map<string, Part>();
+
+  constructor(schemas: Readonly<Record<string, JsonSchema>>) {
+    this.#schemas = schemas;
+  }
+
+  part(schema: JsonSchema): Part | undefined {
+    const { $ref: reference, allOf, discriminator, items, oneOf, properties } = schema;
+    if (typeof reference === 'string') return this.#referred(nameIn(reference));
+    if (allOf !== undefined) return this.part(this.#merged(allOf as readonly JsonSchema[]));
+    if (discriminator !== undefined) {
+      const { propertyName } = discriminator as { readonly propertyName: string };
+      return this.#variants(propertyName, oneOf as readonly JsonSchema[]);
+    }
+    if (items !== undefined) return this.#list(items as JsonSchema);
+    if (properties === undefined) return this.#values(schema.additionalProperties);
+    if (schema.additionalProperties !== false) return undefined;
+    const required = (schema.required ?? []) as readonly string[];
+    return this.#object(properties as Readonly<Record<string, JsonSchema>>, required);
+  }
+
+  /** A schema may refer to itself. */
+  #referred(name: string): Part | undefined {
+    const schema = this.#schemas[name];
+    if (schema === undefined) return undefined;
+    const known = this.#named.get(name);
+    if (known !== undefined) return known;
+    let read: Part | undefined;
+    const part: Part = { refusal: (value) => read?.refusal(value) };
+    this.#named.set(name, part);
+    read = this.part(schema);
+    return part;
+  }
+
+  #merged(schemas: readonly JsonSchema[]): JsonSchema {
+    const whole = schemas.map((schema) => this.#resolved(schema));
+    const required = whole.flatMap((schema) => (schema.required ?? []) as readonly string[]);
+    return { ...Object.assign({}, ...whole), required };
+  }
+
+  #resolved({ $ref: reference, ...schema }: JsonSchema): JsonSchema {
+    return { ...(typeof reference === 'string' ? this.#schemas[nameIn(reference)] : {}), ...schema };
+  }
+
+  #values(schema: unknown): Part | undefined {
+    const value = typeof schema === 'object' && schema !== null ? this.part(schema as JsonSchema) : undefined;
+    return value === undefined ? undefined : new ValuesPart(value);
+  }
+
+  #list(schema: JsonSchema): Part | undefined {
+    const item = this.part(schema);
+    return item === undefined ? undefined : new ListPart(item);
+  }
+
+  #variants(tag: string, schemas: readonly JsonSchema[]): Part {
+    const parts = new Map<string, Part>();
+    for (const schema of schemas) {
+      const { properties } = this.#resolved(schema);
+      const { [tag]: tagged } = properties as Readonly<Record<string, JsonSchema>>;
+      const part = this.part(schema);
+      const names = (tagged?.enum ?? [tagged?.const]) as readonly string[];
+      if (part !== undefined) for (const name of names) parts.set(name, part);
+    }
+    return new VariantPart(tag, parts);
+  }
+
+  #object(properties: Readonly<Record<string, JsonSchema>>, required: readonly string[]): Part {
+    const fields: Field[] = Object.entries(properties).map(([name, schema]) => {
+      const aliases = (schema['x-aliases'] ?? []) as readonly string[];
+      return {
+        name,
+        spellings: [...new Set([name, otherSpelling(name), ...aliases])],
+        isReadOnly: schema.readOnly === true,
+        isRequired: required.includes(name),
+        part: this.part(schema),
+      };
+    });
+    return new ObjectPart(fields);
+  }
+}
+
+interface Field {
+  readonly name: string;
+  /** Every name it may be sent under. */
+  readonly spellings: readonly string[];
+  readonly isReadOnly: boolean;
+  readonly isRequired: boolean;
+  readonly part: Part | undefined;
+}
+
+class ObjectPart implements Part {
+  readonly #bySpelling: ReadonlyMap<string, Field>;
+  readonly #required: readonly Field[];
+  readonly #known: KnownNames;
+
+  constructor(fields: readonly Field[]) {
+    this.#bySpelling = new Map(fields.flatMap((field) => field.spellings.map((name) => [name, field])));
+    this.#required = fields.filter((field) => field.isRequired);
+    const counted = fields.filter((field) => !field.isReadOnly).map((field) => field.name);
+    this.#known = new KnownNames(counted, [...this.#bySpelling.keys()]);
+  }
+
+  refusal(value: unknown): Refusal | undefined {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
+    const body = value as Readonly<Record<string, unknown>>;
+    let readOnly: string | undefined;
+    let isChange = false;
+    for (const key in body) {
+      const field = this.#bySpelling.get(key);
+      if (field === undefined) return this.#refused(body, new Refusal(key, this.#known, false));
+      if (field.isReadOnly) readOnly ??= key;
+      else isChange = true;
+      const inner = field.part?.refusal(body[key]);
+      if (inner !== undefined) return this.#refused(body, inner.within(key));
+    }
+    if (readOnly === undefined || isChange) return undefined;
+    return this.#refused(body, new Refusal(readOnly, this.#known, true));
+  }
+
+  #refused(body: Readonly<Record<string, unknown>>, refusal: Refusal): Refusal {
+    const missing = this.#required.find(
+      ({ spellings }) => !spellings.some((spelling) => Object.hasOwn(body, spelling)),
+    );
+    return missing === undefined ? refusal : refusal.besides(missing.name);
+  }
+}
+
+class ListPart implements Part {
+  readonly #item: Part;
+
+  constructor(item: Part) {
+    this.#item = item;
+  }
+
+  refusal(value: unknown): Refusal | undefined {
+    if (!Array.isArray(value)) return undefined;
+    for (let index = 0; index < value.length; index += 1) {
+      const refused = this.#item.refusal(value[index]);
+      if (refused !== undefined) return refused.within(index);
+    }
+    return undefined;
+  }
+}
+
+/** An object whose keys are free. */
+class ValuesPart implements Part {
+  readonly #value: Part;
+
+  constructor(value: Part) {
+    this.#value = value;
+  }
+
+  refusal(value: unknown): Refusal | undefined {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
+    const values = value as Readonly<Record<string, unknown>>;
+    for (const key in values) {
+      const refused = this.#value.refusal(values[key]);
+      if (refused !== undefined) return refused.within(key);
+    }
+    return undefined;
+  }
+}
+
+class VariantPart implements Part {
+  readonly #tag: string;
+  readonly #parts: ReadonlyMap<string, Part>;
+
+  constructor(tag: string, parts: ReadonlyMap<string, Part>) {
+    this.#tag = tag;
+    this.#parts = parts;
+  }
+
+  refusal(value: unknown): Refusal | undefined {
+    if (typeof value !== 'object' || value === null) return undefined;
+    const tag = (value as Readonly<Record<string, unknown>>)[this.#tag];
+    return typeof tag === 'string' ? this.#parts.get(tag)?.refusal(value) : undefined;
+  }
+}

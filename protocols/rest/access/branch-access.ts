@@ -1,0 +1,268 @@
+import type {
+  BranchCommand,
+  BranchQuery,
+  BranchState,
+  ReadAtHead,
+  ReadBranchState,
+} from '#actors/branch/messages.ts';
+import type { LockPrecondition } from '#actors/locks/messages.ts';
+import type { Delivery } from '#runtime/actor/ports.ts';
+import { PreconditionRefuted } from '#runtime/actor/precondition.ts';
+import type { Caller } from '#runtime/commit/behaviour.ts';
+import type { DatedAnswer } from '#runtime/content/dated-answer.ts';
+import { JsonText } from '#runtime/content/json-text.ts';
+import { compareRevisions, parseRevision, type Revision } from '#runtime/content/revision.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import type { HttpReply, ParameterDocs, ReplyHeaders } from '#protocols/http/route.ts';
+import { answerOfNothing, hiddenBranch, isHiddenFrom } from './hidden-branch.ts';
+import { withLock } from '../lock-precondition.ts';
+import type { BranchUse } from './found-branch.ts';
+import { consistencyOf, MIN_REVISION_HEADER } from '../reads/read-consistency.ts';
+import type { BranchGuess, FoundBranch, FoundRepository } from './found-branch.ts';
+import { callerOf, deliveryOf, type RestContext } from '../rest-context.ts';
+import type { RestRequest } from '../rest-route.ts';
+import { afterwards, type Soon } from '../soon.ts';
+
+/** Header that names the revision a write made, or the one a read looked at. */
+export const REVISION_HEADER = 'X-Svc-Revision';
+
+/** How far a clock of ours may lag behind the one that made a revision, in milliseconds. */
+const CLOCK_LAG_MS_MAX = 60_000;
+
+const slashAllowed = { allowSlash: true } as const;
+const readState: ReadBranchState = Object.freeze({ type: 'ReadBranchState' });
+
+/** What the description says of the header that reads accept. */
+export const minRevisionParameter: ParameterDocs = {
+  name: MIN_REVISION_HEADER,
+  in: 'header',
+  description:
+    'A revision of the branch that the answer must include: the `X-Svc-Revision` of a write or of an earlier read. One that no clock has reached yet, so that nobody can have written it, is 409 `CONFLICT`.',
+};
+
+/**
+ * The branch of an address, `{repo}` and `{branch}` of the route, for reading: a tag may stand for one. The caller's
+ * tenant counts. A branch name may hold `%2F`.
+ *
+ * @throws {ServiceError} `REPOSITORY_NOT_FOUND`, `BRANCH_NOT_FOUND`, `INVALID_PATH`
+ */
+export function branchOf(context: RestContext, request: RestRequest): Soon<FoundBranch> {
+  return lookUp(context, request, 'read');
+}
+
+/**
+ * As {@link branchOf}, or for writing, where the branch is used by {@link askBranch} and {@link sendCommand} alone: it
+ * may be a guess, which these have confirmed. For who may see nothing it is {@link hiddenBranch}, whatever was asked for.
+ *
+ * @throws {ServiceError} `READ_ONLY_REVISION` besides, for a tag that is to be written to
+ */
+export function likelyBranchOf(
+  context: RestContext,
+  request: RestRequest,
+  use: BranchUse,
+): Soon<FoundBranch> {
+  if (isHiddenFrom(request)) return hiddenBranch;
+  return context.directory.likelyBranch(
+    request.principal.tenant,
+    request.segment('repo'),
+    request.segment('branch', slashAllowed),
+    use,
+    consistencyOf(request),
+  );
+}
+
+function lookUp(context: RestContext, request: RestRequest, use: BranchUse): Soon<FoundBranch> {
+  return context.directory.branch(
+    request.principal.tenant,
+    request.segment('repo'),
+    request.segment('branch', slashAllowed),
+    use,
+    consistencyOf(request),
+  );
+}
+
+/** The repository of an address, `{repo}` of the route, in the caller's tenant. @throws {ServiceError} `REPOSITORY_NOT_FOUND` */
+export function repositoryOf(context: RestContext, request: RestRequest): Soon<FoundRepository> {
+  const { tenant } = request.principal;
+  return context.directory.repository(tenant, request.segment('repo'), consistencyOf(request));
+}
+
+/** Makes a reply of an answer of the branch. */
+export type ToReply<Answer> = (answer: Answer, headers: ReplyHeaders) => HttpReply;
+
+/**
+ * Asks a branch. The answer is of the revision it was asked at, else at least of the head that `X-Svc-Revision`
+ * names: the head is read first, within the same turn where the branch is of this process. Through a tag nothing
+ * later than the tag is seen. A branch that was guessed is asked for all of it in one message.
+ *
+ * @param at the moment that is read at; absent: the head. `X-Svc-Revision` names the revision that was the newest then
+ * @throws {ServiceError} `REVISION_NOT_FOUND` where the branch, or the tag, has nothing for that moment; what the branch answers; `CONFLICT`, `INVALID_REVISION_NUMBER` for `X-Svc-Min-Revision`
+ */
+export function askBranch<Answer>(
+  context: RestContext,
+  request: RestRequest,
+  branch: FoundBranch,
+  query: BranchQuery,
+  caller: Caller,
+  toReply: ToReply<Answer>,
+  at?: Revision,
+): Soon<HttpReply> {
+  if (branch === hiddenBranch) return toReply(answerOfNothing(query) as Answer, {});
+  const { router } = context;
+  const { guess, taggedAt } = branch;
+  if (guess !== undefined)
+    return askGuessed(context, request, branch, guess, query, caller, toReply as ToReply<unknown>, at);
+  const { seen } = caller.consistency ?? {};
+  const moment = at ?? taggedAt;
+  if (moment !== undefined) {
+    const dated = { ...query, at: moment } as BranchQuery;
+    const whole: ReadAtHead = {
+      ...atHead(dated),
+      ...(taggedAt === undefined ? {} : { line: taggedAt }),
+    };
+    // A replica that has not got so far would take what it lacks for what is not there.
+    return afterwards(router.query(branch.actor, whole, behind(caller, seen, moment)), (answer) =>
+      datedReply(answer as DatedAnswer, toReply),
+    );
+  }
+  return afterwards(router.query(branch.actor, readState, behind(caller, seen)), (state) => {
+    const { head } = state as BranchState;
+    requireMinRevision(context, request, head);
+    const headers = { [REVISION_HEADER]: head };
+    return afterwards(router.query(branch.actor, query, behind(caller, seen, head)), (answer) =>
+      toReply(answer as Answer, headers),
+    );
+  });
+}
+
+function atHead(query: BranchQuery): ReadAtHead {
+  const since = 'since' in query ? query.since : undefined;
+  return { type: 'ReadAtHead', query, ...(since === undefined ? {} : { since }) };
+}
+
+function datedReply({ answer, head }: DatedAnswer, toReply: ToReply<never>): HttpReply {
+  return toReply(answer as never, { [REVISION_HEADER]: head });
+}
+
+async function askGuessed(
+  context: RestContext,
+  request: RestRequest,
+  branch: FoundBranch,
+  guess: BranchGuess,
+  query: BranchQuery,
+  caller: Caller,
+  toReply: ToReply<unknown>,
+  at: Revision | undefined,
+): Promise<HttpReply> {
+  const { router } = context;
+  const asking = { ...caller, precondition: guess.precondition };
+  try {
+    // A head that has to be judged is read before anything else is.
+    if (at !== undefined || request.header('x-svc-min-revision') === undefined) {
+      const dated = at === undefined ? query : ({ ...query, at } as BranchQuery);
+      const whole = atHead(dated);
+      return datedReply((await router.query(branch.actor, whole, asking)) as DatedAnswer, toReply);
+    }
+  } catch (error) {
+    if (!(error instanceof PreconditionRefuted)) throw error;
+  }
+  const known = await lookUp(context, request, guess.use);
+  // Cursors are of one branch.
+  const asked = 'scope' in query ? { ...query, scope: known.actor } : query;
+  return askBranch(context, request, known, asked, caller, toReply, at);
+}
+
+/**
+ * Where a branch stands, at or after the revision the caller has seen.
+ *
+ * @throws {ServiceError} as {@link askBranch}
+ */
+export async function readHead(
+  context: RestContext,
+  request: RestRequest,
+  branch: FoundBranch,
+): Promise<string> {
+  const caller = callerOf(request);
+  const asked = behind(caller, caller.consistency?.seen);
+  const { head } = (await context.router.query(branch.actor, readState, asked)) as BranchState;
+  requireMinRevision(context, request, head);
+  return head;
+}
+
+/** The caller as one that a replica answers only when it has these revisions; the owner has them anyway. */
+function behind(caller: Caller, seen: Revision | undefined, shown?: Revision | string): Caller {
+  if (caller.consistency?.kind !== 'local') return caller;
+  const other = typeof shown === 'string' ? parseRevision(shown) : shown;
+  const least =
+    seen === undefined || (other !== undefined && compareRevisions(other, seen) > 0) ? other : seen;
+  return least === undefined ? caller : { ...caller, minRevision: least };
+}
+
+/**
+ * The owner of a branch has everything that was ever acknowledged, so a revision above the head is one of
+ * another branch, which this read includes as well as it can, or one that was never made.
+ */
+function requireMinRevision(context: RestContext, request: RestRequest, head: string): void {
+  const asked = request.header('x-svc-min-revision');
+  if (asked === undefined) return;
+  const least = parseRevision(asked);
+  if (compareRevisions(least, parseRevision(head)) <= 0) return;
+  if (least.ms <= context.clock.wallMs() + CLOCK_LAG_MS_MAX) return;
+  throw new ServiceError('CONFLICT', `Revision '${asked}' lies in the future; the branch is at '${head}'`, {
+    details: { head },
+  });
+}
+
+/** A reply of whatever a query answers: ready text and streams as they are, anything else as JSON. */
+export function replyOf(answer: unknown, headers: ReplyHeaders): HttpReply {
+  if (answer instanceof JsonText) return { status: 200, headers, raw: answer.text };
+  if (typeof answer === 'object' && answer !== null && 'chunks' in answer) {
+    const stream = answer.chunks as AsyncIterable<string>;
+    return { status: 200, headers, stream, contentType: 'application/json' };
+  }
+  return { status: 200, headers, json: answer };
+}
+
+/**
+ * Sends a command to a branch, under the lock that the request names; resolves when it is durable.
+ *
+ * @throws {ServiceError} what the branch answers; `LOCK_NOT_HELD`, `LOCKS_DISABLED`, `VALIDATION_FAILED` for the lock
+ */
+export async function sendCommand<Result>(
+  context: RestContext,
+  request: RestRequest,
+  branch: FoundBranch,
+  command: BranchCommand & LockPrecondition,
+): Promise<Result> {
+  const guarded = withLock(context, request, command);
+  const delivery = deliveryOf(request);
+  const { actor, guess } = branch;
+  const sent = context.router.command(
+    actor,
+    guarded,
+    guess === undefined ? delivery : onPrecondition(delivery, guess),
+  );
+  if (guess === undefined) return (await sent) as Result;
+  try {
+    return (await sent) as Result;
+  } catch (error) {
+    if (!(error instanceof PreconditionRefuted)) throw error;
+    const known = await lookUp(context, request, guess.use);
+    return (await context.router.command(known.actor, guarded, delivery)) as Result;
+  }
+}
+
+/** A command to a branch that was guessed: it is carried out where the guess holds. */
+export function onPrecondition(delivery: Delivery, { precondition }: BranchGuess): Delivery {
+  return { ...delivery, caller: { ...delivery.caller, precondition } };
+}
+
+/** Headers of a write: the revision it made, none when it changed nothing. */
+export function revisionHeaders({ revision }: { readonly revision: string | null }): ReplyHeaders {
+  return revision === null ? {} : { [REVISION_HEADER]: revision };
+}
+
+/** The refusal of a method that an address does not take. @param allow methods it does take */
+export function methodNotAllowed(allow: string, message: string): ServiceError {
+  return new ServiceError('METHOD_NOT_ALLOWED', message, { details: { allow } });
+}

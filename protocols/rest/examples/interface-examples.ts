@@ -1,0 +1,36 @@
+import type { Exchange, ParameterValue } from '#protocols/http/openapi-examples.ts';
+import { accountExamples } from './account-examples.ts';
+import { branchExamples } from './branch-examples.ts';
+import { closingExamples } from './closing-examples.ts';
+import { commandExamples } from './command-examples.ts';
+import { lockExamples } from './lock-examples.ts';
+import { managementExamples } from './management-examples.ts';
+import { nodeExamples } from './node-examples.ts';
+import { queryExamples } from './query-examples.ts';
+import { repositoryExamples } from './repository-examples.ts';
+import { schemaExamples } from './schema-examples.ts';
+
+/** Parameters that all examples share, by name. */
+export const exampleParameters: Readonly<Record<string, ParameterValue>> = {
+  tenant: 'default',
+  repo: 'magazine',
+  branch: 'main',
+  workspace: 'content',
+};
+
+/**
+ * Examples of every operation. They are one story: sent to a new server in this order they are answered as they say, but
+ * for ids, revisions, tokens and times, which are others each time.
+ */
+export const interfaceExamples: readonly Exchange[] = [
+  ...accountExamples,
+  ...repositoryExamples,
+  ...schemaExamples,
+  ...nodeExamples,
+  ...commandExamples,
+  ...queryExamples,
+  ...branchExamples,
+  ...lockExamples,
+  ...managementExamples,
+  ...closingExamples,
+];

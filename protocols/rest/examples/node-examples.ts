@@ -1,0 +1,121 @@
+import type { Exchange } from '#protocols/http/openapi-examples.ts';
+import { gardens, rivers, springIssue } from './example-records.ts';
+
+/** Nodes: creating, reading and changing them. */
+export const nodeExamples: readonly Exchange[] = [
+  {
+    operation: 'createNode',
+    name: 'atTheRoot',
+    summary: 'A folder at the root: the node alone.',
+    parameters: { path: '' },
+    body: { name: 'Spring Issue', node_type: 'svc:Folder', properties: {} },
+    status: 201,
+    answer: springIssue,
+  },
+  {
+    operation: 'createNode',
+    name: 'belowAnother',
+    summary: 'An article below it: the node with its revision.',
+    parameters: { path: 'spring-issue' },
+    body: {
+      name: 'Gardens',
+      node_type: 'mag:Article',
+      properties: { title: 'Gardens in March', author: 'Ada', words: 1200 },
+      commit: { message: 'Write about gardens', actor: 'ada' },
+    },
+    status: 201,
+    answer: { node: gardens, revision: '1805036967000-0', committed: true },
+  },
+  {
+    operation: 'createNode',
+    name: 'wrapped',
+    summary: 'The fields of the node by themselves.',
+    parameters: { path: 'spring-issue' },
+    body: {
+      node: {
+        name: 'Rivers',
+        node_type: 'mag:Article',
+        properties: { title: 'Rivers in flood', author: 'Bo', words: 900 },
+      },
+    },
+    status: 201,
+    answer: { node: rivers, revision: '1805036968000-0', committed: true },
+  },
+  {
+    operation: 'readNode',
+    name: 'node',
+    summary: 'A node.',
+    parameters: { path: 'spring-issue/gardens' },
+    status: 200,
+    answer: gardens,
+  },
+  {
+    operation: 'readNode',
+    name: 'page',
+    summary: 'A page of the children of a node.',
+    parameters: { path: 'spring-issue/', limit: 1 },
+    status: 200,
+    answer: { items: [gardens], next_cursor: 'AS_A1dMAMZ2LgnBwc2Ew', total: null },
+  },
+  {
+    operation: 'readNode',
+    name: 'tree',
+    summary: 'A tree of names.',
+    parameters: { path: '', level: 1 },
+    status: 200,
+    answer: { 'spring-issue': { node: { ...springIssue, has_children: true }, children: {} } },
+  },
+  {
+    operation: 'readNode',
+    name: 'property',
+    summary: 'One property.',
+    parameters: { path: 'spring-issue/gardens@title' },
+    status: 200,
+    answer: 'Gardens in March',
+  },
+  {
+    operation: 'readNode',
+    name: 'yaml',
+    summary: 'A node as YAML.',
+    parameters: { path: 'spring-issue/gardens.yaml' },
+    status: 200,
+    answer: 'name: gardens\npath: /spring-issue/gardens\nnode_type: mag:Article\n',
+    answerType: 'text/yaml',
+    isExcerpt: true,
+  },
+  {
+    operation: 'updateNode',
+    name: 'properties',
+    summary: 'Other properties, with a message.',
+    parameters: { path: 'spring-issue/gardens' },
+    body: {
+      properties: { title: 'Gardens in April', author: 'Ada', words: 1250 },
+      commit: { message: 'Late spring', actor: 'ada' },
+    },
+    status: 200,
+    answer: {
+      node: {
+        ...gardens,
+        properties: {
+          title: 'Gardens in April',
+          author: 'Ada',
+          words: 1250,
+          $supertypes: ['svc:Folder'],
+          $mixins: [],
+        },
+        version: 2,
+      },
+      revision: '1805036969000-0',
+      committed: true,
+    },
+  },
+  {
+    operation: 'updateNode',
+    name: 'property',
+    summary: 'One property.',
+    parameters: { path: 'spring-issue/gardens@words' },
+    body: 1300,
+    status: 200,
+    answer: { status: 'property updated' },
+  },
+];

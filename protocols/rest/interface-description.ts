@@ -1,0 +1,50 @@
+import type { Clock } from '#runtime/base/clock.ts';
+import { runInTurns } from '#runtime/base/run-in-slices.ts';
+import { jsonPieces } from '#runtime/base/sliced-json.ts';
+import { describeRoutes, type OpenApiOptions } from '#protocols/http/openapi.ts';
+import { contentSchemas } from './content-schemas.ts';
+import { exampleParameters, interfaceExamples } from './examples/interface-examples.ts';
+import { interfaceTags } from './interface-tags.ts';
+import { commandSchemas } from './nodes/command-schemas.ts';
+import { querySchemas } from './nodes/query-schemas.ts';
+import type { RestRoute } from './rest-route.ts';
+
+/** Characters that are written between two rests, about. */
+const STEP = 1 << 15;
+
+/**
+ * The description of the interface as JSON, made in turns of the event loop.
+ *
+ * @param version of the product
+ */
+export function interfaceDescription(
+  clock: Clock,
+  routes: readonly RestRoute[],
+  version: string,
+): Promise<string> {
+  return runInTurns(
+    clock,
+    descriptionText({
+      title: 'Grove',
+      version,
+      description:
+        'A versioned content database: branches, typed node trees, every write a revision. Query parameters, and fields of bodies where a schema says `additionalProperties: false`, that are not listed are refused with 400. Their names may be written in snake_case or in camelCase; one of them is listed, and `x-aliases` has further names.',
+      license: 'Apache-2.0',
+      tags: interfaceTags,
+      routes,
+      schemas: { ...contentSchemas, ...commandSchemas, ...querySchemas },
+      examples: interfaceExamples,
+      exampleParameters,
+    }),
+  );
+}
+
+function* descriptionText(options: OpenApiOptions): Generator<undefined, string> {
+  const document = yield* describeRoutes(options);
+  const pieces: string[] = [];
+  for (const piece of jsonPieces(document, STEP)) {
+    pieces.push(piece);
+    yield;
+  }
+  return pieces.join('');
+}

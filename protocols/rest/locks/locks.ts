@@ -1,0 +1,379 @@
+import {
+  type AcquireLock,
+  type ClaimUnits,
+  LOCK_ANSWER_MS,
+  LOCK_NAME_LENGTH_MAX,
+  LOCK_TTL_MS_MAX,
+  LOCK_TTL_MS_MIN,
+  LOCK_WAIT_MS_MAX,
+  type LocksCommand,
+  POOL_UNITS_MAX,
+} from '#actors/locks/messages.ts';
+import type { Delivery } from '#runtime/actor/ports.ts';
+import { PreconditionRefuted } from '#runtime/actor/precondition.ts';
+import type { Caller } from '#runtime/commit/behaviour.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import { type BodyFields, bodyFields } from '#protocols/http/body-fields.ts';
+import { readOnly } from '#protocols/http/body-shape.ts';
+import type { HttpReply, JsonSchema, ResponseDocs, RouteDocs } from '#protocols/http/route.ts';
+import { onPrecondition } from '../access/branch-access.ts';
+import { acquireReply, claimReply, releaseReply, releaseUnitsReply, renewReply } from './lock-replies.ts';
+import { consistencyOf } from '../reads/read-consistency.ts';
+import type { FoundBranch } from '../access/found-branch.ts';
+import { callerOf, deliveryOf, readerOf, type RestContext } from '../rest-context.ts';
+import type { RestRequest, RestRoute } from '../rest-route.ts';
+import type { Soon } from '../soon.ts';
+
+/** What the addresses of locks and inventory begin with. */
+export const locksBase = '/api/{repo}/{branch}';
+
+const slashAllowed = { allowSlash: true } as const;
+
+/** The name of a lock or a pool, as the description has it. */
+export const lockNameSchema: JsonSchema = { type: 'string', minLength: 1, maxLength: LOCK_NAME_LENGTH_MAX };
+const ttlSchema: JsonSchema = { type: 'integer', minimum: LOCK_TTL_MS_MIN, maximum: LOCK_TTL_MS_MAX };
+const tokenSchema: JsonSchema = { type: 'integer', minimum: 1 };
+const unitsSchema: JsonSchema = { type: 'integer', minimum: 1, maximum: POOL_UNITS_MAX };
+
+// What an acquire answers, and the owner it was told, can be sent with the key and the token.
+const answered = readOnly({
+  acquired: { type: 'boolean' },
+  expires_at_ms: { type: 'integer' },
+  owner: { type: ['string', 'null'] },
+});
+
+/** No such branch, whatever is asked of it. */
+export const missingBranch: ResponseDocs = { description: 'There is no such repository or branch.' };
+
+/** Locks and inventory are switched off. */
+export const locksDisabled: ResponseDocs = {
+  description: '`LOCKS_DISABLED`: locks and inventory are switched off on this server.',
+};
+
+const commonResponses = {
+  400: { description: 'A value is not allowed; the message names it.' },
+  404: missingBranch,
+  405: { description: '`{branch}` is a tag.' },
+  422: {
+    description: 'A field is missing or of the wrong type; the text names it.',
+  },
+  503: locksDisabled,
+} as const;
+
+/**
+ * Locks and inventory of a branch, for those who use them. They are apart from content: nothing here makes a
+ * revision.
+ *
+ * @see docs/interface/locks.md
+ */
+export function lockRoutes(context: RestContext): readonly RestRoute[] {
+  return [
+    acquireRoute(context),
+    releaseRoute(context),
+    renewRoute(context),
+    claimRoute(context),
+    releaseUnitsRoute(context),
+  ];
+}
+
+/**
+ * The branch of an address of locks or inventory.
+ *
+ * @throws {ServiceError} `LOCKS_DISABLED`, `REPOSITORY_NOT_FOUND`, `BRANCH_NOT_FOUND`, `READ_ONLY_REVISION` for a tag
+ */
+export function lockedBranch(context: RestContext, request: RestRequest): Soon<FoundBranch> {
+  if (!context.locks.isEnabled) throw new ServiceError('LOCKS_DISABLED');
+  const { tenant } = request.principal;
+  return context.directory.besideContent(
+    tenant,
+    request.segment('repo'),
+    request.segment('branch', slashAllowed),
+    consistencyOf(request),
+  );
+}
+
+/** As {@link lockedBranch}; it may be a guess. */
+function likelyLockedBranch(context: RestContext, request: RestRequest): Soon<FoundBranch> {
+  if (!context.locks.isEnabled) throw new ServiceError('LOCKS_DISABLED');
+  const { tenant } = request.principal;
+  return context.directory.likelyBesideContent(
+    tenant,
+    request.segment('repo'),
+    request.segment('branch', slashAllowed),
+    consistencyOf(request),
+  );
+}
+
+/**
+ * Sends a command to the locks of a branch; the first one makes them.
+ *
+ * @param answer makes the reply of what the command resolves with
+ */
+function send<Result>(
+  context: RestContext,
+  request: RestRequest,
+  command: LocksCommand,
+  answer: (result: Result) => HttpReply,
+): Promise<HttpReply> {
+  const waitMs = command.type === 'AcquireLock' ? command.waitMs : 0;
+  // Only who waits is to be noticed going away; a signal is an allocation.
+  const delivery = deliveryOf(
+    request,
+    waitMs > 0 ? waiterOf(request, waitMs, context.locks.stopping) : readerOf(request),
+  );
+  const found = likelyLockedBranch(context, request);
+  return found instanceof Promise
+    ? found.then((branch) => sendTo(context, request, branch, command, delivery, answer))
+    : sendTo(context, request, found, command, delivery, answer);
+}
+
+function sendTo<Result>(
+  context: RestContext,
+  request: RestRequest,
+  branch: FoundBranch,
+  command: LocksCommand,
+  delivery: Delivery,
+  answer: (result: Result) => HttpReply,
+): Promise<HttpReply> {
+  const { locks, router } = context;
+  const { guess } = branch;
+  const guarded = guess === undefined ? delivery : onPrecondition(delivery, guess);
+  const sent = router.command(branch.locks, command, guarded) as Promise<Result>;
+  // One step for both outcomes: of these there are as many as requests.
+  return sent.then(answer, async (error: unknown) => {
+    if (error instanceof PreconditionRefuted)
+      return sendTo(context, request, await lockedBranch(context, request), command, delivery, answer);
+    if (!(error instanceof ServiceError) || error.code !== 'NOT_FOUND') throw error;
+    await locks.createLocks(branch);
+    return answer((await router.command(branch.locks, command, delivery)) as Result);
+  });
+}
+
+/**
+ * Whose deadline says when the wait ends, also for a next owner that does not know when it began. It ends as well when
+ * this member stops, wherever the lock is: the connection would be cut before there is an answer.
+ */
+function waiterOf(request: RestRequest, waitMs: number, stopping: AbortSignal): Caller {
+  stopping.throwIfAborted();
+  const caller = callerOf(request);
+  const signal = AbortSignal.any([request.signal, stopping]);
+  return { ...caller, signal, deadlineMs: request.deadlineMs - LOCK_WAIT_MS_MAX + waitMs };
+}
+
+/** What the description says of one of these routes. */
+function docsOf(
+  tag: 'Locks' | 'Inventory',
+  docs: Pick<RouteDocs, 'summary' | 'responses'> & { readonly description?: string },
+  required: readonly string[],
+  properties: Readonly<Record<string, JsonSchema>>,
+): RouteDocs {
+  return {
+    ...docs,
+    tag,
+    requestSchema: { type: 'object', required, properties, additionalProperties: false },
+    responses: { ...commonResponses, ...docs.responses },
+  };
+}
+
+function acquireRoute(context: RestContext): RestRoute {
+  return {
+    method: 'POST',
+    pattern: `${locksBase}/locks/acquire`,
+    operationId: 'acquireLock',
+    body: 'json',
+    auth: 'required',
+    requestMsMax: LOCK_WAIT_MS_MAX + LOCK_ANSWER_MS,
+    docs: docsOf(
+      'Locks',
+      {
+        summary: 'Take a lock for a while',
+        description:
+          'Nobody takes a lock twice, its owner included. The fence token is higher than that of every earlier grant on the branch: store it with what the lock protects, and refuse an older one. With `wait_ms` an acquire stands in line, in order of arrival, and leaves it when the client goes away.',
+        responses: {
+          200: {
+            description: 'It is yours.',
+            schema: {
+              type: 'object',
+              required: ['acquired', 'key', 'token', 'expires_at_ms'],
+              properties: {
+                acquired: { const: true },
+                key: lockNameSchema,
+                token: tokenSchema,
+                expires_at_ms: {
+                  type: 'integer',
+                  description: 'Wall clock; the server goes by its monotonic one.',
+                },
+              },
+            },
+          },
+          409: {
+            description: 'Somebody holds it.',
+            schema: { type: 'object', required: ['acquired'], properties: { acquired: { const: false } } },
+          },
+          429: { description: 'Too many locks are held, or too many acquires wait.' },
+        },
+      },
+      ['key', 'ttl_ms'],
+      {
+        key: lockNameSchema,
+        ttl_ms: ttlSchema,
+        owner: { type: ['string', 'null'], description: 'For people; nothing depends on it.' },
+        wait_ms: { type: 'integer', minimum: 0, maximum: LOCK_WAIT_MS_MAX, default: 0 },
+      },
+    ),
+    handler: (request) => send(context, request, parseAcquire(bodyFields(request.body)), acquireReply),
+  };
+}
+
+/** @throws {ServiceError} `UNPROCESSABLE_BODY` */
+function parseAcquire(fields: BodyFields): AcquireLock {
+  return {
+    type: 'AcquireLock',
+    key: fields.string('key'),
+    ttlMs: fields.integer('ttl_ms'),
+    owner: fields.optionalString('owner') ?? null,
+    waitMs: fields.optionalInteger('wait_ms') ?? 0,
+  };
+}
+
+function releaseRoute(context: RestContext): RestRoute {
+  return {
+    method: 'POST',
+    pattern: `${locksBase}/locks/release`,
+    operationId: 'releaseLock',
+    body: 'json',
+    auth: 'required',
+    docs: docsOf(
+      'Locks',
+      {
+        summary: 'Give a lock back',
+        responses: {
+          200: {
+            description: '`released` is false when the lease was gone, or is held with another token.',
+            schema: { type: 'object', properties: { released: { type: 'boolean' } } },
+          },
+        },
+      },
+      ['key', 'token'],
+      { key: lockNameSchema, token: tokenSchema, ...answered },
+    ),
+    handler(request) {
+      const fields = bodyFields(request.body);
+      const key = fields.string('key');
+      const token = fields.integer('token');
+      return send(context, request, { type: 'ReleaseLock', key, token }, releaseReply);
+    },
+  };
+}
+
+function renewRoute(context: RestContext): RestRoute {
+  return {
+    method: 'POST',
+    pattern: `${locksBase}/locks/renew`,
+    operationId: 'renewLock',
+    body: 'json',
+    auth: 'required',
+    docs: docsOf(
+      'Locks',
+      {
+        summary: 'Keep a lock for a while from now on',
+        responses: {
+          200: {
+            description: '`renewed` is false when the lease was lost.',
+            schema: { type: 'object', properties: { renewed: { type: 'boolean' } } },
+          },
+        },
+      },
+      ['key', 'token', 'ttl_ms'],
+      { key: lockNameSchema, token: tokenSchema, ttl_ms: ttlSchema, ...answered },
+    ),
+    handler(request) {
+      const fields = bodyFields(request.body);
+      const key = fields.string('key');
+      const token = fields.integer('token');
+      const ttlMs = fields.integer('ttl_ms');
+      return send(context, request, { type: 'RenewLock', key, token, ttlMs }, renewReply);
+    },
+  };
+}
+
+function claimRoute(context: RestContext): RestRoute {
+  return {
+    method: 'POST',
+    pattern: `${locksBase}/inventory/claim`,
+    operationId: 'claimUnits',
+    body: 'json',
+    auth: 'required',
+    docs: docsOf(
+      'Inventory',
+      {
+        summary: 'Take units from a pool, all or none',
+        description:
+          'The first claim of a pool, successful or not, seeds it to `capacity`; later ones are not asked.',
+        responses: {
+          200: {
+            description: 'They are yours.',
+            schema: {
+              type: 'object',
+              properties: { claimed: { const: true }, remaining: { type: 'integer', minimum: 0 } },
+            },
+          },
+          409: {
+            description: 'Fewer remain; nothing was taken.',
+            schema: { type: 'object', properties: { claimed: { const: false } } },
+          },
+        },
+      },
+      ['pool', 'n', 'capacity'],
+      { pool: lockNameSchema, n: unitsSchema, capacity: { ...unitsSchema, minimum: 0 } },
+    ),
+    handler: (request) => send(context, request, parseClaim(bodyFields(request.body)), claimReply),
+  };
+}
+
+/** @throws {ServiceError} `UNPROCESSABLE_BODY` */
+function parseClaim(fields: BodyFields): ClaimUnits {
+  return {
+    type: 'ClaimUnits',
+    pool: fields.string('pool'),
+    n: fields.integer('n'),
+    capacity: fields.integer('capacity'),
+  };
+}
+
+function releaseUnitsRoute(context: RestContext): RestRoute {
+  return {
+    method: 'POST',
+    pattern: `${locksBase}/inventory/release`,
+    operationId: 'releaseUnits',
+    body: 'json',
+    auth: 'required',
+    docs: docsOf(
+      'Inventory',
+      {
+        summary: 'Put units back into a pool, never beyond its capacity',
+        responses: {
+          200: {
+            description: 'What remains now.',
+            schema: { type: 'object', properties: { remaining: { type: 'integer', minimum: 0 } } },
+          },
+          404: {
+            description: 'There is no such repository or branch, or nobody has claimed from the pool yet.',
+          },
+        },
+      },
+      ['pool', 'n'],
+      { pool: lockNameSchema, n: unitsSchema },
+    ),
+    handler(request) {
+      const fields = bodyFields(request.body);
+      const pool = fields.string('pool');
+      return send(
+        context,
+        request,
+        { type: 'ReleaseUnits', pool, n: fields.integer('n') },
+        releaseUnitsReply,
+      );
+    },
+  };
+}

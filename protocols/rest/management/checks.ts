@@ -1,0 +1,145 @@
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import type { JsonSchema } from '#protocols/http/route.ts';
+import type { CheckInfo, Checks } from './check-ports.ts';
+import {
+  forbidden,
+  operationJson,
+  operationSchema,
+  requireSystemAdministrator,
+  text,
+} from './management-operations.ts';
+import type { RestContext } from '../rest-context.ts';
+import type { RestRoute } from '../rest-route.ts';
+
+/** What the check routes work with. */
+export interface ChecksContext extends RestContext {
+  readonly checks: Checks;
+}
+
+const tag = 'Checks';
+const unknown = { description: 'There is no such check; a restart forgets them.' };
+
+/** JSON Schema of a check on the wire. */
+const checkSchema: JsonSchema = Object.freeze({
+  type: 'object',
+  properties: {
+    id: text,
+    ...operationSchema('What is checked now.'),
+    actors: { type: 'integer', description: 'Of `actors_total`, so far.' },
+    actors_total: { type: 'integer' },
+    bytes: { type: 'integer', description: 'Of the files that were read.' },
+    damage: {
+      type: 'array',
+      items: { type: 'object', properties: { file: text, actor: text, table: text, what: text } },
+      description: 'What does not verify; the first ones where there are many.',
+    },
+    damage_total: { type: 'integer' },
+    partitions_skipped: {
+      type: 'array',
+      items: { type: 'integer' },
+      description:
+        'Partitions of the cluster that were not checked, or not to their end: this member neither owned nor followed them throughout the check. Empty for a member that is alone.',
+    },
+  },
+});
+
+/**
+ * Checks of the stored data of a member while it serves, for administrators of the system. They run on when the answer
+ * has left, in what time nobody else wants.
+ *
+ * @see docs/decisions/0032-containing-journal-damage.md
+ */
+export function checkRoutes(context: ChecksContext): readonly RestRoute[] {
+  return [startRoute(context), readRoute(context), stopRoute(context)];
+}
+
+function checkJson(check: CheckInfo): object {
+  return {
+    id: check.id,
+    ...operationJson(check),
+    actors: check.actors,
+    actors_total: check.actorsTotal,
+    bytes: check.bytes,
+    damage: check.damage,
+    damage_total: check.damageTotal,
+    partitions_skipped: check.partitionsSkipped,
+  };
+}
+
+function found(check: CheckInfo | undefined, id: string): object {
+  if (check === undefined) throw new ServiceError('NOT_FOUND', `Check '${id}' not found`);
+  return checkJson(check);
+}
+
+function startRoute({ checks }: ChecksContext): RestRoute {
+  return {
+    method: 'POST',
+    pattern: '/api/management/checks',
+    operationId: 'startCheck',
+    body: 'none',
+    auth: 'required',
+    docs: {
+      summary: 'Verify everything that is stored, while it is served',
+      description:
+        'Each actor is copied as of one moment and its copy verified: pages, checksums, indexes against content, present tables against history. A member of a cluster checks the partitions it owns and follows, names the others in `partitions_skipped`, and makes damaged ones anew from the log. Ask for the check by its id to see how far it is.',
+      tag,
+      responses: {
+        202: { description: 'It has begun.', schema: checkSchema },
+        403: forbidden,
+        409: { description: 'A check is running.' },
+      },
+    },
+    async handler(request) {
+      requireSystemAdministrator(request);
+      return { status: 202, json: checkJson(await checks.start()) };
+    },
+  };
+}
+
+function readRoute({ checks }: ChecksContext): RestRoute {
+  return {
+    method: 'GET',
+    pattern: '/api/management/checks/{id}',
+    operationId: 'readCheck',
+    body: 'none',
+    auth: 'required',
+    docs: {
+      summary: 'How far a check is, and what it has found',
+      tag,
+      responses: {
+        200: { description: 'The check.', schema: checkSchema },
+        403: forbidden,
+        404: unknown,
+      },
+    },
+    handler(request) {
+      requireSystemAdministrator(request);
+      const id = request.segment('id');
+      return { status: 200, json: found(checks.find(id), id) };
+    },
+  };
+}
+
+function stopRoute({ checks }: ChecksContext): RestRoute {
+  return {
+    method: 'DELETE',
+    pattern: '/api/management/checks/{id}',
+    operationId: 'stopCheck',
+    body: 'none',
+    auth: 'required',
+    docs: {
+      summary: 'Give up a check',
+      tag,
+      responses: {
+        200: { description: 'The check as it is now.', schema: checkSchema },
+        403: forbidden,
+        404: unknown,
+      },
+    },
+    handler(request) {
+      requireSystemAdministrator(request);
+      const id = request.segment('id');
+      return { status: 200, json: found(checks.stop(id), id) };
+    },
+  };
+}

@@ -1,0 +1,238 @@
+import type { BuiltIns, InstallBuiltIns, ReadBuiltIns, Written } from '#actors/branch/messages.ts';
+import type {
+  BuiltInsInstalled,
+  BuiltInUpdate,
+  InstallBuiltInWorkspaces,
+  ListBuiltInUpdates,
+} from '#actors/repository/messages.ts';
+import { bodyFields } from '#protocols/http/body-fields.ts';
+import { repositoryOf } from '../access/branch-access.ts';
+import type { FoundRepository } from '../access/found-branch.ts';
+import { readRepositoryState } from './repository-info.ts';
+import { callerOf, deliveryOf, type RestContext } from '../rest-context.ts';
+import type { RestRequest, RestRoute } from '../rest-route.ts';
+
+/** A shipped resource that is newer than the repository's. */
+interface PendingUpdate {
+  /** `workspace:{name}` or `branch:{name}`: how it is named in `resources`. */
+  readonly resource: string;
+  readonly resource_type: 'workspace' | 'branch';
+  readonly name: string;
+  /** Null when the repository lacks it, and for branches, whose types have versions of their own. */
+  readonly current_version: number | null;
+  readonly new_version: number | null;
+  /** Whether installing it replaces what somebody changed; that is skipped unless `force` is set. */
+  readonly is_breaking: boolean;
+  /** Built-in types of a branch that are gone or lack something; `force` brings them back as they are shipped. */
+  readonly changed_types?: readonly string[];
+}
+
+/** A pending update, and whether a newer version is shipped: otherwise there is only something changed to replace. */
+interface FoundUpdate {
+  readonly update: PendingUpdate;
+  readonly isNewer: boolean;
+}
+
+const tag = 'System updates';
+
+const updateSchema = {
+  type: 'object',
+  properties: {
+    resource: { type: 'string' },
+    resource_type: { type: 'string', enum: ['workspace', 'branch'] },
+    name: { type: 'string' },
+    current_version: { type: ['integer', 'null'] },
+    new_version: { type: ['integer', 'null'] },
+    is_breaking: {
+      type: 'boolean',
+      description: 'Installing it replaces what somebody changed, so that is left out unless `force` is set.',
+    },
+    changed_types: {
+      type: 'array',
+      items: { type: 'string' },
+      description: 'Of a branch: built-in types that are gone, or lack something of what is shipped.',
+    },
+  },
+} as const;
+
+/**
+ * Built-in workspaces and types that are newer than those of a repository. They are installed by themselves
+ * when a repository is first used; what is left over is what somebody changed.
+ *
+ * @see docs/interface/repositories.md#updates-of-built-in-resources
+ */
+export function systemUpdateRoutes(context: RestContext): readonly RestRoute[] {
+  return [listRoute(context), applyRoute(context)];
+}
+
+async function pendingUpdates(
+  context: RestContext,
+  request: RestRequest,
+  repository: FoundRepository,
+): Promise<FoundUpdate[]> {
+  const caller = callerOf(request);
+  const ask = (actor: string, query: unknown) => context.router.query(actor, query, caller);
+  const list: ListBuiltInUpdates = { type: 'ListBuiltInUpdates' };
+  const workspaces = (await ask(repository.actor, list)) as readonly BuiltInUpdate[];
+  const updates = workspaces.map(
+    ({ name, currentVersion, shippedVersion, isChanged }): FoundUpdate => ({
+      update: {
+        resource: `workspace:${name}`,
+        resource_type: 'workspace',
+        name,
+        current_version: currentVersion,
+        new_version: shippedVersion,
+        is_breaking: isChanged,
+      },
+      isNewer: true,
+    }),
+  );
+  const { branches } = await readRepositoryState(context, request, repository);
+  for (const name of branches) {
+    const { actor } = await context.directory.branchOf(repository, name, 'read', caller.consistency);
+    const query: ReadBuiltIns = { type: 'ReadBuiltIns' };
+    const { changedTypes, isPending } = (await ask(actor, query)) as BuiltIns;
+    if (!isPending && changedTypes.length === 0) continue;
+    updates.push({
+      update: {
+        resource: `branch:${name}`,
+        resource_type: 'branch',
+        name,
+        current_version: null,
+        new_version: null,
+        is_breaking: changedTypes.length > 0,
+        changed_types: changedTypes,
+      },
+      isNewer: isPending,
+    });
+  }
+  return updates;
+}
+
+function listRoute(context: RestContext): RestRoute {
+  return {
+    method: 'GET',
+    pattern: '/api/management/repositories/{tenant}/{repo}/system-updates',
+    operationId: 'listSystemUpdates',
+    body: 'none',
+    auth: 'required',
+    docs: {
+      summary: 'Built-ins that are newer than those of the repository',
+      tag,
+      responses: {
+        200: {
+          description: 'What is pending.',
+          schema: {
+            type: 'object',
+            properties: {
+              has_updates: { type: 'boolean' },
+              total_pending: { type: 'integer' },
+              breaking_count: { type: 'integer' },
+              updates: { type: 'array', items: updateSchema },
+            },
+          },
+        },
+        404: { description: 'There is no such repository.' },
+      },
+    },
+    async handler(request) {
+      const found = await pendingUpdates(context, request, await repositoryOf(context, request));
+      const updates = found.map(({ update }) => update);
+      return {
+        status: 200,
+        json: {
+          has_updates: updates.length > 0,
+          total_pending: updates.length,
+          breaking_count: updates.filter((update) => update.is_breaking).length,
+          updates,
+        },
+      };
+    },
+  };
+}
+
+function applyRoute(context: RestContext): RestRoute {
+  return {
+    method: 'POST',
+    pattern: '/api/management/repositories/{tenant}/{repo}/system-updates/apply',
+    operationId: 'applySystemUpdates',
+    body: 'optional-json',
+    auth: 'required',
+    docs: {
+      summary: 'Install pending built-ins',
+      description:
+        'Done when it answers; `job_id` is null because no job is left behind. Without `resources` everything pending is installed. What somebody changed is skipped unless `force` is set. With it, built-in types that are gone or lack something come back as they are shipped; what was added to them is gone then.',
+      tag,
+      requestSchema: {
+        type: 'object',
+        properties: {
+          resources: { type: 'array', items: { type: 'string', examples: ['workspace:default'] } },
+          force: { type: 'boolean', default: false },
+        },
+        additionalProperties: false,
+      },
+      responses: {
+        200: {
+          description: 'What was done.',
+          schema: {
+            type: 'object',
+            properties: {
+              job_id: { type: ['string', 'null'] },
+              message: { type: 'string' },
+              applied_count: { type: 'integer' },
+              skipped_count: { type: 'integer' },
+            },
+          },
+        },
+        404: { description: 'There is no such repository.' },
+      },
+    },
+    async handler(request) {
+      const { applied, skipped } = await applyUpdates(context, request);
+      return {
+        status: 200,
+        json: {
+          job_id: null,
+          message: applied === 0 ? 'Nothing was pending' : `Installed ${applied} updates`,
+          applied_count: applied,
+          skipped_count: skipped,
+        },
+      };
+    },
+  };
+}
+
+async function applyUpdates(
+  context: RestContext,
+  request: RestRequest,
+): Promise<{ readonly applied: number; readonly skipped: number }> {
+  const fields = bodyFields(request.body ?? {});
+  const chosen = fields.optionalStrings('resources');
+  const force = fields.optionalBoolean('force') ?? false;
+  const repository = await repositoryOf(context, request);
+  const pending = await pendingUpdates(context, request, repository);
+  const wanted = pending.filter(({ update }) => chosen === undefined || chosen.includes(update.resource));
+  const delivery = deliveryOf(request);
+  const install: InstallBuiltInWorkspaces = {
+    type: 'InstallBuiltInWorkspaces',
+    names: wanted.flatMap(({ update }) => (update.resource_type === 'workspace' ? [update.name] : [])),
+    force,
+  };
+  const { installed, skipped } = (await context.router.command(
+    repository.actor,
+    install,
+    delivery,
+  )) as BuiltInsInstalled;
+  let applied = installed.length;
+  let left = skipped.length;
+  for (const { isNewer, update } of wanted) {
+    if (update.resource_type !== 'branch') continue;
+    if (update.is_breaking && !force) left += 1;
+    if (!isNewer && !force) continue;
+    const { actor } = await context.directory.branchOf(repository, update.name, 'write');
+    const command: InstallBuiltIns = { type: 'InstallBuiltIns', ...(force ? { force } : {}) };
+    const { revision } = (await context.router.command(actor, command, delivery)) as Written;
+    if (revision !== null) applied += 1;
+  }
+  return { applied, skipped: left };
+}

@@ -1,0 +1,202 @@
+import { type OperatorAccess, operatorPatterns } from '../access/operator-access.ts';
+import { type SpaceLevel, spaceLevels } from '#runtime/space/space-level.ts';
+import type { MissingPart } from '../ports.ts';
+import type { RestRoute } from '../rest-route.ts';
+
+/** How far a member is. */
+export type MemberState = 'starting' | 'ready' | 'draining';
+
+/** What is known of a member from outside. */
+export interface MemberStatus {
+  readonly state: MemberState;
+  /** Version of the product. */
+  readonly version: string;
+  /** `embedded`, or `cluster`. */
+  readonly mode: 'embedded' | 'cluster';
+  /** What an answered write has survived. */
+  readonly durability: string;
+  /**
+   * What it lacks to serve as well as the others. Only what another member may have belongs here: for what no member
+   * has, a load balancer would take all of them out, and a small outage would become a whole one.
+   */
+  readonly missing: readonly MissingPart[];
+  /**
+   * Actors that take no writes any more. The member is ready all the same: no other one serves them better, and what
+   * stopped one repository must not take the others away. Which ones they are is for administrators to know.
+   */
+  readonly stopped_actors: number;
+  /**
+   * Partitions of which it found something damaged or gone in the last hour and makes everything anew. It is ready all
+   * the same when it has caught up: somebody has to look at its disk, and requests do not depend on that.
+   */
+  readonly rebuilt_partitions: number;
+  /** How far the newest revision is ahead of the wall clock, when that is more than some minutes; else 0. */
+  readonly revisions_ahead_seconds: number;
+  /**
+   * How much room the fullest place has that it writes to. The member is ready all the same: it serves reads, and what
+   * makes room.
+   */
+  readonly space: SpaceLevel;
+}
+
+/** What the system routes work with. */
+export interface SystemContext {
+  status(): MemberStatus;
+  readonly metrics: { text(): Promise<string>; readonly contentType: string };
+  readonly operators: OperatorAccess;
+  /** Makes the description, as JSON, of the route table that these routes are part of, hence asked for late. */
+  openApi(): Promise<string>;
+}
+
+const tag = 'System';
+
+const statusSchema = {
+  type: 'object',
+  properties: {
+    state: { type: 'string', enum: ['starting', 'ready', 'draining'] },
+    version: { type: 'string' },
+    mode: { type: 'string', enum: ['embedded', 'cluster'] },
+    durability: { type: 'string' },
+    missing: {
+      type: 'array',
+      items: {
+        type: 'object',
+        properties: {
+          part: { type: 'string', enum: ['nats', 'owners', 'followers', 'journal', 'folder', 'name'] },
+          message: { type: 'string' },
+          partitions: { type: 'array', items: { type: 'integer' } },
+        },
+      },
+    },
+    stopped_actors: {
+      type: 'integer',
+      description: 'How many actors take no writes until the member is restarted; the status names them.',
+    },
+    rebuilt_partitions: {
+      type: 'integer',
+      description:
+        'Of how many partitions the member found something damaged or gone on its disk in the last hour, so that it made or makes all of it anew; the status says what. 0 where there is no cluster.',
+    },
+    space: {
+      type: 'string',
+      enum: spaceLevels,
+      description:
+        'How much room the fullest place has. From `refusing` on writes that add something get 507, with `read-only` all of them; reads go on, so the member stays ready.',
+    },
+    revisions_ahead_seconds: {
+      type: 'integer',
+      description:
+        'How far the newest revision is ahead of the wall clock, 0 up to five minutes: the clock was wrong once, or is now.',
+    },
+  },
+} as const;
+
+/**
+ * Liveness, readiness, metrics and the description of the interface.
+ *
+ * @see docs/interface/conventions.md#system-routes
+ */
+export function systemRoutes(context: SystemContext): readonly RestRoute[] {
+  return [healthRoute(), readyRoute(context), metricsRoute(context), openApiRoute(context)];
+}
+
+function healthRoute(): RestRoute {
+  return {
+    method: 'GET',
+    pattern: '/health',
+    operationId: 'readHealth',
+    takesAnyParameter: true,
+    body: 'none',
+    auth: 'none',
+    docs: {
+      summary: 'Whether the process lives',
+      tag,
+      responses: {
+        200: { description: 'The text `ok`.', schema: { type: 'string' }, contentType: 'text/plain' },
+      },
+    },
+    handler: () => ({ status: 200, raw: 'ok', contentType: 'text/plain; charset=utf-8' }),
+  };
+}
+
+function readyRoute(context: SystemContext): RestRoute {
+  return {
+    method: 'GET',
+    pattern: '/ready',
+    operationId: 'readReadiness',
+    takesAnyParameter: true,
+    body: 'none',
+    auth: 'none',
+    docs: {
+      summary: 'Whether the member takes requests',
+      description:
+        'For load balancers and for whoever restarts one member after the other. In a cluster a member that has just started is ready when it is connected, knows the owner of every partition and has caught up with those it follows; later it is not ready while it has no connection to NATS, or another process runs under its name. A single member is not ready while its journal takes no writes, and none is while a folder of its data cannot be written to. The machine itself and whoever has the operator token (`SVC_METRICS_TOKEN`) are told why; everybody else is told the state alone.',
+      tag,
+      responses: {
+        200: { description: 'It does.', schema: statusSchema },
+        503: {
+          description:
+            'It is starting or draining, or `missing` says what it lacks: send requests elsewhere. One that gets a request all the same answers it as well as it can.',
+          schema: statusSchema,
+        },
+      },
+    },
+    handler(request) {
+      const status = context.status();
+      const isReady = status.state === 'ready' && status.missing.length === 0;
+      const headers = { 'Cache-Control': 'no-store' };
+      return {
+        status: isReady ? 200 : 503,
+        headers: isReady ? headers : { ...headers, 'Retry-After': '1' },
+        json: context.operators.isGranted(request) ? status : { state: status.state },
+      };
+    },
+  };
+}
+
+function metricsRoute(context: SystemContext): RestRoute {
+  return {
+    method: 'GET',
+    pattern: operatorPatterns.metrics,
+    operationId: 'readMetrics',
+    takesAnyParameter: true,
+    body: 'none',
+    auth: 'optional',
+    docs: {
+      summary: 'The numbers of the member for Prometheus',
+      description:
+        'From the machine itself without a token; from elsewhere, and through a proxy, with the operator token (`SVC_METRICS_TOKEN`) or the token of an administrator of the system.',
+      tag,
+      responses: {
+        200: { description: 'Prometheus text.', schema: { type: 'string' }, contentType: 'text/plain' },
+        401: { description: 'The caller is elsewhere and has no token.' },
+      },
+    },
+    async handler(request) {
+      context.operators.require(request);
+      return { status: 200, raw: await context.metrics.text(), contentType: context.metrics.contentType };
+    },
+  };
+}
+
+function openApiRoute(context: SystemContext): RestRoute {
+  let text: Promise<string> | undefined;
+  return {
+    method: 'GET',
+    pattern: '/openapi.json',
+    operationId: 'readOpenApi',
+    takesAnyParameter: true,
+    body: 'none',
+    auth: 'none',
+    docs: {
+      summary: 'The description of this interface',
+      tag,
+      responses: { 200: { description: 'An OpenAPI 3.1 document.', schema: { type: 'object' } } },
+    },
+    async handler() {
+      // It never changes while the process runs, and writing it takes longer than most requests.
+      text ??= context.openApi();
+      return { status: 200, raw: await text, contentType: 'application/json' };
+    },
+  };
+}

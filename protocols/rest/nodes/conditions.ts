@@ -1,0 +1,179 @@
+import { type EntityTags, type Expected, namesTag } from '#actors/branch/condition-messages.ts';
+import { PRECONDITIONS_SINCE } from '#runtime/actor/message-version.ts';
+import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
+import type { BodyFields } from '#protocols/http/body-fields.ts';
+import { type EntityTag, parseEntityTags, uncodedTag } from '#protocols/http/etag.ts';
+import type { HttpReply, ParameterDocs, ReplyHeaders } from '#protocols/http/route.ts';
+import type { RestRequest } from '../rest-route.ts';
+
+/** What the description says of the conditions of a write. */
+export const preconditionParameters: readonly ParameterDocs[] = [
+  {
+    name: 'If-Match',
+    in: 'header',
+    description:
+      'Entity tags of the node the request is addressed to, as a read of the same address answered them in `ETag`: the write happens only while it has one of them, else it is 412 `PRECONDITION_FAILED`. `*`: whatever it is. The node is judged in the same step in which it is written. Bodies may say the same with `version`.',
+  },
+  {
+    name: 'If-None-Match',
+    in: 'header',
+    description: 'The write happens only while the node has none of these entity tags, else it is 412.',
+  },
+];
+
+/** What the description says of the conditions of a read. */
+export const readConditionParameters: readonly ParameterDocs[] = [
+  {
+    name: 'If-None-Match',
+    in: 'header',
+    description:
+      'Entity tags of answers that the caller has: 304 without a body while one of them is what a node or property would be answered with.',
+  },
+  {
+    name: 'If-Match',
+    in: 'header',
+    description: 'Answers 412 unless the node has one of these entity tags.',
+  },
+];
+
+/** `version` of a write as the description has it. */
+export const versionSchema = {
+  type: 'integer',
+  description:
+    'The write happens only while this is the `version` of the node, else it is 412 `PRECONDITION_FAILED`.',
+} as const;
+
+/** What a request expects of the node it is addressed to, as a part of its command. */
+export interface Condition {
+  readonly expected?: Expected;
+  readonly since?: number;
+}
+
+const unconditional: Condition = Object.freeze({});
+
+/**
+ * The condition of a write: `If-Match`, `If-None-Match` and the `version` of its body.
+ *
+ * @param fields of a body whose `version` is such a condition
+ * @throws {ServiceError} `VALIDATION_FAILED` for a header that is no list of entity tags; `UNPROCESSABLE_BODY`
+ */
+export function conditionOf(request: RestRequest, fields?: BodyFields): Condition {
+  const match = tagsOf(request, 'If-Match');
+  const noneMatch = tagsOf(request, 'If-None-Match');
+  const version = fields?.optionalInteger('version');
+  if (match === undefined && noneMatch === undefined && version === undefined) return unconditional;
+  const expected: Expected = {
+    ...(match === undefined ? {} : { match: match === '*' ? match : strong(match) }),
+    ...(noneMatch === undefined ? {} : { noneMatch: noneMatch === '*' ? noneMatch : all(noneMatch) }),
+    ...(version === undefined ? {} : { version }),
+  };
+  return { expected, since: PRECONDITIONS_SINCE };
+}
+
+function tagsOf(
+  request: RestRequest,
+  name: 'If-Match' | 'If-None-Match',
+): '*' | readonly EntityTag[] | undefined {
+  const header = request.headerList(name.toLowerCase());
+  if (header === undefined) return undefined;
+  const tags = parseEntityTags(header);
+  // Taking no notice of it would be a write that its sender believes to be guarded.
+  if (tags === undefined) {
+    throw invalid(`${name} is * or a list of entity tags in double quotes`, { field: name });
+  }
+  return tags;
+}
+
+/** The tags that a strong comparison can find. @see RFC 9110 section 8.8.3.2 */
+function strong(tags: readonly EntityTag[]): readonly string[] {
+  return all(tags.filter(({ isWeak }) => !isWeak));
+}
+
+function all(tags: readonly EntityTag[]): readonly string[] {
+  return tags.map(({ opaque }) => uncodedTag(opaque));
+}
+
+/**
+ * Answers of a node or property that depend on the entity tags the caller names: those of whoever asks again, and of
+ * whoever wants to read nothing else.
+ *
+ * @see RFC 9110 section 13.2.2
+ */
+export class ReadCondition {
+  /** What the branch need not answer again. */
+  readonly unless: EntityTags | undefined;
+  readonly #noneMatch: '*' | readonly EntityTag[] | undefined;
+  readonly #match: '*' | readonly string[] | undefined;
+  /** Behind the tag of the branch where the answer has another form. */
+  readonly #form: string;
+
+  private constructor(
+    noneMatch: '*' | readonly EntityTag[] | undefined,
+    match: '*' | readonly string[] | undefined,
+    form: string,
+  ) {
+    this.#noneMatch = noneMatch;
+    this.#match = match;
+    this.#form = form;
+    // Whatever If-Match says comes first, so it is judged by the whole answer.
+    if (match === undefined && noneMatch !== undefined) {
+      this.unless = noneMatch === '*' ? '*' : all(noneMatch).flatMap((tag) => this.#formless(tag));
+    }
+  }
+
+  /**
+   * The condition of a read.
+   *
+   * @param form of an answer that is not the JSON text of the branch: `.yaml`
+   * @returns undefined when there is none
+   * @throws {ServiceError} `VALIDATION_FAILED` for an `If-Match` that is none
+   */
+  static of(request: RestRequest, form = ''): ReadCondition | undefined {
+    const noneMatch = request.headerList('if-none-match');
+    const match = tagsOf(request, 'If-Match');
+    if (noneMatch === undefined && match === undefined) return undefined;
+    const known = noneMatch === undefined ? undefined : parseEntityTags(noneMatch);
+    return new ReadCondition(known, match === undefined || match === '*' ? match : strong(match), form);
+  }
+
+  #formless(tag: string): readonly string[] {
+    if (this.#form === '') return [tag];
+    return tag.endsWith(this.#form) ? [tag.slice(0, -this.#form.length)] : [];
+  }
+
+  /**
+   * Judges what was read.
+   *
+   * @param tag of the branch; undefined where a member of an older version has answered none
+   * @returns the answer to who has it already; undefined: it is answered whole
+   * @throws {ServiceError} `PRECONDITION_FAILED` when it has another tag than `If-Match` names
+   */
+  judge(tag: string | undefined, headers: ReplyHeaders): HttpReply | undefined {
+    if (tag === undefined) return undefined;
+    const shown = tag + this.#form;
+    if (this.#match !== undefined && !namesTag(this.#match, shown)) {
+      throw new ServiceError('PRECONDITION_FAILED', 'The node is not what the tag in If-Match stands for', {
+        details: { etag: `"${shown}"` },
+      });
+    }
+    if (this.#noneMatch === undefined) return undefined;
+    const isAny = this.#noneMatch === '*';
+    const known = isAny ? { opaque: shown } : this.#known(shown);
+    if (known === undefined) return undefined;
+    // With the very tag it was named by, which says in which coding they have it.
+    return {
+      status: 304,
+      headers: { ...headers, ETag: `"${known.opaque}"`, Vary: 'Accept-Encoding' },
+    };
+  }
+
+  #known(tag: string): EntityTag | undefined {
+    const tags = this.#noneMatch as readonly EntityTag[];
+    return tags.find(({ opaque }) => uncodedTag(opaque) === tag);
+  }
+}
+
+/** Headers of an answer with an entity tag. @param tag without quotes; undefined: it has none */
+export function taggedHeaders(headers: ReplyHeaders, tag: string | undefined): ReplyHeaders {
+  return tag === undefined ? headers : { ...headers, ETag: `"${tag}"` };
+}

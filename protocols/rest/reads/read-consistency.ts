@@ -1,0 +1,62 @@
+import type { ReadConsistency } from '#runtime/commit/behaviour.ts';
+import { parseRevision } from '#runtime/content/revision.ts';
+import { invalid } from '#runtime/errors/service-error.ts';
+import type { ParameterDocs, Route } from '#protocols/http/route.ts';
+import type { RestRequest, RestRoute } from '../rest-route.ts';
+import { withParameters } from '../with-parameters.ts';
+
+/** Header by which a client says how its read is to be answered. */
+export const CONSISTENCY_HEADER = 'X-Svc-Consistency';
+
+/** Header that names a revision a read has to include. */
+export const MIN_REVISION_HEADER = 'X-Svc-Min-Revision';
+
+const kinds = ['strict', 'local'] as const;
+
+/** What the description says of the header. */
+export const consistencyParameter: ParameterDocs = {
+  name: CONSISTENCY_HEADER,
+  in: 'header',
+  description:
+    'Without it the answer is the newest state. `strict`: also when the clocks of the members cannot be trusted, at ' +
+    'the price of a write to the log. `local`: the member that is asked answers from its own copy where it has one, ' +
+    'also while nobody else can be reached; that may be an earlier state, at or after `X-Svc-Min-Revision`. Locks, ' +
+    'inventory and jobs are always asked of their owner. A server without a cluster answers the newest state to all.',
+  schema: { type: 'string', enum: kinds },
+};
+
+/** One object for each request that asks for something: the engine knows the queries of a request by it. */
+const asked = new WeakMap<RestRequest, ReadConsistency>();
+
+/**
+ * How the reads of a request are to be answered. A write is always carried out by the owner, whatever it asks for.
+ *
+ * @returns undefined for the owner under its read lease
+ * @throws {ServiceError} `VALIDATION_FAILED` for an unknown value, also with a write; `INVALID_REVISION_NUMBER`
+ */
+export function consistencyOf(request: RestRequest): ReadConsistency | undefined {
+  const text = request.header('x-svc-consistency');
+  if (text === undefined) return undefined;
+  const known = asked.get(request);
+  if (known !== undefined) return known;
+  const kind = kinds.find((each) => each === text);
+  if (kind === undefined) {
+    const message = `${CONSISTENCY_HEADER} is strict or local; leave it out for the newest state under the read lease`;
+    throw invalid(message, { field: CONSISTENCY_HEADER });
+  }
+  if (!isRead(request.route)) return undefined;
+  const seen = request.header('x-svc-min-revision');
+  const consistency = seen === undefined ? { kind } : { kind, seen: parseRevision(seen) };
+  asked.set(request, consistency);
+  return consistency;
+}
+
+/** Adds the header to the description of every route that reads, and of what else these answer. */
+export function withConsistency(routes: readonly RestRoute[]): readonly RestRoute[] {
+  return routes.map((route) => (isRead(route) ? withParameters(route, [consistencyParameter]) : route));
+}
+
+/** Whether a route changes nothing. */
+export function isRead({ isRead: isMarked, method }: Pick<Route<unknown>, 'isRead' | 'method'>): boolean {
+  return isMarked ?? method === 'GET';
+}

@@ -1,0 +1,23 @@
+import type { Revision } from '#runtime/content/revision.ts';
+import { parseReadRevision } from './read-parameters.ts';
+import type { RestRequest } from '../rest-route.ts';
+
+/**
+ * When a request to a head address looks: at `?revision=`, else at the head.
+ *
+ * @returns undefined for the head
+ * @throws {ServiceError} `INVALID_REVISION_NUMBER`
+ */
+export function headMoment(request: RestRequest): Revision | undefined {
+  const asked = request.query.get('revision');
+  return asked === undefined ? undefined : parseReadRevision(asked);
+}
+
+/**
+ * When a request to an address below `rev/{revision}` looks. These routes do not have the parameter, so nobody says it twice.
+ *
+ * @throws {ServiceError} `INVALID_REVISION_NUMBER`
+ */
+export function revisionMoment(request: RestRequest): Revision {
+  return parseReadRevision(request.segment('revision'));
+}

@@ -1,0 +1,157 @@
+import { parseRevision, type Revision } from '#runtime/content/revision.ts';
+import { invalid } from '#runtime/errors/service-error.ts';
+import type { ParameterDocs, QueryParameters } from '#protocols/http/route.ts';
+import { expandParameter, fieldsParameter } from './property-names.ts';
+
+/** Most items of a listing page. */
+export const PAGE_LIMIT_MAX = 1_000;
+
+/** Items of a listing page when nothing is said. */
+const PAGE_LIMIT_DEFAULT = 100;
+
+/** Levels that `level` may ask for. */
+export const LEVEL_MAX = 10;
+
+/** Levels that `deep` and `flatten` stop at. */
+export const DEEP_LEVELS_MAX = 100;
+
+/** Shape of a tree read. */
+export type TreeForm = 'flat' | 'array' | 'map';
+
+/** What the parameters of a node read ask for. */
+export type ReadShape =
+  | { readonly kind: 'node' }
+  /** Every direct child as one array. */
+  | { readonly kind: 'children' }
+  | { readonly kind: 'page'; readonly limit: number; readonly cursor: string | undefined }
+  | { readonly kind: 'tree'; readonly levels: number; readonly form: TreeForm };
+
+const forms: Readonly<Record<string, TreeForm>> = { flat: 'flat', array: 'array', map: 'map', nested: 'map' };
+const nodeShape: ReadShape = { kind: 'node' };
+const childrenShape: ReadShape = { kind: 'children' };
+
+/**
+ * A whole number from the query string, brought into bounds: a page of a million is a page of the most there
+ * is, but a page of `ten` is a mistake.
+ *
+ * @param name camelCase; the snake_case spelling counts as well
+ * @throws {ServiceError} `VALIDATION_FAILED` unless it is a whole number
+ */
+export function clampedInteger(
+  query: QueryParameters,
+  name: string,
+  bounds: { readonly min: number; readonly max: number },
+): number | undefined {
+  const text = query.either(name);
+  if (text === undefined) return undefined;
+  if (!/^[+-]?\d{1,300}$/.test(text)) {
+    const field = query.spelling(name);
+    throw invalid(`The query parameter '${field}' must be a whole number`, { field });
+  }
+  return Math.min(Math.max(Number(text), bounds.min), bounds.max);
+}
+
+/**
+ * What a node read answers. `level`, `deep`, `flatten` and `format` ask for a tree, `cursor` and `limit` for a
+ * page of the children, on an address with or without its trailing slash; otherwise the slash decides. `flatten`
+ * wins over `format`, `deep` over `level`, and a tree is never paged.
+ *
+ * @param isListing whether the address ends in a slash or is the root
+ * @throws {ServiceError} `VALIDATION_FAILED`
+ * @see docs/interface/reading.md#parameters-of-reads
+ */
+export function readShapeOf(query: QueryParameters, isListing: boolean): ReadShape {
+  const level = clampedInteger(query, 'level', { min: 1, max: LEVEL_MAX });
+  const isDeep = query.flag('deep') === true;
+  const isFlat = query.flag('flatten') === true;
+  const form = formOf(query);
+  const cursor = query.get('cursor');
+  const limit = clampedInteger(query, 'limit', { min: 1, max: PAGE_LIMIT_MAX });
+  const isPaged = cursor !== undefined || limit !== undefined;
+  if (level !== undefined || isDeep || isFlat || (form !== undefined && !isPaged)) {
+    const whole = isDeep || (level === undefined && (isFlat || form === 'flat'));
+    return {
+      kind: 'tree',
+      levels: whole ? DEEP_LEVELS_MAX : (level ?? 1),
+      form: isFlat ? 'flat' : (form ?? 'map'),
+    };
+  }
+  if (isPaged) {
+    return { kind: 'page', limit: limit ?? PAGE_LIMIT_DEFAULT, cursor: cursor === '' ? undefined : cursor };
+  }
+  return isListing ? childrenShape : nodeShape;
+}
+
+function formOf(query: QueryParameters): TreeForm | undefined {
+  const text = query.get('format');
+  if (text === undefined) return undefined;
+  if (Object.hasOwn(forms, text)) return forms[text];
+  throw invalid(`The query parameter 'format' must be one of ${Object.keys(forms).join(', ')}`, {
+    field: 'format',
+  });
+}
+
+/**
+ * A revision to read at. A bare integer stands for counter 0, as in SQL.
+ *
+ * @throws {ServiceError} `INVALID_REVISION_NUMBER`
+ */
+export function parseReadRevision(text: string): Revision {
+  return parseRevision(/^\d+$/.test(text) ? `${text}-0` : text);
+}
+
+/** The read parameters as the description has them. */
+export const readParameters: readonly ParameterDocs[] = [
+  {
+    name: 'level',
+    in: 'query',
+    schema: { type: 'integer', minimum: 1, maximum: LEVEL_MAX },
+    description: 'The descendants down to this depth, as a tree.',
+  },
+  {
+    name: 'deep',
+    in: 'query',
+    schema: { type: 'boolean' },
+    description: `The whole subtree, at most ${DEEP_LEVELS_MAX} levels of it.`,
+  },
+  {
+    name: 'flatten',
+    in: 'query',
+    schema: { type: 'boolean' },
+    description: 'The subtree as an array in tree order. Alone: the whole subtree. Wins over `format`.',
+  },
+  {
+    name: 'format',
+    in: 'query',
+    schema: { type: 'string', enum: Object.keys(forms), default: 'map' },
+    description:
+      'Shape of a tree: a map `{name: {node, children}}`, an array of nodes with nested `children`, or flat.',
+  },
+  {
+    name: 'limit',
+    in: 'query',
+    schema: { type: 'integer', minimum: 1, maximum: PAGE_LIMIT_MAX, default: PAGE_LIMIT_DEFAULT },
+    description:
+      'Answers one page of the children as `{items, next_cursor, total}`. Values beyond are clamped.',
+  },
+  {
+    name: 'cursor',
+    in: 'query',
+    description: '`next_cursor` of the page before, unchanged. Only good for the listing that made it.',
+  },
+  {
+    name: 'lang',
+    in: 'query',
+    description: 'Resolves translations for this locale. A node that is hidden in it is missing.',
+  },
+  fieldsParameter,
+  expandParameter,
+];
+
+/** The parameter of head reads that reads an earlier revision. */
+export const revisionParameter: ParameterDocs = {
+  name: 'revision',
+  in: 'query',
+  description:
+    'Reads at this revision, `<milliseconds>-<counter>`, or at the one before that moment. A bare integer stands for counter 0.',
+};

@@ -1,0 +1,14 @@
+import type { Principal } from '#runtime/access/principal.ts';
+import type { HttpRequest, Route } from '#protocols/http/route.ts';
+
+/** A request as REST handlers see it. */
+export type RestRequest = HttpRequest<Principal>;
+
+/** A REST route. */
+export interface RestRoute extends Route<Principal> {
+  /**
+   * Lets query parameters through that its documentation does not have; else they are refused. For what probes and load
+   * balancers ask, who add something of their own, and for what is refused or answered alike whatever is asked for.
+   */
+  readonly takesAnyParameter?: boolean;
+}

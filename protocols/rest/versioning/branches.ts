@@ -1,0 +1,440 @@
+import type { BranchState, MoveHead, ReadBranchState } from '#actors/branch/messages.ts';
+import type { BranchEntry, ListBranches, UpdateBranch } from '#actors/repository/messages.ts';
+import { formatRevision, parseRevision } from '#runtime/content/revision.ts';
+import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
+import { type BodyFields, bodyFields } from '#protocols/http/body-fields.ts';
+import { readOnly } from '#protocols/http/body-shape.ts';
+import type { HttpReply, ResponseDocs } from '#protocols/http/route.ts';
+import { minRevisionParameter, readHead, sendCommand } from '../access/branch-access.ts';
+import {
+  type BranchInfo,
+  branchInfo,
+  branchInfoSchema,
+  damagedBranchInfo,
+  type DamagedBranchInfo,
+  listedBranchSchema,
+  nameSchema,
+  revisionSchema,
+} from './branch-info.ts';
+import { listEntryError } from '../list-entry-error.ts';
+import type { BranchProvisioning, NewBranch } from '../ports.ts';
+import { consistencyOf } from '../reads/read-consistency.ts';
+import type { FoundRepository } from '../access/found-branch.ts';
+import { callerOf, deliveryOf, type RestContext } from '../rest-context.ts';
+import type { RestRequest, RestRoute } from '../rest-route.ts';
+
+/** What the branch and tag routes work with. */
+export interface BranchesContext extends RestContext {
+  readonly branches: BranchProvisioning;
+}
+
+/** Branches of a list whose heads are read before the event loop is given back. */
+const HEADS_PER_TURN = 16;
+
+const tag = 'Branches';
+const base = '/api/management/repositories/{tenant}/{repo}/branches';
+const slashAllowed = { allowSlash: true } as const;
+
+// What an answer has besides is let through, so that a branch that was read can be sent back.
+const { created_at, created_by, created_from, head, name } = branchInfoSchema.properties;
+const fixedProperties = readOnly({ name, head, created_at, created_by, created_from });
+
+const missing: ResponseDocs = { description: 'There is no such repository or branch.' };
+const isProtected: ResponseDocs = { description: 'The branch is protected.' };
+const badBody: ResponseDocs = {
+  description: 'A field is missing or of the wrong type; the text names it.',
+};
+
+/**
+ * Branches of a repository.
+ *
+ * @see docs/interface/branches.md
+ */
+export function branchRoutes(context: BranchesContext): readonly RestRoute[] {
+  return [
+    listRoute(context),
+    createRoute(context),
+    readRoute(context),
+    updateRoute(context),
+    removeRoute(context),
+    readHeadRoute(context),
+    moveHeadRoute(context),
+    setUpstreamRoute(context),
+  ];
+}
+
+/** The repository of an address of the management routes. @throws {ServiceError} `REPOSITORY_NOT_FOUND` */
+export function managedRepository(context: RestContext, request: RestRequest) {
+  const { tenant } = request.principal;
+  return context.directory.repository(tenant, request.segment('repo'), consistencyOf(request));
+}
+
+function branchName(request: RestRequest): string {
+  return request.segment('branch', slashAllowed);
+}
+
+async function headOf(
+  context: RestContext,
+  request: RestRequest,
+  repository: FoundRepository,
+  entry: BranchEntry,
+): Promise<string> {
+  const query: ReadBranchState = { type: 'ReadBranchState' };
+  const { actor } = context.directory.foundBranch(repository, entry);
+  return ((await context.router.query(actor, query, callerOf(request))) as BranchState).head;
+}
+
+async function infoOf(
+  context: RestContext,
+  request: RestRequest,
+  repository: FoundRepository,
+  entry: BranchEntry,
+): Promise<BranchInfo> {
+  return branchInfo(entry, await headOf(context, request, repository, entry));
+}
+
+/** Every branch, which takes an administrator, as do all routes here. */
+async function entriesOf(
+  { router }: RestContext,
+  request: RestRequest,
+  repository: FoundRepository,
+): Promise<readonly BranchEntry[]> {
+  const query: ListBranches = { type: 'ListBranches' };
+  return (await router.query(repository.actor, query, callerOf(request))) as readonly BranchEntry[];
+}
+
+/** The branch an address names; tags are none. @throws {ServiceError} `BRANCH_NOT_FOUND` */
+export async function requireEntry(
+  context: RestContext,
+  request: RestRequest,
+  repository: FoundRepository,
+): Promise<BranchEntry> {
+  const name = branchName(request);
+  const entry = (await entriesOf(context, request, repository)).find((branch) => branch.name === name);
+  if (entry === undefined) throw new ServiceError('BRANCH_NOT_FOUND', `Branch '${name}' not found`);
+  return entry;
+}
+
+function listRoute(context: BranchesContext): RestRoute {
+  return {
+    method: 'GET',
+    pattern: base,
+    operationId: 'listBranches',
+    body: 'none',
+    auth: 'required',
+    docs: {
+      summary: 'The branches of a repository',
+      tag,
+      responses: {
+        200: {
+          description: 'Every branch, sorted by name; a damaged one says so with `error`.',
+          schema: { type: 'array', items: listedBranchSchema },
+        },
+        404: { description: 'There is no such repository.' },
+      },
+    },
+    handler: async (request) => ({ status: 200, json: await listBranches(context, request) }),
+  };
+}
+
+async function listBranches(
+  context: BranchesContext,
+  request: RestRequest,
+): Promise<(BranchInfo | DamagedBranchInfo)[]> {
+  const repository = await managedRepository(context, request);
+  const found: (BranchInfo | DamagedBranchInfo)[] = [];
+  for (const entry of await entriesOf(context, request, repository)) {
+    if (request.signal.aborted) throw new ServiceError('REQUEST_CANCELLED');
+    try {
+      found.push(await infoOf(context, request, repository, entry));
+    } catch (error) {
+      // Deleted since the list was read.
+      const isGone = error instanceof ServiceError && error.entry.status === 404;
+      const contained = listEntryError(error);
+      if (contained !== undefined) found.push(damagedBranchInfo(entry, contained));
+      else if (!isGone) throw error;
+    }
+    // A head may have to be read from a branch that is not open.
+    if (found.length % HEADS_PER_TURN === 0) {
+      await new Promise<void>((resolve) => context.clock.soon(resolve));
+    }
+  }
+  return found;
+}
+
+function createRoute(context: BranchesContext): RestRoute {
+  return {
+    method: 'POST',
+    pattern: base,
+    operationId: 'createBranch',
+    body: 'json',
+    auth: 'required',
+    docs: {
+      summary: 'Create a branch',
+      description:
+        'A fork of `upstream_branch` at its head or at `from_revision`: content, indexes, schema and history up to there, all of it at once. What the copy has of later revisions is never shown; the background job `RevisionHistoryCopy(repository/branch)` removes it. With `from_revision` alone the default branch is forked if it has the revision, else whichever branch has it. With neither the branch is empty, its head `0-0`: the first write brings the built-in types, as a system revision of its own before it. `upstream_branch` of an answer is `main` when nobody named one.',
+      tag,
+      requestSchema: {
+        type: 'object',
+        required: ['name'],
+        properties: {
+          name: nameSchema,
+          upstream_branch: { type: 'string', description: 'The branch to fork.' },
+          from_revision: revisionSchema,
+          created_by: { type: 'string', default: 'system' },
+          protected: { type: 'boolean', default: false },
+          description: { type: ['string', 'null'] },
+          include_revision_history: {
+            type: 'boolean',
+            default: true,
+            description: 'Accepted, and changes nothing: a fork always has its history.',
+          },
+        },
+        additionalProperties: false,
+      },
+      responses: {
+        201: { description: 'The branch.', schema: branchInfoSchema },
+        400: { description: 'The name or the revision is not one.' },
+        404: { description: 'There is no such repository, upstream branch or revision.' },
+        409: { description: 'A branch or tag of this name exists.' },
+        422: badBody,
+      },
+    },
+    async handler(request) {
+      const branch = parseNewBranch(request.body);
+      const repository = await managedRepository(context, request);
+      const entry = await context.branches.createBranch(repository, branch, deliveryOf(request));
+      return { status: 201, json: await infoOf(context, request, repository, entry) };
+    },
+  };
+}
+
+/**
+ * Reads the body of a creation.
+ *
+ * @throws {ServiceError} `UNPROCESSABLE_BODY`, `INVALID_REVISION_NUMBER`
+ */
+export function parseNewBranch(body: unknown): NewBranch {
+  const fields = bodyFields(body);
+  const upstreamBranch = fields.optionalString('upstream_branch');
+  const fromRevision = fields.optionalString('from_revision');
+  // Only its type counts: a fork is a copy, history and all.
+  fields.optionalBoolean('include_revision_history');
+  return {
+    name: fields.string('name'),
+    createdBy: fields.optionalString('created_by') ?? 'system',
+    protected: fields.optionalBoolean('protected') ?? false,
+    description: fields.optionalString('description') ?? null,
+    ...(upstreamBranch === undefined ? {} : { upstreamBranch }),
+    ...(fromRevision === undefined ? {} : { fromRevision: parseRevision(fromRevision) }),
+  };
+}
+
+function readRoute(context: BranchesContext): RestRoute {
+  return {
+    method: 'GET',
+    pattern: `${base}/{branch}`,
+    operationId: 'readBranch',
+    body: 'none',
+    auth: 'required',
+    docs: {
+      summary: 'A branch',
+      tag,
+      parameters: [minRevisionParameter],
+      responses: { 200: { description: 'The branch.', schema: branchInfoSchema }, 404: missing },
+    },
+    async handler(request) {
+      const repository = await managedRepository(context, request);
+      const entry = await requireEntry(context, request, repository);
+      const head = await readHead(context, request, context.directory.foundBranch(repository, entry));
+      return { status: 200, json: branchInfo(entry, head) };
+    },
+  };
+}
+
+function updateRoute(context: BranchesContext): RestRoute {
+  return {
+    method: 'PATCH',
+    pattern: `${base}/{branch}`,
+    operationId: 'updateBranch',
+    body: 'json',
+    auth: 'required',
+    docs: {
+      summary: 'Protect a branch, describe it, or give it another upstream',
+      description:
+        'Keys that are not in the body keep their value. Protection stops deletion, head changes and merges into the branch, not ordinary writes. A branch cannot be renamed.',
+      tag,
+      requestSchema: {
+        type: 'object',
+        properties: {
+          protected: { type: 'boolean' },
+          description: { type: ['string', 'null'] },
+          upstream_branch: { type: ['string', 'null'] },
+          ...fixedProperties,
+        },
+        additionalProperties: false,
+      },
+      responses: {
+        200: { description: 'The branch.', schema: branchInfoSchema },
+        400: { description: 'A value is not allowed; the message names it.' },
+        404: { description: 'There is no such repository, branch or upstream branch.' },
+        422: badBody,
+      },
+    },
+    async handler(request) {
+      const fields = bodyFields(request.body);
+      const isProtectedNow = fields.optionalBoolean('protected');
+      requireSameName(fields, branchName(request));
+      return await change(context, request, {
+        ...(isProtectedNow === undefined ? {} : { protected: isProtectedNow }),
+        ...nullable(fields, 'description', 'description'),
+        ...nullable(fields, 'upstream_branch', 'upstreamBranch'),
+      });
+    },
+  };
+}
+
+/** @throws {ServiceError} `VALIDATION_FAILED` for a new name */
+function requireSameName(fields: BodyFields, name: string): void {
+  const given = fields.optionalString('name');
+  if (given !== undefined && given !== name) throw invalid('A branch cannot be renamed', { field: 'name' });
+}
+
+function setUpstreamRoute(context: BranchesContext): RestRoute {
+  return {
+    method: 'PATCH',
+    pattern: `${base}/{branch}/upstream`,
+    operationId: 'setUpstreamBranch',
+    body: 'json',
+    auth: 'required',
+    docs: {
+      summary: 'Give a branch another upstream, or none',
+      tag,
+      requestSchema: {
+        type: 'object',
+        required: ['upstream_branch'],
+        properties: { upstream_branch: { type: ['string', 'null'] } },
+        additionalProperties: false,
+      },
+      responses: {
+        200: { description: 'The branch.', schema: branchInfoSchema },
+        404: { description: 'There is no such repository, branch or upstream branch.' },
+        422: badBody,
+      },
+    },
+    async handler(request) {
+      const fields = bodyFields(request.body);
+      fields.value('upstream_branch');
+      return await change(context, request, nullable(fields, 'upstream_branch', 'upstreamBranch'));
+    },
+  };
+}
+
+/** A text that may be taken away with `null`; nothing when the field is absent. */
+function nullable<Key extends string>(
+  fields: BodyFields,
+  field: string,
+  key: Key,
+): { readonly [K in Key]?: string | null } {
+  if (fields.optionalValue(field) === undefined) return {};
+  return { [key]: fields.optionalString(field) ?? null } as { readonly [K in Key]: string | null };
+}
+
+async function change(
+  context: BranchesContext,
+  request: RestRequest,
+  changes: Omit<UpdateBranch, 'type' | 'name'>,
+): Promise<HttpReply> {
+  const repository = await managedRepository(context, request);
+  const command: UpdateBranch = { type: 'UpdateBranch', name: branchName(request), ...changes };
+  const entry = (await context.router.command(repository.actor, command, deliveryOf(request))) as BranchEntry;
+  return { status: 200, json: await infoOf(context, request, repository, entry) };
+}
+
+function removeRoute(context: BranchesContext): RestRoute {
+  return {
+    method: 'DELETE',
+    pattern: `${base}/{branch}`,
+    operationId: 'deleteBranch',
+    body: 'none',
+    auth: 'required',
+    docs: {
+      summary: 'Delete a branch with all its content',
+      description:
+        'Its disk space is free when this answers. Content that a tag names and no other branch has stays readable through the tag until that is deleted.',
+      tag,
+      responses: {
+        204: { description: 'It is gone.' },
+        403: { description: 'The branch is protected, or the default branch of the repository.' },
+        404: missing,
+      },
+    },
+    async handler(request) {
+      const repository = await managedRepository(context, request);
+      await context.branches.removeBranch(repository, branchName(request), deliveryOf(request));
+      return { status: 204 };
+    },
+  };
+}
+
+const headSchema = {
+  type: 'object',
+  required: ['revision'],
+  properties: { revision: revisionSchema },
+} as const;
+
+function readHeadRoute(context: BranchesContext): RestRoute {
+  return {
+    method: 'GET',
+    pattern: `${base}/{branch}/head`,
+    operationId: 'readBranchHead',
+    body: 'none',
+    auth: 'required',
+    docs: {
+      summary: 'Where a branch stands',
+      tag,
+      parameters: [minRevisionParameter],
+      responses: { 200: { description: 'Its head.', schema: headSchema }, 404: missing },
+    },
+    async handler(request) {
+      const repository = await managedRepository(context, request);
+      const entry = await requireEntry(context, request, repository);
+      const branch = context.directory.foundBranch(repository, entry);
+      return { status: 200, json: { revision: await readHead(context, request, branch) } };
+    },
+  };
+}
+
+function moveHeadRoute(context: BranchesContext): RestRoute {
+  return {
+    method: 'PUT',
+    pattern: `${base}/{branch}/head`,
+    operationId: 'moveBranchHead',
+    body: 'json',
+    auth: 'required',
+    docs: {
+      summary: 'Move the head of a branch back or forward',
+      description:
+        'Content, indexes and schema become those of that revision of the branch. Later revisions stay: moving forward again restores them.',
+      tag,
+      requestSchema: { ...headSchema, additionalProperties: false },
+      responses: {
+        204: { description: 'The branch stands there.' },
+        400: { description: 'That is not a revision.' },
+        403: isProtected,
+        404: { description: 'There is no such repository or branch, or the branch has no such revision.' },
+        422: badBody,
+      },
+    },
+    async handler(request) {
+      const revision = parseRevision(bodyFields(request.body).string('revision'));
+      const repository = await managedRepository(context, request);
+      const entry = await requireEntry(context, request, repository);
+      if (entry.protected) throw new ServiceError('FORBIDDEN', `Branch '${entry.name}' is protected`);
+      const branch = context.directory.foundBranch(repository, entry);
+      const command: MoveHead = { type: 'MoveHead', revision: formatRevision(revision) };
+      await sendCommand(context, request, branch, command);
+      return { status: 204 };
+    },
+  };
+}

@@ -1,0 +1,125 @@
+import type { ListConflicts } from '#actors/branch/merge-messages.ts';
+import type { CompareBranch, DiffBranch } from '#actors/branch/messages.ts';
+import type { HttpReply } from '#protocols/http/route.ts';
+import { askBranch, branchOf, minRevisionParameter, replyOf } from '../access/branch-access.ts';
+import { contentSchema } from '../content-schemas.ts';
+import { consistencyOf } from '../reads/read-consistency.ts';
+import { callerOf, type RestContext } from '../rest-context.ts';
+import type { RestRequest, RestRoute } from '../rest-route.ts';
+
+const tag = 'Branches';
+const branchBase = '/api/management/repositories/{tenant}/{repo}/branches/{branch}';
+const slashAllowed = { allowSlash: true } as const;
+
+const responses = {
+  400: { description: 'The two are too far apart to be compared.' },
+  401: { description: 'This takes a login.' },
+  404: { description: 'There is no such repository, branch or tag.' },
+};
+
+/**
+ * How two branches differ. Where a branch is named, a tag may stand.
+ *
+ * @see docs/interface/branches.md#comparing-branches
+ */
+export function compareRoutes(context: RestContext): readonly RestRoute[] {
+  return [compareRoute(context), diffRoute(context), conflictsRoute(context)];
+}
+
+function compareRoute(context: RestContext): RestRoute {
+  return {
+    method: 'GET',
+    pattern: `${branchBase}/compare/{base}`,
+    operationId: 'compareBranches',
+    body: 'none',
+    auth: 'required',
+    docs: {
+      summary: 'How many revisions a branch is ahead of another one and behind it',
+      tag,
+      parameters: [minRevisionParameter],
+      responses: {
+        200: { description: 'The comparison.', schema: contentSchema('BranchComparison') },
+        ...responses,
+      },
+    },
+    handler: (request) => ask(context, request, 'CompareBranch'),
+  };
+}
+
+function diffRoute(context: RestContext): RestRoute {
+  return {
+    method: 'GET',
+    pattern: `${branchBase}/diff/{base}`,
+    operationId: 'diffBranches',
+    body: 'none',
+    auth: 'required',
+    docs: {
+      summary: 'The nodes and schema definitions a branch changed since it last met another one',
+      description:
+        'Net changes: what was undone is not listed, nor what a merge brought from the base. Every node of a ' +
+        'subtree that was moved or renamed is modified; a new place among the same siblings is no change.',
+      tag,
+      parameters: [minRevisionParameter],
+      responses: {
+        200: { description: 'The difference.', schema: contentSchema('BranchDifference') },
+        ...responses,
+      },
+    },
+    handler: (request) => ask(context, request, 'DiffBranch'),
+  };
+}
+
+function conflictsRoute(context: RestContext): RestRoute {
+  return {
+    method: 'GET',
+    pattern: `${branchBase}/conflicts/{source}`,
+    operationId: 'listConflicts',
+    body: 'none',
+    auth: 'required',
+    docs: {
+      summary: 'What would stop a merge of `source` into the branch',
+      description:
+        'Writes nothing. A node and each of its locales are aspects of their own: changed on both sides, and not to ' +
+        'the same, they are in conflict. So are a node placed below one that the other side deleted, two nodes at ' +
+        'one place, moves that would make a node its own ancestor, and schema definitions changed on both sides. A ' +
+        'new place among the same siblings never is. What would be invalid in the merged state only is a conflict with ' +
+        '`violations`, of every node and definition that takes part: a node that does not satisfy its definitions, a ' +
+        'deleted definition that is needed, one unique value of two nodes, a child or a type that is not allowed any ' +
+        'more.',
+      tag,
+      parameters: [minRevisionParameter],
+      responses: {
+        200: { description: 'The conflicts.', schema: contentSchema('ConflictList') },
+        ...responses,
+        403: { description: 'This takes an administrator.' },
+      },
+    },
+    async handler(request) {
+      const branch = await branchOf(context, request);
+      const name = request.segment('source', slashAllowed);
+      const { actor, taggedAt } = await context.directory.branchOf(
+        branch.repository,
+        name,
+        'read',
+        consistencyOf(request),
+      );
+      const sourceAt = taggedAt === undefined ? {} : { sourceAt: taggedAt };
+      const query: ListConflicts = { type: 'ListConflicts', source: actor, ...sourceAt };
+      return await askBranch<unknown>(context, request, branch, query, callerOf(request), replyOf);
+    },
+  };
+}
+
+async function ask(
+  context: RestContext,
+  request: RestRequest,
+  type: 'CompareBranch' | 'DiffBranch',
+): Promise<HttpReply> {
+  const branch = await branchOf(context, request);
+  const name = request.segment('base', slashAllowed);
+  const consistency = consistencyOf(request);
+  const base = await context.directory.branchOf(branch.repository, name, 'read', consistency);
+  const baseAt = base.taggedAt === undefined ? {} : { baseAt: base.taggedAt };
+  const query: CompareBranch | DiffBranch = { type, base: base.actor, ...baseAt };
+  return await askBranch<unknown>(context, request, branch, query, callerOf(request), replyOf);
+}

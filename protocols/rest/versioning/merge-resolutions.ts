@@ -1,0 +1,111 @@
+import type { MergeResolution, ResolutionType } from '#actors/branch/merge-messages.ts';
+import type { JsonObject } from '#runtime/content/json-value.ts';
+import { parseLocale } from '#runtime/content/locale.ts';
+import { invalid } from '#runtime/errors/service-error.ts';
+import type { BodyFields } from '#protocols/http/body-fields.ts';
+import { readOnly } from '#protocols/http/body-shape.ts';
+import { conflictProperties } from '../content-schemas.ts';
+
+/** Resolutions in one request; there are no more conflicts in one merge either. */
+export const RESOLUTIONS_MAX = 10_000;
+
+/**
+ * The resolutions of a body: `resolutions`, or `conflicts` as some clients call them.
+ *
+ * @throws {ServiceError} `UNPROCESSABLE_BODY`; `VALIDATION_FAILED` for an unknown type, a locale that is none, and
+ *   more than {@link RESOLUTIONS_MAX}
+ * @see docs/interface/merges.md#resolving-conflicts
+ */
+export function parseResolutions(body: BodyFields): readonly MergeResolution[] {
+  const given = body.list('resolutions', 'conflicts');
+  if (given.length > RESOLUTIONS_MAX) {
+    throw invalid(`At most ${RESOLUTIONS_MAX} resolutions at a time`, { field: 'resolutions' });
+  }
+  return given.map(parseResolution);
+}
+
+function parseResolution(fields: BodyFields): MergeResolution {
+  const nodeId = fields.string('node_id');
+  const type = parseType(fields.string('resolution_type', 'resolution'), fields.nameOf('resolution_type'));
+  const locale = fields.optionalString('translation_locale', 'locale');
+  return {
+    nodeId,
+    type,
+    ...(locale === undefined ? {} : { locale: parseLocale(locale, fields.nameOf('translation_locale')) }),
+    ...workspaceOf(fields),
+    ...(type === 'manual' ? { properties: manualProperties(fields) } : {}),
+  };
+}
+
+const types: Readonly<Record<string, ResolutionType>> = {
+  keepours: 'keep-ours',
+  ours: 'keep-ours',
+  keeptheirs: 'keep-theirs',
+  theirs: 'keep-theirs',
+  manual: 'manual',
+};
+
+/** Longer than any word that is read in more than one spelling. */
+const WORD_LENGTH_MAX = 64;
+
+/** A word without its case, hyphens and underscores. One that is too long is none, and stays as it is. */
+export function foldedWord(text: string): string {
+  return text.length > WORD_LENGTH_MAX ? text : text.replace(/[-_]/g, '').toLowerCase();
+}
+
+/** Any case, with or without a hyphen or underscore. */
+function parseType(text: string, field: string): ResolutionType {
+  const plain = foldedWord(text);
+  const type = Object.hasOwn(types, plain) ? types[plain] : undefined;
+  if (type !== undefined) return type;
+  throw invalid(`Unknown resolution '${text.slice(0, 40)}'; there are keep-ours, keep-theirs and manual`, {
+    field,
+  });
+}
+
+/** Null is a place of its own: the schema. */
+function workspaceOf(fields: BodyFields): { workspace?: string | null } {
+  if (fields.optionalValue('workspace') === null) return { workspace: null };
+  const workspace = fields.optionalString('workspace');
+  return workspace === undefined ? {} : { workspace };
+}
+
+/** Null deletes, so it is not taken for a field that somebody forgot. */
+function manualProperties(fields: BodyFields): JsonObject | null {
+  const name = 'resolved_properties';
+  return fields.optionalValue(name) === null ? null : (fields.object(name) as JsonObject);
+}
+
+/** One resolution as the description has it. */
+export const resolutionSchema = {
+  type: 'object',
+  required: ['node_id', 'resolution_type'],
+  properties: {
+    // A conflict that was read may be sent back with what is decided of it.
+    ...readOnly(conflictProperties),
+    node_id: { type: 'string', description: 'As the conflict names it.' },
+    resolution_type: {
+      type: 'string',
+      description:
+        '`keep-ours` (or `ours`): what the target has. `keep-theirs` (or `theirs`): what the source has, its place ' +
+        'included. `manual`: `resolved_properties`.',
+      'x-aliases': ['resolution'],
+    },
+    resolved_properties: {
+      type: ['object', 'null'],
+      description:
+        'For `manual`, which needs it: the properties, of a locale its values by pointer, of a schema definition the ' +
+        'definition. Null deletes the node and what is below it, the translation or the definition.',
+    },
+    translation_locale: {
+      type: 'string',
+      description: 'For a conflict about one locale.',
+      'x-aliases': ['locale'],
+    },
+    workspace: {
+      type: ['string', 'null'],
+      description: 'As the conflict has it; needed only where two conflicts have the same `node_id`.',
+    },
+  },
+  additionalProperties: false,
+} as const;

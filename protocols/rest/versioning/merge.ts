@@ -1,0 +1,201 @@
+import type { MergeBranch, MergeResult, ResolveMerge } from '#actors/branch/merge-messages.ts';
+import { formatRevision, parseRevision } from '#runtime/content/revision.ts';
+import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
+import { type BodyFields, bodyFields } from '#protocols/http/body-fields.ts';
+import { revisionHeaders, sendCommand } from '../access/branch-access.ts';
+import { managedRepository, requireEntry } from './branches.ts';
+import { commandCommit, commandCommitProperties } from '../commit-info.ts';
+import { contentSchema } from '../content-schemas.ts';
+import { foldedWord, parseResolutions, resolutionSchema } from './merge-resolutions.ts';
+import type { FoundBranch } from '../access/found-branch.ts';
+import type { RestContext } from '../rest-context.ts';
+import type { RestRequest, RestRoute } from '../rest-route.ts';
+
+const base = '/api/management/repositories/{tenant}/{repo}/branches/{branch}';
+
+const commitProperties = {
+  ...commandCommitProperties,
+  dry_run: { type: 'boolean', default: false, description: 'Reports, and writes nothing.' },
+} as const;
+
+const responses = {
+  403: { description: 'The branch is protected, or this takes an administrator.' },
+  404: { description: 'There is no such repository or branch.' },
+  422: { description: 'A field is missing or of the wrong type; the text names it.' },
+} as const;
+
+/**
+ * Merging one branch into another one.
+ *
+ * @see docs/interface/merges.md#merging
+ */
+export function mergeRoutes(context: RestContext): readonly RestRoute[] {
+  return [mergeRoute(context), resolveRoute(context)];
+}
+
+function mergeRoute(context: RestContext): RestRoute {
+  return {
+    method: 'POST',
+    pattern: `${base}/merge`,
+    operationId: 'mergeBranches',
+    body: 'json',
+    auth: 'required',
+    docs: {
+      summary: 'Merge `source_branch` into the branch',
+      description:
+        'Three-way unless told otherwise: what the source changed since the two last met is written as one merge ' +
+        'commit, also where a fast-forward is possible. With conflicts nothing is written and the answer says ' +
+        '`success: false`; what would make nodes or definitions invalid is a conflict too. A fast-forward takes the revisions of the source over as they are, and needs a branch ' +
+        'without revisions of its own. The source is never changed.',
+      tag: 'Branches',
+      requestSchema: {
+        type: 'object',
+        required: ['source_branch'],
+        properties: {
+          source_branch: { type: 'string' },
+          strategy: {
+            type: 'string',
+            default: 'ThreeWay',
+            description: '`ThreeWay` or `FastForward`, in any case and with or without a hyphen.',
+          },
+          ...commitProperties,
+        },
+        additionalProperties: false,
+      },
+      responses: {
+        200: { description: 'What the merge did.', schema: contentSchema('MergeResult') },
+        400: {
+          description:
+            'A fast-forward of branches that have diverged, an unknown strategy, branches that are too far apart, or a path that would be too long; the message says which node.',
+        },
+        ...responses,
+      },
+    },
+    async handler(request) {
+      const fields = bodyFields(request.body);
+      const sourceName = fields.string('source_branch');
+      const strategy = parseStrategy(fields.optionalString('strategy'));
+      const dryRun = fields.optionalBoolean('dry_run') ?? false;
+      const commit = commandCommit(fields);
+      const { source, target } = await branchesOf(context, request, sourceName);
+      const command: MergeBranch = {
+        type: 'MergeBranch',
+        source: source.actor,
+        sourceName,
+        strategy,
+        dryRun,
+        ...(commit === undefined ? {} : { commit }),
+      };
+      const result = await sendCommand<MergeResult>(context, request, target, command);
+      return { status: 200, headers: revisionHeaders({ revision: result.head }), json: result };
+    },
+  };
+}
+
+function resolveRoute(context: RestContext): RestRoute {
+  return {
+    method: 'POST',
+    pattern: `${base}/resolve-merge`,
+    operationId: 'resolveMerge',
+    body: 'json',
+    auth: 'required',
+    docs: {
+      summary: 'Merge `source_branch` into the branch and settle conflicts',
+      description:
+        'A three-way merge with a resolution for every conflict that `merge` or `conflicts` names, written as one ' +
+        'merge commit. Conflicts without a resolution come back with `success: false`; nothing is written then. A ' +
+        'node that is kept brings back the nodes above it, and those below it that were deleted together with it. ' +
+        'Below a node that goes, new nodes go too, and moved ones stay where the other side has them. Where a ' +
+        'resolution puts a node at a place that is taken, that is a conflict of its own. A violation ' +
+        'is settled by a resolution of any of its parties that makes the result valid; the others need none then. A ' +
+        'resolution for a node never changes a definition.',
+      tag: 'Branches',
+      requestSchema: {
+        type: 'object',
+        required: ['source_branch', 'resolutions'],
+        properties: {
+          source_branch: { type: 'string' },
+          resolutions: {
+            type: 'array',
+            items: resolutionSchema,
+            description: 'May be called `conflicts`, with `resolution` for the type.',
+            'x-aliases': ['conflicts'],
+          },
+          expected_source_head: { type: 'string', description: 'The head the resolutions were made for.' },
+          expected_target_head: { type: 'string', description: 'The head the resolutions were made for.' },
+          ...commitProperties,
+        },
+        additionalProperties: false,
+      },
+      responses: {
+        200: { description: 'What the merge did.', schema: contentSchema('MergeResult') },
+        400: {
+          description:
+            'A resolution is about nothing that is in conflict, is unknown or not valid, resolutions do not fit ' +
+            'together, or what they give does not; the message says why, and `details.errors` all of it.',
+        },
+        ...responses,
+        409: { description: 'A branch is not at its expected head any more; `details` has both heads.' },
+      },
+    },
+    async handler(request) {
+      const fields = bodyFields(request.body);
+      const sourceName = fields.string('source_branch');
+      const resolutions = parseResolutions(fields);
+      const dryRun = fields.optionalBoolean('dry_run') ?? false;
+      const commit = commandCommit(fields);
+      const expectedSourceHead = expectedHead(fields, 'expected_source_head');
+      const expectedTargetHead = expectedHead(fields, 'expected_target_head');
+      const { source, target } = await branchesOf(context, request, sourceName);
+      const command: ResolveMerge = {
+        type: 'ResolveMerge',
+        source: source.actor,
+        sourceName,
+        resolutions,
+        dryRun,
+        ...(expectedSourceHead === undefined ? {} : { expectedSourceHead }),
+        ...(expectedTargetHead === undefined ? {} : { expectedTargetHead }),
+        ...(commit === undefined ? {} : { commit }),
+      };
+      const result = await sendCommand<MergeResult>(context, request, target, command);
+      return { status: 200, headers: revisionHeaders({ revision: result.head }), json: result };
+    },
+  };
+}
+
+/**
+ * The branches of a merge. A merge commit names the head of the source, which a tag does not have.
+ *
+ * @throws {ServiceError} `REPOSITORY_NOT_FOUND`; `BRANCH_NOT_FOUND`, for a tag as well; `FORBIDDEN` when the target
+ *   is protected
+ */
+async function branchesOf(
+  context: RestContext,
+  request: RestRequest,
+  sourceName: string,
+): Promise<{ readonly source: FoundBranch; readonly target: FoundBranch }> {
+  const repository = await managedRepository(context, request);
+  const entry = await requireEntry(context, request, repository);
+  const source = await context.directory.branchOf(repository, sourceName, 'read');
+  if (source.taggedAt !== undefined) {
+    throw new ServiceError('BRANCH_NOT_FOUND', `'${sourceName}' is a tag; a merge takes a branch`);
+  }
+  if (entry.protected) throw new ServiceError('FORBIDDEN', `Branch '${entry.name}' is protected`);
+  return { source, target: context.directory.foundBranch(repository, entry) };
+}
+
+/** @throws {ServiceError} `INVALID_REVISION_NUMBER` */
+function expectedHead(fields: BodyFields, name: string): string | undefined {
+  const text = fields.optionalString(name);
+  return text === undefined ? undefined : formatRevision(parseRevision(text));
+}
+
+/** Any case, with or without a hyphen or underscore. @throws {ServiceError} `VALIDATION_FAILED` */
+function parseStrategy(text: string | undefined): MergeBranch['strategy'] {
+  const plain = text === undefined ? 'threeway' : foldedWord(text);
+  if (plain === 'threeway') return 'ThreeWay';
+  if (plain === 'fastforward') return 'FastForward';
+  throw invalid(`Unknown merge strategy '${text}'; there are ThreeWay and FastForward`, {
+    field: 'strategy',
+  });
+}

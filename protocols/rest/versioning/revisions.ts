@@ -1,0 +1,199 @@
+import type { ListRevisions, ReadRevision, ReadRevisionChanges } from '#actors/branch/messages.ts';
+import { compareRevisions, parseRevision } from '#runtime/content/revision.ts';
+import type { Caller } from '#runtime/commit/behaviour.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import type { HttpReply, ParameterDocs } from '#protocols/http/route.ts';
+import { askBranch, replyOf, repositoryOf } from '../access/branch-access.ts';
+import { contentList, contentSchema } from '../content-schemas.ts';
+import { consistencyOf } from '../reads/read-consistency.ts';
+import { clampedInteger } from '../reads/read-parameters.ts';
+import type { FoundBranch, FoundRepository } from '../access/found-branch.ts';
+import { readRepositoryState } from '../management/repository-info.ts';
+import { callerOf, type RestContext } from '../rest-context.ts';
+import type { RestRequest, RestRoute } from '../rest-route.ts';
+
+/** Records of a list: most, and when nothing is said. */
+const LIMIT_MAX = 1_000;
+const LIMIT_DEFAULT = 50;
+
+const tag = 'Revisions';
+const base = '/api/management/repositories/{tenant}/{repo}/revisions';
+
+const branchParameter: ParameterDocs = {
+  name: 'branch',
+  in: 'query',
+  description: 'Default: the default branch of the repository first, then the others.',
+};
+
+const missing = { description: 'There is no such repository, branch or revision.' };
+
+/**
+ * Revisions of a repository.
+ *
+ * @see docs/interface/revisions.md#revision-lists
+ */
+export function revisionRoutes(context: RestContext): readonly RestRoute[] {
+  return [listRoute(context), readRoute(context), changesRoute(context)];
+}
+
+/** The branch of `?branch=`, or undefined when the caller names none. */
+function askedBranch(request: RestRequest): string | undefined {
+  const name = request.query.get('branch');
+  return name === '' ? undefined : name;
+}
+
+function listRoute(context: RestContext): RestRoute {
+  return {
+    method: 'GET',
+    pattern: base,
+    operationId: 'listRevisions',
+    body: 'none',
+    auth: 'required',
+    docs: {
+      summary: 'The revisions of a branch, newest first',
+      tag,
+      parameters: [
+        { name: 'branch', in: 'query', description: 'Default: the default branch of the repository.' },
+        {
+          name: 'limit',
+          in: 'query',
+          schema: { type: 'integer', minimum: 1, maximum: LIMIT_MAX, default: LIMIT_DEFAULT },
+        },
+        { name: 'offset', in: 'query', schema: { type: 'integer', minimum: 0, default: 0 } },
+        { name: 'include_system', in: 'query', schema: { type: 'boolean', default: false } },
+      ],
+      responses: {
+        200: { description: 'One page.', schema: contentSchema('RevisionList') },
+        404: { description: 'There is no such repository or branch.' },
+      },
+    },
+    handler: (request) => listRevisions(context, request),
+  };
+}
+
+async function listRevisions(context: RestContext, request: RestRequest): Promise<HttpReply> {
+  const limit = clampedInteger(request.query, 'limit', { min: 1, max: LIMIT_MAX });
+  const offset = clampedInteger(request.query, 'offset', { min: 0, max: Number.MAX_SAFE_INTEGER });
+  const query: ListRevisions = {
+    type: 'ListRevisions',
+    limit: limit ?? LIMIT_DEFAULT,
+    offset: offset ?? 0,
+    includeSystem: request.query.flag('includeSystem') === true,
+  };
+  const repository = await repositoryOf(context, request);
+  const name =
+    askedBranch(request) ?? (await readRepositoryState(context, request, repository)).defaultBranch;
+  const branch = await context.directory.branchOf(repository, name, 'read', consistencyOf(request));
+  return await askBranch<unknown>(context, request, branch, query, callerOf(request), replyOf);
+}
+
+function readRoute(context: RestContext): RestRoute {
+  return {
+    method: 'GET',
+    pattern: `${base}/{revision}`,
+    operationId: 'readRevision',
+    body: 'none',
+    auth: 'required',
+    docs: {
+      summary: 'One revision',
+      tag,
+      parameters: [branchParameter],
+      responses: {
+        200: { description: 'The record.', schema: contentSchema('Revision') },
+        400: { description: 'That is not a revision.' },
+        404: missing,
+      },
+    },
+    handler: (request) => findRevision(context, request, 'ReadRevision'),
+  };
+}
+
+function changesRoute(context: RestContext): RestRoute {
+  return {
+    method: 'GET',
+    pattern: `${base}/{revision}/changes`,
+    operationId: 'readRevisionChanges',
+    body: 'none',
+    auth: 'required',
+    docs: {
+      summary: 'The nodes a revision changed',
+      tag,
+      parameters: [branchParameter],
+      responses: {
+        200: { description: 'The changes.', schema: contentList('NodeChange') },
+        400: { description: 'That is not a revision.' },
+        404: missing,
+      },
+    },
+    handler: (request) => findRevision(context, request, 'ReadRevisionChanges'),
+  };
+}
+
+async function findRevision(
+  context: RestContext,
+  request: RestRequest,
+  type: 'ReadRevision' | 'ReadRevisionChanges',
+): Promise<HttpReply> {
+  const text = request.segment('revision');
+  const query: ReadRevision | ReadRevisionChanges = { type, revision: parseRevision(text) };
+  const repository = await repositoryOf(context, request);
+  const asked = callerOf(request);
+  const { consistency, ...atOwner } = asked;
+  // Whoever names a revision has seen it: a replica that does not know it has not got so far.
+  const callers: readonly Caller[] = consistency?.kind === 'local' ? [asked, atOwner] : [asked];
+  const asksBranch = askedBranch(request) !== undefined;
+  for (const caller of callers) {
+    for (const name of await candidates(context, request, repository, caller)) {
+      const branch = await branchOr404(context, repository, name, caller);
+      // One that was listed and is gone has nothing to say; one that was asked for may be new to a replica.
+      if (branch instanceof ServiceError) {
+        if (asksBranch && caller === callers.at(-1)) throw branch;
+        continue;
+      }
+      const found = await askOne(context, branch, query, caller);
+      if (found !== undefined) return found;
+    }
+  }
+  throw new ServiceError('REVISION_NOT_FOUND', `Revision '${text}' not found`);
+}
+
+async function candidates(
+  context: RestContext,
+  request: RestRequest,
+  repository: FoundRepository,
+  caller: Caller,
+): Promise<readonly string[]> {
+  const asked = askedBranch(request);
+  if (asked !== undefined) return [asked];
+  const { branches, defaultBranch } = await readRepositoryState(context, request, repository, caller);
+  return [defaultBranch, ...branches.filter((name) => name !== defaultBranch)];
+}
+
+/** @returns `BRANCH_NOT_FOUND` where there is none */
+async function branchOr404(
+  { directory }: RestContext,
+  repository: FoundRepository,
+  name: string,
+  { consistency }: Caller,
+): Promise<FoundBranch | ServiceError> {
+  try {
+    return await directory.branchOf(repository, name, 'read', consistency);
+  } catch (error) {
+    if (error instanceof ServiceError && error.code === 'BRANCH_NOT_FOUND') return error;
+    throw error;
+  }
+}
+
+/** @returns undefined when this branch does not have the revision */
+async function askOne(
+  context: RestContext,
+  branch: FoundBranch,
+  query: ReadRevision | ReadRevisionChanges,
+  caller: Caller,
+): Promise<HttpReply | undefined> {
+  // What came after a tag is not part of what it names.
+  if (branch.taggedAt !== undefined && compareRevisions(query.revision, branch.taggedAt) > 0)
+    return undefined;
+  const answer: unknown = await context.router.query(branch.actor, query, caller);
+  return answer === undefined ? undefined : replyOf(answer, {});
+}

@@ -1,0 +1,29 @@
+import type { ParameterDocs } from '#protocols/http/route.ts';
+import { lockParameter } from './lock-precondition.ts';
+import { isRead } from './reads/read-consistency.ts';
+import type { RestRoute } from './rest-route.ts';
+import { withParameters } from './with-parameters.ts';
+
+const idempotencyParameter: ParameterDocs = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  description:
+    'Up to 255 characters of the caller. A repetition with the same key answers the first outcome and takes effect once.',
+  schema: { type: 'string', minLength: 1, maxLength: 255 },
+};
+
+function toWrites(routes: readonly RestRoute[], added: readonly ParameterDocs[]): readonly RestRoute[] {
+  return routes.map((route) =>
+    isRead(route) || route.auth === 'none' ? route : withParameters(route, added),
+  );
+}
+
+/** Adds `Idempotency-Key`, which any write takes, to the description of those among the routes. */
+export function withIdempotency(routes: readonly RestRoute[]): readonly RestRoute[] {
+  return toWrites(routes, [idempotencyParameter]);
+}
+
+/** Adds `X-Svc-Lock`, which any write of content takes, to the description of those among the routes. */
+export function withLocks(routes: readonly RestRoute[]): readonly RestRoute[] {
+  return toWrites(routes, [lockParameter]);
+}

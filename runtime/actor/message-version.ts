@@ -1,0 +1,17 @@
+/**
+ * Version of the calls between members, see `CALL_VERSION` of the cluster, from which on messages may have
+ * preconditions and operations of a commit a `version`.
+ */
+export const PRECONDITIONS_SINCE = 3;
+
+/** As {@link PRECONDITIONS_SINCE}, for reads of parts of nodes. */
+export const PARTS_SINCE = 3;
+
+/**
+ * A message to an actor that members of an older version would take for another one: they would pass over some of its
+ * fields. They refuse it instead, and nothing is done.
+ */
+export interface VersionedMessage {
+  /** The version of the calls between members that it takes; absent: any. */
+  readonly since?: number;
+}

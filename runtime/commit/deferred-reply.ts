@@ -1,0 +1,117 @@
+import { assert } from '#runtime/base/assert.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import type { ActorEvent, Turn } from './behaviour.ts';
+
+/** What became of a deferred reply; `error` is undefined exactly when it was answered. */
+export interface DeferredOutcome {
+  readonly result: unknown;
+  readonly error: unknown;
+}
+
+/** What the commit loop does for the request a deferred reply belongs to. */
+interface Request {
+  /**
+   * Keeps the outcome for repetitions of the request, in the turn of the answer.
+   *
+   * @throws {ServiceError} when it could not be kept
+   */
+  readonly keep: (turn: Turn, result: unknown) => void;
+  /** Whether the client can repeat it, after having gone away too. */
+  readonly isKeyed: boolean;
+}
+
+/** Tells the commit loop that a deferred reply was answered in a batch. It is told to nobody else. */
+class DeferredAnswer implements ActorEvent {
+  readonly type = 'DeferredAnswer';
+  readonly reply: DeferredReply;
+  readonly result: unknown;
+
+  constructor(reply: DeferredReply, result: unknown) {
+    this.reply = reply;
+    this.result = result;
+  }
+}
+
+/**
+ * The reply of a command that has to wait for a later command of its actor, as an acquire waits for a release. A
+ * command returns one in place of its result; the later command answers it.
+ *
+ * - The answer leaves with the batch of the command that gave it, behind the same output gate.
+ * - The outcome is kept under the idempotency key in the turn of the answer. Until then a repetition of the
+ *   request is told that it still runs.
+ * - It lives in memory: whoever keeps it answers or fails it before the actor closes.
+ */
+export class DeferredReply {
+  /** Resolves when the answer is durable, or when it was given up. */
+  readonly outcome: Promise<DeferredOutcome>;
+  #settle: (outcome: DeferredOutcome) => void = () => {};
+  #isOpen = true;
+  #request: Request | undefined;
+
+  constructor() {
+    this.outcome = new Promise((resolve) => {
+      this.#settle = resolve;
+    });
+  }
+
+  /** Whether it may still be answered. */
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
+  /** For the commit loop: whose reply it is. */
+  bind(request: Request): void {
+    assert(this.#request === undefined, 'a deferred reply is the result of one command');
+    this.#request = request;
+  }
+
+  /** Whether its outcome is kept for a client that went away and comes back. */
+  get isKept(): boolean {
+    return this.#request?.isKeyed === true;
+  }
+
+  /**
+   * Answers it, once the present batch is durable.
+   *
+   * @returns false when it cannot be answered any more: it was given up, or its outcome could not be kept
+   */
+  answer(turn: Turn, result: unknown): boolean {
+    if (!this.#isOpen || this.#request === undefined) return false;
+    try {
+      this.#request.keep(turn, result);
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error;
+      this.fail(error);
+      return false;
+    }
+    this.#isOpen = false;
+    turn.emit(new DeferredAnswer(this, result));
+    return true;
+  }
+
+  /** Gives it up: whoever waits gets the error, unless it was settled before. */
+  fail(error: unknown): void {
+    this.#isOpen = false;
+    this.#settle({ result: undefined, error });
+  }
+
+  /** For the commit loop: the batch of the answer is durable. */
+  settle(result: unknown): void {
+    this.#settle({ result, error: undefined });
+  }
+}
+
+/** Lets the answers of a durable batch leave. @returns the events that are left for others */
+export function settleDeferred(events: readonly ActorEvent[]): readonly ActorEvent[] {
+  if (!events.some((event) => event instanceof DeferredAnswer)) return events;
+  return events.filter((event) => {
+    if (!(event instanceof DeferredAnswer)) return true;
+    event.reply.settle(event.result);
+    return false;
+  });
+}
+
+/** Gives up the answers of a batch that was thrown away. */
+export function failDeferred(events: readonly ActorEvent[], error: unknown): void {
+  for (const event of events) if (event instanceof DeferredAnswer) event.reply.fail(error);
+}

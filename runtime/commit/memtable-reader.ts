@@ -1,0 +1,140 @@
+import type { Range, Row, TableReader } from '#runtime/shard/shard.ts';
+import type { DrainedStretches } from './drained-stretches.ts';
+import type { Change, Memtable } from './memtable.ts';
+
+/**
+ * Reads through a stack of memtables down to the shard. The list is asked for on every read, because the commit
+ * loop moves changes from memtable to memtable and finally into the shard; what is read stays the same.
+ */
+export class MemtableReader implements TableReader {
+  readonly #memtables: () => readonly Memtable[];
+  readonly #shard: () => TableReader;
+
+  readonly #generation: (() => number) | undefined;
+  readonly #drained: DrainedStretches | undefined;
+
+  /**
+   * @param memtables newest first
+   * @param generation rises with every change of what is shown; absent where nobody counts
+   * @param drained what its owner keeps in step with every write to the memtables
+   */
+  constructor(
+    memtables: () => readonly Memtable[],
+    shard: () => TableReader,
+    generation?: () => number,
+    drained?: DrainedStretches,
+  ) {
+    this.#memtables = memtables;
+    this.#shard = shard;
+    this.#generation = generation;
+    this.#drained = drained;
+  }
+
+  get generation(): number {
+    // NaN equals nothing, itself included: what was decoded before is never taken for right.
+    return this.#generation === undefined ? Number.NaN : this.#generation();
+  }
+
+  get(table: number, key: string): Uint8Array | undefined {
+    for (const memtable of this.#memtables()) {
+      const change = memtable.get(table, key);
+      if (change !== undefined) return change ?? undefined;
+    }
+    return this.#shard().get(table, key);
+  }
+
+  peek(table: number, key: string): Uint8Array | undefined {
+    const memtables = this.#memtables();
+    for (let index = 0; index < memtables.length; index++) {
+      const change = (memtables[index] as Memtable).get(table, key);
+      if (change !== undefined) return change ?? undefined;
+    }
+    const shard = this.#shard();
+    return shard.peek === undefined ? shard.get(table, key) : shard.peek(table, key);
+  }
+
+  range(table: number, range: Range): Iterable<Row> {
+    const drained = range.reverse === true ? undefined : this.#drained;
+    const start = drained === undefined ? range.start : drained.firstAfter(table, range.start);
+    if (start >= range.end) return [];
+    const rest = start === range.start ? range : { start, end: range.end };
+    const changed = [];
+    for (const memtable of this.#memtables()) {
+      const rows = memtable.range(table, rest);
+      if (rows !== undefined) changed.push(rows);
+    }
+    const stored = this.#shard().range(table, rest);
+    if (changed.length === 0) return stored;
+    const writes = drained?.writes;
+    return merge(changed, stored, range.reverse === true, (passed, key) => {
+      if (drained !== undefined && drained.writes === writes)
+        drained.walked(table, range.start, passed, key ?? range.end);
+    });
+  }
+
+  /** A key may have a value from now on. For whoever writes to the memtables. */
+  written(table: number, key: string): void {
+    this.#drained?.written(table, key);
+  }
+}
+
+/**
+ * Merges sorted sources; where several know a key the first source decides, and a removed key is left out.
+ *
+ * @param onFirst told how many removed keys were passed before the first row, and its key
+ */
+function* merge(
+  changed: readonly Iterator<[string, Change]>[],
+  stored: Iterable<Row>,
+  reverse: boolean,
+  onFirst: (passed: number, key: string | undefined) => void,
+): Generator<Row, undefined> {
+  let passed = 0;
+  const storedRows = stored[Symbol.iterator]();
+  const heads: ([string, Change] | undefined)[] = changed.map((source) => next(source));
+  let row = nextRow(storedRows);
+  try {
+    for (;;) {
+      let key = row?.key;
+      for (const head of heads) {
+        if (head === undefined) continue;
+        if (key === undefined || (reverse ? head[0] > key : head[0] < key)) key = head[0];
+      }
+      if (key === undefined) {
+        if (passed >= 0) onFirst(passed, undefined);
+        return;
+      }
+      let value: Change | undefined;
+      for (let index = 0; index < heads.length; index++) {
+        const head = heads[index];
+        if (head === undefined || head[0] !== key) continue;
+        if (value === undefined) value = head[1];
+        heads[index] = next(changed[index] as Iterator<[string, Change]>);
+      }
+      if (row?.key === key) {
+        if (value === undefined) value = row.value;
+        row = nextRow(storedRows);
+      }
+      if (value === null || value === undefined) {
+        if (passed >= 0) passed += 1;
+        continue;
+      }
+      if (passed >= 0) onFirst(passed, key);
+      // Said once, for what lies before the first row.
+      passed = -1;
+      yield { key, value };
+    }
+  } finally {
+    storedRows.return?.();
+  }
+}
+
+function next(source: Iterator<[string, Change]>): [string, Change] | undefined {
+  const result = source.next();
+  return result.done === true ? undefined : result.value;
+}
+
+function nextRow(source: Iterator<Row>): Row | undefined {
+  const result = source.next();
+  return result.done === true ? undefined : result.value;
+}

@@ -1,0 +1,43 @@
+import { isJsonObject, type JsonObject, type JsonValue, ownValue, setKey } from './json-value.ts';
+
+/** Keys copied between two rests. */
+const KEYS_PER_STEP = 1_024;
+
+const nothing: JsonObject = Object.freeze({});
+
+/**
+ * Applies a JSON merge patch: keys of the patch replace those of the target, objects are merged, null removes a key, and
+ * anything but an object, an array for one, replaces the whole value.
+ *
+ * @param target undefined where there is no value; it is not changed, and what the patch does not touch is shared
+ * @param patch of bounded depth: it recurses
+ * @returns yields where the work may rest, which it does only for objects of many keys
+ * @see RFC 7396 section 2
+ */
+export function* mergePatch(
+  target: JsonValue | undefined,
+  patch: JsonValue,
+): Generator<undefined, JsonValue> {
+  if (!isJsonObject(patch)) return patch;
+  const base = isJsonObject(target) ? target : nothing;
+  const merged: Record<string, JsonValue> = {};
+  let copied = 0;
+  for (const key in base) {
+    copied += 1;
+    if (copied % KEYS_PER_STEP === 0) yield undefined;
+    if (!Object.hasOwn(patch, key)) {
+      setKey(merged, key, base[key] as JsonValue);
+      continue;
+    }
+    const change = ownValue(patch, key) as JsonValue;
+    if (change !== null) setKey(merged, key, yield* mergePatch(base[key], change));
+  }
+  for (const key in patch) {
+    copied += 1;
+    if (copied % KEYS_PER_STEP === 0) yield undefined;
+    const change = ownValue(patch, key) as JsonValue;
+    if (change !== null && !Object.hasOwn(base, key))
+      setKey(merged, key, yield* mergePatch(undefined, change));
+  }
+  return merged;
+}

@@ -1,0 +1,170 @@
+import type { RequestBudget } from '#runtime/budget/request-budget.ts';
+import { CheckWork } from './check-work.ts';
+import type { ResolvedArchetype } from './field-resolver.ts';
+import { type JsonObject, type JsonValue, ownValue } from './json-value.ts';
+import { normalizeProperties } from './normalize-node.ts';
+import type { ResolvedSource } from './schema-resolver.ts';
+import { formatPointer, PointerWalk } from './translation-pointer.ts';
+import type { ResolvedNodeType } from './type-resolver.ts';
+import { checkDeclared, checkProperty } from './validate-node.ts';
+import { Validation, type ValidationIssue } from './validation.ts';
+
+/** What a translated value must satisfy: the rules of the property whose place it takes. */
+export interface TranslationRules {
+  /** The type of the node. */
+  readonly type: ResolvedNodeType;
+  /** The archetype of the node; null when it has none, or one that is gone. */
+  readonly archetype: ResolvedArchetype | null;
+  /** Where element types come from. */
+  readonly source: ResolvedSource;
+  /** Of the request that translates. */
+  readonly budget?: RequestBudget;
+}
+
+/** One entry of an overlay. */
+export interface TranslatedValue {
+  readonly pointer: string;
+  /** The keys of the pointer. */
+  readonly keys: readonly string[];
+  readonly value: JsonValue;
+  /** Whether the overlay had the same value before: it is applied, and not held against the rules again. */
+  readonly isKept: boolean;
+}
+
+/**
+ * Holds the new values of an overlay against the rules of the node: the properties are translated, and those that
+ * a new value leads to are checked as a write of them would check them. What was wrong before, apart from the new
+ * values, is not complained about. Yields between two properties, and where a long array is read.
+ *
+ * @param properties as the node has them
+ * @param values the whole overlay
+ * @param complain gets each message once or more often
+ * @returns by pointer, the form a value is stored in, where that differs from how it was written
+ * @throws {ServiceError} `REQUEST_TOO_EXPENSIVE`
+ * @see docs/interface/translations.md#translated-values
+ */
+export function* checkTranslated(
+  properties: JsonObject,
+  values: readonly TranslatedValue[],
+  rules: TranslationRules,
+  complain: (message: string) => void,
+): Generator<undefined, ReadonlyMap<string, JsonValue>> {
+  const normalForms = new Map<string, JsonValue>();
+  const fresh = newByProperty(values);
+  if (fresh.size === 0) return normalForms;
+  const translated = yield* translate(properties, values);
+  for (const [name, ofProperty] of fresh) {
+    const declared = new Validation(rules.source, new CheckWork(rules.budget));
+    checkDeclared(rules.type, rules.archetype, name, declared);
+    for (const { message } of declared.issues) complain(message);
+    const value = ownValue(translated, name);
+    // A place that leads to nothing now is not read, and nothing says what it may hold.
+    if (value === undefined) continue;
+    const written: JsonObject = { [name]: value };
+    const normal = normalizeProperties(rules.archetype, written, rules.source);
+    yield undefined;
+    const issues = issuesOf(normal, name, rules);
+    yield undefined;
+    for (const message of yield* newComplaints(issues, ofProperty, normal, () =>
+      issuesBefore(properties, values, name, rules),
+    )) {
+      complain(message);
+    }
+    if (normal !== written) yield* noteNormalForms(normal, ofProperty, normalForms);
+  }
+  return normalForms;
+}
+
+function newByProperty(values: readonly TranslatedValue[]): ReadonlyMap<string, TranslatedValue[]> {
+  const byProperty = new Map<string, TranslatedValue[]>();
+  for (const each of values) {
+    if (each.isKept) continue;
+    const name = each.keys[0]!;
+    const known = byProperty.get(name);
+    if (known === undefined) byProperty.set(name, [each]);
+    else known.push(each);
+  }
+  return byProperty;
+}
+
+function* translate(
+  properties: JsonObject,
+  values: readonly TranslatedValue[],
+): Generator<undefined, JsonObject> {
+  const walk = new PointerWalk();
+  let translated: JsonValue = properties;
+  for (const { keys, value } of values) {
+    translated = yield* walk.replaceAt(translated, keys, value);
+    yield undefined;
+  }
+  return translated as JsonObject;
+}
+
+function issuesOf(properties: JsonObject, name: string, rules: TranslationRules): readonly ValidationIssue[] {
+  const value = ownValue(properties, name);
+  if (value === undefined) return [];
+  const { archetype, budget, source, type } = rules;
+  const validation = new Validation(source, new CheckWork(budget));
+  checkProperty(type, archetype, name, value, validation);
+  return validation.issues;
+}
+
+/** What is wrong with a property where only the values are translated that were translated before. */
+function* issuesBefore(
+  properties: JsonObject,
+  values: readonly TranslatedValue[],
+  name: string,
+  rules: TranslationRules,
+): Generator<undefined, readonly ValidationIssue[]> {
+  const kept = values.filter(({ isKept, keys }) => isKept && keys[0] === name);
+  const before = yield* translate(properties, kept);
+  const { archetype, source } = rules;
+  return issuesOf(normalizeProperties(archetype, before, source), name, rules);
+}
+
+/**
+ * The messages that the new values are the reason for: everything in or below one of them, and what is wrong with
+ * something above that was not wrong before.
+ */
+function* newComplaints(
+  issues: readonly ValidationIssue[],
+  fresh: readonly TranslatedValue[],
+  properties: JsonObject,
+  issuesBefore: () => Generator<undefined, readonly ValidationIssue[]>,
+): Generator<undefined, readonly string[]> {
+  if (issues.length === 0) return [];
+  const places = new Set<string>();
+  const walk = new PointerWalk();
+  for (const { keys } of fresh) {
+    const place = yield* walk.placeOf(properties, keys);
+    if (place !== undefined) places.add(formatPointer(place));
+    yield undefined;
+  }
+  const above = issues.filter(({ pointer }) => !isWithin(places, pointer));
+  if (above.length === 0) return issues.map(({ message }) => message);
+  const known = new Set((yield* issuesBefore()).map(({ message }) => message));
+  return issues
+    .filter((issue) => !above.includes(issue) || !known.has(issue.message))
+    .map(({ message }) => message);
+}
+
+/** Whether a pointer is one of some, or leads below one. */
+function isWithin(places: ReadonlySet<string>, pointer: string): boolean {
+  for (let end = pointer.length; end > 0; end = pointer.lastIndexOf('/', end - 1)) {
+    if (places.has(pointer.slice(0, end))) return true;
+  }
+  return false;
+}
+
+function* noteNormalForms(
+  normal: JsonObject,
+  fresh: readonly TranslatedValue[],
+  normalForms: Map<string, JsonValue>,
+): Generator<undefined, void> {
+  const walk = new PointerWalk();
+  for (const { keys, pointer, value } of fresh) {
+    const stored = yield* walk.valueAt(normal, keys);
+    if (stored !== undefined && stored !== value) normalForms.set(pointer, stored);
+    yield undefined;
+  }
+}

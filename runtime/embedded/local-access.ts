@@ -1,0 +1,82 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { closeSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Random } from '#runtime/base/random.ts';
+import { readRegularSync } from '#runtime/base/regular-file.ts';
+import { refusedFile } from '#runtime/errors/refused-file.ts';
+
+/** The file in a data directory that has the key of the process that runs on it. */
+export const LOCAL_ACCESS_FILE_NAME = 'local-access';
+
+/** Random bytes of a key: nobody guesses it. */
+const KEY_BYTES = 32;
+
+/** Nobody but the user of the process, and root, may read it. */
+const FILE_MODE = 0o600;
+
+/**
+ * A key that proves access to the files of a running process: it is made anew at each start, kept in the data directory for
+ * the user of the process and root, and taken away at the end. A copy of the directory has a key that is of no use.
+ *
+ * @see docs/decisions/0044-password-reset.md
+ */
+export class LocalAccess {
+  readonly #path: string;
+  readonly #key: string;
+  readonly #digest: Buffer;
+  #isStored = false;
+
+  constructor(dataDir: string, random: Random) {
+    this.#path = join(dataDir, LOCAL_ACCESS_FILE_NAME);
+    this.#key = Buffer.from(random.bytes(KEY_BYTES)).toString('hex');
+    this.#digest = digestOf(this.#key);
+  }
+
+  /**
+   * Puts the key into the data directory, in the place of the one a killed process left.
+   *
+   * @throws the error of the system
+   */
+  store(): void {
+    const temporary = `${this.#path}.new`;
+    rmSync(temporary, { force: true });
+    const file = openSync(temporary, 'wx', FILE_MODE);
+    try {
+      writeSync(file, `${this.#key}\n`);
+    } finally {
+      closeSync(file);
+    }
+    renameSync(temporary, this.#path);
+    this.#isStored = true;
+  }
+
+  /** Whether a text is the key. It takes the same time whatever the text is. */
+  isKey(text: string): boolean {
+    return timingSafeEqual(digestOf(text), this.#digest);
+  }
+
+  /** Takes the key out of the data directory, where it was stored. */
+  remove(): void {
+    if (this.#isStored) rmSync(this.#path, { force: true });
+  }
+}
+
+/**
+ * The key in a data directory.
+ *
+ * @returns undefined when there is none
+ * @throws {ServiceError} `WRITES_STOPPED` naming the file when the system refuses it
+ */
+export function readLocalAccess(dataDir: string): string | undefined {
+  const path = join(dataDir, LOCAL_ACCESS_FILE_NAME);
+  try {
+    return readRegularSync(path).trim();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw refusedFile(path, error) ?? error;
+  }
+}
+
+function digestOf(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
+}

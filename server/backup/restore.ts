@@ -1,0 +1,152 @@
+/**
+ * Restores a backup: into a running server, or into an empty data directory without one.
+ *
+ * Run: npm run restore -- --help
+ */
+import { resolve } from 'node:path';
+import { BackupKey } from '#runtime/backup/backup-key.ts';
+import { systemClock } from '#runtime/base/clock.ts';
+import { systemRandom } from '#runtime/base/random.ts';
+import { armCrashPointFromText } from '#runtime/commit/crash-point.ts';
+import { Secret } from '#runtime/config/secret.ts';
+import { storedMasterKeyOf } from '#runtime/config/secrets.ts';
+import { connect, connectionOf, connectionOptions, connectionUsage, DEFAULT_URL } from '#operator/connect.ts';
+import { begin, follow, type Operation } from '#operator/operation.ts';
+import { givenFolder, requireMakeable, requireOutside } from '#operator/given-folder.ts';
+import { UsageError } from '#operator/operator-error.ts';
+import { bytesText, ProgressLine } from '#operator/progress-line.ts';
+import {
+  type CommandValues,
+  FAILED_EXIT_CODE,
+  interruption,
+  runCommand,
+  USAGE_EXIT_CODE,
+} from '#operator/run-command.ts';
+import { restoreDirectory } from './restore-directory.ts';
+
+const usage = `npm run restore -- --from <backup> [option …]
+
+Restores a backup. Every file is compared with its checksum first. Locks are not held any more afterwards, and fence
+tokens begin above all that were handed out before.
+
+Into a running server: one repository, under its own or another name, or everything when the server is empty. What
+exists is never replaced. Ctrl+C gives it up there as well; a second one ends this program only, and the server goes on.
+
+  --from <name>          of a backup in the server's backup folder, or its folder
+  --repository <t/name>  tenant and name of a repository in it; default: the only one, else everything
+  --as <t/name>          another tenant or name for it
+  --accept-foreign       take a backup that is not signed with the key of the server
+  --url <address>        of the server, default ${DEFAULT_URL}
+  --user <name>          administrator of tenant default, default admin
+  --token <token>        to ask with
+
+Into an empty data directory, with no server running on it: everything.
+
+  --from <folder>        of the backup
+  --into <folder>        the data directory; put the old secrets/ into it first, or set SVC_MASTER_KEY
+  --accept-foreign       take a backup that is not signed with that key
+
+  --help                 this text
+
+${connectionUsage}
+
+Exit code 0: done. ${FAILED_EXIT_CODE}: it failed. ${USAGE_EXIT_CODE}: it could not be asked for.
+`;
+
+interface RestoreOperation extends Operation {
+  readonly id: string;
+  readonly bytes_total: number;
+  readonly as: string | null;
+}
+
+const options = {
+  from: { type: 'string' },
+  into: { type: 'string' },
+  repository: { type: 'string' },
+  as: { type: 'string' },
+  'accept-foreign': { type: 'boolean', default: false },
+  ...connectionOptions,
+} as const;
+
+type Arguments = CommandValues<typeof options>;
+
+async function main(values: Arguments): Promise<number> {
+  const { from, into } = values;
+  if (from === undefined) throw new UsageError(`Which backup? Name it with --from.\n\n${usage}`);
+  if (into === undefined) await intoServer(from, values);
+  else await intoDirectory(from, into, values);
+  return 0;
+}
+
+async function intoServer(from: string, values: Arguments): Promise<void> {
+  const path = '/api/management/restores';
+  const client = await connect(connectionOf(values));
+  // From here on an interruption must cancel the restore in the server too.
+  const signal = interruption();
+  const { id } = await begin<RestoreOperation>(client, path, {
+    from: from.includes('/') ? resolve(from) : from,
+    repository: values.repository,
+    as: values.as,
+    accept_foreign: values['accept-foreign'],
+  });
+  const line = new ProgressLine(process.stdout, systemClock);
+  const show = (now: RestoreOperation): void => {
+    if (now.state === 'running') line.show(progressText(now.bytes, now.bytes_total, now.current));
+  };
+  const restore = await follow(client, `${path}/${id}`, systemClock, show, signal).finally(() => line.end());
+  process.stdout.write(
+    restore.as === null ? 'Everything is restored\n' : `Repository ${restore.as} is restored\n`,
+  );
+}
+
+async function intoDirectory(from: string, into: string, values: Arguments): Promise<void> {
+  if (values.repository !== undefined || values.as !== undefined) {
+    throw new UsageError(
+      'An empty directory takes everything; a single repository goes into a running server.',
+    );
+  }
+  const asked = Object.keys(connectionOptions).find((name) => name in values);
+  if (asked !== undefined)
+    throw new UsageError(`With --into no server is asked; leave out --${asked}.\n\n${usage}`);
+  const backup = givenFolder('--from', from);
+  const made = givenFolder('--into', into);
+  requireOutside(made, backup);
+  requireMakeable(made);
+  armCrashPointFromText(process.env.SVC_CRASH_POINT);
+  const signal = interruption();
+  const line = new ProgressLine(process.stdout, systemClock);
+  const { repositories, tenants } = await restoreDirectory({
+    dataDir: made.path,
+    backup: backup.path,
+    key: keyOf(made.path),
+    acceptForeign: values['accept-foreign'],
+    clock: systemClock,
+    random: systemRandom,
+    signal,
+    onProgress: (bytes, total, current) => line.show(progressText(bytes, total, current ?? null)),
+  }).finally(() => line.end());
+  process.stdout.write(
+    `${into} has ${tenants} tenants and ${repositories} repositories; start a server on it\n`,
+  );
+}
+
+/** Returns the key for verifying backups: the directory's own, as a server on it would have it. */
+function keyOf(dataDir: string): BackupKey | undefined {
+  const text = process.env.SVC_MASTER_KEY;
+  try {
+    const masterKey = storedMasterKeyOf({
+      dataDir,
+      masterKey: text === undefined || text === '' ? undefined : new Secret(text),
+    });
+    return masterKey === undefined ? undefined : new BackupKey(masterKey.bytes());
+  } catch (error) {
+    throw new UsageError((error as Error).message);
+  }
+}
+
+function progressText(bytes: number, total: number, current: string | null): string {
+  const percent = total === 0 ? 100 : Math.floor((bytes / total) * 100);
+  return `${percent} % of ${bytesText(total / 2)}, ${current ?? 'comparing checksums'}`;
+}
+
+await runCommand({ usage, options, main });

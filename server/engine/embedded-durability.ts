@@ -1,0 +1,7 @@
+import type { Options } from '#runtime/config/options.ts';
+import type { JournalDurability } from '#runtime/embedded/journal-options.ts';
+
+/** Returns the durability class of a member that runs alone; the default is the safe one. */
+export function embeddedDurability({ cluster }: Options): JournalDurability {
+  return cluster.durability === 'relaxed' ? 'relaxed' : 'local';
+}

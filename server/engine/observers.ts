@@ -1,0 +1,241 @@
+import type { HttpObservation } from '#protocols/http/uws-server.ts';
+import type { RestRoute } from '#protocols/rest/rest-route.ts';
+import type { HostObserver } from '#runtime/actor/actor-host.ts';
+import type { ActorId } from '#runtime/actor/ports.ts';
+import type { Clock } from '#runtime/base/clock.ts';
+import type { FileSystem, OpenFile } from '#runtime/base/file-system.ts';
+import type { JournalEvent } from '#runtime/embedded/journal-events.ts';
+import { isJobWaiting } from '#runtime/jobs/job-waiting.ts';
+import { jobEnqueued } from '#runtime/jobs/outbox.ts';
+import type { Log } from '#runtime/telemetry/log-context.ts';
+import type { LogEvent } from '#cluster/replication/log-events.ts';
+import type { HttpRouteMetrics, Metrics } from '#runtime/telemetry/metrics.ts';
+
+const MS_PER_SECOND = 1000;
+
+/** Events after which a branch may have other definitions than the shipped ones. */
+const movesHead: ReadonlySet<string> = new Set(['HeadMoved', 'RevisionsAdopted']);
+
+/** Listeners to events of actors. */
+export interface HostListeners {
+  /** A branch has moved to another of its revisions. */
+  readonly onHeadMoved: (actor: ActorId) => void;
+  /** An actor has committed background jobs, which wait in its outbox. */
+  readonly onJobsEnqueued: (actor: ActorId) => void;
+  /** Jobs of a repository may be claimed. */
+  readonly onJobsWaiting: (actor: ActorId, ids: readonly string[]) => void;
+}
+
+/** Counts batches and logs events of actors for operators. */
+export function hostObserver(
+  metrics: Metrics,
+  log: Log,
+  { onHeadMoved, onJobsEnqueued, onJobsWaiting }: HostListeners,
+): HostObserver {
+  const events = metrics.counter('svc_events_total', 'Events of durable commands.');
+  const failures = metrics.counter('svc_apply_failures_total', 'Applications to a shard that failed.');
+  return {
+    batchDurable(_kind, commands, bytes, elapsedMs) {
+      metrics.commitBatches.add();
+      metrics.batchCommands.observe(commands);
+      metrics.batchBytes.observe(bytes);
+      metrics.commitSeconds.observe(elapsedMs / MS_PER_SECOND);
+    },
+    events(actor, happened) {
+      events.add(happened.length);
+      if (happened.some(({ type }) => movesHead.has(type))) onHeadMoved(actor);
+      if (happened.includes(jobEnqueued)) onJobsEnqueued(actor);
+      const waiting = happened.filter(isJobWaiting);
+      if (waiting.length > 0)
+        onJobsWaiting(
+          actor,
+          waiting.map(({ id }) => id),
+        );
+    },
+    verifying: (actor, done, of) =>
+      log.warn(
+        'the process before this one ended while it had a shard in hand; all of it is read before it is opened',
+        {
+          actor,
+          done,
+          of,
+        },
+      ),
+    stopped: (actor, error) => log.error('writes of an actor stopped', { actor, error }),
+    applyFailed(actor, error) {
+      failures.add();
+      log.error('changes could not be applied to a shard; they stay in the journal', { actor, error });
+    },
+  };
+}
+
+/** Logs the events of the journal. */
+export function journalReport(log: Log): (event: JournalEvent) => void {
+  return (event) => {
+    const { kind, ...facts } = event;
+    switch (kind) {
+      case 'recovered':
+      case 'segment-created':
+      case 'segment-removed':
+        log.debug(`journal: ${kind}`, facts);
+        break;
+      case 'tail-discarded':
+        log.warn(
+          'journal: its last record is incomplete and was cut off, as after a crash in the middle of a write. ' +
+            'With durability local such a write was not answered, unless the file was cut or the disk lost a part of it later; ' +
+            'with durability relaxed answered writes of the last moments may have been in it',
+          facts,
+        );
+        break;
+      case 'removal-failed':
+        log.warn('journal: a segment nobody needs could not be removed; it is tried again', facts);
+        break;
+      case 'storage-full':
+        log.error('journal: the volume is full; writes are refused until there is space', facts);
+        break;
+      case 'writes-stopped':
+        log.error(
+          event.kind === 'writes-stopped' && event.heals
+            ? 'journal: writing stopped; it goes on by itself when the cause is gone'
+            : 'journal: writing stopped; restart the member when the disk is well',
+          facts,
+        );
+        break;
+      case 'writes-resumed':
+        log.warn('journal: writing goes on; nothing that was answered is lost', facts);
+        break;
+    }
+  };
+}
+
+/** Counts requests by route and writes a debug line for each. */
+export function requestObserver(
+  metrics: Metrics,
+  log: Log,
+  routes: readonly RestRoute[],
+): (observation: HttpObservation) => void {
+  // One lookup per route, so that a request looks up one string.
+  const known = new Map<string, HttpRouteMetrics>(
+    routes.map((route) => [route.operationId, metrics.httpRoute(route.method, route.pattern)]),
+  );
+  const unmatched = metrics.httpRoute('ANY', 'unmatched');
+  return ({ operationId, method, status, durationMs, requestId }) => {
+    (known.get(operationId) ?? unmatched).observe(status, durationMs / MS_PER_SECOND);
+    if (log.isEnabled('debug')) log.debug('request', { requestId, operationId, method, status, durationMs });
+  };
+}
+
+/** Wraps files so that they report the time of their flushes. */
+export function timedFiles(
+  files: FileSystem,
+  clock: Clock,
+  observeSeconds: (seconds: number) => void,
+): FileSystem {
+  return {
+    ...files,
+    async open(path, mode) {
+      const file = await files.open(path, mode);
+      return timedFile(file, mode === 'create-synced', clock, observeSeconds);
+    },
+  };
+}
+
+/** @param isSynced whether a write also flushes */
+function timedFile(
+  file: OpenFile,
+  isSynced: boolean,
+  clock: Clock,
+  observeSeconds: (seconds: number) => void,
+): OpenFile {
+  const timed = async (flush: Promise<void>): Promise<void> => {
+    const startedMs = clock.monotonicMs();
+    await flush;
+    observeSeconds((clock.monotonicMs() - startedMs) / MS_PER_SECOND);
+  };
+  return {
+    write(buffer, offset, length, position) {
+      const written = file.write(buffer, offset, length, position);
+      return isSynced ? timed(written) : written;
+    },
+    read: (buffer, offset, length, position) => file.read(buffer, offset, length, position),
+    datasync: () => timed(file.datasync()),
+    sync: () => file.sync(),
+    truncate: (length) => file.truncate(length),
+    size: () => file.size(),
+    look: () => file.look(),
+    close: () => file.close(),
+  };
+}
+
+/** Logs the events of a partition's commit log. */
+export function partitionReport(log: Log, partition: number): (event: LogEvent) => void {
+  return (event) => {
+    const { kind, ...facts } = event;
+    switch (kind) {
+      case 'opened':
+      case 'resolved':
+        log.info(`partition: ${kind}`, { partition, ...facts });
+        break;
+      case 'void-record':
+        log.debug('partition: a record that does not count', { partition, ...facts });
+        break;
+      case 'outcome-unknown':
+        log.warn('partition: what became of a write is being found out', { partition, ...facts });
+        break;
+      case 'fenced':
+        log.warn('partition: another member owns it now', { partition, ...facts });
+        break;
+      case 'left-behind':
+        log.warn('partition: its log was cut while this member was away', { partition, error: event.cause });
+        break;
+      case 'storage-full':
+        log.error('partition: its log is full; writes are refused until there is space', {
+          partition,
+          ...facts,
+        });
+        break;
+      case 'shards-failed':
+        log.error(
+          event.isDamaged
+            ? 'partition: its shards here are damaged; they are thrown away and built anew from the log'
+            : 'partition: its files here cannot be written; others take over, and it is tried again',
+          { partition, error: event.cause },
+        );
+        break;
+      case 'damage-contained':
+        log.error(
+          'partition: some of what it has here is damaged and refused, and stays where it is: its log was cut or cannot be asked, ' +
+            'or the volume has no room to keep it besides; it is made anew as soon as a whole snapshot is brought, or there is room',
+          { partition, error: event.cause },
+        );
+        break;
+      case 'flush-failed':
+        log.error('partition: its flush journal cannot be written', { partition, error: event.cause });
+        break;
+      case 'reseeded':
+        log.warn('partition: its stream had lost its end and was given it back', { partition, ...facts });
+        break;
+      case 'leader-doubted':
+        log.warn('partition: the server that leads its stream lacks its end; another one is asked to lead', {
+          partition,
+          ...facts,
+        });
+        break;
+      case 'set-aside':
+        log.warn(
+          'partition: records that were never acknowledged were set aside; others had written over them',
+          {
+            partition,
+            ...facts,
+          },
+        );
+        break;
+      case 'quarantined':
+        log.error('partition: it does nothing more until an operator decides', {
+          partition,
+          error: event.cause,
+        });
+        break;
+    }
+  };
+}

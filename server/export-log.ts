@@ -1,0 +1,130 @@
+/**
+ * Writes both sides of a partition whose log has regressed to files: the records in NATS, and those on a member's disk.
+ *
+ * Run: npm run export-log -- --help
+ */
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { sleep, systemClock } from '#runtime/base/clock.ts';
+import { realFileSystem } from '#runtime/base/file-system.ts';
+import { systemRandom } from '#runtime/base/random.ts';
+import { claimName } from '#server/host/claimed-name.ts';
+import { acquireDataDirectory } from '#runtime/embedded/data-directory-lock.ts';
+import { type ExportedSides, exportSides } from '#cluster/replica-durability/export-sides.ts';
+import { FlushJournal } from '#cluster/replica-durability/flush-journal.ts';
+import { connectToNats } from '#cluster/nats/connection.ts';
+import { Subjects } from '#cluster/nats/subjects.ts';
+import { givenFolder, requireMakeable, requireOutside } from '#operator/given-folder.ts';
+import { OperatorError } from '#operator/operator-error.ts';
+import { FAILED_EXIT_CODE, readArguments, USAGE_EXIT_CODE } from '#operator/run-command.ts';
+import { runProgram } from '#operator/run-program.ts';
+import { AppendChannel } from '#cluster/replication/append-channel.ts';
+import { isUnavailable } from '#cluster/replication/log-errors.ts';
+import { JetStreamLogStream } from '#cluster/replication/jetstream-log-stream.ts';
+
+const usage = `npm run export-log -- --partition <number> --data-dir <folder> --to <folder> [option …]
+
+Writes stream.jsonl (what NATS has of the partition's log) and journal.jsonl (what the member with this data folder has
+on its disk) into a folder: a line of JSON for each message, with its sequence, kind, epoch, chain and bytes. Stop the
+member first. Nothing is changed but what the journal itself cuts off: a write that was never finished.
+
+  --nats <addresses>   of NATS, separated by commas; default: SVC_NATS_URL
+  --name <name>        [cluster] name, default grove
+
+A credentials file for NATS is named by SVC_NATS_CREDS, certificates of its authorities by SVC_NATS_CA.
+SVC_MEMBER_ID is that of the member, where users of NATS have permissions.`;
+
+/** Time for the servers to elect a leader of the stream, in milliseconds. */
+const LEADER_MS_MAX = 30_000;
+
+/** Time before they are asked again, in milliseconds. */
+const RETRY_MS = 250;
+
+const options = {
+  partition: { type: 'string' },
+  'data-dir': { type: 'string' },
+  to: { type: 'string' },
+  nats: { type: 'string' },
+  name: { type: 'string' },
+  help: { type: 'boolean' },
+} as const;
+
+async function main(): Promise<number> {
+  const values = readArguments(options, usage);
+  const urls = values.nats ?? process.env.SVC_NATS_URL;
+  const { partition, to, 'data-dir': dataDir } = values;
+  const isNumber = partition !== undefined && /^\d{1,3}$/.test(partition);
+  if (values.help === true || !isNumber || !to || !dataDir || !urls) {
+    console.log(usage);
+    return values.help === true ? 0 : USAGE_EXIT_CODE;
+  }
+  const target = givenFolder('--to', to);
+  requireOutside(target, givenFolder('--data-dir', dataDir));
+  requireMakeable(target);
+  const folder = join(dataDir, 'partitions', partition.padStart(3, '0'), 'flush-journal');
+  // Opening a missing one would create it, and make it look as if the member had no records.
+  if (!existsSync(folder))
+    throw new OperatorError(`There is no ${folder}: this member keeps no such journal.`);
+  const lock = await acquireDataDirectory(dataDir, claimName);
+  try {
+    const counts = await exportTo(to, folder, Number(partition), urls.split(','), new Subjects(values.name));
+    console.log(`${counts.stream} messages of the stream and ${counts.journal} of the journal are in ${to}`);
+    return 0;
+  } finally {
+    lock.release();
+  }
+}
+
+async function exportTo(
+  to: string,
+  folder: string,
+  partition: number,
+  urls: readonly string[],
+  subjects: Subjects,
+): Promise<ExportedSides> {
+  const journal = await FlushJournal.open({
+    files: realFileSystem,
+    folder,
+    clock: systemClock,
+    random: systemRandom,
+  });
+  const { SVC_MEMBER_ID, SVC_NATS_CA: authorities, SVC_NATS_CREDS: credentials } = process.env;
+  const connection = await connectToNats({
+    urls,
+    name: 'export',
+    ...(credentials ? { credentials: readFileSync(credentials, 'utf8') } : {}),
+    ...(SVC_MEMBER_ID ? { inbox: subjects.inbox(SVC_MEMBER_ID) } : {}),
+    ...(authorities ? { authorities: readFileSync(authorities, 'utf8') } : {}),
+  });
+  const channel = new AppendChannel(connection, systemClock);
+  try {
+    const stream = new JetStreamLogStream(
+      connection,
+      channel,
+      subjects.logStream(partition),
+      subjects.log(partition),
+    );
+    await leaderOf(stream);
+    return await exportSides(stream, journal, to);
+  } finally {
+    channel.close();
+    await connection.close();
+    await journal.close();
+  }
+}
+
+/** Waits until the stream has a leader: servers that have just been started elect one. @throws {ServiceError} */
+async function leaderOf(stream: JetStreamLogStream): Promise<void> {
+  const untilMs = systemClock.monotonicMs() + LEADER_MS_MAX;
+  for (;;) {
+    try {
+      await stream.state();
+      return;
+    } catch (error) {
+      if (!isUnavailable(error) || systemClock.monotonicMs() > untilMs) throw error;
+    }
+    await sleep(systemClock, RETRY_MS);
+  }
+}
+
+await runProgram(main, { failed: FAILED_EXIT_CODE, usage: USAGE_EXIT_CODE });

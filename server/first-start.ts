@@ -1,0 +1,38 @@
+import { firstAdmin } from '#server/registry/first-admin.ts';
+import type { MemberEnvironment } from './member.ts';
+import type { MemberServices } from './open-services.ts';
+
+/** Creates the system tenant with its first account if there is none, and completes tenants whose creation began. */
+export async function bootstrap(
+  { log, options, print, random }: MemberEnvironment,
+  { hasher, provisioning }: MemberServices,
+): Promise<void> {
+  const { adminPassword } = options.server;
+  const firstLines: string[] = [];
+  const isNew = await provisioning.bootstrap(() =>
+    firstAdmin(adminPassword, hasher, random, (text) => firstLines.push(text)),
+  );
+  // Only now: of several members that start at once one creates the account, and the passwords of the others are
+  // invalid.
+  if (isNew) {
+    log.info('first administrator created');
+    for (const line of firstLines) print(line);
+  } else if (adminPassword !== undefined)
+    log.warn(
+      'SVC_ADMIN_PASSWORD changes nothing: the account admin exists and keeps its password; unset the variable, and set another password with: npm run reset-password',
+    );
+  for (const tenant of await provisioning.finishTenants()) log.warn('tenant creation finished', { tenant });
+}
+
+/** Removes the remains of interrupted creations and removals. Only for a member that has all actors itself. */
+export async function removeInterrupted(
+  { log }: MemberEnvironment,
+  { provisioning }: MemberServices,
+): Promise<void> {
+  const onFailure = (owner: string, error: unknown): void =>
+    log.error('leftover kept: its registry cannot be asked', { owner, error });
+  const onUnread = (path: string, error: unknown): void =>
+    log.warn('a note of what is being made or removed cannot be read: move it away', { path, error });
+  for (const leftover of await provisioning.sweep(onFailure, onUnread))
+    log.warn('leftover removed', { leftover });
+}

@@ -1,0 +1,212 @@
+import { LocalQueue } from '#actors/jobs/local-queue.ts';
+import { SharedQueue } from '#actors/jobs/shared-queue.ts';
+import { actorId } from '#runtime/actor/actor-id.ts';
+import type { ActorId, ActorLifecycle, Router } from '#runtime/actor/ports.ts';
+import type { Clock, Timer } from '#runtime/base/clock.ts';
+import type { Random } from '#runtime/base/random.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import type { JobHandler } from '#runtime/jobs/job-handler.ts';
+import { scopeOf } from '#runtime/jobs/outbox.ts';
+import { OutboxRelay } from '#runtime/jobs/outbox-relay.ts';
+import type { JobScope, Queue } from '#runtime/jobs/ports.ts';
+import type { JobTickets } from '#runtime/jobs/tickets.ts';
+import type { Log } from '#runtime/telemetry/log-context.ts';
+import type { Metrics } from '#runtime/telemetry/metrics.ts';
+import { JobRunner } from './job-runner.ts';
+import { registeredRepositories } from '#server/registry/registered-repositories.ts';
+import { RevisionHistoryCopy } from './revision-history-copy.ts';
+
+/** Dependencies of a member's jobs. */
+export interface MemberJobsEnvironment {
+  readonly router: Router;
+  readonly lifecycle: ActorLifecycle;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  /** Number of concurrent jobs; 0: none. */
+  readonly workers: number;
+  /** Handlers besides the built-in ones. */
+  readonly handlers?: readonly JobHandler[];
+  /** Announces jobs to the members of a cluster; undefined for a single process. */
+  readonly tickets?: JobTickets;
+  readonly metrics?: Metrics;
+}
+
+/** Time after which a failed recovery of pending jobs is repeated, in milliseconds. */
+const TAKE_UP_RETRY_MS = 5_000;
+
+/** The background jobs of a member: the queue, the relay from outboxes to it, and the workers. */
+export class MemberJobs {
+  readonly queue: Queue;
+  readonly #queue: LocalQueue | SharedQueue;
+  readonly #clock: Clock;
+  readonly #relay: OutboxRelay;
+  readonly #runner: JobRunner;
+  readonly #router: Router;
+  readonly #log: Log;
+  #recovery: Promise<void> = Promise.resolve();
+  /** Filters for the actors that this member took over since the last recovery began. */
+  readonly #taken: ((actor: ActorId) => boolean)[] = [];
+  /** Filter for the actors whose recovery must be repeated. */
+  #later: (actor: ActorId) => boolean = () => false;
+  #again: Timer | undefined;
+  #isDraining = false;
+
+  constructor(environment: MemberJobsEnvironment) {
+    const { clock, handlers = [], log, random, router, workers } = environment;
+    this.#router = router;
+    this.#clock = clock;
+    this.#log = log;
+    this.#queue = openQueue(environment);
+    this.queue = this.#queue;
+    this.#relay = new OutboxRelay({ router, queue: this.#queue, clock, random, log });
+    const own = [new RevisionHistoryCopy(router, clock)];
+    this.#runner = new JobRunner({
+      queue: this.#queue,
+      handlers: [...own, ...handlers],
+      clock,
+      log,
+      workers,
+    });
+  }
+
+  /** Number of concurrent jobs. */
+  get workers(): number {
+    return this.#runner.workers;
+  }
+
+  /** Types of jobs with a handler here. */
+  get types(): readonly string[] {
+    return this.#runner.types;
+  }
+
+  /** Creates the queue of a repository; before the commit that enqueues its first job. */
+  prepare(scope: JobScope): Promise<void> {
+    return this.#queue.prepare(scope);
+  }
+
+  /** Delivers an actor's committed jobs to the queue, see {@link OutboxRelay.deliver}. */
+  deliver(actor: ActorId): Promise<void> {
+    return this.#relay.deliver(actor);
+  }
+
+  /** Announces to free workers that jobs of this member's repositories may be claimed. */
+  waiting(actor: ActorId, ids: readonly string[]): void {
+    if (this.#queue instanceof SharedQueue) this.#queue.announce(scopeOf(actor), ids);
+  }
+
+  /**
+   * Starts the workers.
+   *
+   * @param takesAllUp whether pending jobs of earlier processes are recovered in the background, in every repository;
+   *   in a cluster each member recovers those of its own repositories, see {@link takeUp}
+   */
+  start(takesAllUp: boolean): void {
+    this.#runner.start();
+    if (takesAllUp) this.takeUp(() => true);
+  }
+
+  /**
+   * Recovers in the background the pending jobs of repositories whose actors this member took over: for every
+   * repository that has ever had a job, its queue and the outbox of its repository actor, the only actor that
+   * enqueues.
+   */
+  takeUp(isMine: (actor: ActorId) => boolean): void {
+    this.#taken.push(isMine);
+    // Actors that are added during a recovery are handled by the next one.
+    if (this.#taken.length === 1) this.#recovery = this.#recovery.then(() => this.#recover());
+  }
+
+  /**
+   * Takes no more jobs and returns those under way, for up to `graceMs`; actors must still be available.
+   */
+  async drain(graceMs: number): Promise<void> {
+    this.#isDraining = true;
+    this.#again?.cancel();
+    await this.#runner.drain(graceMs);
+    await this.#relay.close();
+    await this.#recovery;
+    this.#queue.close();
+  }
+
+  /** Never rejects. A failed recovery is repeated. */
+  async #recover(): Promise<void> {
+    const taken = this.#taken.splice(0);
+    const failed = new Set<JobScope>();
+    try {
+      for await (const { parts, tenant } of registeredRepositories(this.#router)) {
+        for (const part of parts) {
+          if (this.#isDraining) return;
+          const scope = actorId(tenant, part);
+          if (!taken.some((isMine) => isMine(`${scope}/repository`))) continue;
+          if (!(await this.#recoverRepository(scope))) failed.add(scope);
+        }
+      }
+    } catch (error) {
+      // Before the first start of a cluster is complete there is no tenant yet, hence no job.
+      if (error instanceof ServiceError && error.code === 'NOT_FOUND') return;
+      this.#log.error('the jobs of earlier processes could not be looked for; it is tried again', { error });
+      this.#takeUpLater((actor) => taken.some((isMine) => isMine(actor)));
+      return;
+    }
+    if (failed.size > 0) this.#takeUpLater((actor) => failed.has(scopeOf(actor)));
+  }
+
+  #takeUpLater(isMine: (actor: ActorId) => boolean): void {
+    if (this.#isDraining) return;
+    this.#again?.cancel();
+    const before = this.#later;
+    this.#later = (actor) => isMine(actor) || before(actor);
+    this.#again = this.#clock.after(TAKE_UP_RETRY_MS, () => {
+      const later = this.#later;
+      this.#later = () => false;
+      this.takeUp(later);
+    });
+  }
+
+  /** @returns whether it was recovered */
+  async #recoverRepository(scope: JobScope): Promise<boolean> {
+    try {
+      if (await this.#queue.recover(scope)) await this.#relay.deliver(`${scope}/repository`);
+      return true;
+    } catch (error) {
+      this.#log.error('the jobs of a repository cannot be taken up; it is tried again', {
+        repository: scope,
+        error,
+      });
+      return false;
+    }
+  }
+}
+
+function openQueue(environment: MemberJobsEnvironment): LocalQueue | SharedQueue {
+  const { log, metrics, tickets } = environment;
+  const onFailure = (repository: JobScope, error: unknown): void =>
+    log.error('the jobs of a repository cannot be read', { repository, error });
+  if (tickets === undefined) return new LocalQueue({ ...environment, onFailure });
+  const issued = metrics?.counter(
+    'svc_job_tickets_issued_total',
+    'Tickets issued for jobs of own repositories.',
+  );
+  const again = metrics?.counter(
+    'svc_job_tickets_redelivered_total',
+    'Tickets taken that others had before.',
+  );
+  const idle = metrics?.counter('svc_job_tickets_idle_total', 'Tickets taken that found no job.');
+  const queue = new SharedQueue({
+    ...environment,
+    tickets,
+    onFailure,
+    observer: {
+      issued: () => issued?.add(),
+      redelivered: () => again?.add(),
+      idle: () => idle?.add(),
+    },
+  });
+  metrics?.gauge(
+    'svc_job_tickets_unissued',
+    'Jobs whose tickets are still to be issued.',
+    () => queue.unissued,
+  );
+  return queue;
+}

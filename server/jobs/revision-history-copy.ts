@@ -1,0 +1,90 @@
+import type { CountOrphanedVersions, RemoveOrphanedVersions } from '#actors/branch/orphan-messages.ts';
+import { engineCaller } from '#runtime/actor/engine-caller.ts';
+import type { ActorId, Router } from '#runtime/actor/ports.ts';
+import { type Clock, sleep } from '#runtime/base/clock.ts';
+import type { Caller } from '#runtime/commit/behaviour.ts';
+import { crashPoint } from '#runtime/commit/crash-point.ts';
+import type { JsonObject, JsonValue } from '#runtime/content/json-value.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import type { JobRequest } from '#runtime/jobs/job.ts';
+import type { JobHandler, RunningJob } from '#runtime/jobs/job-handler.ts';
+import type { OrphansRemoved } from '#runtime/tree/orphaned-versions.ts';
+
+/** @see docs/interface/jobs.md#types-of-jobs */
+const TYPE = 'RevisionHistoryCopy';
+
+/** Rows of one commit: a few milliseconds of the branch's writer. */
+const ROWS_PER_COMMIT = 500;
+
+/** Time limit of the whole job, in milliseconds: it is exceeded only after an error. */
+const TIMEOUT_MS = 3_600_000;
+
+/**
+ * Returns the job that completes a fork after it was answered. Its history exists from the beginning, because a fork
+ * is a copy. The rows that its source wrote after the fork revision are in the copy too, hidden, and take space until
+ * they are removed.
+ *
+ * @param about for operators: names of repository and branch
+ * @param branch actor of the fork
+ * @see docs/decisions/0008-lines-and-forks.md
+ */
+export function historyCopyJob(about: string, branch: ActorId): JobRequest {
+  return {
+    type: TYPE,
+    about,
+    payload: { branch },
+    key: `${TYPE} ${decodeURIComponent(branch.split('/')[2] as string)}`,
+    priority: 'low',
+    timeoutMs: TIMEOUT_MS,
+  };
+}
+
+/**
+ * Completes forks: removes the rows of their sources' later revisions in small steps, with pauses of the same length
+ * for the writers of the branch. After an interruption it continues where it was.
+ */
+export class RevisionHistoryCopy implements JobHandler {
+  readonly type = TYPE;
+  readonly #router: Router;
+  readonly #clock: Clock;
+
+  constructor(router: Router, clock: Clock) {
+    this.#router = router;
+    this.#clock = clock;
+  }
+
+  async run(job: RunningJob): Promise<JsonValue> {
+    const { branch } = job.payload as JsonObject as { readonly branch: ActorId };
+    const caller: Caller = { ...engineCaller(job.tenant), signal: job.signal };
+    const removed = { revisions: 0, rows: 0 };
+    try {
+      await this.#removeAll(branch, caller, job, removed);
+    } catch (error) {
+      // A deleted branch has no orphaned versions.
+      if (!(error instanceof ServiceError) || error.code !== 'NOT_FOUND') throw error;
+    }
+    return removed;
+  }
+
+  async #removeAll(
+    branch: ActorId,
+    caller: Caller,
+    job: RunningJob,
+    removed: { revisions: number; rows: number },
+  ): Promise<void> {
+    const count: CountOrphanedVersions = { type: 'CountOrphanedVersions' };
+    const command: RemoveOrphanedVersions = { type: 'RemoveOrphanedVersions', rowsMax: ROWS_PER_COMMIT };
+    const total = (await this.#router.query(branch, count, caller)) as number;
+    if (total === 0) return;
+    for (;;) {
+      const startedMs = this.#clock.monotonicMs();
+      const step = (await this.#router.command(branch, command, { caller })) as OrphansRemoved;
+      removed.revisions += step.revisions;
+      removed.rows += step.rows;
+      job.progress(removed.revisions / total);
+      if (step.isDone) return;
+      crashPoint('mid-job');
+      await sleep(this.#clock, this.#clock.monotonicMs() - startedMs);
+    }
+  }
+}

@@ -1,0 +1,131 @@
+import type { ConnectionLimits } from '#protocols/http/connection-gate.ts';
+import type { ShareHolder } from '#protocols/http/in-flight-shares.ts';
+import { createHttpServer, type HttpServer } from '#protocols/http/uws-server.ts';
+import { createAuthenticate } from '#protocols/rest/access/authenticate.ts';
+import { OperatorAccess } from '#protocols/rest/access/operator-access.ts';
+import { RepositoryDirectory } from '#protocols/rest/access/repository-directory.ts';
+import type { MemberStatus } from '#protocols/rest/management/system.ts';
+import { hashLargeBody } from '#protocols/rest/rest-context.ts';
+import { defaultLoginThrottle, LoginThrottle } from '#runtime/access/login-throttle.ts';
+import { type Principal, principalKey } from '#runtime/access/principal.ts';
+import type { Options } from '#runtime/config/options.ts';
+import type { Metrics } from '#runtime/telemetry/metrics.ts';
+import type { MemberEngine } from '#server/engine/engine.ts';
+import { requestObserver } from '#server/engine/observers.ts';
+import type { MemberEnvironment } from './member.ts';
+import type { MemberResources } from './open-resources.ts';
+import type { MemberServices } from './open-services.ts';
+import { memberRoutes } from './routes.ts';
+
+const MS_PER_MINUTE = 60_000;
+
+/**
+ * Maximum bytes of a request's path besides the path of a node: route, names of repository, branch and workspace,
+ * revision, property, command, some of them percent-encoded.
+ */
+const ADDRESS_BYTES = 2_048;
+
+/** Creates the HTTP server of a member with all its routes; it does not listen yet. */
+export function openHttp(
+  environment: MemberEnvironment,
+  resources: MemberResources,
+  engine: MemberEngine,
+  services: MemberServices,
+  status: () => MemberStatus,
+): HttpServer {
+  const { clock, log, options, random } = environment;
+  const { localAccess, metrics, slices } = resources;
+  const { router } = engine;
+  const { limits, server } = options;
+  const { upgrades, ...served } = services;
+  const operators = new OperatorAccess(server.metricsToken);
+  const routes = memberRoutes({
+    ...served,
+    router,
+    directory: new RepositoryDirectory(router, upgrades, engine.nearby),
+    clock,
+    throttle: new LoginThrottle(clock, defaultLoginThrottle, engine.logins),
+    metrics,
+    operators,
+    localAccess,
+    onPasswordReset: (account) => log.warn('a password was set anew from this machine', { account }),
+    status,
+    cluster: {
+      read: (signal) => engine.status.read(signal),
+      takeSnapshots: (partition) => engine.status.takeSnapshots(partition),
+    },
+    version: environment.version,
+  });
+  const faults = metrics.counter(
+    'svc_connections_failed_total',
+    'Connections closed because their request failed where nobody could answer it.',
+  );
+  return createHttpServer<Principal>({
+    routes,
+    authenticate: createAuthenticate(services.tokens, operators),
+    isAnonymous: (principal) => principal.kind === 'anonymous',
+    clock,
+    slices,
+    prepareLargeBody: hashLargeBody,
+    random,
+    log: { error: (facts, message) => log.error(message, facts) },
+    observe: requestObserver(metrics, log, routes),
+    cors: () => server.corsAllowedOrigins,
+    limits: {
+      bodyBytesMax: limits.bodyBytesMax,
+      anonymousBodyBytesMax: limits.anonymousBodyBytesMax,
+      jsonValuesMax: limits.jsonValuesMax,
+      replyBytesTotalMax: limits.replyBytesTotalMax,
+      writeStallMsMax: limits.replyStallMs,
+      jsonDepthMax: limits.jsonDepthMax,
+      pathBytesMax: limits.pathBytesMax + ADDRESS_BYTES,
+      inFlightMax: limits.inFlightRequestsMax,
+    },
+    shareOf: shareHolders(),
+    connections: connectionLimits(options),
+    onConnectionRefused: refusedConnections(environment, metrics),
+    onCallbackFault: () => faults.add(),
+    trustForwardedHeaders: server.trustForwardedHeaders,
+    onUntrustedForwarded: (peer) =>
+      log.warn(
+        'requests carry forwarded headers, which are not believed: behind a proxy all clients count as one address in the limits of logins and connections; set SVC_TRUST_FORWARDED_HEADERS=true if that proxy replaces X-Forwarded-For',
+        { peer },
+      ),
+  });
+}
+
+/** Returns the limits of connections. Behind a proxy all clients have its address, so there is no limit by address. */
+function connectionLimits({ limits, server }: Options): ConnectionLimits {
+  const { connectionsMax, connectionsPerAddressMax } = limits;
+  const perAddressMax = Math.max(1, Math.min(connectionsPerAddressMax, Math.floor(connectionsMax / 2)));
+  return server.trustForwardedHeaders ? { connectionsMax } : { connectionsMax, perAddressMax };
+}
+
+/** Counts refused connections, and logs them once a minute. */
+function refusedConnections({ clock, log }: MemberEnvironment, metrics: Metrics): () => void {
+  const refused = metrics.counter(
+    'svc_connections_refused_total',
+    'Connections closed because there were too many.',
+  );
+  let toldMs = Number.NEGATIVE_INFINITY;
+  return () => {
+    refused.add();
+    if (clock.monotonicMs() - toldMs < MS_PER_MINUTE) return;
+    toldMs = clock.monotonicMs();
+    log.warn('connections are refused: there are too many', { refused: refused.value });
+  };
+}
+
+/** Returns the share holder of a principal. Logged-in users keep the same object, so its texts are made once. */
+function shareHolders(): (principal: Principal) => ShareHolder {
+  const known = new WeakMap<Principal, ShareHolder>();
+  return (principal) => {
+    let holder = known.get(principal);
+    if (holder === undefined) {
+      const { tenant } = principal;
+      holder = { principal: `${tenant}\0${principalKey(principal)}`, tenant };
+      known.set(principal, holder);
+    }
+    return holder;
+  };
+}

@@ -1,0 +1,115 @@
+import { AdminTokens } from '#runtime/access/admin-tokens.ts';
+import { PasswordHasher } from '#runtime/access/password-hasher.ts';
+import { RoutedCopies } from '#runtime/actor/routed-copies.ts';
+import { BackupKey } from '#runtime/backup/backup-key.ts';
+import type { Queue } from '#runtime/jobs/ports.ts';
+import type { Metrics } from '#runtime/telemetry/metrics.ts';
+import { MemberBackups } from '#server/backup/member-backups.ts';
+import { MemberChecks } from '#server/check/member-checks.ts';
+import type { MemberEngine } from '#server/engine/engine.ts';
+import { actorKinds } from '#server/host/actor-kinds.ts';
+import { backupFolder } from '#server/host/backup-folder.ts';
+import { MemberJobs } from '#server/jobs/member-jobs.ts';
+import { MemberLocks } from '#server/provisioning/branch-locks.ts';
+import { MemberBranches } from '#server/provisioning/branch-provisioning.ts';
+import { LazyUpgrades } from '#server/provisioning/built-in-upgrades.ts';
+import { MemberProvisioning } from '#server/provisioning/provisioning.ts';
+import { UnknownRemovals } from '#server/provisioning/unknown-removals.ts';
+import type { Closers, MemberEnvironment } from './member.ts';
+import type { MemberResources } from './open-resources.ts';
+
+/** Services that use the actors of an engine for the routes. */
+export interface MemberServices {
+  readonly upgrades: LazyUpgrades;
+  readonly jobs: MemberJobs;
+  readonly backups: MemberBackups;
+  readonly checks: MemberChecks;
+  readonly provisioning: MemberProvisioning;
+  readonly branches: MemberBranches;
+  readonly locks: MemberLocks;
+  readonly hasher: PasswordHasher;
+  readonly tokens: AdminTokens;
+}
+
+/** Creates the services of a member over its engine. {@link MemberJobs.start} starts taking jobs. */
+export function openServices(
+  environment: MemberEnvironment,
+  resources: MemberResources,
+  engine: MemberEngine,
+  closers: Closers,
+): MemberServices {
+  const { clock, log, options, random } = environment;
+  const { secrets, slices, space } = resources;
+  const { lifecycle, router, unsettled } = engine;
+  const jobs = openJobs(environment, engine, resources.metrics);
+  closers.add(() => jobs.drain(0));
+  const backups = openBackups(environment, resources, engine, jobs.queue);
+  closers.add(() => backups.close());
+  const checks = new MemberChecks({
+    dataDir: options.server.dataDir,
+    shards: engine.shards,
+    slices,
+    clock,
+    random,
+    log,
+    space: space.at('member'),
+  });
+  closers.add(() => checks.close());
+  const requireNew = (actor: string): Promise<void> => engine.requireNew?.(actor) ?? Promise.resolve();
+  const unknownRemovals = new UnknownRemovals(router, clock, random);
+  closers.add(() => unknownRemovals.close());
+  return {
+    upgrades: new LazyUpgrades(router, clock, log),
+    jobs,
+    backups,
+    checks,
+    provisioning: new MemberProvisioning(router, lifecycle, random, unsettled, requireNew),
+    branches: new MemberBranches(router, lifecycle, random, jobs, unsettled, unknownRemovals),
+    locks: new MemberLocks(router, lifecycle, options.locks.enabled),
+    hasher: new PasswordHasher(),
+    tokens: new AdminTokens(secrets.jwtSecret.reveal(), clock, random),
+  };
+}
+
+function openJobs(
+  { clock, jobHandlers, log, options, random }: MemberEnvironment,
+  { lifecycle, router, tickets }: MemberEngine,
+  metrics: Metrics,
+): MemberJobs {
+  return new MemberJobs({
+    router,
+    lifecycle,
+    clock,
+    random,
+    log,
+    metrics,
+    workers: options.limits.jobWorkers,
+    ...(tickets === undefined ? {} : { tickets }),
+    ...(jobHandlers === undefined ? {} : { handlers: jobHandlers }),
+  });
+}
+
+function openBackups(
+  { clock, log, options, random, version }: MemberEnvironment,
+  { files, secrets, space }: MemberResources,
+  { copies, lifecycle, router, unsettled }: MemberEngine,
+  queue: Queue,
+): MemberBackups {
+  return new MemberBackups({
+    router,
+    lifecycle,
+    unsettled,
+    copies: copies ?? new RoutedCopies(router, clock),
+    queue,
+    kinds: actorKinds(options.limits),
+    clock,
+    random,
+    files,
+    log,
+    folder: backupFolder(options.server),
+    key: new BackupKey(secrets.masterKey.bytes()),
+    backupSpace: space.at('backups'),
+    space: space.at('member'),
+    version,
+  });
+}

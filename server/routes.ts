@@ -1,0 +1,68 @@
+import { withAdmission } from '#protocols/rest/access/admission.ts';
+import { type AdminAuthContext, adminAuthRoutes } from '#protocols/rest/access/admin-auth.ts';
+import { backupRoutes, type BackupsContext } from '#protocols/rest/management/backups.ts';
+import { checkRoutes, type ChecksContext } from '#protocols/rest/management/checks.ts';
+import { type BranchesContext, branchRoutes } from '#protocols/rest/versioning/branches.ts';
+import { type ClusterContext, clusterRoutes } from '#protocols/rest/management/cluster.ts';
+import { contentRoutes } from '#protocols/rest/content-routes.ts';
+import { contentSchemas } from '#protocols/rest/content-schemas.ts';
+import { interfaceDescription } from '#protocols/rest/interface-description.ts';
+import { jobRoutes, type JobsContext } from '#protocols/rest/jobs/jobs.ts';
+import { type PasswordResetContext, passwordResetRoutes } from '#protocols/rest/access/password-reset.ts';
+import { lockListRoutes } from '#protocols/rest/locks/lock-lists.ts';
+import { lockRoutes } from '#protocols/rest/locks/locks.ts';
+import { type RepositoriesContext, repositoryRoutes } from '#protocols/rest/management/repositories.ts';
+import { refusingFields } from '#protocols/rest/unknown-fields.ts';
+import { withConsistency } from '#protocols/rest/reads/read-consistency.ts';
+import { refusingParameters } from '#protocols/rest/reads/refused-parameters.ts';
+import type { RestRoute } from '#protocols/rest/rest-route.ts';
+import { type SystemContext, systemRoutes } from '#protocols/rest/management/system.ts';
+import { systemUpdateRoutes } from '#protocols/rest/management/system-updates.ts';
+import { tagRoutes } from '#protocols/rest/versioning/tags.ts';
+import { type TenantsContext, tenantRoutes } from '#protocols/rest/management/tenants.ts';
+import { withIdempotency } from '#protocols/rest/write-headers.ts';
+import { workspaceRoutes } from '#protocols/rest/schema/workspaces.ts';
+
+/** Dependencies of a member's routes. */
+export type RoutesContext = AdminAuthContext &
+  PasswordResetContext &
+  RepositoriesContext &
+  BackupsContext &
+  ChecksContext &
+  BranchesContext &
+  ClusterContext &
+  JobsContext &
+  TenantsContext &
+  Omit<SystemContext, 'openApi'> & { readonly version: string };
+
+/** Returns the route table of a member. The API description is derived from it at the first request. */
+export function memberRoutes(context: RoutesContext): readonly RestRoute[] {
+  const openApi = (): Promise<string> => interfaceDescription(context.clock, routes, context.version);
+  const table: readonly RestRoute[] = [
+    ...systemRoutes({ ...context, status: () => context.status(), openApi }),
+    ...clusterRoutes(context),
+    ...adminAuthRoutes(context),
+    ...passwordResetRoutes(context),
+    ...withAdmission(
+      context,
+      withIdempotency(
+        withConsistency([
+          ...tenantRoutes(context),
+          ...repositoryRoutes(context),
+          ...systemUpdateRoutes(context),
+          ...workspaceRoutes(context),
+          ...branchRoutes(context),
+          ...tagRoutes(context),
+          ...contentRoutes(context),
+          ...lockRoutes(context),
+          ...lockListRoutes(context),
+          ...jobRoutes(context),
+        ]),
+      ),
+    ),
+    ...backupRoutes(context),
+    ...checkRoutes(context),
+  ];
+  const routes = refusingFields(refusingParameters(table), contentSchemas);
+  return routes;
+}

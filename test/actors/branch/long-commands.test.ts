@@ -1,0 +1,116 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { branchActor } from '#actors/branch/branch-actor.ts';
+import type { CommitOperation } from '#actors/branch/messages.ts';
+import { repositoryActor } from '#actors/repository/repository-actor.ts';
+import type { ActorBehaviour, ActorKind, Turn } from '#runtime/commit/behaviour.ts';
+import type { JsonObject } from '#runtime/content/json-value.ts';
+import { Engine, engineLimits } from '#test/support/engine.ts';
+import { CONTENT, TestBranch } from '#test/support/test-branch.ts';
+
+const NODES_MAX = 300;
+const COMMIT_BYTES = 4_000_000;
+
+/** Changes written so far, and most of them in one step of a command. */
+const writes = { all: 0, inStep: 0, longestStep: 0 };
+
+function* measured(steps: Generator<unknown, unknown>): Generator<unknown, unknown> {
+  for (;;) {
+    const step = steps.next();
+    writes.longestStep = Math.max(writes.longestStep, writes.inStep);
+    writes.inStep = 0;
+    if (step.done === true) return step.value;
+    yield;
+  }
+}
+
+/** A branch that counts what its commands write. */
+const kind = branchActor({ commitNodesMax: NODES_MAX });
+const watched: ActorKind = {
+  ...kind,
+  create(context) {
+    const behaviour = kind.create(context) as ActorBehaviour;
+    const { execute } = behaviour;
+    behaviour.execute = (command, turn: Turn) => {
+      const put = turn.put.bind(turn);
+      turn.put = (...change) => {
+        writes.all += 1;
+        writes.inStep += 1;
+        put(...change);
+      };
+      return measured(execute.call(behaviour, command, turn) as Generator<unknown, unknown>);
+    };
+    return behaviour;
+  },
+};
+
+let folder: string;
+let engine: Engine;
+let branch: TestBranch;
+
+const countAnew = (): void => void Object.assign(writes, { all: 0, inStep: 0, longestStep: 0 });
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'long-commands-'));
+  const commitLimits = { ...engineLimits.commit, commitBytesMax: COMMIT_BYTES };
+  const limits = { commit: commitLimits };
+  engine = await Engine.open(folder, { kinds: [repositoryActor, watched], limits });
+  branch = await new TestBranch(engine).prepare();
+});
+beforeEach(countAnew);
+afterAll(async () => {
+  await engine.close();
+  rmSync(folder, { recursive: true });
+});
+
+const folderNode = (name: string, properties: JsonObject = {}) => ({
+  name,
+  nodeType: 'svc:Folder',
+  properties,
+});
+
+const commit = (operations: readonly CommitOperation[]) =>
+  branch.command({ type: 'CommitOperations', workspace: CONTENT, commit: { message: 'm' }, operations });
+
+/** Makes a node and copies of copies: each two operations double what is below it. */
+const doublings = (name: string, count: number, properties: JsonObject = {}): CommitOperation[] => [
+  { type: 'create', parentPath: '/', node: folderNode(name, properties) },
+  ...Array.from({ length: count }, (_, index): CommitOperation[] => [
+    { type: 'copy_tree', sourcePath: `/${name}`, targetParent: '/', newName: `${name}${index}` },
+    { type: 'copy_tree', sourcePath: `/${name}${index}`, targetParent: `/${name}`, newName: `x${index}` },
+  ]).flat(),
+];
+
+it('missing parents of a node are made in short steps', async () => {
+  const parentPath = `/${Array(200).fill('d').join('/')}`;
+  const node = folderNode('leaf');
+  await branch.command({ type: 'CreateNode', workspace: CONTENT, parentPath, node, deep: true });
+  expect(writes.all).toBeGreaterThan(1_000);
+  expect(writes.longestStep).toBeLessThan(100);
+});
+
+it('a copy is refused before it is made when the commit has too many nodes with it', async () => {
+  // 1, 2, 3, 5, 7, 11, 15, 23, 31, 47, 63, 95, 127, 191, 255, 383.
+  await commit(doublings('fits', 7));
+  const fitting = writes.all;
+  countAnew();
+  await expect(commit(doublings('many', 8))).rejects.toMatchObject({
+    code: 'COMMIT_TOO_LARGE',
+    details: { operation: 15 },
+  });
+  expect(writes.all).toBeLessThanOrEqual(fitting);
+});
+
+it('a copy is refused before it is made when the commit has too many bytes with it', async () => {
+  const text = 'x'.repeat(100_000);
+  await commit(doublings('small', 4, { text }));
+  const fitting = writes.all;
+  countAnew();
+  await expect(commit(doublings('large', 5, { text }))).rejects.toMatchObject({
+    code: 'COMMIT_TOO_LARGE',
+    details: { operation: 9 },
+  });
+  expect(writes.all).toBeLessThanOrEqual(fitting);
+});

@@ -1,0 +1,168 @@
+import { describe, expect, it } from 'vitest';
+import { manual, ours, text, theirs, mergingBranches } from './merging-branches.ts';
+
+describe('definitions in a merge', () => {
+  const branches = mergingBranches();
+  const {
+    pair,
+    forkOf,
+    define,
+    undefine,
+    definition,
+    create,
+    merge,
+    resolve,
+    conflicts,
+    wrongs,
+    briefly,
+    expectSettled,
+  } = branches;
+
+  describe('a definition that one side deleted', () => {
+    it('is in conflict with a node of it on the other side, in either direction [MERGE-037]', async () => {
+      const [first, second] = await pair();
+      await define(first, 'test:Gone', { properties: [text('title')] });
+      await merge(second, first);
+      await undefine(second, 'test:Gone');
+      await create(first, '/used', 'test:Gone', { title: 'x' });
+      for (const [target, source, side] of [
+        [first, second, 'source'],
+        [second, first, 'target'],
+      ] as const) {
+        expect(await conflicts(target, source)).toMatchObject([
+          {
+            node_id: 'node_type:test:Gone',
+            conflict_type: 'BothModified',
+            violations: [{ violation_type: 'MissingDefinition', with: [{ node_id: 'used' }] }],
+          },
+          {
+            node_id: 'used',
+            violations: [
+              {
+                violation_type: 'MissingDefinition',
+                message: `NodeType 'test:Gone' not found; node type 'test:Gone' was deleted on the ${side}`,
+                with: [{ node_id: 'node_type:test:Gone' }],
+              },
+            ],
+          },
+        ]);
+      }
+      expect(await resolve(first, second, [ours('node_type:test:Gone')])).toMatchObject({ success: true });
+      expect(await definition(first, 'test:Gone')).toMatchObject({ name: 'test:Gone' });
+      await expectSettled(first, second);
+    });
+
+    it('stays deleted where the node goes', async () => {
+      const [target, source] = await pair();
+      await define(target, 'test:Gone', { properties: [] });
+      await merge(source, target);
+      await undefine(source, 'test:Gone');
+      await create(target, '/used', 'test:Gone', {});
+      const left = await resolve(target, source, [theirs('node_type:test:Gone')]);
+      expect(briefly(left.conflicts)).toEqual([['used', 'MissingDefinition', ['node_type:test:Gone']]]);
+      const both = [theirs('node_type:test:Gone'), theirs('used')];
+      expect(await resolve(target, source, both)).toMatchObject({ success: true });
+      await expect(definition(target, 'test:Gone')).rejects.toMatchObject({ code: 'NODE_TYPE_NOT_FOUND' });
+      await expectSettled(target, source);
+    });
+
+    it('is in conflict where a node has it as its archetype, or in its properties', async () => {
+      const [target, source] = await pair();
+      await define(target, 'test:Part', { fields: [{ $type: 'TextField', name: 'text' }] }, 'element_type');
+      const field = { $type: 'ElementField', name: 'part', element_type: 'test:Part' };
+      await define(target, 'test:Look', { base_node_type: 'svc:Folder', fields: [field] }, 'archetype');
+      await define(target, 'test:Bare', { base_node_type: 'svc:Folder', fields: [] }, 'archetype');
+      await merge(source, target);
+      await undefine(source, 'test:Part', 'element_type');
+      await undefine(source, 'test:Bare', 'archetype');
+      const part = { element_type: 'test:Part', text: 'x' };
+      await create(target, '/with-part', 'svc:Folder', { part }, 'test:Look');
+      await create(target, '/with-look', 'svc:Folder', {}, 'test:Bare');
+      expect(await wrongs(target, source)).toEqual([
+        ['archetype:test:Bare', 'MissingDefinition', ['with-look']],
+        ['element_type:test:Part', 'MissingDefinition', ['with-part']],
+        ['with-look', 'MissingDefinition', ['archetype:test:Bare']],
+        ['with-part', 'MissingDefinition', ['element_type:test:Part']],
+      ]);
+      expect(await resolve(target, source, [ours('archetype:test:Bare'), theirs('with-part')])).toMatchObject(
+        { success: true },
+      );
+      await expectSettled(target, source);
+    });
+
+    it('is in conflict with a definition that is made of it', async () => {
+      const [target, source] = await pair();
+      await define(target, 'test:Base', { properties: [text('title')] });
+      await merge(source, target);
+      await define(source, 'test:Kid', { extends: 'test:Base', properties: [] });
+      await undefine(target, 'test:Base');
+      for (const [into, from] of [
+        [target, source],
+        [source, target],
+      ] as const) {
+        expect(await wrongs(into, from)).toEqual([
+          ['node_type:test:Base', 'MissingDefinition', ['node_type:test:Kid']],
+          ['node_type:test:Kid', 'MissingDefinition', ['node_type:test:Base']],
+        ]);
+      }
+      // What does not resolve on its own side either is not the business of the merge.
+      const too = await forkOf(source, `${source}-too`);
+      await undefine(too, 'test:Base');
+      expect(await conflicts(target, too)).toEqual([]);
+      const flat = manual('node_type:test:Kid', { properties: [text('title')] });
+      await expect(
+        resolve(target, source, [manual('node_type:test:Kid', { extends: 'test:Base', properties: [] })]),
+      ).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
+      expect(await resolve(target, source, [flat])).toMatchObject({ success: true });
+      expect(await definition(target, 'test:Kid')).toMatchObject({ extends: null });
+      await expectSettled(target, source);
+    });
+
+    it('is in conflict with a node of a type that extends it', async () => {
+      const [target, source] = await pair();
+      await define(target, 'test:Base', { properties: [text('title')] });
+      await define(target, 'test:Kid', { extends: 'test:Base', properties: [] });
+      await merge(source, target);
+      await undefine(source, 'test:Base');
+      await create(target, '/kid', 'test:Kid', { title: 'kid' });
+      expect(await wrongs(target, source)).toEqual([
+        ['node_type:test:Base', 'MissingDefinition', ['kid']],
+        ['kid', 'MissingDefinition', ['node_type:test:Base']],
+      ]);
+      expect(await resolve(target, source, [theirs('kid')])).toMatchObject({ success: true });
+      await expectSettled(target, source);
+    });
+  });
+
+  it('names definitions that extend each other only together', async () => {
+    const [target, source] = await pair();
+    for (const name of ['test:A', 'test:B']) await define(target, name, { properties: [] });
+    await merge(source, target);
+    await define(target, 'test:A', { extends: 'test:B', properties: [] });
+    await define(source, 'test:B', { extends: 'test:A', properties: [] });
+    expect(await wrongs(target, source)).toEqual([
+      ['node_type:test:A', 'InvalidDefinition', ['node_type:test:B']],
+      ['node_type:test:B', 'InvalidDefinition', ['node_type:test:A']],
+    ]);
+    expect(await resolve(target, source, [theirs('node_type:test:A')])).toMatchObject({ success: true });
+    expect(await definition(target, 'test:A')).toMatchObject({ extends: null });
+    await expectSettled(target, source);
+  });
+
+  it('is no matter of a merge that neither side made, as a name in an initial structure that is gone for both', async () => {
+    const [target, source] = await pair();
+    await define(target, 'test:Inner', { properties: [] });
+    const initial_structure = { children: [{ name: 'inner', node_type: 'test:Inner' }] };
+    await define(target, 'test:Outer', { properties: [], initial_structure });
+    await merge(source, target);
+    await undefine(target, 'test:Inner');
+    await define(target, 'test:Outer', { properties: [] });
+    await define(source, 'test:More', { properties: [], initial_structure });
+    expect(await wrongs(target, source)).toEqual([
+      ['node_type:test:Inner', 'MissingDefinition', ['node_type:test:More']],
+      ['node_type:test:More', 'MissingDefinition', ['node_type:test:Inner']],
+    ]);
+    await undefine(source, 'test:Inner');
+    expect(await conflicts(target, source)).toEqual([]);
+  });
+});

@@ -1,0 +1,136 @@
+import { describe, expect, it } from 'vitest';
+import { WORKSPACE } from '#test/support/branch-family.ts';
+import { ARTICLE, articleId, manual, ours, text, theirs, mergingBranches } from './merging-branches.ts';
+
+const workspace = WORKSPACE;
+
+describe('unique values in a merge', () => {
+  const branches = mergingBranches();
+  const { pair, define, create, article, update, merge, resolve, conflicts, wrongs, shown, expectSettled } =
+    branches;
+
+  describe('one unique value of two nodes', () => {
+    const CODED = 'test:Coded';
+    async function codedPair(): Promise<[target: string, source: string]> {
+      const [target, source] = await pair();
+      await define(target, CODED, { properties: [text('code', { unique: true })] });
+      await create(target, '/first', CODED, { code: '0' });
+      await merge(source, target);
+      return [target, source];
+    }
+
+    it('makes both a conflict, each with the other one [MERGE-036]', async () => {
+      const [target, source] = await codedPair();
+      await create(target, '/mine', CODED, { code: '9' });
+      await create(source, '/yours', CODED, { code: '9' });
+      await update(source, '/first', { code: '1' });
+      const listed = await conflicts(target, source);
+      expect(listed).toMatchObject([
+        {
+          node_id: 'mine',
+          conflict_type: 'BothAdded',
+          target_properties: { code: '9' },
+          source_properties: null,
+          violations: [
+            {
+              violation_type: 'DuplicateValue',
+              message: "Property 'code' must be unique; '/yours' has the same value",
+              property: 'code',
+              with: [{ node_id: 'yours', workspace, path: '/yours' }],
+            },
+          ],
+        },
+        {
+          node_id: 'yours',
+          conflict_type: 'BothAdded',
+          violations: [{ violation_type: 'DuplicateValue', with: [{ node_id: 'mine' }] }],
+        },
+      ]);
+      expect(listed).toHaveLength(2);
+    });
+
+    it('is settled by either side of either node, or by another value for one of them', async () => {
+      for (const [choice, expected] of [
+        [ours('mine'), ['mine 9']],
+        [theirs('mine'), ['yours 9']],
+        [ours('yours'), ['mine 9']],
+        [theirs('yours'), ['yours 9']],
+        [manual('mine', { code: '8' }), ['mine 8', 'yours 9']],
+        [manual('yours', { code: '8' }), ['mine 9', 'yours 8']],
+        [manual('yours', null), ['mine 9']],
+      ] as const) {
+        const [target, source] = await codedPair();
+        await create(target, '/mine', CODED, { code: '9' });
+        await create(source, '/yours', CODED, { code: '9' });
+        expect(await resolve(target, source, [choice])).toMatchObject({ success: true });
+        const found = (await shown(target)).flatMap((one) => {
+          const [, id, code] = /^(\w+) .*"code":"(\d)"/.exec(one) ?? [];
+          return id === undefined || id === 'first' ? [] : [`${id} ${code}`];
+        });
+        expect(found).toEqual(expected);
+        await expectSettled(target, source);
+      }
+    });
+
+    it('refuses to keep both, and a given value that another node has', async () => {
+      const [target, source] = await codedPair();
+      await create(target, '/mine', CODED, { code: '9' });
+      await create(source, '/yours', CODED, { code: '9' });
+      for (const wrong of [
+        [ours('mine'), theirs('yours')],
+        [manual('mine', { code: '0' })],
+        [manual('mine', { code: '7' }), manual('yours', { code: '7' })],
+      ]) {
+        await expect(resolve(target, source, wrong)).rejects.toMatchObject({
+          code: 'VALIDATION_FAILED',
+          message: expect.stringMatching(/'\/(mine|yours)'.*'code' must be unique/),
+        });
+      }
+    });
+
+    it('is found where a type becomes unique on one side, among all that the other one has', async () => {
+      for (const isTurned of [false, true]) {
+        const [first, second] = await pair();
+        const [target, source] = isTurned ? [second, first] : [first, second];
+        await define(source, ARTICLE, { strict: true, properties: [text('title', { unique: true })] });
+        await article(target, '/again', { title: 'old' });
+        await article(target, '/one', { title: 'one' });
+        await article(target, '/two', { title: 'one' });
+        for (const [into, from] of [
+          [target, source],
+          [source, target],
+        ] as const) {
+          expect(await wrongs(into, from)).toEqual([
+            [articleId, 'DuplicateValue', ['again', 'one', 'two']],
+            ['again', 'DuplicateValue', ['old', articleId]],
+            ['one', 'DuplicateValue', ['two', articleId]],
+            ['two', 'DuplicateValue', ['one', articleId]],
+          ]);
+        }
+        const other = manual('again', { title: 'again' });
+        expect(await resolve(target, source, [other, manual('two', { title: 'two' })])).toMatchObject({
+          success: true,
+        });
+        await expectSettled(target, source);
+      }
+    });
+
+    it('lets nodes trade values, and take one that its node gives up on the other side', async () => {
+      const [target, source] = await codedPair();
+      await create(source, '/second', CODED, { code: '1' });
+      await merge(target, source);
+      await update(source, '/first', { code: '2' });
+      await update(source, '/second', { code: '0' });
+      await update(source, '/first', { code: '1' });
+      await branches.family.create(target, '/elsewhere', '', 'elsewhere');
+      expect(await conflicts(target, source)).toEqual([]);
+      await branches.family.delete(target, '/second');
+      await create(target, '/third', CODED, { code: '1' });
+      expect((await conflicts(target, source)).map(({ node_id }) => node_id)).toEqual([
+        'first',
+        'second',
+        'third',
+      ]);
+    });
+  });
+});

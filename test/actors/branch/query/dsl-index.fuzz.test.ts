@@ -1,0 +1,106 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { JsonObject, JsonValue } from '#runtime/content/json-value.ts';
+import { type BranchFixture, type NodeObject, openBranch, WORKSPACE } from '#test/support/branch-fixture.ts';
+import { workloadCount } from '#test/support/workload-count.ts';
+
+/** Few values, so that nodes share them: texts longer than a key, zero characters, lone surrogates, signed zero. */
+const long = 'x'.repeat(2000);
+const text = fc.constantFrom(
+  '',
+  'a',
+  'b',
+  'a\0b',
+  'a\u0001b',
+  long,
+  `${long}1`,
+  `${long}2`,
+  'ü',
+  '\ud800',
+  '\ufffd',
+);
+const number = fc.constantFrom(0, -0, 1, -1, 0.5, 1e300, -1e300);
+const values = { k: text, l: number, m: fc.boolean(), constructor: text };
+const anything: fc.Arbitrary<JsonValue> = fc.oneof(
+  text,
+  number,
+  fc.boolean(),
+  fc.constant(null),
+  fc.constant(['a']),
+);
+
+const nodeType = fc.constantFrom('test:Indexed', 'test:Plain', 'test:Partly');
+const properties = fc.record(values, { requiredKeys: [] }) as fc.Arbitrary<JsonObject>;
+
+const equals: fc.Arbitrary<JsonObject> = fc.oneof(
+  ...Object.entries(values).map(([key, value]) =>
+    fc
+      .oneof({ weight: 4, arbitrary: value }, { weight: 1, arbitrary: anything })
+      .map((eq) => ({ [`properties.${key}`]: { eq } })),
+  ),
+);
+const term: fc.Arbitrary<JsonObject> = fc.oneof(
+  { weight: 4, arbitrary: equals },
+  { weight: 3, arbitrary: nodeType.map((eq) => ({ node_type: { eq } })) },
+  { weight: 1, arbitrary: anything.map((ne) => ({ 'properties.l': { ne } })) },
+  { weight: 1, arbitrary: fc.constantFrom('gone', 'n1').map((like) => ({ name: { like } })) },
+  { weight: 1, arbitrary: anything.map((eq) => ({ nodeType: { eq } })) },
+);
+const both = fc.tuple(nodeType, equals).map(([eq, more]) => ({ node_type: { eq }, ...more }));
+const { filter } = fc.letrec<{ filter: JsonObject }>((tie) => ({
+  filter: fc.oneof(
+    { maxDepth: 3, withCrossShrink: true },
+    term,
+    both,
+    fc.array(term, { maxLength: 3 }).map((parts) => Object.assign({}, ...parts) as JsonObject),
+    fc.array(tie('filter'), { maxLength: 3 }).map((and) => ({ and })),
+    fc.array(tie('filter'), { maxLength: 3 }).map((or) => ({ or })),
+    tie('filter').map((not) => ({ not })),
+  ),
+}));
+
+describe('the sources of a DSL query', () => {
+  let branch: BranchFixture;
+  let count = 0;
+
+  beforeAll(async () => {
+    const property = (name: string, type: string, isIndexed: boolean): JsonObject =>
+      isIndexed ? { name, type, index: ['Property'] } : { name, type };
+    const types = { k: 'String', l: 'Number', m: 'Boolean', constructor: 'String' };
+    const all = Object.entries(types);
+    branch = await openBranch({
+      nodeTypes: [
+        { name: 'test:Indexed', properties: all.map(([name, type]) => property(name, type, true)) },
+        { name: 'test:Plain' },
+        { name: 'test:Partly', properties: all.map(([name, type]) => property(name, type, name === 'l')) },
+      ],
+    });
+  });
+  afterAll(() => branch.close());
+
+  const names = async (body: JsonObject): Promise<readonly string[]> => {
+    const query = { type: 'RunDslQuery', workspace: WORKSPACE, filter: body } as const;
+    return ((await branch.query(query)) as { items: NodeObject[] }).items.map((node) => node.path);
+  };
+
+  it('give the same answer from an index, from the types and from a scan, for any filter', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.tuple(nodeType, properties, fc.boolean()), { minLength: 1, maxLength: 6 }),
+        fc.array(filter, { minLength: 8, maxLength: 8 }),
+        async (nodes, filters) => {
+          for (const [type, values, nested] of nodes) {
+            const path = nested && count > 0 ? `/n0/c${count}` : `/n${count}`;
+            count += 1;
+            await branch.create(path, values, path === '/n0' ? 'test:Plain' : type);
+          }
+          for (const each of filters) {
+            // A double negation hides the conjunction, so nothing but the scan fits.
+            expect(await names(each)).toEqual(await names({ not: { not: each } }));
+          }
+        },
+      ),
+      { numRuns: workloadCount(60) },
+    );
+  });
+});

@@ -1,0 +1,111 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { BuiltIns } from '#actors/branch/messages.ts';
+import type { JsonObject } from '#runtime/content/json-value.ts';
+import { encodeJsonRow } from '#runtime/shard/json-row.ts';
+import { BranchTable, definitionKey } from '#runtime/shard/key-layout.ts';
+import { storedDefinition } from '#runtime/tree/schema-store.ts';
+import { findDamage } from '#test/support/branch-checker.ts';
+import { type BranchFixture, callerWith, openBranch } from '#test/support/branch-fixture.ts';
+
+const forbidden = expect.objectContaining({ code: 'FORBIDDEN' });
+
+type Definition = JsonObject & { readonly properties: readonly JsonObject[]; readonly version: number };
+
+describe('shipped types', () => {
+  let branch: BranchFixture;
+
+  beforeAll(async () => {
+    branch = await openBranch({});
+  });
+  afterAll(async () => {
+    expect(await branch.inspect(findDamage)).toEqual([]);
+    await branch.close();
+  });
+
+  const read = async (name: string): Promise<Definition> =>
+    (await branch.query({ type: 'ReadDefinition', kind: 'node_type', name })) as Definition;
+  const put = (definition: JsonObject) =>
+    branch.command({ type: 'PutDefinition', kind: 'node_type', definition });
+  const remove = (name: string) => branch.command({ type: 'DeleteDefinition', kind: 'node_type', name });
+  const builtIns = async (): Promise<BuiltIns> => (await branch.query({ type: 'ReadBuiltIns' })) as BuiltIns;
+  const install = (force?: boolean) =>
+    branch.command({ type: 'InstallBuiltIns', ...(force === undefined ? {} : { force }) });
+  const added = { name: 'site', type: 'String', index: ['Property'] };
+
+  /** The row of `svc:Page` without its first property, as an earlier build let it become. */
+  const gutted = () =>
+    branch.inspect((reader) => {
+      const stored = storedDefinition(reader, 'node_type', 'svc:Page')!;
+      const [, ...properties] = stored.definition.properties;
+      const value = encodeJsonRow({ ...stored, definition: { ...stored.definition, properties } });
+      return { table: BranchTable.definitions, key: definitionKey('node_type', 'svc:Page'), value };
+    });
+
+  it('are neither deleted nor gutted [BUILT-017]', async () => {
+    await expect(remove('svc:Asset')).rejects.toEqual(forbidden);
+    const page = await read('svc:Page');
+    await expect(put({ ...page, properties: [] })).rejects.toMatchObject({
+      code: 'FORBIDDEN',
+      details: { errors: ["property 'content' is missing", "property 'title' is missing"] },
+    });
+    await expect(put({ name: 'svc:Page', is_mixin: true })).rejects.toEqual(forbidden);
+    expect(await read('svc:Page')).toEqual(page);
+    expect(await builtIns()).toEqual({ isPending: false, changedTypes: [] });
+  });
+
+  it('take what is added to them, and can be put back [BUILT-018]', async () => {
+    const folder = await read('svc:Folder');
+    const { definition } = await put({ ...folder, properties: [...folder.properties, added] });
+    expect(definition).toMatchObject({ version: folder.version + 1 });
+    await put({ ...folder, icon: 'box' });
+    expect(await read('svc:Folder')).toMatchObject({ icon: 'box', properties: folder.properties });
+    await branch.command({ type: 'PublishDefinition', kind: 'node_type', name: 'svc:Folder', publish: true });
+    await branch.command({
+      type: 'PublishDefinition',
+      kind: 'node_type',
+      name: 'svc:Folder',
+      publish: false,
+    });
+    expect(await builtIns()).toMatchObject({ changedTypes: [] });
+  });
+
+  it('that lack something of old come back with force, and can lack it until then [BUILT-019]', async () => {
+    const [page, asset] = [await read('svc:Page'), await read('svc:Asset')];
+    await branch.rewrite([
+      await gutted(),
+      { table: BranchTable.definitions, key: definitionKey('node_type', 'svc:Asset'), value: null },
+    ]);
+    expect(await builtIns()).toEqual({ isPending: false, changedTypes: ['svc:Page', 'svc:Asset'] });
+    const lacking = await read('svc:Page');
+    await put({ ...lacking, icon: 'leaf' });
+    await expect(put({ ...lacking, properties: [] })).rejects.toEqual(forbidden);
+    await expect(put({ name: 'svc:Asset', properties: [] })).rejects.toEqual(forbidden);
+    expect(await install()).toEqual({ revision: null });
+    await expect(
+      branch.command(
+        { type: 'InstallBuiltIns', force: true },
+        callerWith(() => true),
+      ),
+    ).rejects.toEqual(forbidden);
+    const { revision } = await install(true);
+    expect(revision).not.toBeNull();
+    expect((await read('svc:Page')).properties).toEqual(page.properties);
+    expect((await read('svc:Asset')).properties).toEqual(asset.properties);
+    expect(await builtIns()).toEqual({ isPending: false, changedTypes: [] });
+    expect(await install(true)).toEqual({ revision: null });
+  });
+
+  it('are let go by no revert, which undoes what was added [BUILT-017]', async () => {
+    const page = await read('svc:Page');
+    const revert = (revision: string | null) =>
+      branch.command({ type: 'RevertRevisions', which: { revisions: [revision as string] }, dryRun: false });
+    await revert((await put({ ...page, properties: [...page.properties, added] })).revision);
+    expect((await read('svc:Page')).properties).toEqual(page.properties);
+    await branch.rewrite([await gutted()]);
+    await expect(revert((await install(true)).revision)).rejects.toMatchObject({
+      code: 'FORBIDDEN',
+      details: { errors: ["property 'title' is missing"] },
+    });
+    expect((await read('svc:Page')).properties).toEqual(page.properties);
+  });
+});

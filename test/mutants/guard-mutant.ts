@@ -1,0 +1,13 @@
+/** One safety guard of the cluster or the storage, how it is taken away, and which tests then have to fail. */
+export interface GuardMutant {
+  /** What the guard is for, in a few words. */
+  readonly guard: string;
+  /** The file it stands in. */
+  readonly file: string;
+  /** The guard as it stands there, once. */
+  readonly from: string;
+  /** What stands there instead. */
+  readonly to: string;
+  /** Test files of which one has to fail, all of the fast suite. */
+  readonly tests: readonly string[];
+}

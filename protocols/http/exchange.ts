@@ -62,6 +62,9 @@ export interface BodyPart extends ExchangePart {
   release(): void;
 }
 
+/** So much of a body may be on its way when its request is answered, in bytes: it arrives at once or never. */
+const AWAITED_BYTES_MAX = 64 * 1024;
+
 /**
  * One request and its answer, as handlers (through `HttpRequest`) and the adapter see it.
  *
@@ -89,6 +92,8 @@ export class HttpExchange<Principal> implements HttpRequest<Principal>, Sweepabl
    * connection that brings one, so such an exchange is never answered in a turn that brought bytes of it.
    */
   endsConnection = false;
+  /** Bytes of the body that were announced and have not arrived, of a body whose length was announced. */
+  awaitedBytes = 0;
   inFlightAt: number | undefined = undefined;
   /** Whether the handler has been called and has not settled. */
   isHandling = false;
@@ -335,7 +340,19 @@ export class HttpExchange<Principal> implements HttpRequest<Principal>, Sweepabl
 
   /** Has the pieces of the body handed over as they come; each is valid only during the call. */
   onData(take: (chunk: ArrayBuffer, isLast: boolean) => void): void {
-    this.#context.callbacks.onData(this.response, take);
+    this.#context.callbacks.onData(this.response, (chunk, isLast) => {
+      this.awaitedBytes -= chunk.byteLength;
+      take(chunk, isLast);
+    });
+  }
+
+  /**
+   * Whether the peer is asked to use the connection for nothing else after an answer that is sent now. The library
+   * closes it some ten seconds after an answer, even while the rest of the body arrives. A client that has sent all of
+   * it by then would take the connection for one that it can use.
+   */
+  get leavesBody(): boolean {
+    return this.awaitedBytes > AWAITED_BYTES_MAX;
   }
 
   /** Has it told when the peer takes more. @param goOn says whether the peer took everything */

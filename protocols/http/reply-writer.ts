@@ -385,6 +385,7 @@ export class ReplyWriter<Principal> {
     const contentType = body === undefined ? undefined : (reply.contentType ?? 'application/json');
     this.#writeHead(exchange, reply, contentType);
     const isClosing = closesConnection || this.isDraining;
+    if (!isClosing && exchange.leavesBody) response.writeHeader('Connection', 'close');
     if (isClosing || body === undefined || body.length === 0) {
       response.end(body ?? '', isClosing);
     } else {
@@ -407,7 +408,8 @@ export class ReplyWriter<Principal> {
       this.#writeHead(exchange, reply, contentType);
       // The library does not end an answer that announces a length it does not send, so it is a plain header.
       if (length !== undefined) response.writeHeader('Content-Length', String(length));
-      if (closesConnection || this.isDraining) response.writeHeader('Connection', 'close');
+      const isClosing = closesConnection || this.isDraining || exchange.leavesBody;
+      if (isClosing) response.writeHeader('Connection', 'close');
       exchange.stopReading();
       response.endWithoutBody();
     };
@@ -481,7 +483,8 @@ export class ReplyWriter<Principal> {
       writeHead: (exchange) => {
         this.#writeHead(exchange, reply, contentType);
         // `tryEnd` cannot end the connection, so the peer is asked to.
-        if (this.isDraining || exchange.endsConnection) exchange.response.writeHeader('Connection', 'close');
+        const isClosing = this.isDraining || exchange.endsConnection || exchange.leavesBody;
+        if (isClosing) exchange.response.writeHeader('Connection', 'close');
       },
       onEarlyError: (exchange, error) => this.sendError(exchange, error),
       onLateError: (exchange, error) => this.#logFault(exchange, 'reply stream failed', error),

@@ -365,6 +365,7 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
   #start(exchange: HttpExchange<Principal>): void {
     const framing = exchange.framing();
     exchange.endsConnection = framing.isChunked || framing.fault !== undefined;
+    if (framing.contentLength !== undefined) exchange.awaitedBytes = Number(framing.contentLength);
     if (exchange.startedMs >= this.#lookForwardedMs) this.#lookForForwarded(exchange);
     if (!this.#turns.mayBegin()) this.#proceed(exchange, framing, this.#untilTurn(exchange));
     else if (framing.isChunked && framing.fault === undefined && exchange.route.body === 'none') {

@@ -161,6 +161,31 @@ describe('body limits', () => {
     expect(client.received).toContain('413 Payload Too Large');
   });
 
+  it('asks the peer to end a connection with much of a refused body to come, and no other', async () => {
+    const { port } = await start([echo], { limits: { bodyBytesMax: 1_000 } });
+    const ended = await RawClient.connect(port);
+    ended.write(head(100_000));
+    ended.write('x'.repeat(20_000));
+    await ended.until('PAYLOAD_TOO_LARGE');
+    expect(ended.received).toContain('\r\nConnection: close\r\n');
+    const kept = await RawClient.connect(port);
+    kept.write(head(60_000));
+    await kept.until('PAYLOAD_TOO_LARGE');
+    expect(kept.received).not.toContain('Connection:');
+    kept.write('x'.repeat(60_000));
+    kept.write(`${head(4)}"ab"`);
+    await kept.until('"ab"');
+  });
+
+  it('asks for no end of a connection whose refused body has arrived', async () => {
+    const { port } = await start([echo], { limits: { bodyBytesMax: 1_000_000, jsonValuesMax: 10 } });
+    const client = await RawClient.connect(port);
+    const body = JSON.stringify('x'.repeat(100).split('')).padEnd(200_000);
+    client.write(`${head(body.length)}${body}`);
+    await client.until('PAYLOAD_TOO_LARGE');
+    expect(client.received).not.toContain('Connection:');
+  });
+
   it('answers 413 to an unannounced length as soon as it is too long [HTTP-017]', async () => {
     const { port } = await start([echo], { limits: { bodyBytesMax: 1_000 } });
     const client = await RawClient.connect(port);

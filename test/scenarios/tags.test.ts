@@ -295,6 +295,34 @@ describe('a tag of a deleted branch', () => {
     expect(await folders()).toEqual(before);
   });
 
+  it('has the records of its revisions, for who names no branch as well [TAG-016]', async () => {
+    await client.branch('brief', { upstream_branch: 'main' });
+    const space = (await client.workspace()).on('brief');
+    const earlier = revisionOf(await space.post('/', { name: 'earlier', ...created }));
+    const revision = revisionOf(await space.post('/', { name: 'tagged', ...created }));
+    const later = revisionOf(await space.post('/', { name: 'later', ...created }));
+    const asked = [earlier, revision].flatMap((each) => [`/${each}`, `/${each}/changes`]);
+    const read = async () => {
+      const answers = await Promise.all(asked.map((each) => client.revisions(each)));
+      return answers.map(({ json, status }) => [status, json]);
+    };
+    const before = await read();
+    expect(before.map(([status]) => status)).toEqual([200, 200, 200, 200]);
+    // An earlier tag of the same branch, first in the list, does not have the revision.
+    await tag('brief/1', earlier);
+    await tag('brief/2', revision);
+    expectStatus(await client.managed('DELETE', '/branches/brief'), 204);
+    expect(await read()).toEqual(before);
+    for (const unseen of [`/${later}`, `/${later}/changes`, '/5-5']) {
+      const answer = await client.revisions(unseen);
+      expect([answer.status, answer.json.code]).toEqual([404, 'REVISION_NOT_FOUND']);
+    }
+    for (const name of ['brief%2F1', 'brief%2F2']) {
+      expectStatus(await client.managed('DELETE', `/tags/${name}`), 204);
+    }
+    expect((await client.revisions(asked[0])).status).toBe(404);
+  });
+
   it('whose revision another branch has as well needs no disk of its own', async () => {
     const before = await folders();
     const space = await client.workspace();

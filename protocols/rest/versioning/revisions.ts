@@ -1,3 +1,4 @@
+import type { ListTags, TagEntry } from '#actors/repository/messages.ts';
 import type { ListRevisions, ReadRevision, ReadRevisionChanges } from '#actors/branch/messages.ts';
 import { compareRevisions, parseRevision } from '#runtime/content/revision.ts';
 import type { Caller } from '#runtime/commit/behaviour.ts';
@@ -22,7 +23,8 @@ const base = '/api/management/repositories/{tenant}/{repo}/revisions';
 const branchParameter: ParameterDocs = {
   name: 'branch',
   in: 'query',
-  description: 'Default: the default branch of the repository first, then the others.',
+  description:
+    'Default: the default branch of the repository first, then the others, then tags of deleted branches.',
 };
 
 const missing = { description: 'There is no such repository, branch or revision.' };
@@ -141,15 +143,17 @@ async function findRevision(
   const { consistency, ...atOwner } = asked;
   // Whoever names a revision has seen it: a replica that does not know it has not got so far.
   const callers: readonly Caller[] = consistency?.kind === 'local' ? [asked, atOwner] : [asked];
-  const asksBranch = askedBranch(request) !== undefined;
+  const isNamed = askedBranch(request) !== undefined;
   for (const caller of callers) {
-    for (const name of await candidates(context, request, repository, caller)) {
+    const uids = new Set<string>();
+    for await (const name of candidates(context, request, repository, caller, uids)) {
       const branch = await branchOr404(context, repository, name, caller);
       // One that was listed and is gone has nothing to say; one that was asked for may be new to a replica.
       if (branch instanceof ServiceError) {
-        if (asksBranch && caller === callers.at(-1)) throw branch;
+        if (isNamed && caller === callers.at(-1)) throw branch;
         continue;
       }
+      uids.add(branch.uid);
       const found = await askOne(context, branch, query, caller);
       if (found !== undefined) return found;
     }
@@ -157,16 +161,44 @@ async function findRevision(
   throw new ServiceError('REVISION_NOT_FOUND', `Revision '${text}' not found`);
 }
 
-async function candidates(
+/**
+ * Names of what may have a revision: the branch that the caller names, else every branch, then tags of deleted branches.
+ * The content of those is kept for the tags.
+ *
+ * @param asked branches that were asked meanwhile, by their uid; filled by the caller
+ */
+async function* candidates(
   context: RestContext,
   request: RestRequest,
   repository: FoundRepository,
   caller: Caller,
-): Promise<readonly string[]> {
-  const asked = askedBranch(request);
-  if (asked !== undefined) return [asked];
+  asked: ReadonlySet<string>,
+): AsyncGenerator<string, void> {
+  const named = askedBranch(request);
+  if (named !== undefined) {
+    yield named;
+    return;
+  }
   const { branches, defaultBranch } = await readRepositoryState(context, request, repository, caller);
-  return [defaultBranch, ...branches.filter((name) => name !== defaultBranch)];
+  yield defaultBranch;
+  yield* branches.filter((name) => name !== defaultBranch);
+  const listTags: ListTags = { type: 'ListTags' };
+  const tags = (await context.router.query(repository.actor, listTags, caller)) as readonly TagEntry[];
+  yield* newestTags(tags.filter(({ branch }) => !asked.has(branch.uid)));
+}
+
+/** The newest tag of each branch. The earlier ones see nothing that it does not see. */
+function newestTags(tags: readonly TagEntry[]): readonly string[] {
+  const newest = new Map<string, TagEntry>();
+  for (const tag of tags) {
+    const other = newest.get(tag.branch.uid);
+    if (other === undefined || isLater(tag, other)) newest.set(tag.branch.uid, tag);
+  }
+  return [...newest.values()].map(({ name }) => name);
+}
+
+function isLater(tag: TagEntry, other: TagEntry): boolean {
+  return compareRevisions(parseRevision(tag.revision), parseRevision(other.revision)) > 0;
 }
 
 /** @returns `BRANCH_NOT_FOUND` where there is none */

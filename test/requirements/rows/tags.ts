@@ -18,4 +18,5 @@ export const tagsRows: readonly Requirement[] = [
   { id: 'TAG-013', section: 'docs/interface/branches.md#tags', status: 'verified', theme: 'versioning', behaviour: 'Nothing later than its revision is seen through a tag: history, audit log, manual versions and revisions included' },
   { id: 'TAG-014', section: 'docs/interface/conventions.md#unknown-fields', status: 'verified', theme: 'versioning', behaviour: 'An unknown field of a new tag answers 400 with its name and the nearest known one, or all of them, and changes nothing' },
   { id: 'TAG-015', section: 'docs/interface/conventions.md#unknown-fields', status: 'verified', theme: 'versioning', behaviour: 'A tag that was read can be posted under another name' },
+  { id: 'TAG-016', section: 'docs/interface/revisions.md#revision-lists', status: 'verified', theme: 'versioning', behaviour: 'The record and the changes of a revision that only tags of a deleted branch have are answered without `?branch=` as before its deletion' },
 ];

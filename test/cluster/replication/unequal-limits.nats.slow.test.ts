@@ -26,6 +26,21 @@ afterAll(async () => {
   await client.close();
 });
 
+/** Stops the limited server when it has refused something and leads no more. */
+async function stopLimited(partition: number, hasRefused: () => boolean): Promise<void> {
+  while (!hasRefused()) await new Promise((resolve) => setTimeout(resolve, 20));
+  for (;;) {
+    const leader = await client
+      .stream(partition)
+      .state()
+      .then(({ leader: name }) => name)
+      .catch(() => 'none');
+    if (leader !== LIMITED) break;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  await cluster().servers[0]?.kill();
+}
+
 async function leaderOf(partition: number): Promise<string> {
   for (;;) {
     try {
@@ -69,9 +84,13 @@ it('refuses nothing that is in the log, and goes on, where the server that leads
       }
     }
   };
+  // The limited server answers that it has no space, or stops leading and answers nothing.
+  const isUnknown = (): boolean => events.some(({ kind }) => kind === 'outcome-unknown');
+  // Servers of 2.9 may find no leader for minutes while one without space takes part in the elections.
+  const stopped = stopLimited(partition, isUnknown);
   await Promise.all(Array.from({ length: WRITERS }, write));
-  const reasons = events.flatMap((event) => (event.kind === 'outcome-unknown' ? [event.reason] : []));
-  expect(reasons.join()).toMatch(/insufficient resources/);
+  expect(isUnknown()).toBe(true);
+  await stopped;
   expect(log.ended).toBeUndefined();
   const kept = (await entriesOf(log)).map(numberOf);
   expect(kept).toHaveLength(new Set(kept).size);

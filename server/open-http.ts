@@ -107,11 +107,11 @@ function refusedConnections({ clock, log }: MemberEnvironment, metrics: Metrics)
     'svc_connections_refused_total',
     'Connections closed because there were too many.',
   );
-  let toldMs = Number.NEGATIVE_INFINITY;
+  let reportedMs = Number.NEGATIVE_INFINITY;
   return () => {
     refused.add();
-    if (clock.monotonicMs() - toldMs < MS_PER_MINUTE) return;
-    toldMs = clock.monotonicMs();
+    if (clock.monotonicMs() - reportedMs < MS_PER_MINUTE) return;
+    reportedMs = clock.monotonicMs();
     log.warn('connections are refused: there are too many', { refused: refused.value });
   };
 }

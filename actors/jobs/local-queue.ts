@@ -13,7 +13,7 @@ export interface LocalQueueEnvironment extends ActorQueueEnvironment {
 }
 
 /** Longest time nobody looks whether something is due, in milliseconds: the wall clock may have been set. */
-const LOOK_MS_MAX = 60_000;
+const POLL_MS_MAX = 60_000;
 
 /** How often final jobs are looked through for those to be forgotten, in milliseconds. @see docs/interface/jobs.md#attempts */
 const CLEAN_EVERY_MS = 3_600_000;
@@ -67,7 +67,7 @@ export class LocalQueue extends ActorQueue {
       try {
         const { claim, nextMs } = await this.#claimDue(types, told, signal);
         if (claim !== undefined) return claim;
-        changed.lookAgainAt(nextMs);
+        changed.checkAgainAt(nextMs);
         await changed.promise;
       } finally {
         changed.end();
@@ -135,7 +135,7 @@ export class LocalQueue extends ActorQueue {
   /** A promise that ends with the next change, when the signal aborts, or when it is time to look again. */
   #untilChanged(signal: AbortSignal): {
     readonly promise: Promise<void>;
-    lookAgainAt(wallMs: number): void;
+    checkAgainAt(wallMs: number): void;
     end(): void;
   } {
     let wake = (): void => undefined;
@@ -147,8 +147,8 @@ export class LocalQueue extends ActorQueue {
     signal.addEventListener('abort', wake);
     return {
       promise,
-      lookAgainAt: (wallMs) => {
-        timer = this.clock.after(Math.min(Math.max(wallMs - this.clock.wallMs(), 0), LOOK_MS_MAX), wake);
+      checkAgainAt: (wallMs) => {
+        timer = this.clock.after(Math.min(Math.max(wallMs - this.clock.wallMs(), 0), POLL_MS_MAX), wake);
       },
       end: () => {
         timer?.cancel();

@@ -27,12 +27,12 @@ export interface SharedQueueEnvironment extends ActorQueueEnvironment {
   readonly observer: SharedQueueObserver;
   /** Told when the queue of a repository cannot be asked, or a ticket not be issued; it is tried again. */
   readonly onFailure: (scope: JobScope, cause: unknown) => void;
-  /** Default: {@link LOOK_MS_MAX}; a test has less time. */
-  readonly lookMsMax?: number;
+  /** Default: {@link POLL_MS_MAX}; a test has less time. */
+  readonly pollMsMax?: number;
 }
 
 /** Longest time a ticket that finds a job taken or not due is not looked at again, in milliseconds. */
-const LOOK_MS_MAX = 60_000;
+const POLL_MS_MAX = 60_000;
 
 /** Shortest such time, in milliseconds: what is due at this moment has been found by somebody else. */
 const LOOK_MS_MIN = 20;
@@ -66,7 +66,7 @@ export class SharedQueue extends ActorQueue {
   readonly #tickets: JobTickets;
   readonly #observer: SharedQueueObserver;
   readonly #onFailure: SharedQueueEnvironment['onFailure'];
-  readonly #lookMsMax: number;
+  readonly #pollMsMax: number;
   readonly #chance: Random;
   /** Tickets of the attempts of this process, by their tokens. */
   readonly #held = new Map<string, JobTicket>();
@@ -85,7 +85,7 @@ export class SharedQueue extends ActorQueue {
     this.#tickets = environment.tickets;
     this.#observer = environment.observer;
     this.#onFailure = environment.onFailure;
-    this.#lookMsMax = environment.lookMsMax ?? LOOK_MS_MAX;
+    this.#pollMsMax = environment.pollMsMax ?? POLL_MS_MAX;
     this.#chance = environment.random;
     this.#tickets.onCancelled((id) => this.loseJob(id));
     this.#scheduleCleaning();
@@ -169,7 +169,7 @@ export class SharedQueue extends ActorQueue {
   protected override failed(claim: ClaimedJob, outcome: FailureOutcome, retryAfterMs: number): void {
     const ticket = this.#letGo(claim);
     if (outcome === 'dead') ticket?.used();
-    else if (outcome === 'retried') ticket?.again(Math.min(retryAfterMs, this.#lookMsMax));
+    else if (outcome === 'retried') ticket?.again(Math.min(retryAfterMs, this.#pollMsMax));
   }
 
   protected override lose(token: string): void {
@@ -202,7 +202,7 @@ export class SharedQueue extends ActorQueue {
     }
     // What is active is of types that are not done here.
     const untilMs = waitMs ?? backoffMs(STRANGE, ticket.deliveries - 1, this.#chance);
-    ticket.again(Math.min(Math.max(untilMs, LOOK_MS_MIN), this.#lookMsMax));
+    ticket.again(Math.min(Math.max(untilMs, LOOK_MS_MIN), this.#pollMsMax));
   }
 
   #letGo({ token }: ClaimedJob): JobTicket | undefined {

@@ -36,7 +36,7 @@ export interface WaitEvents {
   /** Its time is up and it still stands in line. */
   timeUp(waiter: Waiter): void;
   /** Its caller went away after it was granted the lock and before the grant was answered. */
-  grantUnheard(waiter: Waiter): void;
+  grantUnsent(waiter: Waiter): void;
 }
 
 /**
@@ -165,8 +165,8 @@ export class LockWaits {
       }
       // With a key the caller can ask again and hear of the grant. Who waits at a member that stops hears of it still:
       // what was granted is answered before the connections are closed.
-      const isHeard = waiter.reply.isKept || reason.code === 'SHUTTING_DOWN';
-      if (waiter.token !== undefined && !isHeard) this.#events.grantUnheard(waiter);
+      const isAnswered = waiter.reply.isKept || reason.code === 'SHUTTING_DOWN';
+      if (waiter.token !== undefined && !isAnswered) this.#events.grantUnsent(waiter);
     };
     signal?.addEventListener('abort', onAbort, { once: true });
     void waiter.reply.outcome.then(() => {

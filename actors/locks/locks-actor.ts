@@ -67,7 +67,7 @@ class LocksBehaviour implements ActorBehaviour {
       tokenFloor: () => tokenFloorOf(context),
       waits: {
         timeUp: (waiter) => this.#endWait(waiter),
-        grantUnheard: (waiter) => this.#giveBack(waiter),
+        grantUnsent: (waiter) => this.#giveBack(waiter),
       },
     });
   }

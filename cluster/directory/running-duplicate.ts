@@ -30,7 +30,7 @@ export interface NameCheck {
   readonly clock: Clock;
   readonly heartbeatMs: number;
   /** Called once when a process of that name is heard, with its address; whether it still runs is not known yet. */
-  readonly onHeard: (url: string) => void;
+  readonly onAlive: (url: string) => void;
 }
 
 /** A process of the name and its heartbeats. */
@@ -50,7 +50,7 @@ interface Life {
  * @returns its address; undefined when no process uses the name
  */
 export async function runningDuplicate(check: NameCheck): Promise<string | undefined> {
-  const { channel, clock, heartbeatMs, member, onHeard } = check;
+  const { channel, clock, heartbeatMs, member, onAlive } = check;
   const lives = new Map<string, Life>();
   let isReported = false;
   let found: string | undefined;
@@ -68,7 +68,7 @@ export async function runningDuplicate(check: NameCheck): Promise<string | undef
       life.lastMs = nowMs;
       if (nowMs - life.firstMs >= RUNNING_BEATS * heartbeatMs) found = url;
     }
-    if (!isReported) onHeard(url);
+    if (!isReported) onAlive(url);
     isReported = true;
   });
   const reception = channel.reception(clock);
@@ -76,8 +76,8 @@ export async function runningDuplicate(check: NameCheck): Promise<string | undef
     const { sinceMs } = reception;
     if (sinceMs === undefined) return true;
     const silentMs = (fromMs: number): number => clock.monotonicMs() - Math.max(fromMs, sinceMs);
-    const isHeard = [...lives.values()].some(({ lastMs }) => silentMs(lastMs) < ENDED_BEATS * heartbeatMs);
-    return isHeard || silentMs(sinceMs) < RUNNING_BEATS * heartbeatMs;
+    const isAlive = [...lives.values()].some(({ lastMs }) => silentMs(lastMs) < ENDED_BEATS * heartbeatMs);
+    return isAlive || silentMs(sinceMs) < RUNNING_BEATS * heartbeatMs;
   };
   try {
     while (found === undefined && isOpen()) await sleep(clock, heartbeatMs / CHECKS);

@@ -1,5 +1,5 @@
 import type { ActorId } from '#runtime/actor/ports.ts';
-import type { BranchEvent, ToldPosition, RevisionCommitted } from '#runtime/tree/branch-events.ts';
+import type { BranchEvent, PublishedPosition, RevisionCommitted } from '#runtime/tree/branch-events.ts';
 
 /** Format of the messages that this build writes. Messages of a higher format are skipped, and the gap is detected. */
 export const BUS_FORMAT = 1;
@@ -15,7 +15,7 @@ export type BusMessage =
   /** Events of a branch, in order. */
   | { readonly kind: 'events'; readonly branch: ActorId; readonly events: readonly BranchEvent[] }
   /** Positions of recently written branches: a subscriber at another position has missed events. */
-  | { readonly kind: 'positions'; readonly positions: readonly (readonly [ActorId, ToldPosition])[] }
+  | { readonly kind: 'positions'; readonly positions: readonly (readonly [ActorId, PublishedPosition])[] }
   /** All actors whose id begins with this were removed. */
   | { readonly kind: 'removed'; readonly owner: string };
 

@@ -10,7 +10,7 @@ import type { BranchSubscription, Bus, BusSubscription, SubscribeOptions } from 
 import { partitionOf } from '#runtime/directory/partition.ts';
 import type { Directory } from '#runtime/directory/ports.ts';
 import { isUnder } from '#runtime/log/lifecycle-entry.ts';
-import type { BranchEvent, ToldPosition, RevisionCommitted } from '#runtime/tree/branch-events.ts';
+import type { BranchEvent, PublishedPosition, RevisionCommitted } from '#runtime/tree/branch-events.ts';
 import type { NodeChange } from '#runtime/tree/revision-record.ts';
 import {
   type BusMessage,
@@ -47,7 +47,7 @@ export interface NatsBusEnvironment extends HubEnvironment {
 }
 
 interface Recent {
-  readonly position: ToldPosition;
+  readonly position: PublishedPosition;
   readonly writtenMs: number;
 }
 
@@ -185,7 +185,10 @@ export class NatsBus implements Bus {
     }
     // Moves it behind the others, so that the oldest is first.
     this.#recent.delete(branch);
-    this.#recent.set(branch, { position: position as ToldPosition, writtenMs: this.#clock.monotonicMs() });
+    this.#recent.set(branch, {
+      position: position as PublishedPosition,
+      writtenMs: this.#clock.monotonicMs(),
+    });
     if (this.#recent.size > RECENT_MAX) {
       const [oldest] = this.#recent.keys();
       this.#recent.delete(oldest as ActorId);
@@ -201,7 +204,7 @@ export class NatsBus implements Bus {
     this.#announcing?.cancel();
     this.#announcing = undefined;
     const oldestMs = this.#clock.monotonicMs() - this.#times.recentMs;
-    const byPartition = new Map<number, (readonly [ActorId, ToldPosition])[]>();
+    const byPartition = new Map<number, (readonly [ActorId, PublishedPosition])[]>();
     for (const [branch, { position, writtenMs }] of this.#recent) {
       const partition = partitionOf(branch, this.#environment.partitions);
       const positions = byPartition.get(partition) ?? [];

@@ -34,7 +34,7 @@ const jetStreamRequests = [
  * @param member `SVC_MEMBER_ID`; a member without a configured name has no inbox of its own
  */
 export function memberPermissions(subjects: Subjects, member: string): Permissions {
-  const toldToAll = [
+  const broadcasts = [
     subjects.heartbeats,
     subjects.positions,
     subjects.storedPositions,
@@ -48,7 +48,7 @@ export function memberPermissions(subjects: Subjects, member: string): Permissio
   ];
   return {
     publish: [
-      ...toldToAll,
+      ...broadcasts,
       subjects.allLogs,
       subjects.allSnapshots,
       subjects.jobTickets,
@@ -60,7 +60,7 @@ export function memberPermissions(subjects: Subjects, member: string): Permissio
       ...jetStreamRequests,
     ],
     subscribe: [
-      ...toldToAll,
+      ...broadcasts,
       subjects.calls(member),
       `${subjects.member(member)}.>`,
       `${subjects.inbox(member)}.>`,

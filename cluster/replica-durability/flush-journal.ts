@@ -31,7 +31,7 @@ const AHEAD_BYTES_FIRST = 32 * 1024;
 const GROUP_BYTES_MAX = 4 * 1024 * 1024;
 
 /** Interval of the checks of the names and lengths of all segments, in milliseconds; messages trigger them. */
-const LOOK_MS = 1_000;
+const CHECK_MS = 1_000;
 
 /**
  * Records that are kept although the shards have them, because the stream may lose them with its power. They are kept
@@ -139,7 +139,7 @@ export class FlushJournal {
   #ahead: SpaceAhead | undefined;
   #salt = 0;
   /** Monotonic time of the last check of the files. */
-  #lookedMs = Number.NEGATIVE_INFINITY;
+  #checkedMs = Number.NEGATIVE_INFINITY;
   #queue: Queued[] = [];
   #waiters: Waiter[] = [];
   /** End after the newest message that was added. */
@@ -383,8 +383,8 @@ export class FlushJournal {
   async #look(): Promise<void> {
     this.#requireWhole();
     const nowMs = this.#options.clock.monotonicMs();
-    if (nowMs - this.#lookedMs < LOOK_MS) return;
-    this.#lookedMs = nowMs;
+    if (nowMs - this.#checkedMs < CHECK_MS) return;
+    this.#checkedMs = nowMs;
     await requireAllThere(this.#options.files, this.#segments, this.#file);
   }
 

@@ -106,7 +106,7 @@ export class PartitionOpening {
   /** Part of the lease wait in which the stream had a leader. */
   #waitedMs = 0;
   /** End of the time that is counted in the lease wait, so that none of it counts twice. */
-  #lookedMs = 0;
+  #checkedMs = 0;
   /** Number of times the wait so far became invalid, see {@link PartitionOpening.#waitAnew}. */
   #breaks = 0;
   /** Epoch at the first check: a higher one later is from a running member. */
@@ -167,7 +167,7 @@ export class PartitionOpening {
     this.#identity = identity;
     this.#lastSequence = position?.sequence ?? 0;
     if (!isAtOnce) this.#waitAnew();
-    if (this.#breaks === 0) this.#lookedMs = position?.receivedMs ?? clock.monotonicMs();
+    if (this.#breaks === 0) this.#checkedMs = position?.receivedMs ?? clock.monotonicMs();
   }
 
   /** Reads to the end of the stream. */
@@ -180,7 +180,7 @@ export class PartitionOpening {
     const known = { identity: this.#identity, sequence: lastSequence };
     for await (const message of messagesUpTo(stream, partition, from.sequence + 1, known, clock)) {
       // Before it is passed on: shards may need time.
-      this.#lookedMs = clock.monotonicMs();
+      this.#checkedMs = clock.monotonicMs();
       this.#waitedMs = 0;
       const step = this.#decoder.take(message);
       this.#marks.add(this.#decoder.fold.state);
@@ -211,9 +211,9 @@ export class PartitionOpening {
       const nowMs = clock.monotonicMs();
       if (state !== undefined && state.lastSequence !== sequence) return false;
       // During an election the owner cannot renew its lease either: that time does not count.
-      if (state !== undefined && state.leader === this.#leader) this.#waitedMs += nowMs - this.#lookedMs;
+      if (state !== undefined && state.leader === this.#leader) this.#waitedMs += nowMs - this.#checkedMs;
       this.#leader = state?.leader;
-      this.#lookedMs = nowMs;
+      this.#checkedMs = nowMs;
     }
     return true;
   }
@@ -335,7 +335,7 @@ export class PartitionOpening {
     if (gate === undefined) return;
     this.#breaks += 1;
     this.#waitedMs = 0;
-    this.#lookedMs = clock.monotonicMs();
+    this.#checkedMs = clock.monotonicMs();
   }
 
   async #leaveLeader(): Promise<void> {

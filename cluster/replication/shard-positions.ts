@@ -122,7 +122,7 @@ export class ShardPositions {
   /** Newest records of shards that are not yet in the rows of the catalogue. */
   readonly #applied = new Map<ActorId, CatalogueRow>();
   #name: string | undefined;
-  #isLooked = false;
+  #isInspected = false;
   /** Pending, or completed without finding damage. */
   #verified: Promise<void> | undefined;
   /** The search for missing files. */
@@ -259,7 +259,7 @@ export class ShardPositions {
    * @throws {ServiceError} `DATA_CORRUPTED`
    */
   async verify(): Promise<void> {
-    if (this.#isLooked || this.#isSuspended) return;
+    if (this.#isInspected || this.#isSuspended) return;
     this.#verified ??= this.#verify();
     const verified = this.#verified;
     try {
@@ -282,9 +282,9 @@ export class ShardPositions {
    * @throws {ServiceError} `DATA_CORRUPTED`
    */
   inspect(): void {
-    if (this.#isLooked || this.#isSuspended) return;
+    if (this.#isInspected || this.#isSuspended) return;
     if (this.#files.hasCatalogue()) this.#inspectShards(this.#open());
-    this.#isLooked = true;
+    this.#isInspected = true;
   }
 
   /**
@@ -345,7 +345,7 @@ export class ShardPositions {
   /** Starts again with the current files. */
   resume(): void {
     this.#isSuspended = false;
-    this.#isLooked = false;
+    this.#isInspected = false;
     this.#verified = undefined;
     this.#ahead.clear();
     this.#applied.clear();

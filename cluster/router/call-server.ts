@@ -82,7 +82,7 @@ class RunningCall {
   #wake: (() => void) | undefined;
   /** Consecutive progress reports without a receiver, and whether the last one is known to be one of them. */
   #unheard = 0;
-  #isUnheard = false;
+  #wasUnanswered = false;
 
   constructor(server: CallServer, place: AnswerPlace) {
     this.#server = server;
@@ -125,7 +125,7 @@ class RunningCall {
   onControl(data: Uint8Array): void {
     const text = data.length === 0 ? '' : this.#place.seal.openControl(this.#place.control, data);
     if (text === undefined) return;
-    if (text === '') this.#isUnheard = true;
+    if (text === '') this.#wasUnanswered = true;
     else if (text === CANCEL) this.cancel(new ServiceError('REQUEST_CANCELLED'));
     else if (text.startsWith(TAKEN)) this.#taken = Math.max(this.#taken, Number(text.slice(TAKEN.length)));
     this.#wake?.();
@@ -138,8 +138,8 @@ class RunningCall {
 
   /** Reports progress periodically. */
   reportProgress(): void {
-    this.#unheard = this.#isUnheard ? this.#unheard + 1 : 0;
-    this.#isUnheard = false;
+    this.#unheard = this.#wasUnanswered ? this.#unheard + 1 : 0;
+    this.#wasUnanswered = false;
     if (this.#unheard === UNHEARD_MAX) this.cancel(new ServiceError('REQUEST_CANCELLED'));
     this.#server.send(this.#place, encodeFrame(FrameKind.working, false, this.#sent));
     this.#timer = this.#server.clock.after(WORKING_MS, () => this.reportProgress());
@@ -171,12 +171,12 @@ class RunningCall {
   /** Sends a complete reply; from its beginning when the caller sends the call again. */
   async sendAll(answer: unknown): Promise<void> {
     const work = this.#server.sliced(this);
-    let isTold = false;
-    while (!isTold) {
-      isTold = true;
+    let isSent = false;
+    while (!isSent) {
+      isSent = true;
       for (const frame of answerFrames(answer)) {
-        if (frame !== undefined) isTold = await this.send(frame);
-        if (!isTold) break;
+        if (frame !== undefined) isSent = await this.send(frame);
+        if (!isSent) break;
         const wait = work.pause();
         if (wait !== undefined) await wait;
       }

@@ -15,7 +15,7 @@ export const REPLICA_PATIENCE_MS = 1_000;
 export const BARRIER_MS_MAX = 5_000;
 
 /** Interval of the checks of a replica, in milliseconds. */
-const LOOK_MS = 5;
+const POLL_MS = 5;
 
 /** Dependencies of the reads. */
 export interface ConsistentReadsOptions {
@@ -135,7 +135,7 @@ export class ConsistentReads {
       caller.deadlineMs ?? Number.POSITIVE_INFINITY,
     );
     while (clock.monotonicMs() < untilMs) {
-      await sleep(clock, LOOK_MS);
+      await sleep(clock, POLL_MS);
       if (caller.signal?.aborted === true) throw caller.signal.reason;
       const attempt = this.#attempt(partition, actor, query, caller);
       if (attempt === 'never') break;

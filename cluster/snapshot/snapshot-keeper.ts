@@ -89,8 +89,8 @@ export class SnapshotKeeper {
   readonly #retryMs = new Map<number, number>();
   readonly #closing = new AbortController();
   #timer: Timer | undefined;
-  #looking: Promise<void> = Promise.resolve();
-  #isLooking = false;
+  #checking: Promise<void> = Promise.resolve();
+  #isChecking = false;
   #isWanted = false;
   #sweptMs: number;
 
@@ -102,7 +102,7 @@ export class SnapshotKeeper {
 
   /** Starts. */
   start(): void {
-    this.#looking = this.#clear().catch((cause: unknown) =>
+    this.#checking = this.#clear().catch((cause: unknown) =>
       this.#environment.report({ kind: 'check-failed', cause }),
     );
     this.#schedule(CHECK_MS);
@@ -123,7 +123,7 @@ export class SnapshotKeeper {
   async close(): Promise<void> {
     this.#closing.abort();
     this.#timer?.cancel();
-    await this.#looking;
+    await this.#checking;
   }
 
   /** Removes files that an earlier process left. */
@@ -138,12 +138,12 @@ export class SnapshotKeeper {
     if (this.#closing.signal.aborted) return;
     this.#timer = this.#environment.clock.after(delayMs, () => {
       this.#isWanted = true;
-      if (!this.#isLooking) this.#looking = this.#looking.then(() => this.#checkAll());
+      if (!this.#isChecking) this.#checking = this.#checking.then(() => this.#checkAll());
     });
   }
 
   async #checkAll(): Promise<void> {
-    this.#isLooking = true;
+    this.#isChecking = true;
     while (this.#isWanted && !this.#closing.signal.aborted) {
       this.#isWanted = false;
       try {
@@ -153,7 +153,7 @@ export class SnapshotKeeper {
         this.#environment.report({ kind: 'check-failed', cause });
       }
     }
-    this.#isLooking = false;
+    this.#isChecking = false;
     this.#schedule(CHECK_MS);
   }
 

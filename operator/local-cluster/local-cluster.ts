@@ -10,7 +10,7 @@ const READY_MS_MAX = 180_000;
 
 /** Time between two looks whether a process is ready, in milliseconds, and time one look may take. */
 const POLL_MS = 200;
-const LOOK_MS_MAX = 2_000;
+const POLL_MS_MAX = 2_000;
 
 /** Time until a process that died is started again, in milliseconds: long enough to see what its death does. */
 const RESTART_MS = 2_000;
@@ -233,7 +233,7 @@ function tailText(process: LocalProcess): string {
 /** Asks a page whether a process does its work. */
 async function look(url: string): Promise<{ readonly isReady: boolean; readonly said: string }> {
   try {
-    const answer = await fetch(url, { signal: AbortSignal.timeout(LOOK_MS_MAX) });
+    const answer = await fetch(url, { signal: AbortSignal.timeout(POLL_MS_MAX) });
     const text = await answer.text();
     return { isReady: answer.status === 200, said: `${answer.status} ${text.slice(0, 500)}` };
   } catch {

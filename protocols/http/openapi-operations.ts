@@ -28,8 +28,9 @@ function operationOf(route: DescribedRoute): DescribedOperation {
   const pieces = parts.map((part) => (part.kind === 'literal' ? part.text : `{${part.name}}`));
   const tail = parts.at(-1);
   const own = docs.parameters ?? [];
-  const isSaid = tail?.kind !== 'tail' || own.some((one) => one.in === 'path' && one.name === tail.name);
-  const parameters = isSaid ? own : [{ name: tail.name, ...tailDocs }, ...own];
+  const isDocumented =
+    tail?.kind !== 'tail' || own.some((one) => one.in === 'path' && one.name === tail.name);
+  const parameters = isDocumented ? own : [{ name: tail.name, ...tailDocs }, ...own];
   return {
     method,
     path: `/${pieces.join('/')}`,

@@ -151,7 +151,7 @@ export interface HttpServer {
 const forwardedHeaders = ['x-forwarded-for', 'forwarded'] as const;
 
 /** Least time between two requests that are looked at for {@link forwardedHeaders}, in milliseconds. */
-const LOOK_FORWARDED_MS = 100;
+const CHECK_FORWARDED_MS = 100;
 
 class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
   readonly #options: HttpServerOptions<Principal>;
@@ -177,7 +177,7 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
   /** When the newest request came, on the clock's `monotonicMs`. */
   #askedMs = 0;
   /** From when on the next request is looked at for forwarded headers, on the clock's `monotonicMs`. */
-  #lookForwardedMs = Number.POSITIVE_INFINITY;
+  #checkForwardedMs = Number.POSITIVE_INFINITY;
 
   constructor(options: HttpServerOptions<Principal>) {
     const { clock, log, random } = options;
@@ -225,7 +225,7 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
       onTimeout: (exchange, error, isBodyLate) => this.#onTimeout(exchange, error, isBodyLate),
     };
     const isWatching = options.onUntrustedForwarded !== undefined && options.trustForwardedHeaders !== true;
-    if (isWatching) this.#lookForwardedMs = Number.NEGATIVE_INFINITY;
+    if (isWatching) this.#checkForwardedMs = Number.NEGATIVE_INFINITY;
     this.#gate = new ConnectionGate(options.connections ?? unboundedConnections, clock);
     const onConnection = (response: UwsResponse, change: number): void => {
       if (change < 0) this.#gate.closed();
@@ -366,7 +366,7 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
     const framing = exchange.framing();
     exchange.endsConnection = framing.isChunked || framing.fault !== undefined;
     if (framing.contentLength !== undefined) exchange.awaitedBytes = Number(framing.contentLength);
-    if (exchange.startedMs >= this.#lookForwardedMs) this.#lookForForwarded(exchange);
+    if (exchange.startedMs >= this.#checkForwardedMs) this.#checkForForwarded(exchange);
     if (!this.#turns.mayBegin()) this.#proceed(exchange, framing, this.#untilTurn(exchange));
     else if (framing.isChunked && framing.fault === undefined && exchange.route.body === 'none') {
       exchange.detach();
@@ -401,9 +401,9 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
   }
 
   /** Looks at a request now and then rather than at each: behind a proxy every one has them. */
-  #lookForForwarded(exchange: HttpExchange<Principal>): void {
+  #checkForForwarded(exchange: HttpExchange<Principal>): void {
     const isForwarded = forwardedHeaders.some((name) => exchange.header(name) !== undefined);
-    this.#lookForwardedMs = isForwarded ? Number.POSITIVE_INFINITY : exchange.startedMs + LOOK_FORWARDED_MS;
+    this.#checkForwardedMs = isForwarded ? Number.POSITIVE_INFINITY : exchange.startedMs + CHECK_FORWARDED_MS;
     if (isForwarded) this.#options.onUntrustedForwarded?.(exchange.remoteAddress);
   }
 

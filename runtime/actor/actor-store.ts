@@ -19,7 +19,7 @@ import { ActorCatalogue, CATALOGUE, type CatalogueRow, FLOOR_NOT_EMPTY } from '.
 import { ActorFolders, keepNothing, type RemovalRules } from './actor-folders.ts';
 import { actorKindOf } from './actor-id.ts';
 import type { ActorId } from './ports.ts';
-import { ShardsInHand, type ShardVerifier } from './shards-in-hand.ts';
+import { CrashSuspects, type ShardVerifier } from './crash-suspects.ts';
 
 /** Name of the data directory in shards of actors that every member of a cluster has alike. */
 const ANYWHERE = '*';
@@ -35,7 +35,7 @@ export class ActorStore implements ReplicaStore {
   readonly folders: ActorFolders;
   readonly #kinds: ReadonlyMap<string, ActorKind>;
   readonly #clock: Clock;
-  readonly #inHand: ShardsInHand;
+  readonly #suspects: CrashSuspects;
   #catalogue: ActorCatalogue | undefined;
   #isShared = false;
   /** Whether damaged actors are refused, each for itself. */
@@ -50,7 +50,7 @@ export class ActorStore implements ReplicaStore {
   constructor(folder: string, kinds: readonly ActorKind[], clock: Clock, rules: RemovalRules = keepNothing) {
     this.folders = new ActorFolders(folder, clock, rules);
     this.#clock = clock;
-    this.#inHand = new ShardsInHand(folder, clock);
+    this.#suspects = new CrashSuspects(folder, clock);
     this.#kinds = new Map(kinds.map((kind) => [kind.kind, kind]));
   }
 
@@ -135,7 +135,7 @@ export class ActorStore implements ReplicaStore {
    * has. Those that are damaged are not opened. Once; a further call does nothing. To be called before anything is opened.
    */
   beginNoting(onVerifying?: ShardVerifier['onVerifying']): Promise<void> {
-    return this.#inHand.begin({
+    return this.#suspects.begin({
       isActor: (actor) =>
         actor.split('/').every((part) => part !== '' && !part.startsWith('.')) &&
         existsSync(this.#pathOf(actor)),
@@ -145,8 +145,8 @@ export class ActorStore implements ReplicaStore {
   }
 
   /** Notes that a shard is brought up to the log. @returns to be called when that is over */
-  inHand(actor: ActorId): () => void {
-    return this.#inHand.take(actor);
+  markInUse(actor: ActorId): () => void {
+    return this.#suspects.take(actor);
   }
 
   /**
@@ -269,7 +269,7 @@ export class ActorStore implements ReplicaStore {
 
   /** All that is there was replaced. */
   replaced(): void {
-    this.#inHand.forget(() => true);
+    this.#suspects.forget(() => true);
     this.#refused.clear();
   }
 
@@ -280,7 +280,7 @@ export class ActorStore implements ReplicaStore {
   requireSound(actor: ActorId): void {
     const refusal = this.#refused.get(actor);
     if (refusal !== undefined) throw refusal;
-    const what = this.#inHand.damageOf(actor);
+    const what = this.#suspects.damageOf(actor);
     if (what === undefined) return;
     throw new ServiceError(
       'DATA_CORRUPTED',
@@ -348,7 +348,7 @@ export class ActorStore implements ReplicaStore {
     await copy(await this.folders.prepare(actor));
     // Without a shard: see isMissing.
     await this.folders.remove(actor);
-    this.#inHand.forget((each) => each === actor);
+    this.#suspects.forget((each) => each === actor);
     await this.takeCopy(actor, sequence, await this.claimCopy(actor, sequence));
   }
 
@@ -438,7 +438,7 @@ export class ActorStore implements ReplicaStore {
     // A row without a folder would be damage to the next start. Nothing of it is shown any more when its folders go.
     const failed = owned && (await this.#noteGone(owned, sequence));
     await this.folders.remove(owner, isThereAgain);
-    this.#inHand.forget((actor) => isUnder(actor, owner));
+    this.#suspects.forget((actor) => isUnder(actor, owner));
     for (const actor of [...this.#refused.keys()]) if (isUnder(actor, owner)) this.#refused.delete(actor);
     if (failed !== undefined) throw failed;
   }
@@ -458,9 +458,9 @@ export class ActorStore implements ReplicaStore {
   }
 
   #openAs(actor: ActorId, folder: string, created: number): LmdbShard {
-    const opening = this.#inHand.take(actor);
+    const opening = this.#suspects.take(actor);
     try {
-      const closed = this.#inHand.opened(actor);
+      const closed = this.#suspects.opened(actor);
       try {
         return new LmdbShard(folder, this.tablesOf(actor), this.#identity(actor, created), closed);
       } catch (error) {

@@ -1,7 +1,7 @@
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { refusedFile } from '#runtime/errors/refused-file.ts';
 import { decodeJsonRow } from '#runtime/shard/json-row.ts';
-import { lookAtHead, trustedRoot } from '#runtime/shard/lmdb-head.ts';
+import { inspectHead, trustedRoot } from '#runtime/shard/lmdb-head.ts';
 import { PageFile } from '#runtime/shard/page-file.ts';
 import {
   ActorCatalogue,
@@ -54,7 +54,7 @@ export class CatalogueFile implements CatalogueFacts {
     let pages: PageFile | undefined;
     let file: CatalogueFile;
     try {
-      const head = lookAtHead(path);
+      const head = inspectHead(path);
       if (head.isSound && trustedRoot(path) === undefined) return undefined;
       pages = new PageFile(path, catalogueTables, (table, what) => {
         // What lacks at the end may be free; what is not is told of when it is read.

@@ -87,7 +87,7 @@ export class HostStorage {
   /** What was removed before and is kept no longer is being removed. */
   #purging: Promise<void> | undefined;
   /** The look for files that are gone. */
-  #looking: Promise<void> | undefined;
+  #checking: Promise<void> | undefined;
   #isClosing = false;
 
   constructor(environment: StorageEnvironment) {
@@ -125,7 +125,7 @@ export class HostStorage {
     await store.sweep();
     await this.#noteReached();
     // A catalogue that cannot be read at present is told of by whoever needs it.
-    this.#looking = this.#lookForLost(isOpen).catch(() => undefined);
+    this.#checking = this.#findLost(isOpen).catch(() => undefined);
   }
 
   /**
@@ -213,7 +213,7 @@ export class HostStorage {
           return store.adopt(actor, sequence, copy);
         },
         adoptWhole: (actor, sequence) => store.adoptWhole(actor, sequence),
-        handling: (actor) => store.inHand(actor),
+        handling: (actor) => store.markInUse(actor),
         missingFork: (target, sequence) => store.missingFork(target, sequence),
         remove: async (owner, sequence) => {
           removed.push(owner);
@@ -315,7 +315,7 @@ export class HostStorage {
 
   async close(): Promise<void> {
     this.#isClosing = true;
-    await Promise.all([this.#looking, this.#purging]);
+    await Promise.all([this.#checking, this.#purging]);
     await this.#noteReached().catch(() => undefined);
     await this.#catalogue?.close();
     this.#catalogue = undefined;
@@ -341,19 +341,19 @@ export class HostStorage {
   }
 
   /** Misses files before somebody asks for them, so that it is told of them; a little at a time. */
-  async #lookForLost(isOpen: (actor: ActorId) => boolean): Promise<void> {
+  async #findLost(isOpen: (actor: ActorId) => boolean): Promise<void> {
     const catalogue = this.#catalogue;
     let last: ActorId | undefined;
     while (catalogue !== undefined && !this.#isClosing) {
       const page = catalogue.page(last, LOOKED_AT_ONCE);
       if (page.length === 0) return;
       last = page.at(-1);
-      for (const actor of page) if (!isOpen(actor)) this.#lookAt(actor);
+      for (const actor of page) if (!isOpen(actor)) this.#checkActor(actor);
       await new Promise<void>((resolve) => this.#environment.clock.soon(resolve));
     }
   }
 
-  #lookAt(actor: ActorId): void {
+  #checkActor(actor: ActorId): void {
     if (!this.store.exists(actor) || this.#refused.has(actor)) return;
     try {
       this.store.requireFile(actor);

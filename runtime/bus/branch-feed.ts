@@ -2,7 +2,7 @@ import type { ActorId } from '#runtime/actor/ports.ts';
 import { ByteQueue, type QueueLimits } from '#runtime/base/byte-queue.ts';
 import { compareRevisions, parseRevision } from '#runtime/content/revision.ts';
 import type { ServiceError } from '#runtime/errors/service-error.ts';
-import type { BranchPosition, ToldPosition } from '#runtime/tree/branch-events.ts';
+import type { BranchPosition, PublishedPosition } from '#runtime/tree/branch-events.ts';
 import type { BranchHistory } from './branch-history.ts';
 import {
   type Envelope,
@@ -84,7 +84,7 @@ export class BranchFeed implements FanOutSource {
   }
 
   /** Somebody says that the branch stands there. */
-  hear({ head, tip }: ToldPosition): void {
+  hear({ head, tip }: PublishedPosition): void {
     const place = this.#place;
     if (place === undefined || head === place.at) return;
     // What was said before something that was told since is out of date.

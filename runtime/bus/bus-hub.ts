@@ -5,7 +5,7 @@ import type { Random } from '#runtime/base/random.ts';
 import { formatRevision, parseRevision } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { isUnder } from '#runtime/log/lifecycle-entry.ts';
-import type { BranchEvent, ToldPosition, RevisionCommitted } from '#runtime/tree/branch-events.ts';
+import type { BranchEvent, PublishedPosition, RevisionCommitted } from '#runtime/tree/branch-events.ts';
 import type { NodeChange } from '#runtime/tree/revision-record.ts';
 import { BranchFeed } from './branch-feed.ts';
 import { BranchHistory, branchGone } from './branch-history.ts';
@@ -78,7 +78,7 @@ export class BusHub {
   }
 
   /** A branch stands there, says who writes it. */
-  hear(branch: ActorId, position: ToldPosition): void {
+  hear(branch: ActorId, position: PublishedPosition): void {
     this.#outlets.get(branch)?.feed.hear(position);
   }
 

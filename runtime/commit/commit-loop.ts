@@ -17,7 +17,7 @@ import type { ActorBehaviour, ActorEvent, Caller, CallId, IdempotencyKey, Turn }
 import { CallOutcomes } from './call-outcomes.ts';
 import { CommandMemtables } from './command-memtables.ts';
 import { crashPoint } from './crash-point.ts';
-import { DrainedStretches } from './drained-stretches.ts';
+import { EmptyRanges } from './empty-ranges.ts';
 import { EncodedEntry } from './encoded-entry.ts';
 import type { HybridClock } from './hybrid-clock.ts';
 import { type IdempotencyLimits, isLasting, remember, replayed } from './idempotency.ts';
@@ -144,7 +144,7 @@ export class CommitLoop {
   readonly #runningKeys = new Set<string>();
   readonly #calls: CallOutcomes;
   readonly #reader: MemtableReader;
-  readonly #drained = new DrainedStretches();
+  readonly #emptyRanges = new EmptyRanges();
   /** What the batch takes of the room for changes. */
   readonly #share: ChangeShare;
   readonly #memtables: CommandMemtables;
@@ -174,7 +174,7 @@ export class CommitLoop {
       () => this.#memtables.all,
       () => writer.shard,
       undefined,
-      this.#drained,
+      this.#emptyRanges,
     );
   }
 
@@ -566,7 +566,7 @@ export class CommitLoop {
   /** A batch that could not be made durable: nothing of it may be seen or answered as done. */
   #throwAway(held: readonly HeldReply[], cause: unknown): void {
     this.#memtables.batch = undefined;
-    this.#drained.forget();
+    this.#emptyRanges.forget();
     this.#broken = undefined;
     let breach = cause instanceof Breach ? cause : undefined;
     try {

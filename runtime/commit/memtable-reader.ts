@@ -1,5 +1,5 @@
 import type { Range, Row, TableReader } from '#runtime/shard/shard.ts';
-import type { DrainedStretches } from './drained-stretches.ts';
+import type { EmptyRanges } from './empty-ranges.ts';
 import type { Change, Memtable } from './memtable.ts';
 
 /**
@@ -11,7 +11,7 @@ export class MemtableReader implements TableReader {
   readonly #shard: () => TableReader;
 
   readonly #generation: (() => number) | undefined;
-  readonly #drained: DrainedStretches | undefined;
+  readonly #drained: EmptyRanges | undefined;
 
   /**
    * @param memtables newest first
@@ -22,7 +22,7 @@ export class MemtableReader implements TableReader {
     memtables: () => readonly Memtable[],
     shard: () => TableReader,
     generation?: () => number,
-    drained?: DrainedStretches,
+    drained?: EmptyRanges,
   ) {
     this.#memtables = memtables;
     this.#shard = shard;

@@ -117,7 +117,7 @@ export class SegmentWriter {
     this.#mark = markOf(record, this.#end);
     this.#end += record.length;
     await this.#ahead.takeBehind(this.#end);
-    if (lengthens) await this.#lookForHole(before, this.#mark);
+    if (lengthens) await this.#findHole(before, this.#mark);
   }
 
   /**
@@ -172,7 +172,7 @@ export class SegmentWriter {
   async finish(): Promise<boolean> {
     try {
       await this.#ahead.cutBehind(this.#end);
-      await this.#lookForHole(this.#mark);
+      await this.#findHole(this.#mark);
       await this.#file.sync();
       return !this.isCut();
     } finally {
@@ -185,7 +185,7 @@ export class SegmentWriter {
     return this.#file.close();
   }
 
-  async #lookForHole(...marks: readonly Mark[]): Promise<void> {
+  async #findHole(...marks: readonly Mark[]): Promise<void> {
     const found = Buffer.alloc(1);
     for (const { position, byte } of marks) {
       const count = await this.#file.read(found, 0, 1, position);

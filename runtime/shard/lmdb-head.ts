@@ -61,7 +61,7 @@ export type HeadFinding =
  *
  * @param path of a file that is not empty, and that nobody writes to
  */
-export function lookAtHead(path: string): HeadFinding {
+export function inspectHead(path: string): HeadFinding {
   const descriptor = openRegularSync(path);
   try {
     const { size } = fstatSync(descriptor);

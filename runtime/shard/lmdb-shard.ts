@@ -8,7 +8,7 @@ import { refusedFile } from '#runtime/errors/refused-file.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { Write } from '#runtime/log/log-entry.ts';
 import { copyFileDurably } from './file-copy.ts';
-import { lookAtHead } from './lmdb-head.ts';
+import { inspectHead } from './lmdb-head.ts';
 import {
   canBeStored,
   DATABASES_MAX,
@@ -92,7 +92,7 @@ function prepareFile(folder: string): void {
   const path = join(folder, DATA_FILE);
   // An empty one is one that is being made.
   if (!existsSync(path) || statSync(path).size === 0) return;
-  const found = lookAtHead(path);
+  const found = inspectHead(path);
   if (!found.isSound) throw damaged(folder, found.reason);
   if (found.missingBytes > 0) truncateSync(path, statSync(path).size + found.missingBytes);
 }

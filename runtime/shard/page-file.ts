@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, readSync } from 'node:fs';
 import { openRegularSync } from '#runtime/base/regular-file.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
-import { lookAtHead, type StoredTree, trustedRoot } from './lmdb-head.ts';
+import { inspectHead, type StoredTree, trustedRoot } from './lmdb-head.ts';
 import {
   decodeMarkedPosition,
   FORMAT_KEY,
@@ -94,7 +94,7 @@ export class PageFile implements TableReader {
   constructor(path: string, tableNames: readonly string[], onDamage: OnPageDamage) {
     this.#tableNames = tableNames;
     this.#onDamage = onDamage;
-    const head = lookAtHead(path);
+    const head = inspectHead(path);
     const found = head.isSound ? trustedRoot(path) : undefined;
     if (!head.isSound || found === undefined) {
       const reason = head.isSound ? 'it has no root' : head.reason;

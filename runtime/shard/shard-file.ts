@@ -2,7 +2,7 @@ import { existsSync, unlinkSync } from 'node:fs';
 import { open, type RootDatabase, type Transaction } from 'lmdb';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { KEY_BYTES_MAX } from './binary-key.ts';
-import { lookAtHead } from './lmdb-head.ts';
+import { inspectHead } from './lmdb-head.ts';
 import {
   canBeStored,
   DATABASES_MAX,
@@ -119,7 +119,7 @@ export class ShardFile implements TableReader {
 
 function requireEnvironment(path: string): void {
   if (!existsSync(path)) throw unreadable(path, undefined);
-  if (!lookAtHead(path).isSound) throw unreadable(path, undefined);
+  if (!inspectHead(path).isSound) throw unreadable(path, undefined);
 }
 
 /** What a newer build has put in must not be left out silently. */

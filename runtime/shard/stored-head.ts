@@ -1,7 +1,7 @@
 import { refusedFile, sizeOfFile } from '#runtime/errors/refused-file.ts';
 import { isDamage } from '#runtime/errors/service-error.ts';
 import type { RecordMark } from '#runtime/log/log-entry.ts';
-import { lookAtHead, trustedRoot } from './lmdb-head.ts';
+import { inspectHead, trustedRoot } from './lmdb-head.ts';
 import { PageFile } from './page-file.ts';
 
 /** What the file of a shard says of itself. */
@@ -31,7 +31,7 @@ export function storedHead(path: string): StoredHead | undefined {
 }
 
 function headOf(path: string): StoredHead | undefined {
-  if (!lookAtHead(path).isSound) return undefined;
+  if (!inspectHead(path).isSound) return undefined;
   // Made, and never written to.
   if (trustedRoot(path) === undefined) return { sequence: 0, identity: undefined };
   let file: PageFile;

@@ -1,5 +1,5 @@
 import { sizeOfFile } from '#runtime/errors/refused-file.ts';
-import { lookAtHead, trustedRoot } from './lmdb-head.ts';
+import { inspectHead, trustedRoot } from './lmdb-head.ts';
 import { PageFile } from './page-file.ts';
 
 /**
@@ -12,7 +12,7 @@ import { PageFile } from './page-file.ts';
  */
 export function* verifyShard(path: string): Generator<undefined, string | undefined> {
   if (sizeOfFile(path) === 0) return undefined;
-  const head = lookAtHead(path);
+  const head = inspectHead(path);
   if (!head.isSound) return head.reason;
   // Made, and never written to.
   if (trustedRoot(path) === undefined) return undefined;

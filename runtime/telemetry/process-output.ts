@@ -37,7 +37,7 @@ export class ProcessOutput {
   #retry: Timer | undefined;
   #retryMs = RETRY_MS_MIN;
   #dropped = 0;
-  #droppedUntold = 0;
+  #droppedUnreported = 0;
 
   /**
    * @param stream 1: standard output, 2: standard error
@@ -85,7 +85,7 @@ export class ProcessOutput {
 
   #drop(texts: number): void {
     this.#dropped += texts;
-    this.#droppedUntold += texts;
+    this.#droppedUnreported += texts;
   }
 
   #pump(): void {
@@ -130,9 +130,9 @@ export class ProcessOutput {
   }
 
   #tellDropped(): void {
-    if (this.#droppedUntold === 0) return;
-    const dropped = this.#droppedUntold;
-    this.#droppedUntold = 0;
+    if (this.#droppedUnreported === 0) return;
+    const dropped = this.#droppedUnreported;
+    this.#droppedUnreported = 0;
     const time = new Date(this.#clock.wallMs()).toISOString();
     const facts = { level: 'warn', time, dropped, msg: 'lines were dropped because nobody read them' };
     this.#enqueue(this.#render(`${JSON.stringify(facts)}\n`));

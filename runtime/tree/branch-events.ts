@@ -46,7 +46,7 @@ export interface BranchPosition {
 }
 
 /** Where the writer of a branch says it stands. */
-export interface ToldPosition {
+export interface PublishedPosition {
   readonly head: string;
   /** The newest revision ever written; null when the writer does not know it. */
   readonly tip: string | null;

@@ -19,7 +19,7 @@ import type { BackupKey } from '#runtime/backup/backup-key.ts';
 import { BackupReader } from '#runtime/backup/backup-reader.ts';
 import { BackupWriter, isUnfinished } from '#runtime/backup/backup-writer.ts';
 import type { BackupActor, BackupRepository } from '#runtime/backup/manifest.ts';
-import type { UnsettledOwners } from '#runtime/actor/unsettled-owners.ts';
+import type { OwnerIntents } from '#runtime/actor/owner-intents.ts';
 import type { Clock } from '#runtime/base/clock.ts';
 import type { FileSystem } from '#runtime/base/file-system.ts';
 import { type Random, uuidV7 } from '#runtime/base/random.ts';
@@ -49,7 +49,7 @@ const nameShape = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 export interface MemberBackupsEnvironment {
   readonly router: Router;
   readonly lifecycle: Pick<ActorLifecycle, 'create' | 'destroyUnder' | 'exists'>;
-  readonly unsettled: UnsettledOwners;
+  readonly unsettled: OwnerIntents;
   readonly copies: ActorCopies;
   readonly queue: Pick<Queue, 'prepare' | 'enqueue'>;
   readonly kinds: readonly ActorKind[];

@@ -6,7 +6,7 @@ import { ActorHost } from '#runtime/actor/actor-host.ts';
 import type { ActorId } from '#runtime/actor/ports.ts';
 import type { BackupKey } from '#runtime/backup/backup-key.ts';
 import { BackupReader } from '#runtime/backup/backup-reader.ts';
-import { noUnsettledOwners } from '#runtime/actor/unsettled-owners.ts';
+import { noOwnerIntents } from '#runtime/actor/owner-intents.ts';
 import type { Clock } from '#runtime/base/clock.ts';
 import { realFileSystem } from '#runtime/base/file-system.ts';
 import type { Random } from '#runtime/base/random.ts';
@@ -131,7 +131,7 @@ async function fill(
       router: host,
       lifecycle: host,
       // No server starts on a partial backup: see restore-marker.ts.
-      unsettled: noUnsettledOwners,
+      unsettled: noOwnerIntents,
       queue,
       kinds,
       clock,

@@ -5,7 +5,7 @@ import { restoredLocksRow } from '#actors/locks/restored-rows.ts';
 import { highestToken, restoredRepositoryRow, tokenFloorRow } from '#actors/repository/restored-rows.ts';
 import { actorId, actorKindOf } from '#runtime/actor/actor-id.ts';
 import type { ActorId, ActorLifecycle } from '#runtime/actor/ports.ts';
-import type { UnsettledOwners } from '#runtime/actor/unsettled-owners.ts';
+import type { OwnerIntents } from '#runtime/actor/owner-intents.ts';
 import { movedActors, type RestoreRow } from '#runtime/actor/restored-row.ts';
 import type { BackupReader } from '#runtime/backup/backup-reader.ts';
 import { type BackupActor, type BackupRepository, damaged } from '#runtime/backup/manifest.ts';
@@ -24,7 +24,7 @@ import { type RepositoryName, tableNamesOf } from './take-backup.ts';
 export interface RestoreEnvironment extends ImportEnvironment {
   readonly lifecycle: Pick<ActorLifecycle, 'create' | 'destroyUnder' | 'exists'>;
   /** Notes of data that is created and not registered yet. */
-  readonly unsettled: UnsettledOwners;
+  readonly unsettled: OwnerIntents;
   readonly queue: Pick<Queue, 'prepare' | 'enqueue'>;
   readonly kinds: readonly ActorKind[];
   readonly reader: BackupReader;

@@ -8,7 +8,7 @@ import { ActorStore } from '#runtime/actor/actor-store.ts';
 import type { ActorId, ActorLifecycle, LocalReads } from '#runtime/actor/ports.ts';
 import type { StoppedActor } from '#runtime/actor/stopped-actors.ts';
 import { ReplicaReads } from '#runtime/actor/replica-reads.ts';
-import { noUnsettledOwners } from '#runtime/actor/unsettled-owners.ts';
+import { noOwnerIntents } from '#runtime/actor/owner-intents.ts';
 import { sleep } from '#runtime/base/clock.ts';
 import { within } from '#runtime/base/within.ts';
 import { OptionError } from '#runtime/config/option.ts';
@@ -188,7 +188,7 @@ async function requireOwnName(
     member: memberId,
     clock,
     heartbeatMs: times.heartbeatMs,
-    onHeard: (heardUrl) =>
+    onAlive: (heardUrl) =>
       log.warn('waiting until the member that had this name is silent', { url: heardUrl }),
   });
   if (url === undefined) return;
@@ -229,7 +229,7 @@ class ClusterEngine implements MemberEngine {
   readonly tickets: NatsTickets;
   readonly logins: NatsLogins;
   readonly lifecycle: ActorLifecycle;
-  readonly unsettled = noUnsettledOwners;
+  readonly unsettled = noOwnerIntents;
   readonly shards: PartitionShards;
   /** Stores of the partitions that this member has had data of. */
   readonly #stores = new Map<number, ActorStore>();

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { ActorHost } from '#runtime/actor/actor-host.ts';
 import { ActorStore } from '#runtime/actor/actor-store.ts';
-import { UnsettledFiles } from '#runtime/actor/unsettled-owners.ts';
+import { OwnerIntentFiles } from '#runtime/actor/owner-intents.ts';
 import { Journal } from '#runtime/embedded/journal.ts';
 import { LocalBus } from '#runtime/embedded/local-bus.ts';
 import { loneShards } from '#server/check/own-shards.ts';
@@ -60,10 +60,10 @@ export async function openEmbeddedEngine(environment: EngineEnvironment): Promis
     key: environment.key,
   });
   const bus = new LocalBus({ router: host, clock, random, observer: busObserver(metrics) });
-  const endLooking = checkRepeatedly(clock, () => journal.inspect());
+  const stopChecks = checkRepeatedly(clock, () => journal.inspect());
   const revisionClock = new RevisionClock(clock, log, () => [host]);
   const close = async (): Promise<void> => {
-    endLooking();
+    stopChecks();
     revisionClock.stop();
     await bus.close();
     await host.close();
@@ -88,7 +88,7 @@ export async function openEmbeddedEngine(environment: EngineEnvironment): Promis
     copies: host,
     shards: loneShards(new ActorStore(folder, kinds, clock), host),
     lifecycle: tellingRemovals(host, bus),
-    unsettled: new UnsettledFiles(join(dataDir, 'unsettled')),
+    unsettled: new OwnerIntentFiles(join(dataDir, 'unsettled')),
     bus,
     missing: () => journalMissing(journal),
     stoppedActors: () => host.stoppedActors,

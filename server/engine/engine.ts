@@ -8,7 +8,7 @@ import type { FolderWatch } from '#server/host/folder-watch.ts';
 import type { DirectoryKey } from '#runtime/actor/host-storage.ts';
 import type { StoppedActor } from '#runtime/actor/stopped-actors.ts';
 import type { ActorId, ActorLifecycle, LocalReads, Router } from '#runtime/actor/ports.ts';
-import type { UnsettledOwners } from '#runtime/actor/unsettled-owners.ts';
+import type { OwnerIntents } from '#runtime/actor/owner-intents.ts';
 import type { Clock } from '#runtime/base/clock.ts';
 import type { FileSystem } from '#runtime/base/file-system.ts';
 import type { Random } from '#runtime/base/random.ts';
@@ -68,7 +68,7 @@ export interface MemberEngine {
    */
   requireNew?(actor: ActorId): Promise<void>;
   /** Notes of unfinished creations and removals; a member that does not have all actors keeps none. */
-  readonly unsettled: UnsettledOwners;
+  readonly unsettled: OwnerIntents;
   /** Reads of other members' actors from local data; undefined without other members. */
   readonly nearby?: LocalReads;
   /** Copies actors for backups; undefined when they are on several members, whose owners are then asked. */

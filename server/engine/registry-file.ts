@@ -7,7 +7,7 @@ import { type ActorKind, commonTableNames } from '#runtime/commit/behaviour.ts';
 import { refusedFile, sizeOfFile } from '#runtime/errors/refused-file.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { LogDamage } from '#runtime/log/ports.ts';
-import { lookAtHead, trustedRoot } from '#runtime/shard/lmdb-head.ts';
+import { inspectHead, trustedRoot } from '#runtime/shard/lmdb-head.ts';
 import { PageFile } from '#runtime/shard/page-file.ts';
 import { checkActor } from '#server/check/check-actor.ts';
 
@@ -54,7 +54,7 @@ export function requireRegistry(dataDir: string, journal: JournalExtent, kinds: 
 
 function requireReadable(path: string, kinds: readonly ActorKind[]): void {
   try {
-    const head = lookAtHead(path);
+    const head = inspectHead(path);
     // Created, but never written to.
     if (head.isSound && trustedRoot(path) === undefined) return;
     const [what] = head.isSound ? damageOf(path, kinds) : [head.reason];

@@ -24,14 +24,14 @@ export interface RevisionSource {
 export class RevisionClock {
   readonly #log: Log;
   readonly #sources: () => Iterable<RevisionSource>;
-  readonly #endLooking: () => void;
+  readonly #stopChecks: () => void;
   #isAhead = false;
 
   /** @param sources returns the current sources of revisions */
   constructor(clock: Clock, log: Log, sources: () => Iterable<RevisionSource>) {
     this.#log = log;
     this.#sources = sources;
-    this.#endLooking = checkRepeatedly(clock, () => this.#look());
+    this.#stopChecks = checkRepeatedly(clock, () => this.#check());
   }
 
   /** Lead of revisions, in whole seconds; 0 while it is too small to report. */
@@ -50,10 +50,10 @@ export class RevisionClock {
   }
 
   stop(): void {
-    this.#endLooking();
+    this.#stopChecks();
   }
 
-  #look(): void {
+  #check(): void {
     const { aheadSeconds } = this;
     if (aheadSeconds > 0 === this.#isAhead) return;
     this.#isAhead = aheadSeconds > 0;

@@ -40,15 +40,15 @@ export class StartWaits {
   async until<T>(what: string, step: () => Promise<T>): Promise<T> {
     const { clock, log, random } = this.#environment;
     const startedMs = clock.monotonicMs();
-    let toldMs = Number.NEGATIVE_INFINITY;
+    let reportedMs = Number.NEGATIVE_INFINITY;
     for (let retries = 0; ; retries += 1) {
       try {
         return await step();
       } catch (error) {
         if (!mayPass(error)) throw error;
         const nowMs = clock.monotonicMs();
-        if (nowMs - toldMs >= REPEAT_MS) {
-          toldMs = nowMs;
+        if (nowMs - reportedMs >= REPEAT_MS) {
+          reportedMs = nowMs;
           const reason = error instanceof Error ? error.message : String(error);
           log.warn(`waiting for ${what}`, { reason, waitedS: Math.round((nowMs - startedMs) / 1_000) });
         }

@@ -23,7 +23,7 @@ import { requireAdministrator } from '#runtime/access/policy.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
 import type { ActorId, ActorLifecycle, Delivery, Router } from '#runtime/actor/ports.ts';
-import { beginRemoval, noUnsettledOwners, type UnsettledOwners } from '#runtime/actor/unsettled-owners.ts';
+import { beginRemoval, noOwnerIntents, type OwnerIntents } from '#runtime/actor/owner-intents.ts';
 import type { Random } from '#runtime/base/random.ts';
 import { crashPoint } from '#runtime/commit/crash-point.ts';
 import { requireBranchName, requireTagName } from '#runtime/content/names.ts';
@@ -61,7 +61,7 @@ export class MemberBranches implements BranchProvisioning {
   readonly #lifecycle: ActorLifecycle;
   readonly #random: Random;
   readonly #jobs: JobOutlet;
-  readonly #unsettled: UnsettledOwners;
+  readonly #unsettled: OwnerIntents;
   readonly #unknown: UnknownRemovals | undefined;
 
   /**
@@ -73,7 +73,7 @@ export class MemberBranches implements BranchProvisioning {
     lifecycle: ActorLifecycle,
     random: Random,
     jobs: JobOutlet,
-    unsettled: UnsettledOwners = noUnsettledOwners,
+    unsettled: OwnerIntents = noOwnerIntents,
     unknown?: UnknownRemovals,
   ) {
     this.#unsettled = unsettled;

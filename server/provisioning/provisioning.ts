@@ -21,7 +21,7 @@ import { SYSTEM_TENANT } from '#runtime/access/system-tenant.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
 import type { ActorId, ActorLifecycle, Delivery, Router } from '#runtime/actor/ports.ts';
-import { beginRemoval, noUnsettledOwners, type UnsettledOwners } from '#runtime/actor/unsettled-owners.ts';
+import { beginRemoval, noOwnerIntents, type OwnerIntents } from '#runtime/actor/owner-intents.ts';
 import type { Random } from '#runtime/base/random.ts';
 import { requireBranchName, requireRepositoryName } from '#runtime/content/names.ts';
 import { newLanguageSettings } from '#runtime/content/translation-config.ts';
@@ -45,7 +45,7 @@ export class MemberProvisioning implements Provisioning {
   readonly #router: Router;
   readonly #lifecycle: ActorLifecycle;
   readonly #random: Random;
-  readonly #unsettled: UnsettledOwners;
+  readonly #unsettled: OwnerIntents;
   readonly #requireNew: (actor: ActorId) => Promise<void>;
 
   /**
@@ -57,7 +57,7 @@ export class MemberProvisioning implements Provisioning {
     router: Router,
     lifecycle: ActorLifecycle,
     random: Random,
-    unsettled: UnsettledOwners = noUnsettledOwners,
+    unsettled: OwnerIntents = noOwnerIntents,
     requireNew: (actor: ActorId) => Promise<void> = () => Promise.resolve(),
   ) {
     this.#requireNew = requireNew;

@@ -5,7 +5,7 @@ import { hasAccounts, missingRegistryRows } from '#actors/tenant/salvaged-rows.t
 import { SYSTEM_TENANT } from '#runtime/access/system-tenant.ts';
 import { actorId, actorKindOf } from '#runtime/actor/actor-id.ts';
 import type { ActorId } from '#runtime/actor/ports.ts';
-import { UnsettledFiles } from '#runtime/actor/unsettled-owners.ts';
+import { OwnerIntentFiles } from '#runtime/actor/owner-intents.ts';
 import type { Clock } from '#runtime/base/clock.ts';
 import { type Random, uuidV7 } from '#runtime/base/random.ts';
 import { restoredTokenFloor } from '#runtime/base/token-floor.ts';
@@ -34,7 +34,7 @@ export async function salvageRegistries(
   missing: MissingList,
 ): Promise<void> {
   const tenants = new Set([SYSTEM_TENANT, ...shards.actors.map(tenantOf)]);
-  const unsettled = new Set(await new UnsettledFiles(join(salvage.into, 'unsettled')).all());
+  const unsettled = new Set(await new OwnerIntentFiles(join(salvage.into, 'unsettled')).all());
   for (const tenant of tenants) {
     const registry = actorId(tenant, 'tenant');
     if (shards.has(registry) && !missing.has(registry)) continue;

@@ -123,7 +123,7 @@ export class LogWatch {
     this.#looks += 1;
     await Promise.all([
       ...[...this.#open].map(([partition, watched]) => this.#lookAt(partition, watched)),
-      ...(isServersTurn ? this.#environment.monitorUrls.map((url) => this.#lookAtServer(url)) : []),
+      ...(isServersTurn ? this.#environment.monitorUrls.map((url) => this.#checkServer(url)) : []),
     ]);
     this.#tellSkew();
   }
@@ -142,7 +142,7 @@ export class LogWatch {
     watched.clock.note(lastStoredMs, before.sent, seen);
   }
 
-  async #lookAtServer(url: string): Promise<void> {
+  async #checkServer(url: string): Promise<void> {
     const { gate } = this.#environment;
     const storage = await readServerStorage(url);
     const known = this.#servers.get(url);

@@ -18,7 +18,7 @@ import { atOnce } from '#runtime/base/at-once.ts';
 const PATIENCE_MS = 60_000;
 
 /** Between two looks, in milliseconds. */
-const LOOK_MS = 25;
+const POLL_MS = 25;
 
 /** The repository all of this is about. */
 const REPOSITORY = 'site';
@@ -88,7 +88,7 @@ async function until<T>(what: string, look: () => Promise<T | undefined>): Promi
     const seen = await look().catch(() => undefined);
     if (seen !== undefined) return seen;
     if (performance.now() > endMs) throw new Error(`not so in ${PATIENCE_MS} ms: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
 }
 
@@ -121,7 +121,7 @@ class Probe {
       const answer = await read(member, name, headers);
       if (answer.status === 200 && over.includes(titleOf(answer)))
         this.#wrong.push(`${JSON.stringify(headers)} was answered '${titleOf(answer)}', which was over`);
-      await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+      await new Promise((resolve) => setTimeout(resolve, POLL_MS));
     }
   }
 }

@@ -12,7 +12,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { UnsettledFiles } from '#runtime/actor/unsettled-owners.ts';
+import { OwnerIntentFiles } from '#runtime/actor/owner-intents.ts';
 import { OptionError } from '#runtime/config/option.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { ContentClient, expectStatus } from '#test/support/content-client.ts';
@@ -156,7 +156,7 @@ async function fill(folder: string): Promise<void> {
   // As of a process that was killed while it opened a shard.
   const opened = walk(folder).files.get('branch main of one')?.[0] as string;
   writeFileSync(join(folder, 'actors', '.in-hand'), `opening ${actorOf(folder, join(folder, opened))}\n`);
-  await new UnsettledFiles(join(folder, 'unsettled')).begin('default/nothing~0000000000');
+  await new OwnerIntentFiles(join(folder, 'unsettled')).begin('default/nothing~0000000000');
 }
 
 function walk(folder: string): { readonly files: Files; readonly unknown: readonly string[] } {

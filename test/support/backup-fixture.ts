@@ -23,7 +23,7 @@ import { engineCaller } from '#runtime/actor/engine-caller.ts';
 import { BackupKey } from '#runtime/backup/backup-key.ts';
 import { type Clock, systemClock } from '#runtime/base/clock.ts';
 import { realFileSystem } from '#runtime/base/file-system.ts';
-import { UnsettledFiles } from '#runtime/actor/unsettled-owners.ts';
+import { OwnerIntentFiles } from '#runtime/actor/owner-intents.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { defaultLimits } from '#runtime/config/options.ts';
 import type { Router } from '#runtime/actor/ports.ts';
@@ -81,7 +81,7 @@ export class BackupFixture {
     this.backups = new MemberBackups({
       router: routerOver(host),
       lifecycle: host,
-      unsettled: new UnsettledFiles(join(fixture.folder, 'unsettled')),
+      unsettled: new OwnerIntentFiles(join(fixture.folder, 'unsettled')),
       copies,
       queue: this.jobs.queue,
       kinds: actorKinds(defaultLimits),

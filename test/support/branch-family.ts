@@ -8,7 +8,7 @@ import type {
   BranchCommand,
   BranchComparison,
   BranchQuery,
-  BranchState as ToldPosition,
+  BranchState as PublishedPosition,
   TextStream,
   Written,
 } from '#actors/branch/messages.ts';
@@ -176,7 +176,7 @@ export class BranchFamily {
   }
 
   async head(branch: string): Promise<string> {
-    return (await this.query<ToldPosition>(branch, { type: 'ReadBranchState' })).head;
+    return (await this.query<PublishedPosition>(branch, { type: 'ReadBranchState' })).head;
   }
 
   compare(branch: string, base: string): Promise<BranchComparison> {

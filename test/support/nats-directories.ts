@@ -69,7 +69,7 @@ export class NatsDirectories {
    */
   duplicateOf(member: string, connection: NatsConnection, clock: Clock, heartbeatMs: number) {
     const channel = new NatsHeartbeats(testLink(connection, member), this.#subjects, this.#partitions);
-    return runningDuplicate({ channel, member, clock, heartbeatMs, onHeard: () => undefined });
+    return runningDuplicate({ channel, member, clock, heartbeatMs, onAlive: () => undefined });
   }
 
   /** Waits until something is so for a member, looking whenever something changed. */

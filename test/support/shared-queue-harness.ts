@@ -106,7 +106,7 @@ export class SharedQueueHarness implements QueueHarness {
       clock: systemClock,
       random: systemRandom,
       tickets,
-      lookMsMax: LOOK_MS,
+      pollMsMax: LOOK_MS,
       onFailure: (_scope, cause) => failures.push(cause),
       observer: {
         issued: () => (counts.issued += 1),

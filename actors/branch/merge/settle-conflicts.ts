@@ -13,7 +13,7 @@ import { isDefinition, type Party, partyKey, type Violation } from './violations
 import { isDecidable, violationConflicts } from './violations/violation-entries.ts';
 
 /** What is wrong that one error tells in its message; its details have all of it. */
-const WRONGS_TOLD_MAX = 5;
+const WRONGS_IN_MESSAGE_MAX = 5;
 
 /** What is wrong that one error tells in its details. */
 const WRONGS_LISTED_MAX = 100;
@@ -120,7 +120,7 @@ class StandingViolations {
 
   *look(): Generator<undefined, void> {
     for (const violation of this.#found.violations) {
-      this.#lookAt(violation);
+      this.#judge(violation);
       yield;
     }
   }
@@ -136,14 +136,16 @@ class StandingViolations {
       .slice(0, WRONGS_LISTED_MAX)
       .map(({ message, subject }) => `${partyLabel(this.#view, subject)} would be invalid: ${message}`);
     const more =
-      this.unfit.length > WRONGS_TOLD_MAX ? ` (and ${this.unfit.length - WRONGS_TOLD_MAX} more)` : '';
-    const why = wrongs.slice(0, WRONGS_TOLD_MAX).join('; ') + more;
+      this.unfit.length > WRONGS_IN_MESSAGE_MAX
+        ? ` (and ${this.unfit.length - WRONGS_IN_MESSAGE_MAX} more)`
+        : '';
+    const why = wrongs.slice(0, WRONGS_IN_MESSAGE_MAX).join('; ') + more;
     const details = { errors: wrongs };
     if (!this.unfit.every(({ subject }) => this.#isManual(subject))) return unfit(why, details);
     return invalid(`What the resolutions give does not fit: ${why}`, { field: 'resolutions', details });
   }
 
-  #lookAt(violation: Violation): void {
+  #judge(violation: Violation): void {
     const { others, subject } = violation;
     const undecided = [subject, ...others].filter(
       (party) => isDecidable(this.#view, party) && !this.#isDecided(party),

@@ -92,7 +92,7 @@ function unchanged(
   record: NodeRecord,
 ): Unchanged | undefined {
   if (query.unless === undefined || query.expand !== undefined || record.hasRelations) return undefined;
-  const { tag } = atOnce(lookedAt(state, context, context.view, query, record));
+  const { tag } = atOnce(inspected(state, context, context.view, query, record));
   return namesTag(query.unless, tag) ? { unchanged: tag } : undefined;
 }
 
@@ -113,7 +113,7 @@ function variantOf(
 }
 
 /** What an answer takes from elsewhere than the record. */
-interface LookedAt {
+interface InspectedNode {
   readonly type: ResolvedNodeType | undefined;
   readonly hasChildren: boolean;
   /** See `localeChain`. */
@@ -129,13 +129,13 @@ interface LookedAt {
  * @returns yields where the work may rest, which it does only for a node with relations
  * @throws {ServiceError} `NODE_NOT_FOUND` where a locale hides the node
  */
-function* lookedAt(
+function* inspected(
   state: BranchState,
   context: QueryContext,
   view: TableReader,
   query: ReadNode | ReadProperty,
   record: NodeRecord,
-): Generator<undefined, LookedAt> {
+): Generator<undefined, InspectedNode> {
   const { at, lang, place, workspace } = query;
   const type = schemaAt(state, view, workspace, at).nodeType(record.nodeType);
   const tree = readerAt(view, at);
@@ -156,7 +156,7 @@ function* renderedPart(
   query: ReadNode,
   record: NodeRecord,
 ): Generator<undefined, JsonText | Unchanged> {
-  const { chain, hasChildren, hidden, tag, type } = yield* lookedAt(state, context, view, query, record);
+  const { chain, hasChildren, hidden, tag, type } = yield* inspected(state, context, view, query, record);
   if (query.expand === undefined && namesTag(query.unless, tag)) return { unchanged: tag };
   const nodes = new VisibleNodes(state, context, view, query);
   const text = yield* nodes.textInSteps({ record });
@@ -174,7 +174,7 @@ function* renderedNode(
   record: NodeRecord,
 ): Generator<undefined, JsonText | Unchanged> {
   const { unless, workspace } = query;
-  const { chain, hasChildren, relations, tag, type } = yield* lookedAt(state, context, view, query, record);
+  const { chain, hasChildren, relations, tag, type } = yield* inspected(state, context, view, query, record);
   if (namesTag(unless, tag)) return { unchanged: tag };
   const properties = yield* localizedProperties(record, chain);
   const shown = properties === undefined ? {} : { properties };
@@ -288,7 +288,7 @@ function* foundValue(
   query: ReadProperty,
   record: NodeRecord,
 ): Generator<undefined, TaggedValue | Unchanged> {
-  const { chain, tag, type } = yield* lookedAt(state, context, view, query, record);
+  const { chain, tag, type } = yield* inspected(state, context, view, query, record);
   const shown = (yield* localizedProperties(record, chain)) ?? (yield* record.decode());
   const value = valueAt(shown, type, query.property);
   if (value !== undefined) return namesTag(query.unless, tag) ? { unchanged: tag } : { value, tag };

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { policyFor } from '#runtime/access/policy.ts';
 import { systemRandom } from '#runtime/base/random.ts';
-import { DrainedStretches } from '#runtime/commit/drained-stretches.ts';
+import { EmptyRanges } from '#runtime/commit/empty-ranges.ts';
 import { HybridClock } from '#runtime/commit/hybrid-clock.ts';
 import { Memtable } from '#runtime/commit/memtable.ts';
 import { MemtableReader } from '#runtime/commit/memtable-reader.ts';
@@ -32,7 +32,7 @@ it('claims and completes jobs at a cost that does not follow those already done'
     () => [memtable],
     () => shard,
     undefined,
-    new DrainedStretches(),
+    new EmptyRanges(),
   );
   const run = (command: object): unknown => {
     clock.advance(1);

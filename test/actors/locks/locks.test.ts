@@ -47,7 +47,7 @@ class Restarted {
       clock: this.clock,
       servingSinceMs: this.clock.monotonicMs(),
       tokenFloor: () => stored,
-      waits: { timeUp: () => {}, grantUnheard: () => {} },
+      waits: { timeUp: () => {}, grantUnsent: () => {} },
     });
   }
 

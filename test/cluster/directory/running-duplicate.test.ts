@@ -45,7 +45,7 @@ function looking() {
     member: 'm1',
     clock,
     heartbeatMs: 1_000,
-    onHeard: (url) => void heard.push(url),
+    onAlive: (url) => void heard.push(url),
   }).then((url) => {
     outcome = { url };
   });

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LmdbShard } from '#runtime/shard/lmdb-shard.ts';
-import { lookAtHead } from '#runtime/shard/lmdb-head.ts';
+import { inspectHead } from '#runtime/shard/lmdb-head.ts';
 import {
   DAMAGED_ROWS,
   type DamagedShardReport,
@@ -76,7 +76,7 @@ const refused = expect.objectContaining({ refused: 'DATA_CORRUPTED' });
 describe('a shard whose file', () => {
   it('is whole is opened, and what LMDB left free at its end is not asked for', () => {
     expect(readAll([whole])).toEqual([expect.objectContaining({ right: DAMAGED_ROWS, refused: null })]);
-    expect(lookAtHead(join(folder, 'whole', 'data.mdb'))).toEqual({ isSound: true, missingBytes: 0 });
+    expect(inspectHead(join(folder, 'whole', 'data.mdb'))).toEqual({ isSound: true, missingBytes: 0 });
   });
 
   it('has another head than LMDB wrote is refused, and ends no process', () => {

@@ -9,7 +9,7 @@ import { MemberProvisioning } from '#server/provisioning/provisioning.ts';
 import { UnknownRemovals } from '#server/provisioning/unknown-removals.ts';
 import type { NewBranch, RepositoryAddress } from '#protocols/rest/ports.ts';
 import { systemClock } from '#runtime/base/clock.ts';
-import { noUnsettledOwners, UnsettledFiles, type UnsettledOwners } from '#runtime/actor/unsettled-owners.ts';
+import { noOwnerIntents, OwnerIntentFiles, type OwnerIntents } from '#runtime/actor/owner-intents.ts';
 import type { Router } from '#runtime/actor/ports.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import type { Caller } from '#runtime/commit/behaviour.ts';
@@ -25,7 +25,7 @@ import { settle, TestClock } from '#test/support/test-clock.ts';
 import { until } from '#test/support/until.ts';
 
 let fixture: HostFixture;
-let unsettled: UnsettledOwners;
+let unsettled: OwnerIntents;
 let provisioning: MemberProvisioning;
 let branches: MemberBranches;
 let repository: RepositoryAddress;
@@ -48,7 +48,7 @@ function noting(log: Log): Log {
 
 beforeEach(async () => {
   fixture = await HostFixture.open(undefined, noting);
-  unsettled = new UnsettledFiles(join(fixture.folder, 'unsettled'));
+  unsettled = new OwnerIntentFiles(join(fixture.folder, 'unsettled'));
   provisioning = new MemberProvisioning(fixture.host, fixture.host, systemRandom, unsettled);
   branches = new MemberBranches(fixture.host, fixture.host, systemRandom, jobsOn(fixture, 0), unsettled);
   await provisioning.bootstrap(() =>
@@ -314,7 +314,7 @@ describe('a removal whose answer is lost', () => {
     const router = losingAnswers(fixture.host, () => ({ type: 'UnregisterBranch', told, isDone }));
     const jobs = jobsOn(fixture, 0);
     // Of a member of a cluster, which notes nothing.
-    const member = new MemberBranches(router, fixture.host, systemRandom, jobs, noUnsettledOwners, removals);
+    const member = new MemberBranches(router, fixture.host, systemRandom, jobs, noOwnerIntents, removals);
     await create('dev', { upstreamBranch: 'main' });
     const before = parts();
     await expect(member.removeBranch(repository, 'dev', { caller: callers.admin })).rejects.toBe(told);
@@ -358,7 +358,7 @@ describe('a removal whose answer is lost', () => {
     const removals = new UnknownRemovals(fixture.host, clock, systemRandom);
     const router = losingAnswers(fixture.host, () => ({ type: 'RemoveTag', told, isDone }));
     const jobs = jobsOn(fixture, 0);
-    const member = new MemberBranches(router, fixture.host, systemRandom, jobs, noUnsettledOwners, removals);
+    const member = new MemberBranches(router, fixture.host, systemRandom, jobs, noOwnerIntents, removals);
     await expect(member.removeTag(repository, 'v1', delivery)).rejects.toBe(told);
     expect([removals.size, parts().includes(`gone~${gone.uid}`)]).toEqual([1, true]);
     await until(() => {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { FirstAdmin, RepositoryEntry } from '#actors/tenant/messages.ts';
 import { MemberProvisioning } from '#server/provisioning/provisioning.ts';
-import { UnsettledFiles, type UnsettledOwners } from '#runtime/actor/unsettled-owners.ts';
+import { OwnerIntentFiles, type OwnerIntents } from '#runtime/actor/owner-intents.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import type { IdempotencyKey } from '#runtime/commit/behaviour.ts';
@@ -24,11 +24,11 @@ const blog = {
 
 let fixture: HostFixture;
 let provisioning: MemberProvisioning;
-let unsettled: UnsettledOwners;
+let unsettled: OwnerIntents;
 
 beforeEach(async () => {
   fixture = await HostFixture.open();
-  unsettled = new UnsettledFiles(join(fixture.folder, 'unsettled'));
+  unsettled = new OwnerIntentFiles(join(fixture.folder, 'unsettled'));
   provisioning = new MemberProvisioning(fixture.host, fixture.host, systemRandom, unsettled);
   expect(await provisioning.bootstrap(() => Promise.resolve(admin))).toBe(true);
 });

@@ -14,7 +14,7 @@ import { actorId } from '#runtime/actor/actor-id.ts';
 import type { CatalogueRow } from '#runtime/actor/actor-catalogue.ts';
 import { ActorStore } from '#runtime/actor/actor-store.ts';
 import { MadeActors } from '#runtime/actor/made-actors.ts';
-import { UnsettledFiles } from '#runtime/actor/unsettled-owners.ts';
+import { OwnerIntentFiles } from '#runtime/actor/owner-intents.ts';
 import { systemClock } from '#runtime/base/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { type ActorKind, CommonTable, FIRST_OWN_TABLE } from '#runtime/commit/behaviour.ts';
@@ -203,7 +203,7 @@ it('lists no repository in a registry made anew that was being made or removed',
   const into = join(root, 'into');
   for (const part of ['site~1', 'gone~2'])
     await shards.make(actorId('default', part, 'repository'), revisionZero);
-  await new UnsettledFiles(join(into, 'unsettled')).begin('default/gone~2');
+  await new OwnerIntentFiles(join(into, 'unsettled')).begin('default/gone~2');
   const admin = { username: 'admin', email: null, passwordHash: 'hash', mustChangePassword: true };
   const salvage = { into, clock: systemClock, random: systemRandom, newAdmin: async () => admin };
   await salvageRegistries(salvage, shards, missing);

@@ -6,7 +6,7 @@ import { definitionPath } from '../../pair/definition-names.ts';
 import { requireSoundIn } from '../../schema/definitions.ts';
 import { eachInSlices } from '../../each-in-slices.ts';
 import { type ChangedDefinition, refusalOf, type SchemaState } from './merged-schemas.ts';
-import { type MergeView, toldDefinitions } from './merge-view.ts';
+import { type MergeView, changedDefinitionsText } from './merge-view.ts';
 import { bothSides } from './node-violations.ts';
 import type { Violation } from './violation.ts';
 
@@ -57,7 +57,7 @@ function noteRefused(
   if (causes.some((cause) => cause.isOpen)) return;
   note({
     type: causes.some((cause) => cause.merged === undefined) ? 'MissingDefinition' : 'InvalidDefinition',
-    message: refusal.message + toldDefinitions(view, homes[0] ?? 'own', causes),
+    message: refusal.message + changedDefinitionsText(view, homes[0] ?? 'own', causes),
     subject: { kind, name },
     path: definitionPath(definition),
     others: causes,

@@ -78,7 +78,7 @@ const verbs = { added: 'added', modified: 'changed', deleted: 'deleted' } as con
  *
  * @param home the side that the subject of the violation is from
  */
-export function toldDefinitions(
+export function changedDefinitionsText(
   { sides }: MergeView,
   home: Side,
   definitions: readonly ChangedDefinition[],

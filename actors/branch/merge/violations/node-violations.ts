@@ -11,7 +11,7 @@ import type { Side } from '../../pair/branch-pair.ts';
 import type { NodeAddress } from '../../pair-messages.ts';
 import { nodeKeyOf } from '../merge-sides.ts';
 import { refusalOf } from './merged-schemas.ts';
-import { isChanged, type MergedNode, type MergeView, stateOn, toldDefinitions } from './merge-view.ts';
+import { isChanged, type MergedNode, type MergeView, stateOn, changedDefinitionsText } from './merge-view.ts';
 import type { Violation } from './violation.ts';
 
 /** Issues of one node that are listed. */
@@ -100,7 +100,7 @@ export class NodeViolations {
     const type = definitions.some(({ merged }) => merged === undefined)
       ? 'MissingDefinition'
       : 'InvalidContent';
-    const told = toldDefinitions(this.#view, home, definitions);
+    const told = changedDefinitionsText(this.#view, home, definitions);
     for (const { message, property } of fresh) {
       this.#note({
         type,
@@ -157,7 +157,7 @@ export class NodeViolations {
       type: 'ChildNotAllowed',
       message:
         `NodeType '${state.nodeType}' is not allowed as a child of NodeType '${parentType}'` +
-        toldDefinitions(this.#view, home, definitions),
+        changedDefinitionsText(this.#view, home, definitions),
       ...subjectOf(node),
       others: isRetyped && isChanged(this.#view, parent) ? [parent, ...definitions] : definitions,
     });

@@ -5,7 +5,13 @@ import { uniqueHolder } from '../../pair/pair-queries.ts';
 import type { NodeAddress } from '../../pair-messages.ts';
 import { nodeKeyOf } from '../merge-sides.ts';
 import { type ChangedDefinition, refusalOf } from './merged-schemas.ts';
-import { isChanged, type MergedNode, type MergeView, partyLabel, toldDefinitions } from './merge-view.ts';
+import {
+  isChanged,
+  type MergedNode,
+  type MergeView,
+  partyLabel,
+  changedDefinitionsText,
+} from './merge-view.ts';
 import { bothSides, subjectOf } from './node-violations.ts';
 import type { Violation } from './violation.ts';
 
@@ -169,7 +175,7 @@ export class UniqueViolations {
       type: 'DuplicateValue',
       message:
         `Property '${name}' must be unique; ${partyLabel(this.#view, first)} has the same value` +
-        toldDefinitions(this.#view, freeOn[0] ?? node.home, causes),
+        changedDefinitionsText(this.#view, freeOn[0] ?? node.home, causes),
       property: name,
       ...subjectOf(node),
       others: [...rivals, ...causes],

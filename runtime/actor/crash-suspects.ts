@@ -57,7 +57,7 @@ const nothing = (): void => {};
  *
  * @see docs/decisions/0043-crashing-shards.md
  */
-export class ShardsInHand {
+export class CrashSuspects {
   readonly #path: string;
   readonly #clock: Clock;
   readonly #busy = new Map<ActorId, number>();

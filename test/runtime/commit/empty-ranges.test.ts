@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { policyFor } from '#runtime/access/policy.ts';
 import { systemRandom } from '#runtime/base/random.ts';
-import { DrainedStretches } from '#runtime/commit/drained-stretches.ts';
+import { EmptyRanges } from '#runtime/commit/empty-ranges.ts';
 import { HybridClock } from '#runtime/commit/hybrid-clock.ts';
 import { Memtable } from '#runtime/commit/memtable.ts';
 import { MemtableReader } from '#runtime/commit/memtable-reader.ts';
@@ -23,7 +23,7 @@ function keyOf(number: number): string {
 
 /** A table used as a queue, and the same without the memory of what was drained. */
 class Queue {
-  readonly drained = new DrainedStretches();
+  readonly drained = new EmptyRanges();
   readonly #clock = new TestClock();
   readonly #shard = new MemoryShard(new MemoryDisk(), 2, this.#clock);
   #memtables: readonly Memtable[] = [];

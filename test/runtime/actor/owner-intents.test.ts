@@ -3,15 +3,15 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { beginRemoval, UnsettledFiles } from '#runtime/actor/unsettled-owners.ts';
+import { beginRemoval, OwnerIntentFiles } from '#runtime/actor/owner-intents.ts';
 import { SmallVolume } from '#test/support/small-volume.ts';
 
 let folder: string;
-let unsettled: UnsettledFiles;
+let unsettled: OwnerIntentFiles;
 
 beforeEach(() => {
   folder = join(mkdtempSync(join(tmpdir(), 'unsettled-')), 'unsettled');
-  unsettled = new UnsettledFiles(folder);
+  unsettled = new OwnerIntentFiles(folder);
 });
 
 afterEach(() => rmSync(join(folder, '..'), { recursive: true, force: true }));
@@ -53,7 +53,7 @@ it('leaves out and tells of what is no file [DUR-024]', async () => {
 it('says when there is no room for a note, which a removal goes on without, and what the system refuses', async () => {
   const volume = new SmallVolume(1024 * 1024);
   try {
-    const notes = new UnsettledFiles(join(volume.path, 'unsettled'));
+    const notes = new OwnerIntentFiles(join(volume.path, 'unsettled'));
     await notes.begin('a/x~1');
     volume.fill(100);
     await expect(notes.begin('b/x~2')).rejects.toMatchObject({ code: 'STORAGE_FULL' });

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { ShardsInHand } from '#runtime/actor/shards-in-hand.ts';
+import { CrashSuspects } from '#runtime/actor/crash-suspects.ts';
 import { TestClock } from '#test/support/test-clock.ts';
 
 let folder: string;
@@ -18,10 +18,10 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 /** A process that begins; those before it have ended where they were. @returns what it verified */
-async function begin(): Promise<{ readonly inHand: ShardsInHand; readonly verified: readonly string[] }> {
+async function begin(): Promise<{ readonly suspects: CrashSuspects; readonly verified: readonly string[] }> {
   const verified: string[] = [];
-  const inHand = new ShardsInHand(folder, clock);
-  await inHand.begin({
+  const suspects = new CrashSuspects(folder, clock);
+  await suspects.begin({
     isActor: (actor) => actor.startsWith('acme/'),
     *verify(actor) {
       yield undefined;
@@ -29,35 +29,35 @@ async function begin(): Promise<{ readonly inHand: ShardsInHand; readonly verifi
       return damaged.has(actor) ? 'page 7 is gone' : undefined;
     },
   });
-  return { inHand, verified };
+  return { suspects, verified };
 }
 
 const file = (): string => join(folder, '.in-hand');
 
 describe('notes of shards a process has in hand', () => {
   it('name those that were being opened when it ended, and no others', async () => {
-    const { inHand } = await begin();
-    const opened = inHand.take('acme/a');
-    inHand.opened('acme/a');
+    const { suspects } = await begin();
+    const opened = suspects.take('acme/a');
+    suspects.opened('acme/a');
     opened();
-    inHand.take('acme/b')();
-    inHand.take('acme/c');
+    suspects.take('acme/b')();
+    suspects.take('acme/c');
     expect((await begin()).verified).toEqual(['acme/c']);
     // It was whole.
     expect((await begin()).verified).toEqual([]);
   });
 
   it('are gone when everything is closed', async () => {
-    const { inHand } = await begin();
-    const ends = ['acme/a', 'acme/b'].flatMap((actor) => [inHand.take(actor), inHand.opened(actor)]);
+    const { suspects } = await begin();
+    const ends = ['acme/a', 'acme/b'].flatMap((actor) => [suspects.take(actor), suspects.opened(actor)]);
     expect(existsSync(file())).toBe(true);
     for (const end of ends) end();
     expect(existsSync(file())).toBe(false);
   });
 
   it('keep a shard noted while it is in hand more than once', async () => {
-    const { inHand } = await begin();
-    const [first] = [inHand.take('acme/a'), inHand.take('acme/a')];
+    const { suspects } = await begin();
+    const [first] = [suspects.take('acme/a'), suspects.take('acme/a')];
     first?.();
     first?.();
     expect((await begin()).verified).toEqual(['acme/a']);
@@ -68,38 +68,38 @@ describe('notes of shards a process has in hand', () => {
       const process = await begin();
       expect(process.verified).toEqual(verified);
       clock.advance(60_000);
-      process.inHand.opened('acme/a');
+      process.suspects.opened('acme/a');
     }
   });
 
   it('do not name one that was open when a process ended that had run for long', async () => {
     for (let process = 0; process < 4; process += 1) {
-      const { inHand, verified } = await begin();
+      const { suspects, verified } = await begin();
       expect(verified).toEqual([]);
-      inHand.opened('acme/a');
+      suspects.opened('acme/a');
       clock.advance(3_600_000);
     }
   });
 
   it('remember what is damaged until it is whole again, or made anew', async () => {
-    (await begin()).inHand.take('acme/a');
+    (await begin()).suspects.take('acme/a');
     damaged.add('acme/a');
     for (let start = 0; start < 3; start += 1) {
-      const { inHand, verified } = await begin();
+      const { suspects, verified } = await begin();
       expect(verified).toEqual(['acme/a']);
-      expect(inHand.damageOf('acme/a')).toBe('page 7 is gone');
+      expect(suspects.damageOf('acme/a')).toBe('page 7 is gone');
     }
-    const { inHand } = await begin();
-    inHand.forget((actor) => actor === 'acme/a');
-    expect(inHand.damageOf('acme/a')).toBeUndefined();
+    const { suspects } = await begin();
+    suspects.forget((actor) => actor === 'acme/a');
+    expect(suspects.damageOf('acme/a')).toBeUndefined();
     expect((await begin()).verified).toEqual([]);
   });
 
   it('are verified one by one, so that a process that is ended meanwhile does not begin anew', async () => {
-    const { inHand } = await begin();
-    for (const actor of ['acme/a', 'acme/b']) inHand.take(actor);
+    const { suspects } = await begin();
+    for (const actor of ['acme/a', 'acme/b']) suspects.take(actor);
     const left: string[] = [];
-    await new ShardsInHand(folder, clock).begin({
+    await new CrashSuspects(folder, clock).begin({
       isActor: () => true,
       verify(actor) {
         left.push(`${actor} ${readFileSync(file(), 'latin1').includes('closed acme/a')}`);
@@ -117,15 +117,15 @@ describe('notes of shards a process has in hand', () => {
     expect((await begin()).verified).toEqual(['acme/a', 'acme/c']);
     rmSync(file(), { force: true });
     mkdirSync(file());
-    const { inHand, verified } = await begin();
+    const { suspects, verified } = await begin();
     expect(verified).toEqual([]);
-    inHand.take('acme/a')();
+    suspects.take('acme/a')();
   });
 
   it('do not grow with the number of openings', async () => {
-    const { inHand } = await begin();
-    inHand.opened('acme/kept');
-    for (let number = 0; number < 20_000; number += 1) inHand.take(`acme/${number}`)();
+    const { suspects } = await begin();
+    suspects.opened('acme/kept');
+    for (let number = 0; number < 20_000; number += 1) suspects.take(`acme/${number}`)();
     expect(readFileSync(file(), 'latin1').split('\n').length).toBeLessThan(10_000);
     expect(readFileSync(file(), 'latin1')).toContain('open acme/kept');
   });

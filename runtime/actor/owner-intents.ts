@@ -12,7 +12,7 @@ import { ServiceError } from '#runtime/errors/service-error.ts';
  *
  * @see docs/decisions/0030-nothing-is-removed-by-inference.md
  */
-export interface UnsettledOwners {
+export interface OwnerIntents {
   /**
    * Notes that an owner is going to be listed, or not listed any more. To be called before anything is done.
    *
@@ -30,7 +30,7 @@ export interface UnsettledOwners {
 }
 
 /** For processes that never remove what is left over, because they do not have all actors. */
-export const noUnsettledOwners: UnsettledOwners = Object.freeze({
+export const noOwnerIntents: OwnerIntents = Object.freeze({
   begin: () => Promise.resolve(),
   settled: () => Promise.resolve(),
   all: () => Promise.resolve([]),
@@ -42,7 +42,7 @@ export const noUnsettledOwners: UnsettledOwners = Object.freeze({
  *
  * @throws {ServiceError} `WRITES_STOPPED` naming the file that the system refuses
  */
-export async function beginRemoval(unsettled: UnsettledOwners, owner: string): Promise<void> {
+export async function beginRemoval(unsettled: OwnerIntents, owner: string): Promise<void> {
   await unsettled.begin(owner).catch((error: unknown) => {
     if (!(error instanceof ServiceError) || error.code !== 'STORAGE_FULL') throw error;
   });
@@ -52,7 +52,7 @@ export async function beginRemoval(unsettled: UnsettledOwners, owner: string): P
  * One small file for each note. They are not flushed: a power cut may lose the newest ones, which leaves something
  * over that nobody removes, and no more.
  */
-export class UnsettledFiles implements UnsettledOwners {
+export class OwnerIntentFiles implements OwnerIntents {
   readonly #folder: string;
 
   /** @param folder made when the first note is */

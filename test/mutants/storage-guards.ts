@@ -154,7 +154,7 @@ export const storageGuards: readonly GuardMutant[] = [
   {
     guard: 'nothing is known to be drained of what was thrown away',
     file: 'runtime/commit/commit-loop.ts',
-    from: 'this.#drained.forget();',
+    from: 'this.#emptyRanges.forget();',
     to: '',
     tests: ['test/runtime/commit/commit-loop.test.ts'],
   },

@@ -12,7 +12,7 @@ import { type PasswordResetContext, passwordResetRoutes } from '#protocols/rest/
 import { lockListRoutes } from '#protocols/rest/locks/lock-lists.ts';
 import { lockRoutes } from '#protocols/rest/locks/locks.ts';
 import { type RepositoriesContext, repositoryRoutes } from '#protocols/rest/management/repositories.ts';
-import { refusingFields } from '#protocols/rest/unknown-fields.ts';
+import { refusingFields, refusingMisplaced } from '#protocols/rest/unknown-fields.ts';
 import { withConsistency } from '#protocols/rest/reads/read-consistency.ts';
 import { refusingParameters } from '#protocols/rest/reads/refused-parameters.ts';
 import type { RestRoute } from '#protocols/rest/rest-route.ts';
@@ -63,6 +63,6 @@ export function memberRoutes(context: RoutesContext): readonly RestRoute[] {
     ...backupRoutes(context),
     ...checkRoutes(context),
   ];
-  const routes = refusingFields(refusingParameters(table), contentSchemas);
+  const routes = refusingMisplaced(refusingFields(refusingParameters(table), contentSchemas));
   return routes;
 }

@@ -11,4 +11,11 @@ export interface RestRoute extends Route<Principal> {
    * balancers ask, who add something of their own, and for what is refused or answered alike whatever is asked for.
    */
   readonly takesAnyParameter?: boolean;
+  /**
+   * Refuses what is meant for another address, and says for which. It runs before unknown fields and parameters are
+   * refused, whose refusals would name what this address takes.
+   *
+   * @throws {ServiceError} `VALIDATION_FAILED`
+   */
+  readonly refuseMisplaced?: (request: RestRequest) => void;
 }

@@ -2,6 +2,21 @@ import { bodyShape } from '#protocols/http/body-shape.ts';
 import type { JsonSchema } from '#protocols/http/route.ts';
 import type { RestRoute } from './rest-route.ts';
 
+/** Lets the routes that have a `refuseMisplaced` run it before anything else. */
+export function refusingMisplaced(routes: readonly RestRoute[]): readonly RestRoute[] {
+  return routes.map((route) => {
+    const { refuseMisplaced } = route;
+    if (refuseMisplaced === undefined) return route;
+    return {
+      ...route,
+      handler(request) {
+        refuseMisplaced(request);
+        return route.handler(request);
+      },
+    };
+  });
+}
+
 /**
  * Lets every route refuse the fields of a body that its documentation does not have, where this says
  * `additionalProperties: false`: a field that is misspelt would be left out, and nobody told. Where the body depends on

@@ -6,8 +6,8 @@ const workspaceShape = /^[A-Za-z0-9][A-Za-z0-9_:-]{0,62}$/;
 const branchShape = /^[A-Za-z0-9._/-]{1,128}$/;
 
 /**
- * First segments below `/api` that are routes of their own. A repository of such a name could not be reached at
- * `/api/{repo}/{branch}/locks/…`, so it cannot be created.
+ * Segments below `/api` and `/api/management` that are routes of their own where others have the name of a repository. A
+ * repository of such a name could not be reached at `/api/{repo}/{branch}/locks/…`, so it cannot be created.
  */
 export const reservedRepositoryNames: ReadonlySet<string> = new Set([
   'admin',
@@ -22,6 +22,8 @@ export const reservedRepositoryNames: ReadonlySet<string> = new Set([
   'mcp',
   'mcp-connections',
   'packages',
+  // `/api/management/registry/tenants/…` would hide the definitions of its branch `tenants`.
+  'registry',
   'repos',
   'repositories',
   'repository',

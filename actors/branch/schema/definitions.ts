@@ -93,6 +93,7 @@ export function* putDefinition(
     const other = kind === 'mixin' ? 'node type' : 'mixin';
     throw invalid(`'${given.name}' is a ${other} already`, { field: 'name' });
   }
+  if (previous === undefined) requireAddressable(kind, given.name);
   const definition = (
     previous === undefined
       ? newSchemaRecord(given, edit.turn.newId(), edit.now)
@@ -106,6 +107,18 @@ export function* putDefinition(
   const verb = previous === undefined ? 'Create' : 'Update';
   const revision = finishSystem(edit, command.commit, `${verb} ${label} ${given.name}`);
   return { revision, created: previous === undefined, definition: definition as unknown as JsonObject };
+}
+
+/** The address of a list that takes the place of one definition. */
+const LIST_NAME = 'published';
+
+/** A name of a node type or mixin has a colon, so only these two kinds can have the name of the list. */
+function requireAddressable(kind: DefinitionKind, name: string): void {
+  if (name !== LIST_NAME || (kind !== 'archetype' && kind !== 'element_type')) return;
+  const family = kind === 'archetype' ? 'archetypes' : 'elementtypes';
+  throw invalid(`'${name}' cannot be a name: '…/${family}/${name}' lists what is published`, {
+    field: 'name',
+  });
 }
 
 /**

@@ -12,7 +12,6 @@ import type { JsonText } from '#runtime/content/json-text.ts';
 import type { JsonValue } from '#runtime/content/json-value.ts';
 import { type NodeAddress, parseNodeAddress } from '#runtime/content/node-address.ts';
 import type { Revision } from '#runtime/content/revision.ts';
-import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { HttpReply, ReplyHeaders } from '#protocols/http/route.ts';
 import { askBranch, likelyBranchOf, replyOf, type ToReply } from '../access/branch-access.ts';
 import { ReadCondition, taggedHeaders } from './conditions.ts';
@@ -24,7 +23,8 @@ import { readShapeOf } from '../reads/read-parameters.ts';
 import { refuseParameters } from '../reads/refused-parameters.ts';
 import { callerOf, readerOf, type RestContext } from '../rest-context.ts';
 import type { RestRequest } from '../rest-route.ts';
-import { afterwards, recovering, type Soon } from '../soon.ts';
+import { unlessMissing } from '../reads/unless-missing.ts';
+import { afterwards, type Soon } from '../soon.ts';
 
 /**
  * Answers a GET of a node address at the head, or at the revision of `?revision=`.
@@ -261,18 +261,4 @@ function atIdAlias(place: NodePlace, read: (place: NodePlace) => Soon<HttpReply>
     () => read(place),
     () => read({ id }),
   );
-}
-
-/** The second answer when the first finds no node; when neither does, the refusal names what was asked for. */
-function unlessMissing(first: () => Soon<HttpReply>, second: () => Soon<HttpReply>): Soon<HttpReply> {
-  return recovering(first, (error) => {
-    if (!isNodeMissing(error)) throw error;
-    return recovering(second, (other) => {
-      throw isNodeMissing(other) ? error : other;
-    });
-  });
-}
-
-function isNodeMissing(error: unknown): boolean {
-  return error instanceof ServiceError && error.code === 'NODE_NOT_FOUND';
 }

@@ -45,6 +45,8 @@ interface QueryPlace {
   /** Ends the summary. */
   readonly asOf: string;
   readonly parameters: readonly ParameterDocs[];
+  /** Whether nodes are written at the same addresses. */
+  readonly isWritable: boolean;
   moment(request: RestRequest): Revision | undefined;
 }
 
@@ -53,6 +55,7 @@ const places: readonly QueryPlace[] = [
     prefix: '/api/repository/{repo}/{branch}/head/{workspace}',
     suffix: '',
     asOf: '',
+    isWritable: true,
     parameters: [fieldsParameter, expandParameter, revisionParameter, minRevisionParameter],
     moment: headMoment,
   },
@@ -60,6 +63,7 @@ const places: readonly QueryPlace[] = [
     prefix: '/api/repository/{repo}/{branch}/rev/{revision}/{workspace}',
     suffix: 'AtRevision',
     asOf: ', as it was at a revision',
+    isWritable: false,
     parameters: [fieldsParameter, expandParameter],
     moment: revisionMoment,
   },
@@ -71,7 +75,38 @@ const places: readonly QueryPlace[] = [
  * @see docs/interface/queries.md
  */
 export function queryRoutes(context: RestContext): readonly RestRoute[] {
-  return places.flatMap((place) => [queryRoute(context, place), dslRoute(context, place)]);
+  return places.flatMap((place) => {
+    const routes = [queryRoute(context, place), dslRoute(context, place)];
+    return place.isWritable ? routes.map((route) => ({ ...route, refuseMisplaced })) : routes;
+  });
+}
+
+/** Characters of a command that its refusal quotes. */
+const COMMAND_LENGTH_MAX = 40;
+
+/**
+ * Refuses commands and creations for a node whose address is that of a query. No query is like them: a query has no
+ * `?command=`, and where a field may be called `name` or `node_type` it is an object.
+ *
+ * @throws {ServiceError} `VALIDATION_FAILED`
+ */
+function refuseMisplaced({ body, path, query }: RestRequest): void {
+  const command = query.get('command');
+  if (command !== undefined) {
+    const address = `${path}/svc:cmd/${command.slice(0, COMMAND_LENGTH_MAX)}`;
+    throw invalid(`This is the address of a query; a command on the node is posted to '${address}'`, {
+      field: 'command',
+    });
+  }
+  if (!isCreation(body)) return;
+  throw invalid(`This is the address of a query; a child of the node is created with POST '${path}/'`);
+}
+
+function isCreation(body: unknown): boolean {
+  if (typeof body !== 'object' || body === null) return false;
+  const { name, node, node_type: type, nodeType = type } = body as Readonly<Record<string, unknown>>;
+  if (typeof node === 'object' && node !== null) return isCreation(node);
+  return typeof name === 'string' && typeof nodeType === 'string';
 }
 
 function queryRoute(context: RestContext, place: QueryPlace): RestRoute {

@@ -2,14 +2,15 @@ import type { ReadAudit, ReadHistory } from '#actors/branch/messages.ts';
 import type { NodePlace } from '#actors/branch/read-messages.ts';
 import { parseNodeAddress } from '#runtime/content/node-address.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
-import type { ParameterDocs } from '#protocols/http/route.ts';
+import type { HttpReply, ParameterDocs } from '#protocols/http/route.ts';
 import { askBranch, likelyBranchOf, minRevisionParameter, replyOf } from '../access/branch-access.ts';
 import { contentList } from '../content-schemas.ts';
 import { placeOf } from '../nodes/node-target.ts';
 import { clampedInteger } from '../reads/read-parameters.ts';
 import { callerOf, type RestContext } from '../rest-context.ts';
 import type { RestRequest, RestRoute } from '../rest-route.ts';
-import { afterwards } from '../soon.ts';
+import { unlessMissing } from '../reads/unless-missing.ts';
+import { afterwards, type Soon } from '../soon.ts';
 
 /** Entries of an answer: most, and when nothing is said. */
 const ENTRIES_MAX = 10_000;
@@ -21,6 +22,9 @@ const limitParameter: ParameterDocs = {
   schema: { type: 'integer', minimum: 1, maximum: ENTRIES_MAX, default: ENTRIES_DEFAULT },
   description: 'The newest so many entries. Values beyond are clamped.',
 };
+
+/** Where the node is, and where it is looked for when it is not there. */
+type Places = readonly [NodePlace, NodePlace?];
 
 /** What is kept of the past of a node. */
 interface Ledger {
@@ -59,9 +63,15 @@ const ledgers: readonly Ledger[] = [
  */
 export function historyRoutes(context: RestContext): readonly RestRoute[] {
   return ledgers.flatMap((ledger) => [
-    ledgerRoute(context, ledger, '/by-id/{id}', 'ById', (request) => ({ id: request.segment('id') })),
-    ledgerRoute(context, ledger, '/{path*}', '', placeByPath),
+    ledgerRoute(context, ledger, '/by-id/{id}', 'ById', placesById),
+    ledgerRoute(context, ledger, '/{path*}', '', (request) => [placeByPath(request)]),
   ]);
+}
+
+/** A node whose path is `/by-id/{name}` has the same address, and is asked for when no node has the id. */
+function placesById(request: RestRequest): Places {
+  const id = request.segment('id');
+  return [{ id }, { path: `/by-id/${id}` }];
 }
 
 function placeByPath(request: RestRequest): NodePlace {
@@ -77,7 +87,7 @@ function ledgerRoute(
   { description, message, operation, schema, segment, summary }: Ledger,
   rest: string,
   suffix: string,
-  placeIn: (request: RestRequest) => NodePlace,
+  placesIn: (request: RestRequest) => Places,
 ): RestRoute {
   return {
     method: 'GET',
@@ -97,15 +107,24 @@ function ledgerRoute(
     },
     handler(request) {
       const limit = clampedInteger(request.query, 'limit', { min: 1, max: ENTRIES_MAX });
-      const query: ReadHistory | ReadAudit = {
+      const base = {
         type: message,
         workspace: request.segment('workspace'),
-        place: placeIn(request),
         limit: limit ?? ENTRIES_DEFAULT,
       };
-      return afterwards(likelyBranchOf(context, request, 'read'), (branch) =>
-        askBranch<unknown>(context, request, branch, query, callerOf(request), replyOf),
-      );
+      const [place, other] = placesIn(request);
+      return afterwards(likelyBranchOf(context, request, 'read'), (branch) => {
+        const ask = (at: NodePlace): Soon<HttpReply> => {
+          const query: ReadHistory | ReadAudit = { ...base, place: at };
+          return askBranch<unknown>(context, request, branch, query, callerOf(request), replyOf);
+        };
+        return other === undefined
+          ? ask(place)
+          : unlessMissing(
+              () => ask(place),
+              () => ask(other),
+            );
+      });
     },
   };
 }

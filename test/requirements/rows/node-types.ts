@@ -69,4 +69,5 @@ export const nodeTypesRows: readonly Requirement[] = [
   { id: 'SCHEMA-019', section: 'docs/interface/node-types.md#routes-of-definitions', status: 'verified', theme: 'rest-content', behaviour: 'Schema writes of archetypes and element types make revisions with `changed_archetypes` or `changed_element_types`' },
   { id: 'NTYPE-046', section: 'docs/interface/conventions.md#unknown-fields', status: 'verified', theme: 'rest-content', behaviour: 'A definition of a node type, mixin, archetype or element type with a field that there is not, at any depth of it, answers 400 with its name and the nearest known one, or all of them, and nothing is written' },
   { id: 'NTYPE-047', section: 'docs/interface/conventions.md#unknown-fields', status: 'verified', theme: 'rest-content', behaviour: 'A node type, mixin, archetype or element type that was read can be put back as it is' },
+  { id: 'NTYPE-048', section: 'docs/interface/node-types.md#names-of-types', status: 'verified', theme: 'rest-content', behaviour: 'A new archetype or element type called `published` is refused with 400: its address is that of the list' },
 ];

@@ -51,4 +51,5 @@ export const revisionsRows: readonly Requirement[] = [
   { id: 'HIST-007', section: 'docs/interface/revisions.md#audit-log', status: 'verified', theme: 'rest-content', behaviour: 'Writes of a node whose type is not `auditable` leave no audit entry' },
   { id: 'HIST-008', section: 'docs/interface/revisions.md#audit-log', status: 'verified', theme: 'rest-content', behaviour: 'Audit actions are named Create, Update, UpdateProperty, Delete, Publish, Unpublish, Move, Copy, Rename, Restore' },
   { id: 'HIST-009', section: 'History and audit', status: 'planned', theme: 'access', behaviour: 'History and audit reads go through row-level security' },
+  { id: 'HIST-010', section: 'docs/interface/revisions.md#history', status: 'verified', theme: 'rest-content', behaviour: 'History and audit log at `…/by-id/{id}` are those of the node at the path `/by-id/{id}` when no node has the id, and always with a slash at the end' },
 ];

@@ -1,0 +1,17 @@
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import type { HttpReply } from '#protocols/http/route.ts';
+import { recovering, type Soon } from '../soon.ts';
+
+/** The second answer when the first finds no node; when neither does, the refusal names what was asked for. */
+export function unlessMissing(first: () => Soon<HttpReply>, second: () => Soon<HttpReply>): Soon<HttpReply> {
+  return recovering(first, (error) => {
+    if (!isNodeMissing(error)) throw error;
+    return recovering(second, (other) => {
+      throw isNodeMissing(other) ? error : other;
+    });
+  });
+}
+
+function isNodeMissing(error: unknown): boolean {
+  return error instanceof ServiceError && error.code === 'NODE_NOT_FOUND';
+}

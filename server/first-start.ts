@@ -21,7 +21,8 @@ export async function bootstrap(
     log.warn(
       'SVC_ADMIN_PASSWORD changes nothing: the account admin exists and keeps its password; unset the variable, and set another password with: npm run reset-password',
     );
-  for (const tenant of await provisioning.finishTenants()) log.warn('tenant creation finished', { tenant });
+  for (const tenant of await provisioning.finishTenants())
+    log.warn('unfinished creation of a tenant completed', { tenant });
 }
 
 /** Removes the remains of interrupted creations and removals. Only for a member that has all actors itself. */
@@ -30,9 +31,9 @@ export async function removeInterrupted(
   { provisioning }: MemberServices,
 ): Promise<void> {
   const onFailure = (owner: string, error: unknown): void =>
-    log.error('leftover kept: its registry cannot be asked', { owner, error });
+    log.error('leftover files kept: the registry that could list them is not available', { owner, error });
   const onUnread = (path: string, error: unknown): void =>
-    log.warn('a note of what is being made or removed cannot be read: move it away', { path, error });
+    log.warn('an intent file cannot be read: move it out of the data directory', { path, error });
   for (const leftover of await provisioning.sweep(onFailure, onUnread))
-    log.warn('leftover removed', { leftover });
+    log.warn('leftover files of an unfinished creation or removal removed', { leftover });
 }

@@ -48,7 +48,7 @@ export function openHttp(
     metrics,
     operators,
     localAccess,
-    onPasswordReset: (account) => log.warn('a password was set anew from this machine', { account }),
+    onPasswordReset: (account) => log.warn('password reset from this machine', { account }),
     status,
     cluster: {
       read: (signal) => engine.status.read(signal),
@@ -112,7 +112,7 @@ function refusedConnections({ clock, log }: MemberEnvironment, metrics: Metrics)
     refused.add();
     if (clock.monotonicMs() - reportedMs < MS_PER_MINUTE) return;
     reportedMs = clock.monotonicMs();
-    log.warn('connections are refused: there are too many', { refused: refused.value });
+    log.warn('connections refused: too many are open', { refused: refused.value });
   };
 }
 

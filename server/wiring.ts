@@ -227,7 +227,7 @@ async function drain(
   };
   // No acknowledged write depends on a clean end, so the process never waits for services that do not answer.
   if (!(await within(clock, requestsMs + closeMs, stopped())))
-    log.warn('not everything could be closed in time; nothing acknowledged is lost', { graceMs });
+    log.warn('shutdown took too long; no acknowledged write is lost', { graceMs });
 }
 
 /** Returns an address that a user on this machine can open. */

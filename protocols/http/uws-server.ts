@@ -205,7 +205,7 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
     this.#unmatched = this.#compileUnmatched('standard');
     this.#unmatchedManagement = this.#compileUnmatched('management');
     const callbacks = new UwsCallbacks((error) => {
-      log.error({ err: error }, 'a connection is closed: its request failed where nobody could answer it');
+      log.error({ err: error }, 'connection closed: its request failed where no answer could be sent');
       options.onCallbackFault?.();
     });
     const idPrefix = Buffer.from(random.bytes(6)).toString('hex');

@@ -116,7 +116,7 @@ export class OutboxRelay {
 
   #retryLater(actor: ActorId, count: number, error: unknown): void {
     const { clock, log, random } = this.#environment;
-    log.warn('jobs could not be brought to their queue; they wait in the outbox', { actor, error });
+    log.warn('jobs could not be enqueued; they stay in the outbox', { actor, error });
     const timer = clock.after(backoffMs(RETRIES, count, random), () => void this.deliver(actor));
     this.#retries.set(actor, { timer, count: count + 1 });
   }

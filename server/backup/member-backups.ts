@@ -158,7 +158,7 @@ export class MemberBackups implements Backups {
       const reader = await this.#open(name);
       reader.requireTrusted(acceptForeign);
       if (reader.origin !== 'own') {
-        this.#environment.log.warn(`a backup that is not of this server is restored: it was accepted`, {
+        this.#environment.log.warn(`restoring a backup of another server, as requested`, {
           backup: name,
           origin: reader.origin,
         });

@@ -118,7 +118,7 @@ export class MemberChecks implements Checks {
     } catch (error) {
       log.error('check failed', { check: check.id, error });
       await this.#removeCopy().catch((left: unknown) =>
-        log.warn('the copy of a check is left', { error: left }),
+        log.warn('temporary copy of a check could not be removed', { error: left }),
       );
       const known = error instanceof ServiceError ? error : new ServiceError('INTERNAL_SERVER_ERROR', FAILED);
       return { state: 'failed', error: { code: known.code, message: known.message } };
@@ -207,7 +207,7 @@ export class MemberChecks implements Checks {
   #note(check: Changing<CheckInfo>, finding: CheckFinding): void {
     check.damageTotal += 1;
     if (check.damage.length < DAMAGE_MAX) check.damage = [...check.damage, finding];
-    this.#environment.log.error('stored data does not verify', { check: check.id, ...finding });
+    this.#environment.log.error('verification of stored data failed', { check: check.id, ...finding });
   }
 
   /** Folder of the copy that is verified; the next check removes the remains of an ended process. */

@@ -40,13 +40,13 @@ export async function checkServers(
   const { pages } = facts;
   requireFitServers(facts, connection.info?.max_payload ?? 0);
   for (const url of facts.silent)
-    log.warn('a monitoring page of NATS does not answer; what it said at the last start counts', { url });
+    log.warn('NATS monitoring page does not answer; using its settings as of the last start', { url });
   for (const warning of serverWarnings(facts)) log.warn(warning);
   try {
     await known.write(pages);
   } catch (error) {
     // On a full disk a member starts and serves reads.
-    log.warn('what the NATS servers are could not be noted for the next start', { error });
+    log.warn('settings of the NATS servers could not be saved for the next start', { error });
   }
   const wanted = isClusterDurability(cluster.durability) ? cluster.durability : undefined;
   if (cluster.replicas < 3 && wanted === undefined) {

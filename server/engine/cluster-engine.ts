@@ -139,7 +139,7 @@ export async function openClusterEngine(environment: EngineEnvironment): Promise
       await waits.until('the commit logs', () =>
         Promise.all(some.map((each) => ensureCommitStream(connection, subjects, each, settings, clock))),
       );
-      log.info('commit logs are there', { upTo: first + some.length, of: cluster.partitions });
+      log.info('commit logs are ready', { upTo: first + some.length, of: cluster.partitions });
     }
     const tickets = await waits.until('the stream of tickets for jobs', () =>
       NatsTickets.open({
@@ -189,7 +189,7 @@ async function requireOwnName(
     clock,
     heartbeatMs: times.heartbeatMs,
     onAlive: (heardUrl) =>
-      log.warn('waiting until the member that had this name is silent', { url: heardUrl }),
+      log.warn('waiting for an earlier process of the same member name to end', { url: heardUrl }),
   });
   if (url === undefined) return;
   throw new OptionError([
@@ -437,7 +437,7 @@ class ClusterEngine implements MemberEngine {
       for (const [partition, { trouble }] of this.#started.manager.members) {
         if (trouble === undefined || told.has(trouble)) continue;
         told.add(trouble);
-        log.warn('a partition cannot be opened', { partition, trouble });
+        log.warn('partition cannot be opened', { partition, trouble });
       }
     }
     if (unowned().length > 0) log.warn('partitions without an owner', { partitions: unowned() });
@@ -499,13 +499,14 @@ class ClusterEngine implements MemberEngine {
       random,
       ...(registryTimes === undefined ? {} : { times: registryTimes }),
       observer: {
-        joined: (other) => log.info('a member joined', { other, common: registry.formats }),
+        joined: (other) => log.info('member joined', { other, common: registry.formats }),
         lost: (member, isLeaving) => {
           log.warn(isLeaving ? 'a member left' : 'a member is silent', { other: member });
           // A leaving member sends its replies first.
           if (!isLeaving) this.#calls.lose(this.#subjects.calls(member));
         },
-        duplicate: (other) => log.error('another member has the name of this one; rename one', { id, other }),
+        duplicate: (other) =>
+          log.error('another member has the same name; rename one of them', { id, other }),
         surplus: (member) =>
           log.error(`a cluster has at most ${MEMBERS_MAX} members; stop this one`, { surplus: member }),
       },
@@ -520,7 +521,7 @@ class ClusterEngine implements MemberEngine {
       this.#environment.slices,
       this.#sealed.seal,
       (call, caller) => this.router.handle(call, caller),
-      (error) => log.error('a call of another member failed', { error }),
+      (error) => log.error('call of another member failed', { error }),
     );
     const streams = new Map<number, JetStreamLogStream>();
     const streamOf = (partition: number): JetStreamLogStream => {
@@ -561,7 +562,7 @@ class ClusterEngine implements MemberEngine {
       streamOf,
       clock,
       onFailure: (partition, error) =>
-        log.error('the role of a partition could not be changed', { partition, error }),
+        log.error('role of this member in a partition could not be changed', { partition, error }),
       makeMember: (partition, { onRole, report }) => {
         const folder = folderOf(partition);
         const actors = join(folder, 'actors');
@@ -596,7 +597,7 @@ class ClusterEngine implements MemberEngine {
           report: this.#reporting(partition, report),
           onRole: (role) => {
             onRole(role);
-            log.info('this member has another role in a partition', { partition, role });
+            log.info('role of this member in a partition changed', { partition, role });
             if (role === 'owning')
               this.#environment.onOwned((actor) => directory.partitionOf(actor) === partition);
           },

@@ -73,8 +73,7 @@ export async function openEmbeddedEngine(environment: EngineEnvironment): Promis
     requireRegistry(dataDir, journal, kinds);
     await host.recover();
     await journal.claimFormat();
-    for (const { actor, message } of host.stoppedActors)
-      log.error('an actor is not served', { actor, message });
+    for (const { actor, message } of host.stoppedActors) log.error('actor is not served', { actor, message });
   } catch (error) {
     await close();
     throw explainedStart(dataDir, error);

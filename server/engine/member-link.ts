@@ -42,7 +42,7 @@ export function sealedLink(
   const refusals = new Refusals(clock, {
     refused: () => refused.add(),
     noticed: (kind, reason, sender) =>
-      log.warn('a message that was not to be trusted was refused', { kind, reason, claimedSender: sender }),
+      log.warn('message without a valid signature refused', { kind, reason, claimedSender: sender }),
   });
   const seal = new MemberSeal({
     keys: clusterKeysOf(options),

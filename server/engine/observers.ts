@@ -61,10 +61,13 @@ export function hostObserver(
           of,
         },
       ),
-    stopped: (actor, error) => log.error('writes of an actor stopped', { actor, error }),
+    stopped: (actor, error) => log.error('writes to an actor stopped', { actor, error }),
     applyFailed(actor, error) {
       failures.add();
-      log.error('changes could not be applied to a shard; they stay in the journal', { actor, error });
+      log.error('changes could not be applied to a shard; they stay in the journal and are applied later', {
+        actor,
+        error,
+      });
     },
   };
 }
@@ -88,10 +91,10 @@ export function journalReport(log: Log): (event: JournalEvent) => void {
         );
         break;
       case 'removal-failed':
-        log.warn('journal: a segment nobody needs could not be removed; it is tried again', facts);
+        log.warn('journal: an unused segment could not be removed; the removal is tried again', facts);
         break;
       case 'storage-full':
-        log.error('journal: the volume is full; writes are refused until there is space', facts);
+        log.error('journal: no space left on the volume; writes are refused until there is space', facts);
         break;
       case 'writes-stopped':
         log.error(
@@ -102,7 +105,7 @@ export function journalReport(log: Log): (event: JournalEvent) => void {
         );
         break;
       case 'writes-resumed':
-        log.warn('journal: writing goes on; nothing that was answered is lost', facts);
+        log.warn('journal: writable again; no acknowledged write was lost', facts);
         break;
     }
   };
@@ -177,19 +180,25 @@ export function partitionReport(log: Log, partition: number): (event: LogEvent) 
         log.info(`partition: ${kind}`, { partition, ...facts });
         break;
       case 'void-record':
-        log.debug('partition: a record that does not count', { partition, ...facts });
+        log.debug('partition: record of a former owner ignored', { partition, ...facts });
         break;
       case 'outcome-unknown':
-        log.warn('partition: what became of a write is being found out', { partition, ...facts });
+        log.warn('partition: outcome of a write is unknown; reading it from the log', {
+          partition,
+          ...facts,
+        });
         break;
       case 'fenced':
-        log.warn('partition: another member owns it now', { partition, ...facts });
+        log.warn('partition: now owned by another member', { partition, ...facts });
         break;
       case 'left-behind':
-        log.warn('partition: its log was cut while this member was away', { partition, error: event.cause });
+        log.warn('partition: log was truncated while this member was away', {
+          partition,
+          error: event.cause,
+        });
         break;
       case 'storage-full':
-        log.error('partition: its log is full; writes are refused until there is space', {
+        log.error('partition: log is full; writes are refused until there is space', {
           partition,
           ...facts,
         });
@@ -210,13 +219,13 @@ export function partitionReport(log: Log, partition: number): (event: LogEvent) 
         );
         break;
       case 'flush-failed':
-        log.error('partition: its flush journal cannot be written', { partition, error: event.cause });
+        log.error('partition: flush journal cannot be written', { partition, error: event.cause });
         break;
       case 'reseeded':
-        log.warn('partition: its stream had lost its end and was given it back', { partition, ...facts });
+        log.warn('partition: end of the stream was lost and has been restored', { partition, ...facts });
         break;
       case 'leader-doubted':
-        log.warn('partition: the server that leads its stream lacks its end; another one is asked to lead', {
+        log.warn('partition: stream leader lacks the end of the stream; requesting another leader', {
           partition,
           ...facts,
         });
@@ -231,7 +240,7 @@ export function partitionReport(log: Log, partition: number): (event: LogEvent) 
         );
         break;
       case 'quarantined':
-        log.error('partition: it does nothing more until an operator decides', {
+        log.error('partition: quarantined; it is not served until an operator decides', {
           partition,
           error: event.cause,
         });

@@ -62,6 +62,6 @@ export class RevisionClock {
         'revisions are ahead of the wall clock, which was wrong once or is now; they stay at that time until it has passed it',
         { aheadSeconds },
       );
-    else this.#log.info('the wall clock has caught up with the revisions');
+    else this.#log.info('wall clock has caught up with the newest revision');
   }
 }

@@ -19,39 +19,39 @@ export function snapshotReport(metrics: Metrics, log: Log): SnapshotReport {
       case 'taken':
         taken.add();
         stored.add(event.storedBytes);
-        log.info('a snapshot was taken', facts);
+        log.info('snapshot taken', facts);
         break;
       case 'not-taken':
         failures.add();
-        log.warn('a snapshot could not be taken; it is tried again', told(event));
+        log.warn('snapshot could not be taken; it is tried again', told(event));
         break;
       case 'check-failed':
-        log.warn('snapshots cannot be looked after; it is tried again', { error: event.cause });
+        log.warn('snapshots could not be checked; it is tried again', { error: event.cause });
         break;
       case 'log-cut':
         cuts.add();
-        log.info('a commit log was cut', facts);
+        log.info('commit log truncated', facts);
         break;
       case 'log-not-cut':
-        log.warn('a commit log could not be cut; it is tried again', told(event));
+        log.warn('commit log could not be truncated; it is tried again', told(event));
         break;
       case 'unusable':
         unusable.add();
-        log.error('a snapshot cannot be begun with; another one is looked for', {
+        log.error('snapshot cannot be used; trying another one', {
           sequence: event.sequence,
           ...told(event),
         });
         break;
       case 'awaited':
-        log.warn('a partition waits for a snapshot; the others were asked for one', facts);
+        log.warn('partition waits for a snapshot; requested one of the other members', facts);
         break;
       case 'swap-finished':
         restores.add();
-        log.info('a partition was begun with a snapshot', { ...facts, after_interruption: true });
+        log.info('partition restored from a snapshot', { ...facts, after_interruption: true });
         break;
       case 'restored':
         restores.add();
-        log.info('a partition was begun with a snapshot', facts);
+        log.info('partition restored from a snapshot', facts);
         break;
     }
   };

@@ -27,11 +27,11 @@ export function endWhenLost({ clock, end, lock, log }: LockWatch): () => void {
   const stop = checkRepeatedly(clock, () => {
     try {
       lock.requireHeld();
-      if (isUnknown) log.info('the lock file of the data directory can be looked at again');
+      if (isUnknown) log.info('lock file of the data directory can be read again');
       isUnknown = false;
     } catch (error) {
       if (!(error instanceof ServiceError) || error.code !== 'CONFLICT') {
-        if (!isUnknown) log.warn('the lock file of the data directory cannot be looked at', { error });
+        if (!isUnknown) log.warn('lock file of the data directory cannot be read', { error });
         isUnknown = true;
         return;
       }

@@ -47,9 +47,10 @@ export function openSpaceGate({ limits }: Options, log: Log, metrics: Metrics): 
 
 function tell({ place, level, before, usedPercent }: SpaceChange, log: Log): void {
   const facts = { place, level, before, usedPercent };
-  if (spaceLevels.indexOf(level) < spaceLevels.indexOf(before)) log.info('space: there is more of it', facts);
-  else if (level === 'low') log.warn('space: it runs short', facts);
-  else log.error('space: writes are refused until there is more of it', facts);
+  if (spaceLevels.indexOf(level) < spaceLevels.indexOf(before))
+    log.info('space: volume has space again', facts);
+  else if (level === 'low') log.warn('space: volume is almost full', facts);
+  else log.error('space: volume is full; writes are refused until there is space', facts);
 }
 
 /**

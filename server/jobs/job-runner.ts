@@ -109,7 +109,7 @@ export class JobRunner {
         if (claim !== undefined) this.#begin(claim);
       } catch (error) {
         if (signal.aborted) return;
-        this.#log.error('no job could be taken; it is tried again', { error });
+        this.#log.error('jobs could not be claimed; it is tried again', { error });
         await new Promise<void>((resolve) => void this.#clock.after(QUEUE_RETRY_MS, resolve));
       }
     }
@@ -173,7 +173,7 @@ class Attempt {
     try {
       await this.#work();
     } catch (error) {
-      this.#log.error('what became of a job could not be noted; it is taken again', { error });
+      this.#log.error('outcome of a job could not be stored; the job will run again', { error });
     } finally {
       this.#endBeats();
       overdue.cancel();
@@ -242,7 +242,7 @@ class Attempt {
     }
     assert(outcome !== 'abandoned', 'only a stopped handler is abandoned');
     if ('error' in outcome) {
-      this.#log.warn('a job failed', { error: outcome.error });
+      this.#log.warn('job failed', { error: outcome.error });
       await this.#fail(textOf(outcome.error), isHopeless(outcome.error));
       return;
     }
@@ -261,7 +261,7 @@ class Attempt {
 
   async #fail(text: string, isFinal: boolean): Promise<void> {
     const outcome = await this.#queue.fail(this.#claim, text, isFinal);
-    if (outcome === 'dead') this.#log.error('a job failed for good', { reason: text });
+    if (outcome === 'dead') this.#log.error('job failed; it is not tried again', { reason: text });
   }
 
   #note(fraction: number): void {
@@ -284,7 +284,7 @@ class Attempt {
       if (!isHeld && !this.#isOver) this.stop('lost');
     } catch (error) {
       // The lease has time for another one.
-      this.#log.warn('a sign of life of a job could not be sent', { error });
+      this.#log.warn('heartbeat of a job could not be sent', { error });
     } finally {
       this.#beating = false;
     }

@@ -145,7 +145,7 @@ export class MemberJobs {
     } catch (error) {
       // Before the first start of a cluster is complete there is no tenant yet, hence no job.
       if (error instanceof ServiceError && error.code === 'NOT_FOUND') return;
-      this.#log.error('the jobs of earlier processes could not be looked for; it is tried again', { error });
+      this.#log.error('jobs of earlier processes could not be found; it is tried again', { error });
       this.#takeUpLater((actor) => taken.some((isMine) => isMine(actor)));
       return;
     }
@@ -170,7 +170,7 @@ export class MemberJobs {
       if (await this.#queue.recover(scope)) await this.#relay.deliver(`${scope}/repository`);
       return true;
     } catch (error) {
-      this.#log.error('the jobs of a repository cannot be taken up; it is tried again', {
+      this.#log.error('jobs of a repository could not be resumed; it is tried again', {
         repository: scope,
         error,
       });
@@ -182,7 +182,7 @@ export class MemberJobs {
 function openQueue(environment: MemberJobsEnvironment): LocalQueue | SharedQueue {
   const { log, metrics, tickets } = environment;
   const onFailure = (repository: JobScope, error: unknown): void =>
-    log.error('the jobs of a repository cannot be read', { repository, error });
+    log.error('jobs of a repository cannot be read', { repository, error });
   if (tickets === undefined) return new LocalQueue({ ...environment, onFailure });
   const issued = metrics?.counter(
     'svc_job_tickets_issued_total',

@@ -84,7 +84,7 @@ export class LazyUpgrades implements BuiltInUpgrades {
     try {
       if (!(await upgrade())) return;
     } catch (error) {
-      this.#log.warn('built-ins could not be brought up to date', { actor, error });
+      this.#log.warn('built-ins could not be upgraded', { actor, error });
       this.#clock.after(RETRY_MS, () => this.#checked.delete(actor));
     }
     if (this.#checked.size >= CHECKED_MAX) this.#checked.clear();

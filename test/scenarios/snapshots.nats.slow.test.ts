@@ -154,7 +154,7 @@ describe('a member with an empty folder', () => {
     for (const point of ['mid-snapshot-restore:2', 'mid-snapshot-adopt:1', 'after-snapshot-adopt:1'])
       await member.dieWhileStarting(point);
     await member.start();
-    expect(member.linesOf('a partition was begun with a snapshot').length).toBeGreaterThanOrEqual(1);
+    expect(member.linesOf('partition restored from a snapshot').length).toBeGreaterThanOrEqual(1);
     await expectAll(member);
   });
 });
@@ -190,9 +190,9 @@ describe('a member that was away for longer than the logs reach back', () => {
       await dying.start();
     }
     await cutBehindNow();
-    const before = late.linesOf('a partition was begun with a snapshot').length;
+    const before = late.linesOf('partition restored from a snapshot').length;
     await late.start();
-    expect(late.linesOf('a partition was begun with a snapshot').length).toBeGreaterThan(before);
+    expect(late.linesOf('partition restored from a snapshot').length).toBeGreaterThan(before);
     await expectAll(late);
   });
 });

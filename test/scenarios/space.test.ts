@@ -136,7 +136,7 @@ describe('a volume that fills up', () => {
     await level(1);
     expect(await warnings()).toEqual(['space-low']);
     expect(await metric('svc_space_used_ratio')).toBeGreaterThan(0.8);
-    expect(server.logLines.filter(({ msg }) => msg === 'space: it runs short')).toHaveLength(members);
+    expect(server.logLines.filter(({ msg }) => msg === 'space: volume is almost full')).toHaveLength(members);
     await space.add('/', 'e');
   });
 
@@ -208,6 +208,6 @@ describe('a volume that fills up', () => {
     await space.add('/', 'f');
     await client.branch('forked');
     expectStatus(await server.admin('POST', '/api/management/backups', { name: 'mine' }), 202);
-    expect(server.logLines.some(({ msg }) => msg === 'space: there is more of it')).toBe(true);
+    expect(server.logLines.some(({ msg }) => msg === 'space: volume has space again')).toBe(true);
   });
 });

@@ -32,10 +32,10 @@ it('ends a member when its lock is lost, and not while nobody can tell', async (
     await look();
   }
   expect(ended).toEqual([]);
-  expect(said).toEqual(['warn the lock file of the data directory cannot be looked at']);
+  expect(said).toEqual(['warn lock file of the data directory cannot be read']);
   trouble = undefined;
   await look();
-  expect(said.at(-1)).toBe('info the lock file of the data directory can be looked at again');
+  expect(said.at(-1)).toBe('info lock file of the data directory can be read again');
   const lost = new ServiceError('CONFLICT', 'the lock file was removed');
   trouble = lost;
   await look();

@@ -8,7 +8,7 @@ import type { JsonSchema } from './route.ts';
  * What a body may have, of the schema that documents it. Objects with `additionalProperties: false` are looked at, and
  * what is within them; everything else is left to whoever reads the body. Of the keywords of JSON Schema these count:
  *
- * - `properties`, under both spellings and those that `x-aliases` lists;
+ * - `properties`, under both spellings and those that `x-aliases` lists, of which a body may have one;
  * - `readOnly` of a property: it is let through and does not count, so that what was read can be sent back;
  * - `required`: a field that is missing is told before one that is not known;
  * - `items`, and `additionalProperties` that are a schema;
@@ -18,8 +18,8 @@ import type { JsonSchema } from './route.ts';
  */
 export interface BodyShape {
   /**
-   * Refuses the first field that is not known, with the nearest name, and a body that has nothing but read-only fields:
-   * who sends it means to change them.
+   * Refuses the first field that is not known, with the nearest name, one that is there in two spellings with different
+   * values, and a body that has nothing but read-only fields: who sends it means to change them.
    *
    * @param body anything; what has a wrong type is for whoever reads it
    * @throws {ServiceError} `VALIDATION_FAILED`; `UNPROCESSABLE_BODY` when a required field is missing besides
@@ -36,16 +36,14 @@ interface Part {
 /** Why a body is refused, and where in it; the places grow on the way out. */
 class Refusal {
   readonly #name: string;
-  readonly #known: KnownNames;
-  readonly #isReadOnly: boolean;
+  readonly #reason: RefusalReason;
   #place = '';
   /** The outermost object that lacks a required field. */
   #missing: { readonly name: string; place: string } | undefined;
 
-  constructor(name: string, known: KnownNames, isReadOnly: boolean) {
+  constructor(name: string, reason: RefusalReason) {
     this.#name = name;
-    this.#known = known;
-    this.#isReadOnly = isReadOnly;
+    this.#reason = reason;
   }
 
   within(key: string | number): this {
@@ -61,22 +59,29 @@ class Refusal {
   }
 
   toError(): ServiceError {
-    const error = this.#isReadOnly ? this.#readOnly() : this.#unknown();
+    const error = this.#toError();
     if (this.#missing === undefined) return error;
     const { name, place } = this.#missing;
     return missingField(shownField(name, place), error.message);
   }
 
-  #unknown(): ServiceError {
-    return unknownName('field', this.#name, this.#known.names, this.#place);
-  }
-
-  #readOnly(): ServiceError {
+  #toError(): ServiceError {
+    const reason = this.#reason;
+    if (reason.is === 'unknown') return unknownName('field', this.#name, reason.known.names, this.#place);
     const field = shownField(this.#name, this.#place);
-    const others = this.#known.names.join(', ');
+    if (reason.is === 'twice') {
+      return invalid(`Field '${field}' is there as '${reason.other}' too, with another value`, { field });
+    }
+    const others = reason.known.names.join(', ');
     return invalid(`Field '${field}' is read-only; those that can be written are ${others}`, { field });
   }
 }
+
+/** What is wrong with a field. */
+type RefusalReason =
+  | { readonly is: 'unknown' | 'read-only'; readonly known: KnownNames }
+  /** It is there in another spelling. */
+  | { readonly is: 'twice'; readonly other: string };
 
 function nameIn(reference: string): string {
   return reference.slice(reference.lastIndexOf('/') + 1);
@@ -227,14 +232,20 @@ class ObjectPart implements Part {
     let isChange = false;
     for (const key in body) {
       const field = this.#bySpelling.get(key);
-      if (field === undefined) return this.#refused(body, new Refusal(key, this.#known, false));
+      if (field === undefined) {
+        return this.#refused(body, new Refusal(key, { is: 'unknown', known: this.#known }));
+      }
+      if (key !== field.name) {
+        const other = otherIn(body, key, field);
+        if (other !== undefined) return this.#refused(body, new Refusal(key, { is: 'twice', other }));
+      }
       if (field.isReadOnly) readOnly ??= key;
       else isChange = true;
       const inner = field.part?.refusal(body[key]);
       if (inner !== undefined) return this.#refused(body, inner.within(key));
     }
     if (readOnly === undefined || isChange) return undefined;
-    return this.#refused(body, new Refusal(readOnly, this.#known, true));
+    return this.#refused(body, new Refusal(readOnly, { is: 'read-only', known: this.#known }));
   }
 
   #refused(body: Readonly<Record<string, unknown>>, refusal: Refusal): Refusal {
@@ -243,6 +254,15 @@ class ObjectPart implements Part {
     );
     return missing === undefined ? refusal : refusal.besides(missing.name);
   }
+}
+
+/** Another spelling of a field that a body has, with another value than under this one. */
+function otherIn(
+  body: Readonly<Record<string, unknown>>,
+  key: string,
+  { spellings }: Field,
+): string | undefined {
+  return spellings.find((each) => each !== key && Object.hasOwn(body, each) && body[each] !== body[key]);
 }
 
 class ListPart implements Part {

@@ -30,6 +30,19 @@ class ParsedQuery implements QueryParameters {
     return undefined;
   }
 
+  findConflict(isList: (name: string) => boolean): string | undefined {
+    if (this.#pairs.length <= 2) return undefined;
+    const values = new Map<string, string>();
+    for (let index = 0; index < this.#pairs.length; index += 2) {
+      const name = this.#pairs[index] as string;
+      const value = this.#pairs[index + 1] as string;
+      const known = values.get(name) ?? values.get(otherSpelling(name));
+      if (known !== undefined && known !== value && !isList(name)) return name;
+      if (known === undefined) values.set(name, value);
+    }
+    return undefined;
+  }
+
   get(name: string): string | undefined {
     for (let index = 0; index < this.#pairs.length; index += 2) {
       if (this.#pairs[index] === name) return this.#pairs[index + 1];

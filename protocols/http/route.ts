@@ -37,6 +37,10 @@ export interface ParameterDocs {
   readonly schema?: JsonSchema;
   /** Whether the route takes it and the description leaves it out, since it is another spelling of something there. */
   readonly isUndescribed?: boolean;
+  /** Whether it may be given several times, and each of them counts; default: two different values are refused. */
+  readonly isRepeatable?: boolean;
+  /** What it is for, where the route answers other things too: it is refused with them. Completes "is for". */
+  readonly isFor?: string;
 }
 
 /** One possible answer of a route. */
@@ -158,6 +162,8 @@ export interface QueryParameters {
   flag(name: string): boolean | undefined;
   /** The first name that something is wanted of. */
   findName(isWanted: (name: string) => boolean): string | undefined;
+  /** The first name that is there twice, in either spelling, with different values. @param isList names that may be */
+  findConflict(isList: (name: string) => boolean): string | undefined;
 }
 
 /** A request as handlers see it. */

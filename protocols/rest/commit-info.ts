@@ -1,4 +1,5 @@
 import type { CommitInfo } from '#actors/branch/commit-messages.ts';
+import { invalid } from '#runtime/errors/service-error.ts';
 import { type BodyFields, bodyFields } from '#protocols/http/body-fields.ts';
 
 /**
@@ -16,23 +17,41 @@ export function optionalCommit(fields: BodyFields): CommitInfo | undefined {
  * Either part may be missing.
  *
  * @param body undefined for an empty body
- * @throws {ServiceError} `UNPROCESSABLE_BODY`
+ * @throws {ServiceError} `UNPROCESSABLE_BODY`; `VALIDATION_FAILED` for a part that both forms have with different values
  * @see docs/interface/node-types.md#versions-and-publication-of-definitions
  */
 export function bareCommit(body: unknown): CommitInfo | undefined {
   if (body === undefined) return undefined;
   const fields = bodyFields(body);
-  return looseCommit(fields.optionalFields('commit') ?? fields);
+  const wrapped = fields.optionalFields('commit');
+  return merged(looseCommit(fields), wrapped === undefined ? undefined : looseCommit(wrapped));
 }
 
 /**
  * The commit of a node command: `message` and `actor` beside its other fields, or a `commit` object.
  *
- * @throws {ServiceError} `UNPROCESSABLE_BODY`
+ * @throws {ServiceError} `UNPROCESSABLE_BODY`; `VALIDATION_FAILED` for a part that both forms have with different values
  */
 export function commandCommit(fields: BodyFields): CommitInfo | undefined {
-  return optionalCommit(fields) ?? looseCommit(fields);
+  return merged(looseCommit(fields), optionalCommit(fields));
 }
+
+/** One commit of the two forms of it. A part that only one of them has counts. */
+function merged(loose: CommitInfo | undefined, wrapped: CommitInfo | undefined): CommitInfo | undefined {
+  if (loose === undefined || wrapped === undefined) return loose ?? wrapped;
+  for (const [part, field] of partNames) {
+    const [one, other] = [loose[part], wrapped[part]];
+    if (one === undefined || other === undefined || one === other) continue;
+    throw invalid(`\`${field}\` and \`commit.${field}\` are both given, with different values`, { field });
+  }
+  return { ...loose, ...wrapped };
+}
+
+const partNames = [
+  ['message', 'message'],
+  ['actor', 'actor'],
+  ['isSystem', 'is_system'],
+] as const;
 
 /**
  * Whether the caller named both message and actor of a command's revision, which changes what some answer.

@@ -6,6 +6,7 @@ import { decodeSegment } from '#protocols/http/percent-decode.ts';
 import type { ParameterDocs } from '#protocols/http/route.ts';
 import type { RestContext } from './rest-context.ts';
 import type { RestRequest } from './rest-route.ts';
+import { singleHeader } from './single-header.ts';
 
 /** What the description says of the header that every write of content accepts. */
 export const lockParameter: ParameterDocs = {
@@ -51,7 +52,7 @@ export function withLock<Command extends LockPrecondition>(
   request: RestRequest,
   command: Command,
 ): Command {
-  const header = request.header('x-svc-lock');
+  const header = singleHeader(request, lockParameter.name);
   if (header === undefined && command.lock === undefined) return command;
   if (!context.locks.isEnabled) throw new ServiceError('LOCKS_DISABLED');
   if (header === undefined) return command;

@@ -9,6 +9,7 @@ import { invalid, type ServiceError } from '#runtime/errors/service-error.ts';
 import type { LocksProvisioning } from './ports.ts';
 import { consistencyOf } from './reads/read-consistency.ts';
 import type { RepositoryDirectory } from './access/repository-directory.ts';
+import { singleHeader } from './single-header.ts';
 
 /** What every REST route works with. */
 export interface RestContext {
@@ -53,7 +54,7 @@ export function callerOf(request: RestRequest): Caller {
  * @throws {ServiceError} `VALIDATION_FAILED` for a key that is too long or not printable
  */
 export function deliveryOf(request: RestRequest, caller: Caller = callerOf(request)): Delivery {
-  const key = request.header('idempotency-key');
+  const key = singleHeader(request, 'Idempotency-Key');
   if (key !== undefined) return { caller, idempotency: idempotencyOf(request, key) };
   // Who sends an empty one believes that a repetition is safe.
   if (request.hasHeader('idempotency-key')) throw unusableKey();

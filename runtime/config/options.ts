@@ -123,7 +123,7 @@ const server = {
     entriesMax: 1_000,
     check: checkOriginOrAny,
     description:
-      'Origins whose pages may call the server from a browser. A listed origin is reflected with credentials; `*` admits every page, without credentials. Repositories may add their own.',
+      'Origins whose pages may call the server from a browser. A listed origin is reflected with credentials; `*` admits every page, without credentials.',
   }),
   natsUrl: textListOption({
     environment: 'SVC_NATS_URL',

@@ -21,6 +21,7 @@ import { consistencyOf, MIN_REVISION_HEADER } from '../reads/read-consistency.ts
 import type { BranchGuess, FoundBranch, FoundRepository } from './found-branch.ts';
 import { callerOf, deliveryOf, type RestContext } from '../rest-context.ts';
 import type { RestRequest } from '../rest-route.ts';
+import { singleHeader } from '../single-header.ts';
 import { afterwards, type Soon } from '../soon.ts';
 
 /** Header that names the revision a write made, or the one a read looked at. */
@@ -203,7 +204,7 @@ function behind(caller: Caller, seen: Revision | undefined, shown?: Revision | s
  * another branch, which this read includes as well as it can, or one that was never made.
  */
 function requireMinRevision(context: RestContext, request: RestRequest, head: string): void {
-  const asked = request.header('x-svc-min-revision');
+  const asked = singleHeader(request, MIN_REVISION_HEADER);
   if (asked === undefined) return;
   const least = parseRevision(asked);
   if (compareRevisions(least, parseRevision(head)) <= 0) return;

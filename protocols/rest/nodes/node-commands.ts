@@ -40,11 +40,11 @@ import { parseCommitOperations } from './commit-operations.ts';
 import { conditionOf } from './conditions.ts';
 import { bodyLock } from '../lock-precondition.ts';
 import { commandShapes } from './node-shapes.ts';
-import { type NodeTarget, placeOf } from './node-target.ts';
-import { clampedInteger } from '../reads/read-parameters.ts';
+import { isOfNode, type NodeTarget, placeOf } from './node-target.ts';
+import { clampedInteger, historyParameters } from '../reads/read-parameters.ts';
 import { callerOf } from '../rest-context.ts';
 import type { Soon } from '../soon.ts';
-import { refuseParameters } from '../reads/refused-parameters.ts';
+import { refuseParametersBut } from '../reads/refused-parameters.ts';
 
 /** What every message about the node of a command carries. */
 interface Subject {
@@ -136,7 +136,7 @@ export function runCommand(target: NodeTarget, name: string): Soon<HttpReply> {
   const command = commandByName.get(spelling(name));
   if (command === undefined) throw unknownCommand(name);
   requireNoProperty(target, name);
-  refuseParameters(target.request, command === readAudit ? ['deep'] : ['deep', 'limit']);
+  refuseOthers(target, name, command === readAudit ? ['limit'] : []);
   const fields = bodyFields(target.request.body ?? {});
   shapeByName.get(spelling(name))?.refuseUnknown(fields.raw);
   const commit = commandCommit(fields);
@@ -160,7 +160,16 @@ export function readCommand(target: NodeTarget, name: string, at: Revision | und
     throw methodNotAllowed('POST', `The command '${name}' is posted`);
   }
   requireNoProperty(target, name);
+  refuseOthers(target, name, historyParameters);
   return command(target, at);
+}
+
+/** Refuses parameters that a command takes no notice of, and `?command=` beside one that the address names. */
+function refuseOthers({ address, request }: NodeTarget, name: string, taken: readonly string[]): void {
+  if (request.queryString === '') return;
+  if (isOfNode(address)) refuseParametersBut(request, `the command '${name}'`, ['command', ...taken]);
+  else if (address.command === null) refuseParametersBut(request, 'a manual version', []);
+  else refuseParametersBut(request, `the command '${name}'`, taken);
 }
 
 function requireNoProperty({ address }: NodeTarget, name: string): void {

@@ -16,11 +16,11 @@ import type { HttpReply, ReplyHeaders } from '#protocols/http/route.ts';
 import { askBranch, likelyBranchOf, replyOf, type ToReply } from '../access/branch-access.ts';
 import { ReadCondition, taggedHeaders } from './conditions.ts';
 import { readCommand } from './node-commands.ts';
-import { type NodeTarget, placeOf } from './node-target.ts';
+import { isOfNode, type NodeTarget, placeOf } from './node-target.ts';
 import { headMoment, revisionMoment } from '../reads/read-moment.ts';
 import { type Part, partOf } from '../reads/property-names.ts';
-import { readShapeOf } from '../reads/read-parameters.ts';
-import { refuseParameters } from '../reads/refused-parameters.ts';
+import { historyParameters, propertyParameters, readShapeOf } from '../reads/read-parameters.ts';
+import { refuseParametersBut } from '../reads/refused-parameters.ts';
 import { callerOf, readerOf, type RestContext } from '../rest-context.ts';
 import type { RestRequest } from '../rest-route.ts';
 import { unlessMissing } from '../reads/unless-missing.ts';
@@ -52,9 +52,6 @@ function readAddress(context: RestContext, request: RestRequest, at: Revision | 
   );
 }
 
-/** Parameters of reads of nodes alone. */
-const partParameters = ['fields', 'expand'];
-
 /** Where and when a read looks. */
 interface ReadTarget extends NodeTarget {
   readonly at: Revision | undefined;
@@ -63,15 +60,15 @@ interface ReadTarget extends NodeTarget {
 function answer(target: ReadTarget): Soon<HttpReply> {
   const { address, request } = target;
   const place = placeOf(address);
-  const command = address.command ?? request.query.get('command');
-  const isNode = command === undefined && (address.form === 'node' || address.form === 'listing');
-  if (!isNode && request.queryString !== '') refuseParameters(request, partParameters);
+  const command = address.command ?? (isOfNode(address) ? request.query.get('command') : undefined);
   if (command !== undefined) return readCommand(target, command, target.at);
   switch (address.form) {
     case 'property':
+      refuseParametersBut(request, 'a property', propertyParameters);
       return atIdAlias(place, (other) => readProperty(target, other, address));
     case 'versions':
     case 'version':
+      refuseParametersBut(request, 'a manual version', historyParameters);
       return readVersions(target, place, address.version);
     default:
       return readNodeOrChildren(target, place, address);

@@ -19,6 +19,11 @@ export function placeOf({ id, path }: NodeAddress): NodePlace {
   return id === null ? { path: path ?? '/' } : { id };
 }
 
+/** Whether an address is of a node itself, to which `?command=` can be added. */
+export function isOfNode({ form }: NodeAddress): boolean {
+  return form === 'node' || form === 'listing';
+}
+
 /**
  * Looks up what a writing request addresses.
  *

@@ -22,7 +22,7 @@ import { runCommand } from './node-commands.ts';
 import { type NodeTarget, placeOf, targetOf } from './node-target.ts';
 import type { RestContext } from '../rest-context.ts';
 import type { RestRequest } from '../rest-route.ts';
-import { refuseParameters } from '../reads/refused-parameters.ts';
+import { refuseParametersBut } from '../reads/refused-parameters.ts';
 
 /** Methods of the addresses that are not simply a node. */
 const allowOf = { property: 'GET, HEAD, PUT, DELETE', versions: 'GET, HEAD', command: 'POST' } as const;
@@ -45,7 +45,7 @@ export async function postNode(context: RestContext, request: RestRequest): Prom
 
 async function createNode({ context, request, branch, workspace, address }: NodeTarget): Promise<HttpReply> {
   const parentPath = address.path;
-  refuseParameters(request, ['limit']);
+  refuseParametersBut(request, 'the creation of a node', ['deep']);
   if (parentPath === null) {
     throw new ServiceError('INVALID_PATH', 'A node is created below a path, not below an id');
   }

@@ -29,6 +29,7 @@ const readCommandParameter: ParameterDocs = {
   in: 'query',
   schema: { type: 'string', enum: readCommandNames },
   description: 'Answers what this command reads instead.',
+  isFor: 'the address of a node',
   // These have addresses of their own in the description.
   isUndescribed: true,
 };
@@ -151,9 +152,10 @@ function postRoute(context: RestContext): RestRoute {
           in: 'query',
           schema: { type: 'boolean' },
           description: 'Makes missing parents, as `svc:Folder`.',
+          isFor: 'the creation of a node',
         },
-        { name: 'command', in: 'query', isUndescribed: true },
-        { name: 'limit', in: 'query', isUndescribed: true },
+        { name: 'command', in: 'query', isUndescribed: true, isFor: 'the address of a node' },
+        { name: 'limit', in: 'query', isUndescribed: true, isFor: "the command 'audit_log'" },
         ...preconditionParameters,
       ],
       requestSchema: {

@@ -19,6 +19,8 @@ export const fieldsParameter: ParameterDocs = {
   in: 'query',
   schema: { type: 'string' },
   description: `Answers only these properties, at most ${FIELDS_MAX}, separated by commas: \`title,hero.image\`. Dots step into objects, and into each item of a list. Besides, a node then has its columns but for \`translations\` and \`relations\`. Empty: no properties.`,
+  isRepeatable: true,
+  isFor: 'nodes',
 };
 
 /** The parameter of reads that expands references, as the description has it. */
@@ -27,6 +29,8 @@ export const expandParameter: ParameterDocs = {
   in: 'query',
   schema: { type: 'string' },
   description: `Shows the node that a reference leads to in its key \`svc:node\`, for references in these properties, at most ${EXPAND_MAX}, separated by commas. At most 1,000 references of an answer are expanded; further ones, and those to nodes that are missing, hidden or too long, stay as they are stored.`,
+  isRepeatable: true,
+  isFor: 'nodes',
 };
 
 /** What a read leaves out and adds, as a part of its query. */

@@ -3,6 +3,7 @@ import { parseRevision } from '#runtime/content/revision.ts';
 import { invalid } from '#runtime/errors/service-error.ts';
 import type { ParameterDocs, Route } from '#protocols/http/route.ts';
 import type { RestRequest, RestRoute } from '../rest-route.ts';
+import { singleHeader } from '../single-header.ts';
 import { withParameters } from '../with-parameters.ts';
 
 /** Header by which a client says how its read is to be answered. */
@@ -35,7 +36,7 @@ const asked = new WeakMap<RestRequest, ReadConsistency>();
  * @throws {ServiceError} `VALIDATION_FAILED` for an unknown value, also with a write; `INVALID_REVISION_NUMBER`
  */
 export function consistencyOf(request: RestRequest): ReadConsistency | undefined {
-  const text = request.header('x-svc-consistency');
+  const text = singleHeader(request, CONSISTENCY_HEADER);
   if (text === undefined) return undefined;
   const known = asked.get(request);
   if (known !== undefined) return known;
@@ -45,7 +46,7 @@ export function consistencyOf(request: RestRequest): ReadConsistency | undefined
     throw invalid(message, { field: CONSISTENCY_HEADER });
   }
   if (!isRead(request.route)) return undefined;
-  const seen = request.header('x-svc-min-revision');
+  const seen = singleHeader(request, MIN_REVISION_HEADER);
   const consistency = seen === undefined ? { kind } : { kind, seen: parseRevision(seen) };
   asked.set(request, consistency);
   return consistency;

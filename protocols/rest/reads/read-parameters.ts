@@ -54,7 +54,8 @@ export function clampedInteger(
 /**
  * What a node read answers. `level`, `deep`, `flatten` and `format` ask for a tree, `cursor` and `limit` for a
  * page of the children, on an address with or without its trailing slash; otherwise the slash decides. `flatten`
- * wins over `format`, `deep` over `level`, and a tree is never paged.
+ * wins over `format`, and `deep` over `level`. Both a tree and a page cannot be asked for; `format=array` goes with a page,
+ * whose items are an array.
  *
  * @param isListing whether the address ends in a slash or is the root
  * @throws {ServiceError} `VALIDATION_FAILED`
@@ -68,7 +69,14 @@ export function readShapeOf(query: QueryParameters, isListing: boolean): ReadSha
   const cursor = query.get('cursor');
   const limit = clampedInteger(query, 'limit', { min: 1, max: PAGE_LIMIT_MAX });
   const isPaged = cursor !== undefined || limit !== undefined;
-  if (level !== undefined || isDeep || isFlat || (form !== undefined && !isPaged)) {
+  const isTree = level !== undefined || isDeep || isFlat || (form !== undefined && form !== 'array');
+  if (isTree && isPaged) {
+    const field = limit === undefined ? 'cursor' : 'limit';
+    throw invalid(`The query parameter '${field}' is for the pages of a listing; a tree is answered whole`, {
+      field,
+    });
+  }
+  if (isTree || (form !== undefined && !isPaged)) {
     const whole = isDeep || (level === undefined && (isFlat || form === 'flat'));
     return {
       kind: 'tree',
@@ -100,6 +108,14 @@ export function parseReadRevision(text: string): Revision {
   return parseRevision(/^\d+$/.test(text) ? `${text}-0` : text);
 }
 
+/** Parameters of reads that apply to a property as well. */
+export const propertyParameters: readonly string[] = ['lang', 'revision'];
+
+/** Parameters of reads that apply to what is kept beside a node as well: manual versions, relations, translations. */
+export const historyParameters: readonly string[] = ['revision'];
+
+const isFor = 'a node and the nodes below it';
+
 /** The read parameters as the description has them. */
 export const readParameters: readonly ParameterDocs[] = [
   {
@@ -107,18 +123,21 @@ export const readParameters: readonly ParameterDocs[] = [
     in: 'query',
     schema: { type: 'integer', minimum: 1, maximum: LEVEL_MAX },
     description: 'The descendants down to this depth, as a tree.',
+    isFor,
   },
   {
     name: 'deep',
     in: 'query',
     schema: { type: 'boolean' },
     description: `The whole subtree, at most ${DEEP_LEVELS_MAX} levels of it.`,
+    isFor,
   },
   {
     name: 'flatten',
     in: 'query',
     schema: { type: 'boolean' },
     description: 'The subtree as an array in tree order. Alone: the whole subtree. Wins over `format`.',
+    isFor,
   },
   {
     name: 'format',
@@ -126,6 +145,7 @@ export const readParameters: readonly ParameterDocs[] = [
     schema: { type: 'string', enum: Object.keys(forms), default: 'map' },
     description:
       'Shape of a tree: a map `{name: {node, children}}`, an array of nodes with nested `children`, or flat.',
+    isFor,
   },
   {
     name: 'limit',
@@ -133,16 +153,19 @@ export const readParameters: readonly ParameterDocs[] = [
     schema: { type: 'integer', minimum: 1, maximum: PAGE_LIMIT_MAX, default: PAGE_LIMIT_DEFAULT },
     description:
       'Answers one page of the children as `{items, next_cursor, total}`. Values beyond are clamped.',
+    isFor,
   },
   {
     name: 'cursor',
     in: 'query',
     description: '`next_cursor` of the page before, unchanged. Only good for the listing that made it.',
+    isFor,
   },
   {
     name: 'lang',
     in: 'query',
     description: 'Resolves translations for this locale. A node that is hidden in it is missing.',
+    isFor: 'a node, the nodes below it and a property',
   },
   fieldsParameter,
   expandParameter,

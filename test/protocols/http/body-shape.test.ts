@@ -42,6 +42,22 @@ describe('the shape of a body', () => {
     for (const body of bodies) expect(refusal(branch, body)).toBe('taken');
   });
 
+  it('refuses a field that is there in two spellings with different values [HTTP-093]', () => {
+    const named = bodyShape({
+      type: 'object',
+      properties: { newName: {}, key: { 'x-aliases': ['label'] } },
+      additionalProperties: false,
+    });
+    for (const [body, message] of [
+      [{ newName: 'a', new_name: 'b' }, "Field 'new_name' is there as 'newName' too, with another value"],
+      [{ new_name: 'b', newName: 'a' }, "Field 'new_name' is there as 'newName' too, with another value"],
+      [{ key: null, label: 'a' }, "Field 'label' is there as 'key' too, with another value"],
+    ] as const) {
+      expect(() => named?.refuseUnknown(body)).toThrow(message);
+    }
+    named?.refuseUnknown({ newName: 'a', new_name: 'a', label: 'b' });
+  });
+
   it('names what it does not have, and what was probably meant', () => {
     expect(refusal(branch, { name: 'a', upstream: 'b' })).toBe(
       "VALIDATION_FAILED upstream: Unknown field 'upstream'; did you mean 'upstream_branch'?",

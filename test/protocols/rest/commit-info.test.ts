@@ -33,6 +33,33 @@ describe('the commit of a definition, bare', () => {
   });
 });
 
+describe('a commit in both forms', () => {
+  const forms = [
+    ['of a command', (body: object) => commandCommit(bodyFields(body))],
+    ['of a definition', (body: object) => bareCommit(body)],
+  ] as const;
+
+  it.each(forms)('%s is refused where a part has two values [HTTP-092]', (_, read) => {
+    for (const [part, one, other] of [
+      ['message', 'm', 'n'],
+      ['actor', 'a', 'b'],
+      ['is_system', true, false],
+    ] as const) {
+      const body = { [part]: one, commit: { message: 'm', [part]: other } };
+      expect(() => read(body)).toThrow(`\`${part}\` and \`commit.${part}\` are both given`);
+    }
+  });
+
+  it.each(forms)('%s has the parts of both [HTTP-092]', (_, read) => {
+    expect(read({ message: 'm', actor: 'a', commit: { message: 'm', is_system: true } })).toEqual({
+      message: 'm',
+      actor: 'a',
+      isSystem: true,
+    });
+    expect(read({ actor: 'a', commit: { message: 'm' } })).toEqual({ message: 'm', actor: 'a' });
+  });
+});
+
 describe('the commit of a command', () => {
   it('is explicit only with message and actor', () => {
     const explicit = (body: object) => isExplicit(commandCommit(bodyFields(body)));

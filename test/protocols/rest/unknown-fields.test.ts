@@ -9,6 +9,7 @@ import { propertyFields } from '#runtime/content/property-schema.ts';
 import { translationConfigFields } from '#runtime/content/translation-config.ts';
 import { workspaceConfigFields, workspaceFields } from '#runtime/content/workspace-definition.ts';
 import type { KnownNames } from '#runtime/errors/known-names.ts';
+import { parseQuery } from '#protocols/http/query-parameters.ts';
 import type { JsonSchema } from '#protocols/http/route.ts';
 import { contentSchemas } from '#protocols/rest/content-schemas.ts';
 import type { RestRoute } from '#protocols/rest/rest-route.ts';
@@ -39,7 +40,7 @@ function requestOf(operationId: string): JsonSchema {
 
 async function refusal(route: RestRoute, body: unknown): Promise<string> {
   try {
-    await route.handler({ route, queryString: '', body } as never);
+    await route.handler({ route, queryString: '', query: parseQuery(''), body } as never);
     return 'taken';
   } catch (error) {
     return (error as Error).message;

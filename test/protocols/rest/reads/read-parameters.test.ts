@@ -55,8 +55,17 @@ describe('what a node read answers', () => {
     expect(() => shapeOf('format=constructor')).toThrow("'format' must be one of");
   });
 
-  it('never pages a tree, and format alone does not stop paging', () => {
-    expect(shapeOf('level=2&limit=5').kind).toBe('tree');
+  it.each([
+    'level=2&limit=5',
+    'deep&cursor=',
+    'flatten=1&limit=5',
+    'format=map&limit=5',
+    'format=flat&limit=5',
+  ])('is not both a tree and a page: %s', (query) => {
+    expect(() => shapeOf(query)).toThrow('a tree is answered whole');
+  });
+
+  it('is a page with format=array, since its items are an array', () => {
     expect(shapeOf('format=array&limit=5').kind).toBe('page');
   });
 });

@@ -75,8 +75,17 @@ export function* hashLargeBody(request: RestRequest): Generator<undefined, void>
   hashes.set(request, hash.digest('hex'));
 }
 
-function hashOfHead({ path, queryString, route }: RestRequest): Hash {
-  return createHash('sha256').update(`${route.method} ${path}?${queryString}\0`);
+/** Headers that say when a write may happen. A write with another condition is another request. */
+const conditionHeaders = ['if-match', 'if-none-match'] as const;
+
+function hashOfHead(request: RestRequest): Hash {
+  const { path, queryString, route } = request;
+  const hash = createHash('sha256').update(`${route.method} ${path}?${queryString}\0`);
+  for (const name of conditionHeaders) {
+    const condition = request.headerList(name);
+    if (condition !== undefined) hash.update(`${name}: ${condition}\0`);
+  }
+  return hash;
 }
 
 function unusableKey(): ServiceError {

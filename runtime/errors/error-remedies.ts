@@ -68,7 +68,7 @@ export const errorRemedies: Readonly<Record<ErrorCode, string>> = {
     'Read the node again and decide once more what to write; `details` has its `version` and `etag` as they are.',
   IDEMPOTENCY_IN_PROGRESS:
     'Wait a second and repeat it with the same key: the answer is that of the first request.',
-  IDEMPOTENCY_MISMATCH: 'Use a new key for each request that differs in method, address or body.',
+  IDEMPOTENCY_MISMATCH: 'Use a new key for each request that differs in method, address, body or condition.',
   PAYLOAD_TOO_LARGE: 'Send less in one request: several smaller bodies, or several commits.',
   COMMIT_TOO_LARGE:
     'Split it into several commits, or have the operator raise `commit_nodes_max` in `[limits]`.',

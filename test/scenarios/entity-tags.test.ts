@@ -327,4 +327,17 @@ describe('a write with conditions', () => {
     expect(again.json).toEqual(first.json);
     expect((await space.node(path)).version).toBe(2);
   });
+
+  it('is another request under its idempotency key with another condition [IDEM-003]', async () => {
+    const path = await freshNode();
+    const put = (condition: Headers) =>
+      at('PUT', path, { ...condition, 'idempotency-key': `other-${path}` }, { properties: { n: 1 } });
+    expectStatus(await put({ 'if-match': '"old"' }), 412);
+    expectStatus(await put({ 'if-match': '"old"' }), 412);
+    const others: readonly Headers[] = [{ 'if-match': await tagOf(path) }, { 'if-none-match': '"old"' }, {}];
+    for (const condition of others) {
+      expect(expectStatus(await put(condition), 422).json.code).toBe('IDEMPOTENCY_MISMATCH');
+    }
+    expect((await space.node(path)).version).toBe(1);
+  });
 });

@@ -5,13 +5,12 @@ import {
   sameContent,
   sameDefinition,
 } from '#runtime/tree/net-change.ts';
-import { isShipped } from '#runtime/content/built-in/shipped-parts.ts';
 import { resolverOver } from '#runtime/tree/schema-store.ts';
 import { type NodeRecord, withHeaderInSteps } from '#runtime/tree/node-record.ts';
 import type { DefinitionChange, NodeChange } from '#runtime/tree/revision-record.ts';
 import type { BranchPair } from '../pair/branch-pair.ts';
 import { goneWrite, keepWhatStays, mergedTranslations, planDecided } from './decided-writes.ts';
-import { missingOf, requireNotShipped, requireShippedParts } from '../schema/shipped-types.ts';
+import { requireNotShipped, requireShippedParts, shippedPartsBefore } from '../schema/shipped-types.ts';
 import { eachInSlices } from '../each-in-slices.ts';
 import type { EditScope } from '../edit-scope.ts';
 import type { DefinitionDecision, MergeDecisions } from './merge-decisions.ts';
@@ -28,8 +27,8 @@ export class MergeWriter {
   readonly #sides: MergeSides;
   readonly #writes: PlannedWrites;
   readonly #decisions: MergeDecisions | undefined;
-  /** What shipped types that resolutions give lack already, by name. */
-  readonly #missing = new Map<string, readonly string[]>();
+  /** Names of the node types that resolutions give. */
+  readonly #givenTypes = new Set<string>();
 
   constructor(
     edit: EditScope,
@@ -93,10 +92,12 @@ export class MergeWriter {
 
   /** @throws {ServiceError} `VALIDATION_FAILED`, naming the node, for a unique value or a place that is taken; `FORBIDDEN` */
   *write(): Generator<undefined, void> {
+    const shipped = yield* shippedPartsBefore(this.#edit.turn, this.#givenTypes);
     yield* this.#writes.write();
-    if (this.#missing.size === 0) return;
-    const schema = resolverOver(() => this.#edit.turn, {});
-    for (const [name, missing] of this.#missing) requireShippedParts(name, schema, missing);
+    requireShippedParts(
+      shipped,
+      resolverOver(() => this.#edit.turn, {}),
+    );
   }
 
   #planDefinition(change: DefinitionNetChange): void {
@@ -110,7 +111,7 @@ export class MergeWriter {
     this.#writes.setDefinition({ ...change, after, operation });
     if (decided?.choice !== 'manual' || kind !== 'node_type') return;
     if (after === undefined) requireNotShipped(kind, name);
-    else if (isShipped(name)) this.#missing.set(name, missingOf(this.#edit.turn, kind, name));
+    this.#givenTypes.add(name);
   }
 
   *#planDecided(): Generator<undefined, void> {

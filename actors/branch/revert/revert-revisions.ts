@@ -10,7 +10,7 @@ import { SLICE_NODES } from '../nodes/delete-node.ts';
 import type { EditScope } from '../edit-scope.ts';
 import { PlannedWrites } from '../merge/planned-writes.ts';
 import type { RevertResult, RevertRevisions } from '../revert-messages.ts';
-import { missingOf, requireShippedParts } from '../schema/shipped-types.ts';
+import { requireShippedParts, shippedPartsBefore } from '../schema/shipped-types.ts';
 import { findViolations } from './revert-violations.ts';
 import { type RevertedNode, RevertPlan } from './revert-plan.ts';
 import { revertedRevisions } from './reverted-revisions.ts';
@@ -69,12 +69,10 @@ function* writeChecked(
   // A type may become immutable, or stop being it, by this very revert.
   const immutable = nodes.filter((node) => isRewritten(node) && isImmutable(edit, node));
   const dependents = yield* Dependents.on(edit, plan, records);
-  const missing = plan.definitions.map(({ kind, name }) => missingOf(edit.turn, kind, name));
+  const types = plan.definitions.filter(({ kind }) => kind === 'node_type');
+  const shipped = yield* shippedPartsBefore(edit.turn, new Set(types.map(({ name }) => name)));
   yield* writes.write();
-  for (const [index, { kind, name }] of plan.definitions.entries()) {
-    if (kind === 'node_type')
-      requireShippedParts(name, edit.state.commandSchemas.get(edit.turn), missing[index]!);
-  }
+  requireShippedParts(shipped, edit.state.commandSchemas.get(edit.turn));
   for (const { present, workspace } of immutable) edit.requireMutable(workspace, present as NodeRecord);
   yield* writes.requireValid(nodes.filter(isToBeChecked));
   yield* dependents.requireStill(writes);

@@ -17,6 +17,7 @@ import {
   type DefinitionOf,
   readDefinition,
   removeDefinition,
+  resolverOver,
   type StoredKind,
   writeDefinition,
 } from '#runtime/tree/schema-store.ts';
@@ -30,7 +31,7 @@ import type {
   Written,
 } from '../messages.ts';
 import type { CommitInfo } from '../commit-messages.ts';
-import { missingOf, requireNotShipped, requireShippedParts } from './shipped-types.ts';
+import { requireNotShipped, requireShippedParts, shippedPartsBefore } from './shipped-types.ts';
 
 /** What a kind is called in messages, and where it is stored. */
 const kinds = {
@@ -100,8 +101,7 @@ export function* putDefinition(
       : replacedSchemaRecord(previous, given, edit.now)
   ) as Definition;
   const proposed = requireSound(edit, stored, definition);
-  if (stored === 'node_type')
-    requireShippedParts(given.name, proposed, missingOf(edit.turn, stored, given.name));
+  requireShippedParts(yield* shippedPartsBefore(edit.turn, shippedBy(stored, given.name)), proposed);
   store(edit, stored, definition, previous === undefined ? 'added' : 'modified');
   yield* edit.writer.reindex();
   const verb = previous === undefined ? 'Create' : 'Update';
@@ -119,6 +119,11 @@ function requireAddressable(kind: DefinitionKind, name: string): void {
   throw invalid(`'${name}' cannot be a name: '…/${family}/${name}' lists what is published`, {
     field: 'name',
   });
+}
+
+/** The names of node types in one change; nothing else takes part in shipped types. */
+function shippedBy(kind: StoredKind, name: string): ReadonlySet<string> {
+  return new Set(kind === 'node_type' ? [name] : []);
 }
 
 /**
@@ -209,7 +214,12 @@ export function* deleteDefinition(edit: EditScope, command: DeleteDefinition): G
   const previous = readDefinition(edit.turn, stored, name);
   if (previous === undefined || !isOfKind(kind, previous)) throw definitionNotFound(kind, name);
   requireNotShipped(stored, name);
+  const shipped = yield* shippedPartsBefore(edit.turn, shippedBy(stored, name));
   removeDefinition(edit.turn, stored, name);
+  requireShippedParts(
+    shipped,
+    resolverOver(() => edit.turn, {}),
+  );
   edit.state.commandSchemas.forget();
   edit.noteDefinition({ kind: stored, name, operation: 'deleted' });
   yield* edit.writer.reindex();

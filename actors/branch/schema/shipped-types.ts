@@ -5,18 +5,41 @@ import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { resolverOver, type StoredKind } from '#runtime/tree/schema-store.ts';
 
+/** What shipped types lack, by name. */
+export type ShippedParts = ReadonlyMap<string, readonly string[]>;
+
 /**
- * What a stored definition lacks of a shipped one of its name. A definition may lack something from before there
- * was a rule, or because a merge brought it. Of one that cannot be resolved the reason is what it lacks.
+ * What shipped types lack before node types change: those that change, and those made of one that does. A shipped type may
+ * lack something from before there was a rule, or because a merge brought it. One that changes and cannot be resolved
+ * lacks the reason for that. One that does not change and cannot be resolved is left out: the change may be its repair.
  *
- * @param kind family of the definition; only node types are shipped
+ * @param names of node types and mixins that are about to change
+ * @returns yields where the work may rest
  */
-export function missingOf(reader: TableReader, kind: StoredKind, name: string): readonly string[] {
-  if (kind !== 'node_type' || !isShipped(name)) return [];
-  return missingIn(
-    resolverOver(() => reader, {}),
-    name,
-  );
+export function* shippedPartsBefore(
+  reader: TableReader,
+  names: ReadonlySet<string>,
+): Generator<undefined, ShippedParts> {
+  const found = new Map<string, readonly string[]>();
+  if (names.size === 0) return found;
+  const source = resolverOver(() => reader, {});
+  for (const { definition } of builtInNodeTypes) {
+    yield undefined;
+    const { name } = definition;
+    if (names.has(name) || isMadeOf(source, name, names)) found.set(name, missingIn(source, name));
+  }
+  return found;
+}
+
+/** Whether a type that can be resolved extends or mixes in one of some types. */
+function isMadeOf(source: ResolvedSource, name: string, names: ReadonlySet<string>): boolean {
+  try {
+    const type = source.nodeType(name);
+    return type !== undefined && [...type.inheritanceChain, ...type.mixins].some((each) => names.has(each));
+  } catch (error) {
+    if (!(error instanceof ServiceError) || error.code !== 'VALIDATION_FAILED') throw error;
+    return false;
+  }
 }
 
 /** Names of the shipped types that lack something on a branch. Yields where the work may rest. */
@@ -40,25 +63,23 @@ function missingIn(source: ResolvedSource, name: string): readonly string[] {
 }
 
 /**
- * Refuses a change of a shipped type that takes something away which it has.
+ * Refuses a change through which a shipped type would lose something that it has.
  *
+ * @param before what was missing already, from {@link shippedPartsBefore}
  * @param proposed the schema with the change
- * @param missingBefore what it lacked already, from {@link missingOf}
  * @throws {ServiceError} `FORBIDDEN`; `details.errors` lists what is missing
  * @see docs/interface/built-ins.md#changing-built-in-types
  */
-export function requireShippedParts(
-  name: string,
-  proposed: ResolvedSource,
-  missingBefore: readonly string[],
-): void {
-  const errors = missingIn(proposed, name).filter((part) => !missingBefore.includes(part));
-  if (errors.length === 0) return;
-  throw new ServiceError(
-    'FORBIDDEN',
-    `'${name}' is a built-in type and keeps what it has: ${errors.slice(0, 5).join('; ')}`,
-    { field: 'node_type', details: { errors } },
-  );
+export function requireShippedParts(before: ShippedParts, proposed: ResolvedSource): void {
+  for (const [name, known] of before) {
+    const errors = missingIn(proposed, name).filter((part) => !known.includes(part));
+    if (errors.length === 0) continue;
+    throw new ServiceError(
+      'FORBIDDEN',
+      `'${name}' is a built-in type and keeps what it has: ${errors.slice(0, 5).join('; ')}`,
+      { field: 'node_type', details: { errors } },
+    );
+  }
 }
 
 /**

@@ -134,6 +134,27 @@ describe('definitions in a merge', () => {
     });
   });
 
+  it('refuses resolutions that take a built-in type away, or something that it has [BUILT-017]', async () => {
+    const [target, source] = await pair();
+    const { properties } = await definition(target, 'svc:Page');
+    const page = 'node_type:svc:Page';
+    await define(target, 'svc:Page', { properties, versionable: true, publishable: true, auditable: true });
+    await define(source, 'svc:Page', {
+      properties: [...(properties as []), text('site')],
+      versionable: true,
+      publishable: true,
+      auditable: true,
+    });
+    expect((await conflicts(target, source)).map(({ node_id }) => node_id)).toEqual([page]);
+    for (const given of [null, { properties: [text('site')] }]) {
+      await expect(resolve(target, source, [manual(page, given)])).rejects.toMatchObject({
+        code: 'FORBIDDEN',
+      });
+    }
+    expect(await resolve(target, source, [theirs(page)])).toMatchObject({ success: true });
+    await expectSettled(target, source);
+  });
+
   it('names definitions that extend each other only together', async () => {
     const [target, source] = await pair();
     for (const name of ['test:A', 'test:B']) await define(target, name, { properties: [] });

@@ -69,6 +69,57 @@ describe('shipped types', () => {
     expect(await builtIns()).toMatchObject({ changedTypes: [] });
   });
 
+  it('lose nothing through what they are made of [BUILT-017]', async () => {
+    const page = await read('svc:Page');
+    const mixin = (properties: readonly JsonObject[]) =>
+      branch.command({
+        type: 'PutDefinition',
+        kind: 'mixin',
+        definition: { name: 'site:Shared', properties },
+      });
+    const removeMixin = () =>
+      branch.command({ type: 'DeleteDefinition', kind: 'mixin', name: 'site:Shared' });
+    const made = await mixin([added]);
+    await put({ ...page, mixins: ['site:Shared'] });
+    await expect(mixin([added, { name: 'author', type: 'String', required: true }])).rejects.toMatchObject({
+      code: 'FORBIDDEN',
+      message: expect.stringContaining("'svc:Page' is a built-in type"),
+      details: { errors: ["the added property 'author' is required"] },
+    });
+    await expect(removeMixin()).rejects.toMatchObject({
+      code: 'FORBIDDEN',
+      details: { errors: ["NodeType 'svc:Page' mixes in 'site:Shared', which does not exist"] },
+    });
+    await expect(
+      branch.command({
+        type: 'RevertRevisions',
+        which: { revisions: [made.revision as string] },
+        dryRun: false,
+      }),
+    ).rejects.toMatchObject({ code: expect.stringMatching(/FORBIDDEN|VALIDATION_FAILED/) });
+    await mixin([added, { name: 'author', type: 'String' }]);
+    expect(await builtIns()).toMatchObject({ changedTypes: [] });
+    await put(page);
+    await removeMixin();
+  });
+
+  it('that cannot be resolved do not hold up what repairs them [BUILT-017]', async () => {
+    const page = await read('svc:Page');
+    const mixins = ['site:First', 'site:Second'];
+    await branch.rewrite([
+      await branch.inspect((reader) => {
+        const stored = storedDefinition(reader, 'node_type', 'svc:Page')!;
+        const value = encodeJsonRow({ ...stored, definition: { ...stored.definition, mixins } });
+        return { table: BranchTable.definitions, key: definitionKey('node_type', 'svc:Page'), value };
+      }),
+    ]);
+    for (const name of mixins) {
+      await branch.command({ type: 'PutDefinition', kind: 'mixin', definition: { name, properties: [] } });
+    }
+    expect(await builtIns()).toMatchObject({ changedTypes: [] });
+    await put(page);
+  });
+
   it('that lack something of old come back with force, and can lack it until then [BUILT-019]', async () => {
     const [page, asset] = [await read('svc:Page'), await read('svc:Asset')];
     await branch.rewrite([

@@ -55,7 +55,11 @@ export class EditScope {
     this.state = state;
     this.now = new Date(turn.wallMs).toISOString();
     this.who = actorName(turn.caller.principal);
-    this.writer = new TreeWriter(turn, (name) => this.schema(name));
+    this.writer = new TreeWriter(
+      turn,
+      (name) => this.schema(name),
+      (workspace, id) => this.#sees(workspace, id),
+    );
   }
 
   /** The present tree, with what this command has written so far. */

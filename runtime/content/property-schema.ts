@@ -1,6 +1,7 @@
 import { KnownNames } from '#runtime/errors/known-names.ts';
 import { type Constraints, parseConstraints } from './constraints.ts';
 import { DefinitionReader } from './definition-reader.ts';
+import { isDerivedName } from './derived-names.ts';
 import type { JsonObject, JsonValue } from './json-value.ts';
 
 /** Every property type there is. @see docs/interface/node-types.md#property-schemas */
@@ -77,7 +78,6 @@ export const propertyFields: KnownNames = new KnownNames(Object.keys(declaredFie
 
 const typeBySpelling = new Map<string, PropertyType>(propertyTypes.map((type) => [type.toLowerCase(), type]));
 const indexBySpelling = new Map<string, IndexKind>(indexKinds.map((kind) => [kind.toLowerCase(), kind]));
-const reservedNames: ReadonlySet<string> = new Set(['$supertypes', '$mixins']);
 
 /**
  * Reads the `properties` of a node type.
@@ -103,7 +103,7 @@ function parsePropertySchema(reader: DefinitionReader, name: string, depth: numb
     throw reader.badValue('type', `property schemas nest at most ${PROPERTY_SCHEMA_DEPTH_MAX} levels`);
   }
   if (name === '') throw reader.badValue('name', 'must not be empty');
-  if (reservedNames.has(name)) throw reader.badValue('name', `'${name}' is derived from the type`);
+  if (isDerivedName(name)) throw reader.badValue('name', `'${name}' is derived from the type`);
   const schema: PropertySchema = Object.freeze({
     name,
     type: parsePropertyType(reader),

@@ -1,6 +1,7 @@
 import type { RequestBudget } from '#runtime/budget/request-budget.ts';
 import { invalid, type ServiceError } from '#runtime/errors/service-error.ts';
 import type { ResolvedArchetype } from './field-resolver.ts';
+import { derivedNames } from './derived-names.ts';
 import { boundMessage, JSON_KEY_LENGTH_MAX, measureJson } from './json-bounds.ts';
 import { type JsonObject, type JsonValue, setKey } from './json-value.ts';
 import { normalizeProperties } from './normalize-node.ts';
@@ -24,10 +25,9 @@ const noIssues: readonly ValidationIssue[] = Object.freeze([]);
  * @see docs/interface/nodes.md#the-node-object
  */
 export function stripDerived(properties: JsonObject): JsonObject {
-  if (!Object.hasOwn(properties, '$supertypes') && !Object.hasOwn(properties, '$mixins')) return properties;
+  if (!derivedNames.some((name) => Object.hasOwn(properties, name))) return properties;
   const copy: Record<string, JsonValue> = { ...properties };
-  delete copy.$supertypes;
-  delete copy.$mixins;
+  for (const name of derivedNames) delete copy[name];
   return copy;
 }
 

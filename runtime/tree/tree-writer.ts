@@ -4,7 +4,7 @@ import type { Turn } from '#runtime/commit/behaviour.ts';
 import { ROOT_ID } from '#runtime/content/content-node.ts';
 import { formatRevision, parseRevision, type Revision, compareRevisions } from '#runtime/content/revision.ts';
 import type { ResolvedSource } from '#runtime/content/schema-resolver.ts';
-import { invalid } from '#runtime/errors/service-error.ts';
+import type { ServiceError } from '#runtime/errors/service-error.ts';
 import { bytesText, END, textBytes } from '#runtime/shard/binary-key.ts';
 import {
   BranchTable,
@@ -28,6 +28,7 @@ import {
   sameFields,
   wantedFields,
 } from './index-catalog.ts';
+import { duplicateValue } from './duplicate-value.ts';
 import { type IndexEntry, indexedProperties, prepareEntries, recordEntries } from './index-entries.ts';
 import {
   type Binding,
@@ -39,6 +40,8 @@ import {
 } from './node-reader.ts';
 import type { NodeRecord } from './node-record.ts';
 import type { NodeChange } from './revision-record.ts';
+import type { SeesNode } from './shown-relations.ts';
+import { UniqueClaims, type UniqueClash } from './unique-claims.ts';
 
 const nothing = new Uint8Array(0);
 const hadChildren = Uint8Array.of(1);
@@ -65,11 +68,15 @@ export class TreeWriter {
   readonly head: HeadNodeReader;
   readonly #turn: Turn;
   readonly #types: TypeSource;
+  readonly #sees: SeesNode;
   readonly #changes = new Map<string, NodeChange>();
+  #claims: UniqueClaims | undefined;
 
-  constructor(turn: Turn, types: TypeSource) {
+  /** @param sees nodes that an error about another node may name; default: none */
+  constructor(turn: Turn, types: TypeSource, sees: SeesNode = () => false) {
     this.#turn = turn;
     this.#types = types;
+    this.#sees = sees;
     this.head = new HeadNodeReader(turn);
   }
 
@@ -86,6 +93,25 @@ export class TreeWriter {
   /** The revision being written. */
   get revision(): Revision {
     return this.#turn.revision;
+  }
+
+  /**
+   * From now on unique values are not compared with each write, but all together by {@link settleUniques}, which has to
+   * follow the last write.
+   */
+  deferUniques(): UniqueClaims {
+    this.#claims ??= new UniqueClaims();
+    return this.#claims;
+  }
+
+  /** Compares unique values that were deferred. @returns a value that two nodes have; undefined when there is none */
+  *settleUniques(): Generator<undefined, UniqueClash | undefined> {
+    return this.#claims === undefined ? undefined : yield* this.#claims.settle(this.#turn);
+  }
+
+  /** The error about a unique value that two nodes have. */
+  duplicateValue(clash: Omit<UniqueClash, 'operation'>): ServiceError {
+    return duplicateValue(this.head, this.#sees, clash);
   }
 
   /**
@@ -110,7 +136,7 @@ export class TreeWriter {
     this.#bindPath(workspace, header.path, header.id);
     this.#place(workspace, header.parentId, header.orderKey, header.id);
     this.#count(workspace, header.nodeType, 1);
-    for (const entry of this.#entries(workspace, record)) this.#putEntry(entry, header.id);
+    for (const entry of this.#entries(workspace, record)) this.#putEntry(workspace, entry, header.id);
     this.#note(workspace, record);
   }
 
@@ -133,7 +159,7 @@ export class TreeWriter {
       this.#displace(workspace, before.parentId, before.orderKey);
       this.#place(workspace, after.parentId, after.orderKey, after.id);
     }
-    this.#replaceEntries(this.#entries(workspace, old), this.#entries(workspace, next), after.id);
+    this.#replaceEntries(workspace, this.#entries(workspace, old), this.#entries(workspace, next), after.id);
     if (before.nodeType !== after.nodeType) {
       this.#count(workspace, before.nodeType, -1);
       this.#count(workspace, after.nodeType, 1);
@@ -151,7 +177,7 @@ export class TreeWriter {
     }
     this.#unbindPath(workspace, header.path, header.id);
     this.#displace(workspace, header.parentId, header.orderKey);
-    for (const entry of this.#entries(workspace, old)) this.#removeEntry(entry, header.id);
+    for (const entry of this.#entries(workspace, old)) this.#removeEntry(workspace, entry, header.id);
     this.#count(workspace, header.nodeType, -1);
     this.#noteRemoval(workspace, old);
   }
@@ -179,7 +205,7 @@ export class TreeWriter {
         const properties = indexedProperties(record, fields, wanted);
         const old = recordEntries(workspace, fields, record, properties);
         const next = recordEntries(workspace, wanted, record, properties);
-        this.#replaceEntries(old, next, record.header.id);
+        this.#replaceEntries(workspace, old, next, record.header.id);
         handled += 1;
         if (handled % NODES_PER_SLICE === 0) yield;
       }
@@ -198,7 +224,12 @@ export class TreeWriter {
     return readTypeCount(this.#turn, workspace, nodeType)?.fields ?? this.#wanted(workspace, nodeType);
   }
 
-  #replaceEntries(old: readonly IndexEntry[], next: readonly IndexEntry[], id: string): void {
+  #replaceEntries(
+    workspace: string,
+    old: readonly IndexEntry[],
+    next: readonly IndexEntry[],
+    id: string,
+  ): void {
     const kept = new Map<string, IndexEntry>();
     for (const entry of old) kept.set(`${entry.table}\0${entry.key}`, entry);
     const added: IndexEntry[] = [];
@@ -209,11 +240,15 @@ export class TreeWriter {
       if (same === undefined || Buffer.compare(same.value, entry.value) !== 0) added.push(entry);
     }
     // Removals first: a value that moves from one row to another must not clash with itself.
-    for (const entry of kept.values()) this.#removeEntry(entry, id);
-    for (const entry of added) this.#putEntry(entry, id);
+    for (const entry of kept.values()) this.#removeEntry(workspace, entry, id);
+    for (const entry of added) this.#putEntry(workspace, entry, id);
   }
 
-  #removeEntry({ table, key }: IndexEntry, id: string): void {
+  #removeEntry(workspace: string, { table, key, uniqueProperty }: IndexEntry, id: string): void {
+    if (uniqueProperty !== undefined && this.#claims !== undefined) {
+      this.#claims.release(workspace, uniqueProperty, key, id);
+      return;
+    }
     // In a move of several nodes another one may have taken the path, and with it this row, already.
     if (table === BranchTable.types && !this.#isHolder(this.#turn.get(table, key), id)) return;
     this.#turn.remove(table, key);
@@ -223,17 +258,23 @@ export class TreeWriter {
     return bytes !== undefined && bytesText(Buffer.from(bytes).latin1Slice()) === id;
   }
 
-  #putEntry(entry: IndexEntry, id: string): void {
-    if (entry.uniqueProperty !== undefined) {
-      const holder = this.#turn.get(entry.table, entry.key);
+  #putEntry(
+    workspace: string,
+    { table, key, uniqueProperty: property, value }: IndexEntry,
+    id: string,
+  ): void {
+    if (property !== undefined) {
+      if (this.#claims !== undefined) {
+        this.#claims.claim(workspace, property, key, id);
+        return;
+      }
+      const holder = this.#turn.get(table, key);
       if (holder !== undefined && !this.#isHolder(holder, id)) {
-        const name = entry.uniqueProperty;
-        throw invalid(`Property '${name}' must be unique; another node has this value`, {
-          field: `properties.${name}`,
-        });
+        const ids = [id, bytesText(Buffer.from(holder).latin1Slice())] as const;
+        throw this.duplicateValue({ workspace, property, ids });
       }
     }
-    this.#turn.put(entry.table, entry.key, entry.value);
+    this.#turn.put(table, key, value);
   }
 
   #keepVersion(workspace: string, old: NodeRecord): void {

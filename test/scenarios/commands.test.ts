@@ -206,6 +206,17 @@ describe('move', () => {
     expect((await space.get(`/$ref/${ids[1]}`)).json.path).toBe('/dst/n/b');
   });
 
+  it('changes nothing where the node is, as a rename to its own name does [CMD-051]', async () => {
+    const space = await client.workspace();
+    await space.addAll('/a', '/a/b');
+    const before = await space.node('/a/b');
+    const head = await client.headRevision();
+    expect(expectStatus(await space.command('/a/b', 'move', { targetPath: '/a/b' }), 200).json).toEqual({});
+    expect(expectStatus(await space.command('/a/b', 'rename', { newName: 'b' }), 200).json).toEqual({});
+    expect(await space.node('/a/b')).toEqual(before);
+    expect(await client.headRevision()).toBe(head);
+  });
+
   it('does not go where a node is [CMD-015]', async () => {
     const space = await client.workspace();
     await space.addAll('/a', '/b', '/dst', '/dst/a');
@@ -622,6 +633,27 @@ describe('commit', () => {
     expect(await space.names('/shallow')).toEqual([]);
     expect((await space.node('/whole')).properties.n).toBe(1);
     expect((await space.node('/renamed/moved')).id).toBe(moved.id);
+  });
+
+  it('lets two nodes trade a unique value, and names those that have one value [COMMIT-010]', async () => {
+    const properties = [{ name: 'code', type: 'String', unique: true }];
+    await client.defineType({ name: 'commands:Coded', properties });
+    const space = await client.workspace();
+    const a = await space.add('/', 'a', { code: 'x' }, 'commands:Coded');
+    const b = await space.add('/', 'b', { code: 'y' }, 'commands:Coded');
+    const updating = ({ id }: { id: string }, code: string) => {
+      return { type: 'update', node_id: id, properties: { code } };
+    };
+    await space.done('/', 'commit', { message: 'm', operations: [updating(a, 'y'), updating(b, 'x')] });
+    expect((await space.node('/a')).properties.code).toBe('y');
+    expect((await space.node('/b')).properties.code).toBe('x');
+    const operations = [updating(a, 'z'), updating(b, 'z')];
+    const refused = await expectRefused(
+      space,
+      () => space.command('/', 'commit', { message: 'm', operations }),
+      400,
+    );
+    expect(refused.json.message).toMatch(/^Operation 1 \(update\): .*'\/b' and '\/a' have the same value$/);
   });
 
   it('has commands of one operation [COMMIT-008]', async () => {

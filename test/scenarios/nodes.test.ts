@@ -176,6 +176,25 @@ describe('one property', () => {
     expect((await space.get('/nest@a')).json).toEqual({ other: 1, b: { c: 5 } });
   });
 
+  it('is neither written nor removed where it comes from the type [NODE-071]', async () => {
+    await space.add('/', 'derived', { a: 1 });
+    const before = await space.node('/derived');
+    for (const address of ['$supertypes', '$mixins', '$supertypes.0', '%24mixins.a']) {
+      const put = await space.put(`/derived@${address}`, ['made:Up']);
+      const removed = await space.delete(`/derived@${address}`);
+      for (const { json, status } of [put, removed]) {
+        expect(status).toBe(400);
+        expect(json.code).toBe('VALIDATION_FAILED');
+        expect(json.message).toMatch(
+          /^'\$(supertypes|mixins)' comes from the node type and cannot be written$/,
+        );
+      }
+    }
+    expect(await space.node('/derived')).toEqual(before);
+    expectStatus(await space.put('/derived@$own', 2), 200);
+    expect((await space.get('/derived@$own')).json).toBe(2);
+  });
+
   it('is not created by POST [HTTP-016]', async () => {
     await space.add('/', 'fixed', { a: 1 });
     const answer = await space.post('/fixed@a', 2);

@@ -15,6 +15,9 @@ const rootPlace = { path: '/' } as const;
  * Carries out several operations in order as one revision; each sees what those before it did. When one fails,
  * none has happened, and the error says which one it was, counted from 0.
  *
+ * Unique values are compared as the operations leave them, so that two nodes can trade theirs. The error is then that of
+ * the operation which gave a node a value that another node has.
+ *
  * Operations that undo each other leave nothing to record: the revision is then null.
  *
  * @throws {ServiceError} `VALIDATION_FAILED` for an empty list, an empty message or an unknown operation;
@@ -33,14 +36,22 @@ export function* commitOperations(
     throw invalid('A commit needs at least one operation', { field: 'operations' });
   if (commit.message.trim() === '') throw invalid('A commit needs a message', { field: 'message' });
   edit.checkSize(operations.length);
+  // Compared at the end only, so that nodes can trade values.
+  const uniques = edit.writer.deferUniques();
   for (let index = 0; index < operations.length; index++) {
     const operation = operations[index] as CommitOperation;
+    uniques.operation = index;
     try {
       yield* carryOut(edit, workspace, operation);
     } catch (error) {
       throw ofOperation(error, operation, index);
     }
     if (index % SLICE_NODES === SLICE_NODES - 1) yield;
+  }
+  const clash = yield* edit.writer.settleUniques();
+  if (clash !== undefined) {
+    const { operation: index } = clash;
+    throw ofOperation(edit.writer.duplicateValue(clash), operations[index] as CommitOperation, index);
   }
   const revision = yield* edit.finishInSteps(commit, commit.message);
   return { revision, operations_count: operations.length };

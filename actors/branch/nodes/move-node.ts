@@ -57,7 +57,8 @@ export function* renameSubtree(
 }
 
 /**
- * Moves a subtree. Its top goes behind the last child of the new parent; under the same parent it keeps its place.
+ * Moves a subtree. Its top goes behind the last child of the new parent; under the same parent it keeps its place. The
+ * path it has already changes nothing.
  *
  * @param targetPath full new path; the name at its end is sanitised
  * @throws {ServiceError} `NODE_NOT_FOUND` for a missing parent; `VALIDATION_FAILED` for a target inside the
@@ -72,10 +73,12 @@ export function* moveSubtree(
   targetPath: string,
 ): Generator<undefined, void> {
   const { path: from, parentId, nodeType, orderKey } = node.header;
-  if (targetPath === from || isDescendantPath(targetPath, from)) {
+  if (isDescendantPath(targetPath, from)) {
     throw invalid(`Cannot move '${from}' into itself, to '${targetPath}'`, { field: 'targetPath' });
   }
+  if (targetPath === from) return;
   const name = sanitizeName(pathName(targetPath));
+  if (name === node.header.name && parentPath(targetPath) === parentPath(from)) return;
   const parent = requireParent(edit, workspace, parentPath(targetPath));
   const path = edit.newPath(joinPath(parent.path, name), from);
   requirePlace(edit, workspace, parent, nodeType, path);

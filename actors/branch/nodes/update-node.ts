@@ -1,4 +1,5 @@
 import type { JsonObject } from '#runtime/content/json-value.ts';
+import { isDerivedName } from '#runtime/content/derived-names.ts';
 import { mergePatch } from '#runtime/content/merge-patch.ts';
 import { removeProperty, setProperty } from '#runtime/content/property-path.ts';
 import { patchedTranslations, storedTranslations } from '#runtime/content/translation.ts';
@@ -63,7 +64,9 @@ function* nodeWritten(
 export function* removeNodeProperty(edit: EditScope, command: RemoveProperty): Generator<undefined, Written> {
   const { property, workspace } = command;
   const old = edit.requireTarget(command, 'update');
-  const properties = removeProperty(yield* old.decode(), property);
+  const stored = yield* old.decode();
+  requireStorable(stored, property);
+  const properties = removeProperty(stored, property);
   const name = property.join('.');
   if (properties === undefined) {
     throw new ServiceError('NOT_FOUND', `Node '${old.header.path}' has no property '${name}'`);
@@ -78,11 +81,22 @@ export function* removeNodeProperty(edit: EditScope, command: RemoveProperty): G
 export function* setNodeProperty(edit: EditScope, command: SetProperty): Generator<undefined, Written> {
   const { workspace } = command;
   const old = edit.requireTarget(command, 'update');
-  const properties = setProperty(yield* old.decode(), command.property, command.value);
+  const stored = yield* old.decode();
+  requireStorable(stored, command.property);
+  const properties = setProperty(stored, command.property, command.value);
   const next = yield* changedNode(edit, workspace, old, properties, old.header.archetype, {});
   yield* edit.replaceInSteps(workspace, old, next);
   edit.audit(workspace, next, 'UpdateProperty', { property: command.property.join('.') });
   return { revision: edit.finish(command.commit, `Updated node: ${old.header.id}`) };
+}
+
+/** Refuses the address of a property that comes from the type. @throws {ServiceError} `VALIDATION_FAILED` */
+function requireStorable(properties: JsonObject, keys: readonly string[]): void {
+  const [name] = keys;
+  if (name === undefined || !isDerivedName(name)) return;
+  // A stored property may have a name with dots that begins so.
+  if (keys.length > 1 && Object.hasOwn(properties, keys.join('.'))) return;
+  throw invalid(`'${name}' comes from the node type and cannot be written`, { field: 'property' });
 }
 
 /**

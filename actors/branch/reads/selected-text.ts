@@ -1,13 +1,11 @@
 import { jsonPieces } from '#runtime/base/sliced-json.ts';
+import { derivedNames } from '#runtime/content/derived-names.ts';
 import { type JsonObject, type JsonValue, setKey } from '#runtime/content/json-value.ts';
 import type { PropertySelection } from '#runtime/content/property-selection.ts';
 import type { ResolvedNodeType } from '#runtime/content/type-resolver.ts';
 import type { NodeRecord } from '#runtime/tree/node-record.ts';
 import { derivedProperty } from '#runtime/tree/render-node.ts';
 import type { Expansion } from './expansion.ts';
-
-/** What a type adds to the properties of its nodes. */
-const derivedNames = ['$supertypes', '$mixins'];
 
 /**
  * The selected properties of a node as the text of a JSON object. Of a small node whose properties are wanted whole the

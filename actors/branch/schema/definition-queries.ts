@@ -2,7 +2,7 @@ import { requireLogin } from '#runtime/access/policy.ts';
 import type { QueryContext } from '#runtime/commit/behaviour.ts';
 import { requireAllowedInWorkspace } from '#runtime/content/allowed-children.ts';
 import { resolvedArchetypeJson, resolvedElementTypeJson } from '#runtime/content/field-resolver.ts';
-import type { JsonObject } from '#runtime/content/json-value.ts';
+import type { JsonValue } from '#runtime/content/json-value.ts';
 import { formatRevision } from '#runtime/content/revision.ts';
 import { resolvedNodeTypeJson } from '#runtime/content/type-resolver.ts';
 import { sanitizeName } from '#runtime/content/path.ts';
@@ -15,10 +15,12 @@ import {
 } from '#runtime/content/validate-node.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { uniqueValue } from '#runtime/index/index-value.ts';
-import { BranchTable, uniqueKey } from '#runtime/shard/key-layout.ts';
+import { HeadNodeReader } from '#runtime/tree/node-reader.ts';
 import { readBranchHead } from '#runtime/tree/revision-store.ts';
 import { listDefinitions as listStored, readDefinition as readStored } from '#runtime/tree/schema-store.ts';
 import type { BranchState } from '../branch-state.ts';
+import { uniqueHolder } from '../pair/pair-queries.ts';
+import { seenNodes } from '../reads/seen-nodes.ts';
 import { builtInsPending } from './built-ins.ts';
 import { definitionNotFound, isOfKind, storedKind } from './definitions.ts';
 import type {
@@ -122,10 +124,11 @@ export function validateNode(
   const properties = fillDefaults(type, archetype, stripDerived(node.properties));
   const issues = validateProperties(type, archetype, properties, schema, context.budget);
   for (const issue of issues) errors.push(issue.message);
-  for (const name of type.unique)
-    if (isTaken(context, query.workspace, node.nodeType, name, properties)) {
-      errors.push(`Property '${name}' must be unique; another node has this value`);
-    }
+  for (const name of type.unique) {
+    const given = Object.hasOwn(properties, name) ? properties[name] : undefined;
+    const holder = given === undefined ? undefined : holderOf(context, query, name, given);
+    if (holder !== undefined) errors.push(`Property '${name}' must be unique; ${holder} has the same value`);
+  }
   return { valid: errors.length === 0, errors };
 }
 
@@ -133,19 +136,21 @@ function isKnown(context: QueryContext, nodeType: string): boolean {
   return readStored(context.view, 'node_type', nodeType) !== undefined;
 }
 
-function isTaken(
-  context: QueryContext,
-  workspace: string,
-  nodeType: string,
-  name: string,
-  properties: JsonObject,
-): boolean {
-  const given = Object.hasOwn(properties, name) ? properties[name] : undefined;
-  const value = given === undefined ? undefined : uniqueValue(given);
-  return (
-    value !== undefined &&
-    context.view.get(BranchTable.uniques, uniqueKey(workspace, nodeType, name, value)) !== undefined
-  );
+/** The node that has a unique value already, as the caller may be told; undefined when none has it. */
+function holderOf(
+  { caller, view }: QueryContext,
+  { node: { nodeType }, workspace }: ValidateNode,
+  property: string,
+  given: JsonValue,
+): string | undefined {
+  const value = uniqueValue(given);
+  const id = value === undefined ? undefined : uniqueHolder(view, { workspace, nodeType, property, value });
+  if (id === undefined) return undefined;
+  const tree = new HeadNodeReader(view);
+  const path = seenNodes(tree, caller.policy)(workspace, id)
+    ? tree.byId(workspace, id)?.header.path
+    : undefined;
+  return path === undefined ? 'another node' : `'${path}'`;
 }
 
 /** Where the branch stands. @see messages.ts, ReadBranchState */

@@ -94,7 +94,8 @@ const docs: Readonly<Record<string, CommandDocs>> = {
   rename: {
     operationId: 'renameNode',
     summary: 'Give a node another name',
-    description: 'The name is made into the last segment of its path; nodes below it follow.',
+    description:
+      'The name is made into the last segment of its path; nodes below it follow. The name it has changes nothing.',
     required: ['newName'],
     properties: { newName: text },
     answers: { 200: done },
@@ -102,6 +103,7 @@ const docs: Readonly<Record<string, CommandDocs>> = {
   move: {
     operationId: 'moveNode',
     summary: 'Move a node, with everything below it',
+    description: 'The path it has changes nothing.',
     required: ['targetPath'],
     properties: { targetPath: { ...text, description: 'The whole new path, its name included.' } },
     answers: { 200: done },
@@ -307,7 +309,8 @@ const docs: Readonly<Record<string, CommandDocs>> = {
   commit: {
     operationId: 'commitOperations',
     summary: 'Carry out several operations as one revision, or none of them',
-    description: 'A created node without a place goes below the node that is addressed, here the root.',
+    description:
+      'A created node without a place goes below the node that is addressed, here the root. Unique values are compared after the last operation, so two nodes can trade theirs.',
     isAtRoot: true,
     required: ['message', 'operations'],
     properties: { ...messageField, operations: operationsField },

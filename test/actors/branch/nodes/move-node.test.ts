@@ -120,6 +120,30 @@ describe('renaming and moving nodes', () => {
     expect(await branch.read('/same')).toMatchObject({ version: 1 });
   });
 
+  it('takes the place a node has for done, also when it is published [CMD-051]', async () => {
+    await branch.create('/stay');
+    const { id } = await branch.create('/stay/here');
+    await branch.command({
+      type: 'PublishNode',
+      workspace,
+      place: { path: '/stay/here' },
+      publish: true,
+      tree: false,
+    });
+    const before = await branch.read('/stay/here');
+    for (const target of ['/stay/here', '/stay/ Here ']) {
+      expect(await move('/stay/here', target)).toEqual({ revision: null });
+    }
+    expect(await rename('/stay/here', 'here')).toEqual({ revision: null });
+    expect(await branch.read('/stay/here')).toEqual(before);
+    const operations = [{ type: 'move', nodeId: id, newPath: '/stay/here' }] as const;
+    const commit = { message: 'nothing' };
+    expect(await branch.command({ type: 'CommitOperations', workspace, commit, operations })).toEqual({
+      revision: null,
+      operations_count: 1,
+    });
+  });
+
   it('refuses names that are none', async () => {
     await branch.create('/nameless');
     for (const name of ['bad/name', '   ', '..', 'Ü'])
@@ -138,7 +162,7 @@ describe('renaming and moving nodes', () => {
   it('refuses to move a node into itself or below itself [CMD-016]', async () => {
     await branch.create('/ring');
     await branch.create('/ring/b');
-    for (const target of ['/ring', '/ring/a', '/ring/b/ring', '/ring/none/ring'])
+    for (const target of ['/ring/ring', '/ring/a', '/ring/b/ring', '/ring/none/ring'])
       await expect(move('/ring', target)).rejects.toEqual(failsWith('VALIDATION_FAILED'));
     await move('/ring/b', '/ringb');
     expect(await branch.read('/ringb')).toMatchObject({ parent: '/' });

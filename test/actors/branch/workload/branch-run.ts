@@ -29,6 +29,7 @@ import {
 } from './merge-model.ts';
 import { type ModelViolations, violationsIn } from './violation-model.ts';
 import {
+  afterEdit,
   at,
   editFrom,
   editsFrom,
@@ -376,8 +377,7 @@ export class BranchRun {
     let content = this.model.stateOf(branch);
     for (const edit of edits) {
       operations.push(operationOf(edit, content));
-      const done = edited(content, edit);
-      if (typeof done !== 'string') content = done.content;
+      content = afterEdit(content, edit);
     }
     const commit = { message: 'several' };
     const command = { type: 'CommitOperations', workspace, commit, operations } as const;

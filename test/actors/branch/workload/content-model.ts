@@ -103,6 +103,12 @@ export function subtreeOf(nodes: ModelContent['nodes'], id: string): readonly Mo
 
 /** Carries an edit out. The content it is given stays as it was. */
 export function edited(content: ModelContent, edit: ModelEdit): Edited {
+  const done = editedAlone(content, edit);
+  return typeof done === 'string' || !hasTwins(done) ? done : 'refused';
+}
+
+/** As {@link edited}, of one of several edits: what has to be unique is compared after the last. */
+export function editedAlone(content: ModelContent, edit: ModelEdit): Edited {
   if (edit.do === 'define' || edit.do === 'undefine') return defined(content, edit);
   if (edit.do === 'create') return created(content, edit);
   const node = content.nodes.get(edit.id);
@@ -115,7 +121,7 @@ export function edited(content: ModelContent, edit: ModelEdit): Edited {
     case 'move':
       return moved(content, node, edit.parentId, edit.name);
     case 'rename':
-      return node.name === edit.name ? 'nothing' : moved(content, node, node.parentId, edit.name);
+      return moved(content, node, node.parentId, edit.name);
     case 'reorder':
       return reordered(content, node, edit.sibling, edit.isBefore);
     case 'publish':
@@ -128,13 +134,16 @@ export function edited(content: ModelContent, edit: ModelEdit): Edited {
   }
 }
 
-/** Carries edits out in order as one revision: all or none. An update leaves a code it does not give as it was. */
+/**
+ * Carries edits out in order as one revision: all or none. Unique codes are compared as the last edit leaves them. An
+ * update leaves a code it does not give as it was.
+ */
 export function editedTogether(content: ModelContent, edits: readonly ModelEdit[]): Edited {
   let present = content;
   const touched = new Map<string, ModelOperation>();
   for (const given of edits) {
     const code = given.do === 'update' ? (given.code ?? present.nodes.get(given.id)?.code ?? null) : null;
-    const done = edited(present, given.do === 'update' ? { ...given, code } : given);
+    const done = editedAlone(present, given.do === 'update' ? { ...given, code } : given);
     if (done === 'refused') return 'refused';
     if (done === 'nothing') continue;
     present = done.content;
@@ -144,7 +153,17 @@ export function editedTogether(content: ModelContent, edits: readonly ModelEdit[
       else touched.set(id, together(earlier, operation));
     }
   }
-  return touched.size === 0 ? 'nothing' : { content: present, touched };
+  const all = { content: present, touched };
+  if (hasTwins(all)) return 'refused';
+  return touched.size === 0 ? 'nothing' : all;
+}
+
+/** Whether a node that was touched has a code that must be unique and that another node has as well. */
+function hasTwins({ content: { nodes, types }, touched }: Exclude<Edited, string>): boolean {
+  return [...touched.keys()].some((id) => {
+    const node = nodes.get(id);
+    return node !== undefined && types.get(node.nodeType)?.isUnique === true && hasTwin(nodes, node);
+  });
 }
 
 /** What two operations on a node come to, one after the other. */
@@ -153,13 +172,15 @@ function together(earlier: ModelOperation | undefined, now: ModelOperation): Mod
   return earlier === 'deleted' ? 'modified' : earlier;
 }
 
+const TWIN = 'has the code of another node';
+
 /** What keeps a node from being stored; undefined when nothing does. */
 export function invalidity(content: ModelContent, node: ModelNode): string | undefined {
   if (node.nodeType === FOLDER) return undefined;
   const type = content.types.get(node.nodeType);
   if (type === undefined) return 'has no type';
   if (type.isRequired && node.code === null) return 'lacks its code';
-  return type.isUnique && hasTwin(content.nodes, node) ? 'has the code of another node' : undefined;
+  return type.isUnique && hasTwin(content.nodes, node) ? TWIN : undefined;
 }
 
 /** Whether two nodes of one type have the same code. */
@@ -191,7 +212,8 @@ function withNodes(
 }
 
 function checked(content: ModelContent, node: ModelNode, operation: ModelOperation = 'modified'): Edited {
-  return invalidity(content, node) === undefined ? withNodes(content, [node], operation) : 'refused';
+  const why = invalidity(content, node);
+  return why === undefined || why === TWIN ? withNodes(content, [node], operation) : 'refused';
 }
 
 function created(content: ModelContent, edit: ModelEdit & { readonly do: 'create' }): Edited {
@@ -213,6 +235,7 @@ function deleted(content: ModelContent, top: ModelNode): Edited {
 
 function moved(content: ModelContent, node: ModelNode, parentId: string, name: string): Edited {
   const { nodes } = content;
+  if (parentId === node.parentId && name === node.name) return 'nothing';
   const subtree = subtreeOf(nodes, node.id);
   if (subtree.some(({ id, isPublished }) => isPublished || id === parentId)) return 'refused';
   if (parentId !== MODEL_ROOT && !nodes.has(parentId)) return 'refused';

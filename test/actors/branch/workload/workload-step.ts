@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import {
-  edited,
+  editedAlone,
   FOLDER,
   MODEL_ROOT,
   type ModelContent,
@@ -163,16 +163,36 @@ const committed = ['create', 'update', 'delete', 'move', 'rename'] as const;
 
 /** The edits of a step that makes one revision of several, each on what those before it leave. */
 export function editsFrom(step: WorkloadStep, content: ModelContent): readonly ModelEdit[] {
-  const edits: ModelEdit[] = [];
-  let present = content;
+  const edits: ModelEdit[] = step.flag ? [...tradeFrom(step, content)] : [];
+  let present = edits.reduce(afterEdit, content);
   for (let index = 0; index < 2 + (step.other % 2); index++) {
     const { node, other, word } = step;
     const varied = { ...step, node: node + index * word, other: other + index, word: word + index };
     const edit = editFrom(varied, at(committed, node + other * (index + 1)), present);
     if (edit === undefined) continue;
     edits.push(edit);
-    const done = edited(present, edit);
-    if (typeof done !== 'string') present = done.content;
+    present = afterEdit(present, edit);
   }
   return edits;
+}
+
+/** Edits by which two nodes get each other's code; none when there are no two. */
+function tradeFrom({ node, other }: WorkloadStep, { nodes }: ModelContent): readonly ModelEdit[] {
+  const coded = [...nodes.values()].filter(({ code }) => code !== null);
+  if (coded.length < 2) return [];
+  const one = at(coded, node);
+  const rest = coded.filter(({ id }) => id !== one.id);
+  // Rather with a code that differs.
+  const byCode = rest.toSorted((a, b) => Number(a.code === one.code) - Number(b.code === one.code));
+  const second = at(byCode, other % 2);
+  const taken = (to: ModelNode, from: ModelNode): ModelEdit => {
+    return { do: 'update', id: to.id, title: to.title, code: from.code };
+  };
+  return [taken(one, second), taken(second, one)];
+}
+
+/** What one of several edits leaves to those after it; the same where it may not be done. */
+export function afterEdit(content: ModelContent, edit: ModelEdit): ModelContent {
+  const done = editedAlone(content, edit);
+  return typeof done === 'string' ? content : done.content;
 }

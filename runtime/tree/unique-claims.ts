@@ -1,0 +1,111 @@
+import { Buffer } from 'node:buffer';
+import { assert } from '#runtime/base/assert.ts';
+import type { Turn } from '#runtime/commit/behaviour.ts';
+import { bytesText, textBytes } from '#runtime/shard/binary-key.ts';
+import { BranchTable } from '#runtime/shard/key-layout.ts';
+
+/** A unique value that two nodes have. */
+export interface UniqueClash {
+  readonly workspace: string;
+  readonly property: string;
+  /** First the node that got the value last. */
+  readonly ids: readonly [string, string];
+  /** The operation that gave it the value, counted from 0. */
+  readonly operation: number;
+}
+
+/** What became of one value. */
+interface ClaimedValue {
+  readonly workspace: string;
+  readonly property: string;
+  /** By the id of a node. */
+  readonly nodes: Map<string, Claim>;
+}
+
+interface Claim {
+  /** 1: the node got the value, -1: it gave the value up, 0: it has the value as it had it before, or never had it. */
+  readonly net: number;
+  /** The last operation that gave it the value, counted from 0; -1: none did. */
+  readonly operation: number;
+}
+
+const untouched: Claim = Object.freeze({ net: 0, operation: -1 });
+
+/** Values settled between two rests. */
+const VALUES_PER_STEP = 256;
+
+/**
+ * The unique values that the operations of one commit give to nodes and take from them. Nothing is compared or written
+ * before {@link settle}, so that in between two nodes may have one value. The unique index then becomes what the nodes
+ * have at the end, in whatever order they came to it.
+ *
+ * Invariant: until it is settled, the index has what it had before the commit.
+ *
+ * Enforcement: test/runtime/tree/unique-claims.test.ts.
+ */
+export class UniqueClaims {
+  /** The operation that writes now, counted from 0. */
+  operation = 0;
+  /** By the key of the value in the index. */
+  readonly #values = new Map<string, ClaimedValue>();
+
+  /** A node gets a value. @param key of the value in the unique index */
+  claim(workspace: string, property: string, key: string, id: string): void {
+    this.#change(workspace, property, key, id, 1);
+  }
+
+  /** A node that has a value gives it up. */
+  release(workspace: string, property: string, key: string, id: string): void {
+    this.#change(workspace, property, key, id, -1);
+  }
+
+  #change(workspace: string, property: string, key: string, id: string, by: 1 | -1): void {
+    let value = this.#values.get(key);
+    if (value === undefined) {
+      value = { workspace, property, nodes: new Map() };
+      this.#values.set(key, value);
+    }
+    const { net, operation } = value.nodes.get(id) ?? untouched;
+    const next = net + by;
+    assert(Math.abs(next) <= 1, 'a node has a value once, and gives up what it has');
+    value.nodes.set(id, { net: next, operation: by === 1 ? this.operation : operation });
+  }
+
+  /**
+   * Compares the values as they are now, and writes the index.
+   *
+   * @returns a value that two nodes have; undefined when there is none
+   */
+  *settle(turn: Turn): Generator<undefined, UniqueClash | undefined> {
+    let done = 0;
+    for (const [key, value] of this.#values) {
+      const bytes = turn.get(BranchTable.uniques, key);
+      const before = bytes === undefined ? undefined : bytesText(Buffer.from(bytes).latin1Slice());
+      const [first, second] = holdersOf(value, before);
+      if (first !== undefined && second !== undefined) return clashOf(value, first, second);
+      if (first === undefined) {
+        if (before !== undefined) turn.remove(BranchTable.uniques, key);
+      } else if (first !== before) {
+        turn.put(BranchTable.uniques, key, Buffer.from(textBytes(first), 'latin1'));
+      }
+      done += 1;
+      if (done % VALUES_PER_STEP === 0) yield;
+    }
+    this.#values.clear();
+    return undefined;
+  }
+}
+
+/** The nodes that have a value in the end. @param before the one that had it before */
+function holdersOf({ nodes }: ClaimedValue, before: string | undefined): readonly string[] {
+  const holders: string[] = [];
+  if (before !== undefined && nodes.get(before)?.net !== -1) holders.push(before);
+  for (const [id, { net }] of nodes) if (net === 1 && id !== before) holders.push(id);
+  return holders;
+}
+
+function clashOf({ nodes, property, workspace }: ClaimedValue, one: string, other: string): UniqueClash {
+  const at = (id: string): number => nodes.get(id)?.operation ?? untouched.operation;
+  const ids = at(one) > at(other) ? ([one, other] as const) : ([other, one] as const);
+  return { workspace, property, ids, operation: at(ids[0]) };
+}

@@ -291,7 +291,10 @@ function deleteRoute(context: RestContext): RestRoute {
             },
           },
         },
-        400: { description: 'It, or something below it, is published; or the property is required.' },
+        400: {
+          description:
+            'It, or something below it, is published; or the property is required, or comes from the node type.',
+        },
         404: missing,
         405: readParameter,
         412: preconditionFailed,

@@ -36,6 +36,7 @@ import { runDslQuery } from './query/dsl-query.ts';
 import { EditScope } from './edit-scope.ts';
 import { runQuery } from './query/json-query.ts';
 import { countOrphanedVersions, removeSomeOrphanedVersions } from './history/orphaned-versions.ts';
+import { listIncomingReferences } from './reads/incoming-references.ts';
 import { listChildren } from './reads/list-children.ts';
 import { listConflicts } from './merge/list-conflicts.ts';
 import { LockGuard } from './lock-guard.ts';
@@ -131,6 +132,7 @@ const queries: QueryHandlers = {
   ReadNode: readNode,
   ReadProperty: readProperty,
   ListChildren: listChildren,
+  ListIncomingReferences: listIncomingReferences,
   ReadTree: readTree,
   RunQuery: runQuery,
   RunDslQuery: runDslQuery,
@@ -183,6 +185,7 @@ class BranchBehaviour implements ActorBehaviour {
       context: QueryContext,
       query: BranchQuery,
     ) => unknown;
+    if (handler === undefined) return unknownMessage(query as never);
     return handler(this.#state, context, query);
   }
 

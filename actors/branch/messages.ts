@@ -2,6 +2,7 @@ import type { CommitInfo } from './commit-messages.ts';
 import type { Expected } from './condition-messages.ts';
 import type {
   ListChildren,
+  ListIncomingReferences,
   NodePlace,
   NodesRead,
   ReadMoment,
@@ -595,6 +596,7 @@ export type BranchQuery =
   | ReadNode
   | ReadProperty
   | ListChildren
+  | ListIncomingReferences
   | ReadTree
   | RunQuery
   | RunDslQuery

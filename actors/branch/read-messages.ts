@@ -60,6 +60,19 @@ export interface ListChildren extends NodesRead {
   readonly lang?: string;
 }
 
+/**
+ * What leads to a node, references in properties and relations, by pages. Answer: `JsonAnswer` of
+ * `{items, next_cursor, total}`.
+ */
+export interface ListIncomingReferences extends WorkspaceRead, VersionedMessage {
+  readonly type: 'ListIncomingReferences';
+  readonly place: NodePlace;
+  /** As in {@link ListChildren}. */
+  readonly scope: string;
+  readonly limit: number;
+  readonly cursor?: string;
+}
+
 /** A subtree. Answer: `JsonAnswer`. */
 export interface ReadTree extends NodesRead {
   readonly type: 'ReadTree';

@@ -210,6 +210,34 @@ export const contentSchemas: Readonly<Record<string, JsonSchema>> = {
     required: ['items', 'next_cursor', 'total'],
     properties: { items: listOf(ref('Node')), next_cursor: textOrNull, total: { type: 'null' } },
   },
+  IncomingReference: {
+    type: 'object',
+    required: ['kind', 'source'],
+    properties: {
+      kind: { type: 'string', enum: ['property', 'relation'] },
+      source: {
+        type: 'object',
+        description: 'The node that links.',
+        required: ['id', 'workspace', 'path', 'name', 'node_type'],
+        properties: { id: text, workspace: text, path: text, name: text, node_type: text },
+      },
+      pointer: {
+        ...text,
+        description: 'Of a `property`: JSON pointer to the reference within the properties, `/hero/link`.',
+      },
+      relation_type: { ...text, description: 'Of a `relation`.' },
+      weight: { type: ['number', 'null'], description: 'Of a `relation`.' },
+    },
+  },
+  IncomingReferencePage: {
+    type: 'object',
+    required: ['items', 'next_cursor', 'total'],
+    properties: {
+      items: listOf(ref('IncomingReference')),
+      next_cursor: textOrNull,
+      total: { type: 'null' },
+    },
+  },
   QueryAnswer: {
     type: 'object',
     required: ['items', 'page'],

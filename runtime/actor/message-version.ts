@@ -7,6 +7,9 @@ export const PRECONDITIONS_SINCE = 3;
 /** As {@link PRECONDITIONS_SINCE}, for reads of parts of nodes. */
 export const PARTS_SINCE = 3;
 
+/** As {@link PRECONDITIONS_SINCE}, for lists of incoming references. */
+export const INCOMING_SINCE = 3;
+
 /**
  * A message to an actor that members of an older version would take for another one: they would pass over some of its
  * fields. They refuse it instead, and nothing is done.

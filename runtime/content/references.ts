@@ -76,9 +76,9 @@ function collect(
     }
     return;
   }
-  const ref = depth === 0 ? null : targetOf(value);
-  if (ref !== null) {
-    found.push({ pointer, ref, workspace: textOf(value, 'svc:workspace'), path: textOf(value, 'svc:path') });
+  const reference = depth === 0 ? undefined : referenceIn(value, pointer);
+  if (reference !== undefined) {
+    found.push(reference);
     return;
   }
   for (const key in value) {
@@ -86,6 +86,49 @@ function collect(
     if (typeof item === 'object' && item !== null) {
       collect(item, `${pointer}/${escapePointer(key)}`, found, depth + 1);
     }
+  }
+}
+
+function referenceIn(value: JsonObject, pointer: string): FoundReference | undefined {
+  const ref = targetOf(value);
+  if (ref === null) return undefined;
+  return { pointer, ref, workspace: textOf(value, 'svc:workspace'), path: textOf(value, 'svc:path') };
+}
+
+/** Values that are visited between two rests. */
+const VALUES_PER_STEP = 4_096;
+
+/**
+ * As {@link findReferences}, one after the other, for reads of large nodes. Writes do not use it: for the usual small
+ * properties it takes longer.
+ *
+ * @returns the references in document order; yields undefined where the work may rest
+ */
+export function eachReference(properties: JsonObject): Generator<FoundReference | undefined, void> {
+  return visit(properties, '', 0, { values: 0 });
+}
+
+function* visit(
+  value: JsonObject | readonly JsonValue[],
+  pointer: string,
+  depth: number,
+  visited: { values: number },
+): Generator<FoundReference | undefined, void> {
+  if (depth > JSON_DEPTH_MAX) return;
+  const isList = isJsonArray(value);
+  const reference = isList || depth === 0 ? undefined : referenceIn(value, pointer);
+  if (reference !== undefined) {
+    yield reference;
+    return;
+  }
+  // The keys of an array are its indices, in their order.
+  for (const key of isList ? value.keys() : Object.keys(value)) {
+    visited.values += 1;
+    if (visited.values % VALUES_PER_STEP === 0) yield undefined;
+    const item = (value as JsonObject)[key] as JsonValue;
+    if (typeof item !== 'object' || item === null) continue;
+    const step = typeof key === 'number' ? key : escapePointer(key);
+    yield* visit(item as JsonObject | readonly JsonValue[], `${pointer}/${step}`, depth + 1, visited);
   }
 }
 

@@ -33,6 +33,7 @@ const asked: readonly { readonly rest: string; readonly body?: object }[] = [
   { rest: '/?deep=true&format=array' },
   { rest: '/?deep=true&flatten=true' },
   { rest: '/a?command=relations' },
+  { rest: '/a/svc:incoming-references' },
   { rest: '/a?lang=de' },
   { rest: '/?limit=x' },
   { rest: '/%zz' },

@@ -32,6 +32,7 @@ const reads: readonly [name: string, read: (space: Space, at: string) => Promise
   ['a property', (space, at) => space.getAt(at, '/a@title')],
   ['versions', (space, at) => space.getAt(at, '/a/svc:version')],
   ['relations', (space, at) => space.getAt(at, '/a/svc:relations')],
+  ['incoming references', (space, at) => space.getAt(at, '/a/svc:incoming-references')],
   ['translations', (space, at) => space.getAt(at, '/a?command=list-translations')],
   ['the parameter', (space, at) => space.get(`/a?revision=${at}`)],
   ['a query', (space, at) => server.admin('POST', space.urlAt(at, '/query'), { parent: '/' })],

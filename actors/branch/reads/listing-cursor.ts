@@ -7,13 +7,18 @@ const CURSOR_FORMAT = 1;
 /** Bytes of the hash of what a cursor is bound to. */
 const BINDING_BYTES = 12;
 
-/** Longest cursor that is looked at, in characters. */
-const CURSOR_CHARACTERS_MAX = 1024;
+/** Longest cursor that is looked at, in characters: a key of a table may be in it. */
+const CURSOR_CHARACTERS_MAX = 4_096;
 
 const cursorShape = /^[A-Za-z0-9_-]+$/;
-const orderKeyShape = /^[0-9A-Za-z]+$/;
+
+/** Any order key is shorter, and a key of a table has room for it. */
+const orderKeyShape = /^[0-9A-Za-z]{1,1000}$/;
 
 /** What a cursor belongs to; with any of it different the cursor is foreign. */
+export type CursorBinding = readonly (string | null)[];
+
+/** What a cursor of a listing of children belongs to. */
 export interface ListingIdentity {
   /** Repository and branch as addressed. */
   readonly scope: string;
@@ -25,21 +30,54 @@ export interface ListingIdentity {
   readonly locale: string | null;
 }
 
-function bindingOf({ scope, workspace, parentId, at, locale }: ListingIdentity): Buffer {
-  const text = JSON.stringify([scope, workspace, parentId, at, locale]);
-  return hash('sha256', text, 'buffer').subarray(0, BINDING_BYTES);
+function bindingOf({ scope, workspace, parentId, at, locale }: ListingIdentity): CursorBinding {
+  return [scope, workspace, parentId, at, locale];
+}
+
+function bindingHash(binding: CursorBinding): Buffer {
+  return hash('sha256', JSON.stringify(binding), 'buffer').subarray(0, BINDING_BYTES);
 }
 
 /**
- * The token that continues a listing behind a child: format number, hash of what it belongs to, order key. It
- * names a place and not a child, so it stays good when siblings come, move or go.
+ * The token that continues a listing behind a place: format number, hash of what it belongs to, the place. It names no
+ * item, so it stays good when items come, move or go.
  *
+ * @param place a binary string
  * @returns unpadded base64url
  * @see docs/interface/reading.md#pages
  */
-export function formatCursor(identity: ListingIdentity, orderKey: string): string {
-  const bytes = [Buffer.of(CURSOR_FORMAT), bindingOf(identity), Buffer.from(orderKey, 'latin1')];
+export function formatBoundCursor(binding: CursorBinding, place: string): string {
+  const bytes = [Buffer.of(CURSOR_FORMAT), bindingHash(binding), Buffer.from(place, 'latin1')];
   return Buffer.concat(bytes).toString('base64url');
+}
+
+/**
+ * Reads {@link formatBoundCursor}. The hash is no signature: a client can make a cursor with any place.
+ *
+ * @param isPlace whether a text can be a place of the listing
+ * @returns the place
+ * @throws {ServiceError} `INVALID_CURSOR`
+ */
+export function parseBoundCursor(
+  binding: CursorBinding,
+  cursor: string,
+  isPlace: (text: string) => boolean,
+): string {
+  if (cursor.length > CURSOR_CHARACTERS_MAX || !cursorShape.test(cursor)) throw refuse('cannot be read');
+  const bytes = Buffer.from(cursor, 'base64url');
+  const place = bytes.subarray(1 + BINDING_BYTES).latin1Slice();
+  if (bytes[0] !== CURSOR_FORMAT || !isPlace(place) || bytes.toString('base64url') !== cursor) {
+    throw refuse('cannot be read or is of an older format');
+  }
+  if (!bytes.subarray(1, 1 + BINDING_BYTES).equals(bindingHash(binding))) {
+    throw refuse('belongs to another listing (path, workspace, branch, revision and lang must be the same)');
+  }
+  return place;
+}
+
+/** The cursor that continues a listing of children behind a child. @returns as {@link formatBoundCursor} */
+export function formatCursor(identity: ListingIdentity, orderKey: string): string {
+  return formatBoundCursor(bindingOf(identity), orderKey);
 }
 
 /**
@@ -49,16 +87,7 @@ export function formatCursor(identity: ListingIdentity, orderKey: string): strin
  * @throws {ServiceError} `INVALID_CURSOR`
  */
 export function parseCursor(identity: ListingIdentity, cursor: string): string {
-  if (cursor.length > CURSOR_CHARACTERS_MAX || !cursorShape.test(cursor)) throw refuse('cannot be read');
-  const bytes = Buffer.from(cursor, 'base64url');
-  const orderKey = bytes.subarray(1 + BINDING_BYTES).latin1Slice();
-  if (bytes[0] !== CURSOR_FORMAT || !orderKeyShape.test(orderKey) || bytes.toString('base64url') !== cursor) {
-    throw refuse('cannot be read or is of an older format');
-  }
-  if (!bytes.subarray(1, 1 + BINDING_BYTES).equals(bindingOf(identity))) {
-    throw refuse('belongs to another listing (path, workspace, branch, revision and lang must be the same)');
-  }
-  return orderKey;
+  return parseBoundCursor(bindingOf(identity), cursor, (text) => orderKeyShape.test(text));
 }
 
 function refuse(why: string): ServiceError {

@@ -22,6 +22,26 @@ const firstVersion = {
   created_by: 'admin',
 };
 
+/** The relation from one article to another, as the other one lists it. */
+const fromGardens = {
+  items: [
+    {
+      kind: 'relation',
+      source: {
+        id: '01a44700-0000-7000-8000-000000000007',
+        workspace: 'content',
+        path: '/spring-issue/gardens',
+        name: 'gardens',
+        node_type: 'mag:Article',
+      },
+      relation_type: 'see-also',
+      weight: 0.5,
+    },
+  ],
+  next_cursor: null,
+  total: null,
+};
+
 /** Every command on a node, and what else can be read of one. */
 export const commandExamples: readonly Exchange[] = [
   {
@@ -222,6 +242,13 @@ export const commandExamples: readonly Exchange[] = [
     },
   },
   {
+    operation: 'listIncomingReferences',
+    summary: 'What links to the other article.',
+    parameters: { path: 'rivers', limit: 10 },
+    status: 200,
+    answer: fromGardens,
+  },
+  {
     operation: 'translateNode',
     summary: 'A German title.',
     parameters: { path: 'spring-issue/gardens' },
@@ -345,6 +372,13 @@ export const commandExamples: readonly Exchange[] = [
       ],
       incoming: [],
     },
+  },
+  {
+    operation: 'listIncomingReferencesAtRevision',
+    summary: 'As of a revision.',
+    parameters: { path: 'rivers', revision: '1805036972000-0' },
+    status: 200,
+    answer: fromGardens,
   },
   {
     operation: 'listNodeTranslationsAtRevision',

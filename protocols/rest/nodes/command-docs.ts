@@ -3,6 +3,7 @@ import { AUDIT_LIMIT_MAX, commitFields } from './command-schemas.ts';
 import { contentList, contentSchema } from '../content-schemas.ts';
 import { lockSchema } from '../lock-precondition.ts';
 import { preconditionParameters, versionSchema } from './conditions.ts';
+import { pageParameters } from '../reads/read-parameters.ts';
 
 const tag = 'Node commands';
 const text = { type: 'string' } as const;
@@ -410,6 +411,17 @@ const parts: readonly PartDocs[] = [
     operationId: 'listNodeTranslations',
     summary: 'The locales that a node is translated to',
     answer: locales,
+  },
+  {
+    suffix: 'svc:incoming-references',
+    operationId: 'listIncomingReferences',
+    summary: 'What links to a node: references in properties of nodes, and relations',
+    parameters: pageParameters,
+    answer: {
+      description:
+        'A page of them, of all workspaces, by source. Sources that the caller may not read are left out, so a page may be shorter than `limit` although `next_cursor` is not null.',
+      schema: contentSchema('IncomingReferencePage'),
+    },
   },
   {
     suffix: 'svc:version',

@@ -19,8 +19,9 @@ import type {
   VersionCreated,
   Written,
 } from '#actors/branch/messages.ts';
-import type { NodePlace } from '#actors/branch/read-messages.ts';
+import type { ListIncomingReferences, NodePlace } from '#actors/branch/read-messages.ts';
 import type { CommitInfo } from '#actors/branch/commit-messages.ts';
+import { INCOMING_SINCE } from '#runtime/actor/message-version.ts';
 import type { JsonObject } from '#runtime/content/json-value.ts';
 import { parsePath } from '#runtime/content/path.ts';
 import type { Revision } from '#runtime/content/revision.ts';
@@ -41,7 +42,7 @@ import { conditionOf } from './conditions.ts';
 import { bodyLock } from '../lock-precondition.ts';
 import { commandShapes } from './node-shapes.ts';
 import { isOfNode, type NodeTarget, placeOf } from './node-target.ts';
-import { clampedInteger, historyParameters } from '../reads/read-parameters.ts';
+import { clampedInteger, historyParameters, listParameters, pageOf } from '../reads/read-parameters.ts';
 import { callerOf } from '../rest-context.ts';
 import type { Soon } from '../soon.ts';
 import { refuseParametersBut } from '../reads/refused-parameters.ts';
@@ -96,16 +97,17 @@ const commands: Readonly<Record<string, Command>> = {
   delete: deleteByCommit,
 };
 
-/** Commands that only read, which GET takes as well. */
+/** Commands that only read: those of {@link commands} that GET takes as well, and those that it takes alone. */
 const readCommands: Readonly<Record<string, (target: NodeTarget, at?: Revision) => Soon<HttpReply>>> = {
   relations: readRelations,
   'list-translations': listTranslations,
+  'incoming-references': listIncomingReferences,
 };
 
-/** Names of the commands. */
+/** Names of the commands that are posted. */
 export const commandNames: readonly string[] = Object.keys(commands);
 
-/** Names of the commands that GET takes as well. */
+/** Names of the commands that GET takes. */
 export const readCommandNames: readonly string[] = Object.keys(readCommands);
 
 /** Some names have `-` and some `_`; both are taken for all. */
@@ -129,12 +131,15 @@ function unknownCommand(name: string): ServiceError {
  * Runs a command that was posted to a node. An empty body stands for `{}`.
  *
  * @param name from `svc:cmd/{name}`, `svc:{name}` or `?command=`
- * @throws {ServiceError} `COMMAND_NOT_IMPLEMENTED`
+ * @throws {ServiceError} `COMMAND_NOT_IMPLEMENTED`; `METHOD_NOT_ALLOWED` for a command that GET takes alone
  * @see docs/interface/nodes.md#commands
  */
 export function runCommand(target: NodeTarget, name: string): Soon<HttpReply> {
   const command = commandByName.get(spelling(name));
-  if (command === undefined) throw unknownCommand(name);
+  if (command === undefined) {
+    if (!readCommandByName.has(spelling(name))) throw unknownCommand(name);
+    throw methodNotAllowed('GET', `'${name}' is read with GET`);
+  }
   requireNoProperty(target, name);
   refuseOthers(target, name, command === readAudit ? ['limit'] : []);
   const fields = bodyFields(target.request.body ?? {});
@@ -160,7 +165,7 @@ export function readCommand(target: NodeTarget, name: string, at: Revision | und
     throw methodNotAllowed('POST', `The command '${name}' is posted`);
   }
   requireNoProperty(target, name);
-  refuseOthers(target, name, historyParameters);
+  refuseOthers(target, name, command === listIncomingReferences ? listParameters : historyParameters);
   return command(target, at);
 }
 
@@ -292,6 +297,19 @@ function readRelations(target: NodeTarget, at?: Revision): Soon<HttpReply> {
     type: 'ReadRelations',
     workspace: target.workspace,
     place: placeOf(target.address),
+    ...(at === undefined ? {} : { at }),
+  };
+  return ask(target, query, at);
+}
+
+function listIncomingReferences(target: NodeTarget, at?: Revision): Soon<HttpReply> {
+  const query: ListIncomingReferences = {
+    type: 'ListIncomingReferences',
+    workspace: target.workspace,
+    place: placeOf(target.address),
+    scope: target.branch.actor,
+    since: INCOMING_SINCE,
+    ...pageOf(target.request.query),
     ...(at === undefined ? {} : { at }),
   };
   return ask(target, query, at);

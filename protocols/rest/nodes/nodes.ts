@@ -96,7 +96,7 @@ function readRoute(context: RestContext): RestRoute {
     docs: {
       summary: 'Read a node, its children or a property',
       description:
-        '`X-Svc-Revision` says which revision was read. `?command=relations` and `?command=list-translations` answer what the addresses `…/svc:relations` and `…/svc:list-translations` do.',
+        '`X-Svc-Revision` says which revision was read. `?command=relations`, `?command=list-translations` and `?command=incoming-references` answer what the addresses `…/svc:{command}` do.',
       tag,
       parameters: [
         pathParameter,

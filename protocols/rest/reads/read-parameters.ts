@@ -66,9 +66,8 @@ export function readShapeOf(query: QueryParameters, isListing: boolean): ReadSha
   const isDeep = query.flag('deep') === true;
   const isFlat = query.flag('flatten') === true;
   const form = formOf(query);
-  const cursor = query.get('cursor');
-  const limit = clampedInteger(query, 'limit', { min: 1, max: PAGE_LIMIT_MAX });
-  const isPaged = cursor !== undefined || limit !== undefined;
+  const { cursor, limit } = pageParametersOf(query);
+  const isPaged = query.get('cursor') !== undefined || limit !== undefined;
   const isTree = level !== undefined || isDeep || isFlat || (form !== undefined && form !== 'array');
   if (isTree && isPaged) {
     const field = limit === undefined ? 'cursor' : 'limit';
@@ -85,9 +84,30 @@ export function readShapeOf(query: QueryParameters, isListing: boolean): ReadSha
     };
   }
   if (isPaged) {
-    return { kind: 'page', limit: limit ?? PAGE_LIMIT_DEFAULT, cursor: cursor === '' ? undefined : cursor };
+    return { kind: 'page', limit: limit ?? PAGE_LIMIT_DEFAULT, cursor };
   }
   return isListing ? childrenShape : nodeShape;
+}
+
+/** What `limit` and `cursor` say; an empty cursor is none. */
+function pageParametersOf(query: QueryParameters): {
+  readonly limit: number | undefined;
+  readonly cursor: string | undefined;
+} {
+  const limit = clampedInteger(query, 'limit', { min: 1, max: PAGE_LIMIT_MAX });
+  const cursor = query.get('cursor');
+  return { limit, cursor: cursor === '' ? undefined : cursor };
+}
+
+/**
+ * Which page of a list is wanted that is always answered by pages.
+ *
+ * @throws {ServiceError} `VALIDATION_FAILED`
+ * @see docs/interface/reading.md#pages
+ */
+export function pageOf(query: QueryParameters): { readonly limit: number; readonly cursor?: string } {
+  const { cursor, limit = PAGE_LIMIT_DEFAULT } = pageParametersOf(query);
+  return cursor === undefined ? { limit } : { limit, cursor };
 }
 
 function formOf(query: QueryParameters): TreeForm | undefined {
@@ -114,7 +134,29 @@ export const propertyParameters: readonly string[] = ['lang', 'revision'];
 /** Parameters of reads that apply to what is kept beside a node as well: manual versions, relations, translations. */
 export const historyParameters: readonly string[] = ['revision'];
 
+/** Parameters of lists of what is kept beside a node. */
+export const listParameters: readonly string[] = ['limit', 'cursor', ...historyParameters];
+
 const isFor = 'a node and the nodes below it';
+const isForLists = 'lists of nodes and of incoming references';
+
+/** The parameter that continues a list, as the description has it. */
+const cursorParameter: ParameterDocs = {
+  name: 'cursor',
+  in: 'query',
+  description: '`next_cursor` of the page before, unchanged. Only good for the listing that made it.',
+};
+
+/** The parameters of lists that are always answered by pages, as the description has them. */
+export const pageParameters: readonly ParameterDocs[] = [
+  {
+    name: 'limit',
+    in: 'query',
+    schema: { type: 'integer', minimum: 1, maximum: PAGE_LIMIT_MAX, default: PAGE_LIMIT_DEFAULT },
+    description: 'Entries on a page. Values beyond are clamped.',
+  },
+  cursorParameter,
+];
 
 /** The read parameters as the description has them. */
 export const readParameters: readonly ParameterDocs[] = [
@@ -153,14 +195,9 @@ export const readParameters: readonly ParameterDocs[] = [
     schema: { type: 'integer', minimum: 1, maximum: PAGE_LIMIT_MAX, default: PAGE_LIMIT_DEFAULT },
     description:
       'Answers one page of the children as `{items, next_cursor, total}`. Values beyond are clamped.',
-    isFor,
+    isFor: isForLists,
   },
-  {
-    name: 'cursor',
-    in: 'query',
-    description: '`next_cursor` of the page before, unchanged. Only good for the listing that made it.',
-    isFor,
-  },
+  { ...cursorParameter, isFor: isForLists },
   {
     name: 'lang',
     in: 'query',

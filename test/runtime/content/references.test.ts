@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '#runtime/content/json-value.ts';
-import { findReferences, rewriteReferences } from '#runtime/content/references.ts';
+import { eachReference, findReferences, rewriteReferences } from '#runtime/content/references.ts';
 
 describe('references', () => {
   const properties: JsonObject = {
@@ -19,6 +19,19 @@ describe('references', () => {
     expect(findReferences({ a: 1, b: ['x'] })).toEqual([]);
     // The properties themselves are not a value, whatever their keys are.
     expect(findReferences({ 'svc:ref': 'x' })).toEqual([]);
+  });
+
+  it('are found one after the other as well, with rests between many values', () => {
+    const many = {
+      list: Array.from({ length: 20_000 }, (_, n) => n),
+      ...properties,
+      deep: [[[{ a: properties }]]],
+    };
+    for (const given of [properties, many, {}, { 'svc:ref': 'x' }]) {
+      const steps = [...eachReference(given)];
+      expect(steps.filter((step) => step !== undefined)).toEqual(findReferences(given));
+    }
+    expect([...eachReference(many)].filter((step) => step === undefined).length).toBeGreaterThan(3);
   });
 
   it('written as a path get the id, and keep the path beside it', () => {

@@ -213,6 +213,13 @@ describe('what a read at the head costs', () => {
       },
       'by scan': { type: 'RunDslQuery', workspace, filter: { name: { like: 'a' } } },
       relations: { type: 'ReadRelations', workspace, place },
+      incoming: {
+        type: 'ListIncomingReferences',
+        workspace,
+        place: { path: '/aside' },
+        scope: 'here',
+        limit: 10,
+      },
       translations: { type: 'ListTranslations', workspace, place },
     };
     before = await measure();
@@ -259,6 +266,15 @@ describe('what a read at the head costs', () => {
     const three = { 'look-up paths': 1, 'look-up parents': 1, 'look-up nodes': 1 };
     expect(after['second without relations']).toEqual(three);
     expect(after['second by path']).toEqual({ ...three, 'look-up nodes': 2 });
+  });
+
+  it('is the rows of a node and their sources for what links to it', () => {
+    expect(after['second incoming']).toEqual({
+      'look-up paths': 1,
+      'look-up nodes': 2,
+      'seek references': 2,
+      'row references': 1,
+    });
   });
 
   it('is a page for the revisions up to an earlier one, whatever led there', async () => {

@@ -1,0 +1,350 @@
+import { Buffer } from 'node:buffer';
+import type { Relation } from '#runtime/content/content-node.ts';
+import { isWorkspaceName } from '#runtime/content/names.ts';
+import { eachReference } from '#runtime/content/references.ts';
+import { REVISION_BYTES } from '#runtime/content/revision.ts';
+import {
+  AFTER_END,
+  boundedPart,
+  bytesText,
+  END,
+  KEY_BYTES_MAX,
+  textBytes,
+  VALUE_PART_BYTES,
+} from '#runtime/shard/binary-key.ts';
+import { BranchTable, underParts } from '#runtime/shard/key-layout.ts';
+import { rowsInBatches } from '#runtime/shard/rows-in-batches.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
+import type { NodeRecord } from '#runtime/tree/node-record.ts';
+
+/** A node by its id. */
+export interface NodeName {
+  readonly workspace: string;
+  readonly id: string;
+}
+
+interface Edge {
+  readonly source: NodeName;
+  /** Position among the edges of one target, see {@link placeOf}. */
+  readonly place: string;
+}
+
+/** A reference in the properties of a node. */
+export interface PropertyEdge extends Edge {
+  readonly kind: 'property';
+  /** JSON pointer to it within the properties. */
+  readonly pointer: string;
+}
+
+/** A relation of a node. */
+export interface RelationEdge extends Edge {
+  readonly kind: 'relation';
+  readonly relation: Relation;
+}
+
+/** What leads from one node to another. */
+export type IncomingEdge = PropertyEdge | RelationEdge;
+
+type Kind = IncomingEdge['kind'];
+
+/** Looks up a node at the moment of the read; undefined for one that is not shown. */
+export type FindSource = (source: NodeName) => NodeRecord | undefined;
+
+/** Which edges of a target are wanted. */
+export interface EdgeWindow {
+  readonly target: NodeName;
+  /** Only those behind this place; absent: all. */
+  readonly after?: string | undefined;
+  /** At most so many. */
+  readonly most: number;
+}
+
+/**
+ * Edges are ordered by workspace and id of their source, then properties before relations, then by pointer or relation
+ * type. A place is a binary string that sorts in this order.
+ *
+ * @param source the source as tables have it, see {@link sourceOf}
+ * @param part pointer or type as a part of a key
+ */
+function placeOf(source: string, kind: Kind, part: string): string {
+  return source + END + kind + END + part;
+}
+
+/** The place behind all edges of a source. */
+function placeBehind(source: string): string {
+  return source + AFTER_END;
+}
+
+/** The parts of a place; of one of {@link placeBehind} only `source`, which is the place itself. */
+function partsOf(place: string): { readonly source: string; readonly kind?: string; readonly part?: string } {
+  const [workspace, id = '', kind, ...part] = place.split(END) as [string, ...string[]];
+  const source = workspace + END + id;
+  return kind === undefined ? { source } : { source, kind, part: part.join(END) };
+}
+
+/** Most bytes of a key before the place: workspace, id and kind of a target. */
+const TARGET_BYTES_MAX = 350;
+
+/** Whether a text may be used as a place. A client can make one up, and it becomes part of a key. */
+export function isEdgePlace(text: string): boolean {
+  if (text.length > KEY_BYTES_MAX - TARGET_BYTES_MAX) return false;
+  return isWorkspaceName(text.slice(0, Math.max(text.indexOf(END), 0)));
+}
+
+/** The node of a key that begins with workspace and id. */
+function sourceOf(key: string): NodeName {
+  const [workspace, id] = key.split(END) as [string, string];
+  return { workspace, id: bytesText(id) };
+}
+
+/**
+ * Where the edges of one source begin that are behind a place.
+ *
+ * @returns the least `part` they may have; undefined when all edges of the kind are before the place
+ */
+function firstPart(
+  kind: Kind,
+  place: { readonly kind?: string; readonly part?: string },
+): string | undefined {
+  if (place.kind === undefined || kind < place.kind) return undefined;
+  return kind > place.kind ? '' : `${place.part}${END}`;
+}
+
+/**
+ * The edges to a node at the head. The rows of `references` are read, and no nodes but for pointers that are too long for
+ * a key: an edge that is not shown costs no more than one that is.
+ *
+ * @param find asked for sources with such pointers
+ * @returns the edges; yields undefined where the work may rest
+ */
+export function* edgesNow(
+  reader: TableReader,
+  window: EdgeWindow,
+  find: FindSource,
+): Generator<IncomingEdge | undefined, undefined> {
+  const properties = rowsOf(reader, window, 'property');
+  const relations = rowsOf(reader, window, 'relation');
+  const pointers = new LongPointers(window, find);
+  let property = properties.next();
+  let relation = relations.next();
+  for (let left = window.most; left > 0; left -= 1) {
+    const isProperty =
+      property.done !== true && (relation.done === true || property.value.source <= relation.value.source);
+    if (isProperty) {
+      yield yield* propertyEdge(property.value as EdgeRow, pointers);
+      property = properties.next();
+    } else if (relation.done !== true) {
+      yield relationEdge(relation.value);
+      relation = relations.next();
+    } else return undefined;
+  }
+  return undefined;
+}
+
+/** A row of `references`. */
+interface EdgeRow {
+  readonly source: string;
+  readonly part: string;
+  readonly value: Uint8Array;
+}
+
+function* rowsOf(
+  reader: TableReader,
+  { after, most, target }: EdgeWindow,
+  kind: Kind,
+): Generator<EdgeRow, undefined> {
+  const all = underParts(target.workspace, textBytes(target.id), kind);
+  const range = { start: all.start + (after === undefined ? '' : firstEnding(kind, after)), end: all.end };
+  for (const { key, value } of rowsInBatches(reader, BranchTable.references, range, most)) {
+    const [workspace, id, ...part] = key.slice(all.start.length).split(END);
+    yield { source: `${workspace}${END}${id}`, part: part.join(END), value };
+  }
+  return undefined;
+}
+
+/** How the first key of a kind ends that is behind a place. */
+function firstEnding(kind: Kind, after: string): string {
+  const place = partsOf(after);
+  if (place.kind === undefined) return place.source;
+  const part = firstPart(kind, place);
+  return part === undefined ? placeBehind(place.source) : place.source + END + part;
+}
+
+function* propertyEdge(row: EdgeRow, pointers: LongPointers): Generator<undefined, PropertyEdge> {
+  const text = bytesText(row.part);
+  const source = sourceOf(row.source);
+  const isWhole = row.part.length <= VALUE_PART_BYTES && !text.includes(REPLACEMENT);
+  const pointer = isWhole ? text : ((yield* pointers.find(row, source)) ?? text);
+  return { kind: 'property', source, place: placeOf(row.source, 'property', row.part), pointer };
+}
+
+function relationEdge({ part, source, value }: EdgeRow): RelationEdge {
+  const text = Buffer.from(value.buffer, value.byteOffset, value.byteLength).utf8Slice();
+  const relation = JSON.parse(text) as Relation;
+  return { kind: 'relation', source: sourceOf(source), place: placeOf(source, 'relation', part), relation };
+}
+
+/** Stands in keys for a lone surrogate, which has no bytes. */
+const REPLACEMENT = '\ufffd';
+
+/** Pointers that cannot be read out of keys, of one source after the other. */
+class LongPointers {
+  readonly #window: EdgeWindow;
+  readonly #find: FindSource;
+  #source: string | undefined;
+  #pointers: ReadonlyMap<string, string> = new Map();
+
+  constructor(window: EdgeWindow, find: FindSource) {
+    this.#window = window;
+    this.#find = find;
+  }
+
+  /** @returns undefined for a source that is not shown */
+  *find({ part, source }: EdgeRow, name: NodeName): Generator<undefined, string | undefined> {
+    if (this.#source !== source) {
+      const record = this.#find(name);
+      const { most, target } = this.#window;
+      const found = record === undefined ? [] : yield* pointersTo(record, name, target, part, most);
+      this.#pointers = new Map(found.map((one) => [one.part, one.pointer]));
+      this.#source = source;
+    }
+    return this.#pointers.get(part);
+  }
+}
+
+/** A reference of one node. */
+interface Pointer {
+  readonly part: string;
+  readonly pointer: string;
+}
+
+/**
+ * The references of a node to a target, in the order of their places.
+ *
+ * @param from the least part that is wanted
+ * @param most references wanted; no more than twice as many are kept
+ * @returns yields undefined where the work may rest
+ */
+function* pointersTo(
+  record: NodeRecord,
+  source: NodeName,
+  target: NodeName,
+  from: string,
+  most: number,
+): Generator<undefined, readonly Pointer[]> {
+  yield* record.prepareIndexed();
+  let found: Pointer[] = [];
+  for (const reference of eachReference(record.indexedProperties([]))) {
+    if (reference === undefined) {
+      yield undefined;
+      continue;
+    }
+    const { pointer, ref, workspace } = reference;
+    if (ref !== target.id || (workspace ?? source.workspace) !== target.workspace) continue;
+    const part = boundedPart(pointer, VALUE_PART_BYTES);
+    if (part < from) continue;
+    found.push({ part, pointer });
+    if (found.length < 2 * most) continue;
+    found = inOrder(found).slice(0, most);
+    yield undefined;
+  }
+  return inOrder(found).slice(0, most);
+}
+
+/** In the order of their parts. Those with the same part are one row of `references`, and one edge. */
+function inOrder(pointers: readonly Pointer[]): Pointer[] {
+  const sorted = pointers.toSorted((a, b) => (a.part < b.part ? -1 : a.part > b.part ? 1 : 0));
+  return sorted.filter(({ part }, index) => part !== sorted[index - 1]?.part);
+}
+
+/** Nodes that one read of an earlier revision looks at, and bytes of them. */
+const NODES_MAX = 50_000;
+const NODE_BYTES_MAX = 256 * 1024 * 1024;
+
+const LAST_KEY = '\u00ff';
+
+/**
+ * The edges to a node at an earlier revision. No table has the edges that are gone: it would grow with each write of a
+ * node that has references, and is needed for this read only. Therefore all nodes that ever were are looked at, in the
+ * order of the edges, from the wanted place on. Nodes with one stored state that does not contain the id of the target
+ * are passed over as bytes; of the others the state at the revision is looked up.
+ *
+ * One read looks at a bounded number of nodes, and then says where to go on. So each read ends, and a client that asks for
+ * all pages comes to the end of a branch of any size.
+ *
+ * @param find looks up sources at the revision; edges of sources that it does not find are passed over
+ * @param nodesMax nodes that are looked at
+ * @returns the edges, then the place to go on behind; undefined when nothing follows. Yields undefined where the work may
+ *   rest
+ */
+export function* edgesAt(
+  reader: TableReader,
+  window: EdgeWindow,
+  find: FindSource,
+  nodesMax: number = NODES_MAX,
+): Generator<IncomingEdge | undefined, string | undefined> {
+  const start = window.after === undefined ? '' : partsOf(window.after).source;
+  const mark = Buffer.from(JSON.stringify(window.target.id).slice(1, -1));
+  const presents = rowsInBatches(reader, BranchTable.nodes, { start, end: LAST_KEY });
+  let present = presents.next();
+  let earlier = firstWithVersions(reader, start);
+  let bytes = 0;
+  for (let nodes = 1; present.done !== true || earlier !== undefined; nodes += 1) {
+    const key = least(present.done === true ? undefined : present.value.key, earlier);
+    let mayName = key === earlier;
+    if (present.done !== true && present.value.key === key) {
+      mayName ||= contains(present.value.value, mark);
+      bytes += present.value.value.length;
+      present = presents.next();
+    }
+    if (key === earlier) earlier = firstWithVersions(reader, placeBehind(key));
+    const record = mayName ? find(sourceOf(key)) : undefined;
+    if (record !== undefined && contains(record.bytes, mark)) yield* edgesOf(record, key, window);
+    yield undefined;
+    bytes += record?.bytes.length ?? 0;
+    const isOver = nodes >= nodesMax || bytes >= NODE_BYTES_MAX;
+    if (isOver && (present.done !== true || earlier !== undefined)) return placeBehind(key);
+  }
+  return undefined;
+}
+
+/** The first node from a key on that has earlier states. */
+function firstWithVersions(reader: TableReader, start: string): string | undefined {
+  for (const { key } of reader.range(BranchTable.nodeVersions, { start, end: LAST_KEY }))
+    return key.slice(0, key.length - REVISION_BYTES - END.length);
+  return undefined;
+}
+
+function least(a: string | undefined, b: string | undefined): string {
+  if (a === undefined || b === undefined) return (a ?? b) as string;
+  return a < b ? a : b;
+}
+
+function contains({ buffer, byteLength, byteOffset }: Uint8Array, mark: Buffer): boolean {
+  return Buffer.from(buffer, byteOffset, byteLength).includes(mark);
+}
+
+/** The edges from one node, those behind the place of the window. */
+function* edgesOf(
+  record: NodeRecord,
+  key: string,
+  { after, most, target }: EdgeWindow,
+): Generator<IncomingEdge | undefined, void> {
+  const source = sourceOf(key);
+  const place = after === undefined ? undefined : partsOf(after);
+  const from = (kind: Kind): string | undefined => (place?.source === key ? firstPart(kind, place) : '');
+  const firstPointer = from('property');
+  if (firstPointer !== undefined) {
+    for (const { part, pointer } of yield* pointersTo(record, source, target, firstPointer, most))
+      yield { kind: 'property', source, place: placeOf(key, 'property', part), pointer };
+  }
+  const firstType = from('relation');
+  if (firstType === undefined) return;
+  const relations = record.header.relations
+    .filter((relation) => relation.target === target.id && relation.workspace === target.workspace)
+    .map((relation) => ({ part: boundedPart(relation.relation_type, VALUE_PART_BYTES), relation }))
+    .filter(({ part }) => part >= firstType)
+    .sort((a, b) => (a.part < b.part ? -1 : 1));
+  for (const { part, relation } of relations)
+    yield { kind: 'relation', source, place: placeOf(key, 'relation', part), relation };
+}

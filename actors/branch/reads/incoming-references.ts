@@ -1,0 +1,117 @@
+import type { Policy } from '#runtime/access/policy.ts';
+import type { QueryContext } from '#runtime/commit/behaviour.ts';
+import { formatRevision } from '#runtime/content/revision.ts';
+import type { NodeReader } from '#runtime/tree/node-reader.ts';
+import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import type { BranchState } from '../branch-state.ts';
+import { answerPage, type Piece } from '../long-answer.ts';
+import type { JsonAnswer } from '../messages.ts';
+import type { ListIncomingReferences } from '../read-messages.ts';
+import { edgesAt, edgesNow, type IncomingEdge, isEdgePlace, type NodeName } from './incoming-edges.ts';
+import { type CursorBinding, formatBoundCursor, parseBoundCursor } from './listing-cursor.ts';
+import { readerAt } from './moment-readers.ts';
+import { requireReadable } from './read-node.ts';
+
+/** Entries on a page at most. */
+const PAGE_MAX = 1000;
+
+/**
+ * What leads to a node: references in the properties of nodes and relations, of all workspaces. Entries whose source may
+ * not be read by the caller are left out, and take a place of the page at the head.
+ *
+ * @throws {ServiceError} `NODE_NOT_FOUND`, `WORKSPACE_NOT_FOUND`, `INVALID_CURSOR`
+ * @see docs/interface/reading.md#incoming-references
+ */
+export function listIncomingReferences(
+  state: BranchState,
+  context: QueryContext,
+  query: ListIncomingReferences,
+): JsonAnswer | Promise<JsonAnswer> {
+  const { at, cursor, scope, workspace } = query;
+  state.workspace(workspace);
+  const { id } = requireReadable(state, context, readerAt(context.view, at), workspace, query.place).header;
+  const moment = at === undefined ? null : formatRevision(at);
+  const binding = ['incoming references', scope, workspace, id, moment];
+  const after = cursor === undefined ? undefined : parseBoundCursor(binding, cursor, isEdgePlace);
+  const limit = Math.min(Math.max(Math.trunc(query.limit), 1), PAGE_MAX);
+  return answerPage(context, (reader) => {
+    const sources = new Sources(readerAt(reader, at), context.caller.policy);
+    const find = (source: NodeName): NodeRecord | undefined => sources.find(source)?.record;
+    // One more than asked for tells whether anything follows.
+    const window = { target: { workspace, id }, after, most: limit + 1 };
+    const edges = at === undefined ? edgesNow(reader, window, find) : edgesAt(reader, window, find);
+    return pageText(sources, edges, limit, binding);
+  });
+}
+
+/** A node that edges come from, as it is shown. */
+interface Source {
+  readonly record: NodeRecord;
+  readonly text: string;
+}
+
+/** The nodes that edges come from. Edges of one node follow each other, so the last one is kept. */
+class Sources {
+  readonly #tree: NodeReader;
+  readonly #policy: Policy;
+  #last: NodeName | undefined;
+  #found: Source | undefined;
+
+  constructor(tree: NodeReader, policy: Policy) {
+    this.#tree = tree;
+    this.#policy = policy;
+  }
+
+  /** @returns undefined for a node that is not there or may not be read */
+  find(name: NodeName): Source | undefined {
+    if (this.#last?.id !== name.id || this.#last.workspace !== name.workspace) {
+      this.#found = this.#read(name);
+      this.#last = name;
+    }
+    return this.#found;
+  }
+
+  #read({ id, workspace }: NodeName): Source | undefined {
+    const record = this.#tree.byId(workspace, id);
+    if (record === undefined) return undefined;
+    const { name, nodeType, path } = record.header;
+    if (!this.#policy.allows('read', { workspace, path, nodeType })) return undefined;
+    return { record, text: JSON.stringify({ id, workspace, path, name, node_type: nodeType }) };
+  }
+}
+
+/** @param edges as {@link edgesAt}, one more than the page has places */
+function* pageText(
+  sources: Sources,
+  edges: Generator<IncomingEdge | undefined, string | undefined>,
+  limit: number,
+  binding: CursorBinding,
+): Generator<Piece, void> {
+  let opening = '{"items":[';
+  let taken = 0;
+  let last: string | undefined;
+  let step = edges.next();
+  for (; step.done !== true; step = edges.next()) {
+    const edge = step.value;
+    if (edge === undefined) {
+      yield '';
+      continue;
+    }
+    if (taken === limit) break;
+    taken += 1;
+    last = edge.place;
+    const source = sources.find(edge.source);
+    yield source === undefined ? '' : opening + entryText(edge, source);
+    if (source !== undefined) opening = ',';
+  }
+  const next = step.done === true ? step.value : last;
+  const cursor = next === undefined ? null : formatBoundCursor(binding, next);
+  yield `${opening === ',' ? ']' : `${opening}]`},"next_cursor":${JSON.stringify(cursor)},"total":null}`;
+}
+
+function entryText(edge: IncomingEdge, { text }: Source): string {
+  const start = `{"kind":"${edge.kind}","source":${text}`;
+  if (edge.kind === 'property') return `${start},"pointer":${JSON.stringify(edge.pointer)}}`;
+  const { relation_type, weight } = edge.relation;
+  return `${start},"relation_type":${JSON.stringify(relation_type)},"weight":${JSON.stringify(weight)}}`;
+}

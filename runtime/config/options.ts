@@ -33,7 +33,7 @@ const server = {
     min: 0,
     max: 65_535,
     description:
-      'TCP port for HTTP. 0 takes any free port and logs it, which suits tests. Below 1024 most systems ask for extra rights.',
+      'TCP port for HTTP. With 0 the system chooses a free port, which is logged; this is for tests. Most systems require extra privileges for ports below 1024.',
   }),
   host: textOption({
     environment: 'SVC_HOST',
@@ -41,21 +41,21 @@ const server = {
     default: '127.0.0.1',
     check: checkHost,
     description:
-      'Address to listen on. The default takes local connections only; `0.0.0.0` takes connections from everywhere, which is an explicit choice: put TLS in front of it.',
+      'Address to listen on. The default accepts connections from this machine only. `0.0.0.0` accepts connections from everywhere: put a proxy with TLS in front of it.',
   }),
   dataDir: textOption({
     environment: 'SVC_DATA_DIR',
     type: 'folder',
     default: './data',
     description:
-      'Where journal, shards and generated secrets live; created when missing. It must be on a local disk: network file systems and tmpfs lose what was promised to be durable. One process at a time may use it.',
+      'Data directory: journal, shards and generated secrets. It is created when it is missing. It must be on a local disk, because network file systems and tmpfs do not keep what has been flushed. Only one process at a time may use it.',
   }),
   backupDir: optionalTextOption({
     environment: 'SVC_BACKUP_DIR',
     type: 'folder',
     defaultText: '`backups` in the data folder',
     description:
-      'Where backups are written to and restored from; no route writes anywhere else. Best another disk than the data: one that fails takes both. The data folder itself, and the folders in it that have other files, refuse to start. Who can read it can read all content.',
+      'Directory that backups are written to and restored from; no request writes anywhere else. Use another disk than that of the data, so that one failing disk does not take both. The server does not start when it is the data directory itself or one of its own folders. Anyone who can read it can read all content.',
   }),
   jwtSecret: secretOption({
     environment: 'JWT_SECRET',
@@ -63,7 +63,7 @@ const server = {
     defaultText: 'generated once into the data folder',
     check: checkJwtSecret,
     description:
-      'Key that signs access tokens. Who knows it can sign in as anybody; a weak one can be guessed from any token and refuses to start. Changing it makes every issued token invalid.',
+      'Key that signs access tokens. Anyone who knows it can sign in as any user. The server does not start with a weak key, because it could be guessed from any token. Changing it invalidates every issued token.',
   }),
   masterKey: secretOption({
     environment: 'SVC_MASTER_KEY',
@@ -71,7 +71,7 @@ const server = {
     defaultText: 'generated once into the data folder',
     check: checkMasterKey,
     description:
-      'Key that encrypts stored secrets and derives the key of signed links. Losing it makes stored secrets unreadable: keep a copy apart from the data.',
+      'Key that encrypts stored secrets and derives the key of signed links. Without it, stored secrets cannot be read: keep a copy apart from the data.',
   }),
   adminPassword: secretOption({
     environment: 'SVC_ADMIN_PASSWORD',
@@ -79,7 +79,7 @@ const server = {
     defaultText: 'a random one, printed once at the first start',
     check: checkAdminPassword,
     description:
-      'Password given to user `admin` of tenant `default` when that account is created at the first start. Afterwards it changes nothing, which the log says; `npm run reset-password` sets another one. A weak one refuses to start.',
+      'Password given to user `admin` of tenant `default` when that account is created at the first start. Afterwards it has no effect, and the log says so; `npm run reset-password` sets another password. The server does not start with a weak one.',
   }),
   metricsToken: secretOption({
     environment: 'SVC_METRICS_TOKEN',
@@ -87,7 +87,7 @@ const server = {
     defaultText: 'none',
     check: checkMetricsToken,
     description:
-      'Bearer token that may read `/metrics`, the details of `/ready` and the state of the cluster from elsewhere than this machine, and nothing else. It is compared in the member itself, so it works while accounts cannot be read. Anything else that is asked with it is answered 403. A short one refuses to start.',
+      'Bearer token that may read `/metrics`, the details of `/ready` and the state of the cluster from other machines, and nothing else: any other request with it is answered 403. It does not depend on stored accounts, so it works while they cannot be read. The server does not start with a short one.',
   }),
   baseUrl: optionalTextOption({
     environment: 'SVC_BASE_URL',
@@ -95,27 +95,27 @@ const server = {
     defaultText: 'taken from the request',
     check: checkOrigin,
     description:
-      'The origin clients use, such as `https://content.example.org`: issuer and audience of tokens, and the start of every link. Set it behind a reverse proxy; a wrong one makes clients refuse tokens and links lead nowhere.',
+      'The origin clients use, such as `https://content.example.org`: issuer and audience of tokens, and the start of every link. Set it behind a reverse proxy. With a wrong one, clients refuse tokens and links do not work.',
   }),
   trustForwardedHeaders: booleanOption({
     environment: 'SVC_TRUST_FORWARDED_HEADERS',
     default: false,
     description:
-      'Whether `X-Forwarded-*` headers are believed. Off behind a proxy, all clients have its address: a few wrong passwords of one hold up the logins of all, and they share one bound on connections; the log has a warning then. Turn it on only behind a proxy that overwrites them: otherwise any client can choose its own address and the origin in links.',
+      'Whether `X-Forwarded-*` headers are trusted. When it is off behind a proxy, all clients have the address of the proxy: a few wrong passwords of one client delay the logins of all, all share one limit on connections, and the log has a warning. Turn it on only behind a proxy that overwrites these headers: otherwise any client can choose its own address and the origin in links.',
   }),
   logLevel: choiceOption({
     environment: 'SVC_LOG_LEVEL',
     choices: ['debug', 'info', 'warn', 'error', 'silent'],
     default: 'info',
     description:
-      'The least important line that is still written. `debug` writes a line per request and costs throughput; `error` hides the warnings that come before trouble.',
+      'Lowest level that is written. `debug` writes a line per request, which costs throughput; `error` hides warnings.',
   }),
   logFormat: choiceOption({
     environment: 'SVC_LOG_FORMAT',
     choices: ['automatic', 'text', 'json'],
     default: 'automatic',
     description:
-      'How log lines are written. `json`: one object a line, with the name of the member in `member`. `text`: for people. `automatic` is `text` at a terminal and `json` elsewhere. With `json` standard output has nothing else: the first password and what to do next go to standard error.',
+      'Format of log lines. `json`: one object per line, with the name of the member in `member`. `text`: for people. `automatic` is `text` at a terminal and `json` elsewhere. With `json`, standard output has log lines only: the first password and the first steps go to standard error.',
   }),
   corsAllowedOrigins: textListOption({
     environment: 'SVC_CORS_ALLOWED_ORIGINS',
@@ -131,21 +131,21 @@ const server = {
     entriesMax: 32,
     check: checkNatsUrl,
     description:
-      'NATS servers, best all of them. Set, the member is one of a cluster; unset, it runs alone. `tls://host:4222` demands TLS: a server without it is refused. Members of a cluster need the same `JWT_SECRET` and `SVC_MASTER_KEY`.',
+      'NATS servers; list all of them. When it is set, the process is a member of a cluster; otherwise it runs alone. `tls://host:4222` requires TLS: a server without TLS is refused. Members of a cluster need the same `JWT_SECRET` and `SVC_MASTER_KEY`.',
   }),
   natsCreds: optionalTextOption({
     environment: 'SVC_NATS_CREDS',
     type: 'file',
     defaultText: 'user and password of the addresses, if they have any',
     description:
-      'Credentials file for NATS, as `nsc` writes them. A file that others can read gives the cluster away.',
+      'Credentials file for NATS, in the format of `nsc`. Anyone who can read the file can act as a member of the cluster.',
   }),
   natsCa: optionalTextOption({
     environment: 'SVC_NATS_CA',
     type: 'file',
     defaultText: 'the authorities of the system',
     description:
-      'Certificates (PEM) of the authorities that sign those of the NATS servers. Every address of `SVC_NATS_URL` begins with `tls://` then. A server whose certificate is of nobody in the file, or for none of the configured hosts, is refused.',
+      'PEM file with the certificate authorities of the NATS servers. Every address of `SVC_NATS_URL` must begin with `tls://` then. A server is refused when its certificate is signed by no authority of the file or names none of the configured hosts.',
   }),
   memberId: optionalTextOption({
     environment: 'SVC_MEMBER_ID',
@@ -153,7 +153,7 @@ const server = {
     defaultText: 'host name and port',
     check: checkMemberId,
     description:
-      'Name of this member in its cluster. It keeps its name over restarts, and no other member may have it.',
+      'Name of this member in its cluster. It must stay the same over restarts and be unique in the cluster.',
   }),
   shutdownGraceMs: integerOption({
     unit: 'milliseconds',
@@ -161,7 +161,7 @@ const server = {
     min: 0,
     max: 600_000,
     description:
-      'How long the process takes to end after SIGTERM. Requests under way have three quarters of it before their connections are cut; the rest, and at least 5 seconds, is for closing files and handing over. Too low cuts off clients whose writes may have happened; too high and the supervisor kills the process first.',
+      'Time in which the process ends after SIGTERM. Requests in progress have three quarters of it before their connections are closed. The rest, and at least 5 seconds, is for closing files and handing partitions over. Too low cuts off clients whose writes may have happened; too high and the supervisor kills the process first.',
   }),
 };
 
@@ -170,14 +170,14 @@ const cluster = {
     choices: ['automatic', 'local', 'relaxed', 'quorum', 'quorum-disk', 'replica-disk'],
     default: 'automatic',
     description:
-      'What an answered write has survived. Embedded, `local` (the automatic choice): the journal is flushed first, so it survives power loss; `relaxed`: it is flushed every 100 ms, so it survives a killed process and may lose the last moment when the machine goes down. In a cluster, `quorum`: most NATS servers have it, so it survives the death of any processes; `quorum-disk`: most have flushed it, so it survives power loss everywhere; `replica-disk`: the owner and a follower have flushed it besides, for NATS servers that cannot, so it survives power loss everywhere, and writes need two members. `automatic` is `quorum-disk` where the monitoring pages prove it, else `replica-disk`. A class the servers cannot give refuses to start.',
+      'What has to happen before a write is acknowledged. Without a cluster: `local` (the automatic choice) flushes the journal first, so the write survives power loss; `relaxed` flushes it every 100 ms, so the write survives a killed process, and the last 100 ms may be lost when the machine fails. In a cluster: with `quorum` a majority of the NATS servers has the write, so it survives the end of any processes; with `quorum-disk` a majority has flushed it, so it survives power loss of all machines; with `replica-disk` the owner and a follower have flushed it as well, for NATS servers that do not flush, so it survives power loss of all machines, and writes need two members. `automatic` is `quorum-disk` where the monitoring pages show that the NATS servers flush, otherwise `replica-disk`. The server does not start with a class that the NATS servers cannot provide.',
   }),
   name: textOption({
     type: 'lower-case letters, digits and `-`',
     default: 'grove',
     check: checkClusterName,
     description:
-      'Begins the names of everything in NATS, so that several clusters can share an account. All members have the same; it is chosen once.',
+      'Prefix of all names in NATS, so that several clusters can share an account. It is the same on all members and cannot be changed later.',
   }),
   partitions: integerOption({
     unit: 'partitions',
@@ -185,7 +185,7 @@ const cluster = {
     min: 1,
     max: 256,
     description:
-      'Logs the repositories are spread over, each owned by one member. Chosen once in the life of a cluster, the same on all members. Too few leave members without work; each costs the NATS servers a stream.',
+      'Number of logs that the repositories are distributed over, each owned by one member. It is the same on all members and cannot be changed later. With too few, some members have no work; each costs the NATS servers a stream.',
   }),
   replicas: integerOption({
     unit: 'servers',
@@ -193,7 +193,7 @@ const cluster = {
     min: 1,
     max: 5,
     description:
-      'NATS servers that hold each log. With fewer than 3 the loss of one server loses writes, so that is for trying things out only.',
+      'Number of NATS servers that have a copy of each log. With fewer than 3, the loss of one server loses writes: use that for experiments only.',
   }),
   leaseMs: integerOption({
     unit: 'milliseconds',
@@ -201,7 +201,7 @@ const cluster = {
     min: 500,
     max: 60_000,
     description:
-      'Read lease of the owner of a partition, the same on all members. After an owner died its partition waits this long; the shorter, the more often a quiet owner has to ask the log before it answers.',
+      'Duration of the read lease of the owner of a partition, the same on all members. After an owner has died, its partition is not available for this time. The shorter it is, the more often an owner without writes has to query the log before it answers.',
   }),
   logBytesMax: integerOption({
     unit: 'bytes',
@@ -209,7 +209,7 @@ const cluster = {
     min: 64 * mebibyte,
     max: 4_096 * 1024 * mebibyte,
     description:
-      'Size each log may reach. The NATS servers reserve it for every partition, so their `max_file_store` has to allow for it; a log that is full refuses writes.',
+      'Maximum size of each log. The NATS servers reserve it for every partition, so their `max_file_store` has to be large enough. A full log refuses writes.',
   }),
   flushJournalBytesMax: integerOption({
     unit: 'bytes',
@@ -217,7 +217,7 @@ const cluster = {
     min: 256 * mebibyte,
     max: 4_096 * 1024 * mebibyte,
     description:
-      'Durability `replica-disk`: what the flush journal of a partition may take on the disk of each member. It keeps what was written in the last ten minutes, because NATS servers may lose that with their power. Above it writes to the partition are answered 507 until some of that is older: a partition can be written to for long at no more than a six hundredth of it a second.',
+      'Durability `replica-disk`: maximum size of the flush journal of a partition on the disk of each member. The journal keeps the writes of the last ten minutes, because NATS servers may lose them at a power failure. When it is full, writes to the partition are answered 507 until some of them are older. So the sustained write rate of a partition is at most a six hundredth of this size per second.',
   }),
   snapshotLogBytes: integerOption({
     unit: 'bytes',
@@ -225,7 +225,7 @@ const cluster = {
     min: mebibyte,
     max: 512 * 1024 * mebibyte,
     description:
-      'A partition gets a snapshot in the object store of NATS whenever its log has grown by so much, or by an eighth of `log_bytes_max` where that is less. The log is cut behind the older of two snapshots. Too low copies the same branches again and again; too high keeps long logs, which new members have to read.',
+      'Growth of a log after which a snapshot of the partition is written to the object store of NATS; an eighth of `log_bytes_max` where that is less. The log is truncated up to the older of two snapshots. Too low copies the same branches again and again; too high keeps long logs, which new members have to read.',
   }),
   logKeepMs: integerOption({
     unit: 'milliseconds',
@@ -233,19 +233,19 @@ const cluster = {
     min: 0,
     max: 30 * 86_400_000,
     description:
-      'How long records stay in a log although snapshots have them, so that a member that was away for less reads on where it stood. A log that is three quarters full is cut earlier.',
+      'Time that records stay in a log after a snapshot has them, so that a member that was away for less can continue from its own position. A log that is three quarters full is truncated earlier.',
   }),
   acceptUnsigned: booleanOption({
     default: false,
     description:
-      'Whether what is not signed with a key of the cluster is believed like what is: for a rolling upgrade from a version that does not sign, and no longer. While it is on, whoever has credentials of NATS can act as any user. The status has an alarm meanwhile.',
+      'Whether messages and records without a signature of the cluster are trusted. It is for a rolling upgrade from a version that does not sign; turn it off afterwards. While it is on, anyone with credentials of NATS can act as any user, and the status has an alarm.',
   }),
   natsMonitorUrls: textListOption({
     type: 'list of addresses such as `http://host:8222`',
     entriesMax: 32,
     check: checkHttpUrl,
     description:
-      'Monitoring pages of the NATS servers, one for each. They tell versions and whether the servers flush before they acknowledge, which class `quorum-disk` needs.',
+      'Monitoring addresses of the NATS servers, one for each. They show the versions and whether the servers flush before they acknowledge, which durability `quorum-disk` needs.',
   }),
 };
 
@@ -253,7 +253,7 @@ const locks = {
   enabled: booleanOption({
     default: true,
     description:
-      'Whether locks and inventory are served. Off, their routes and every write that names a lock answer 503 `LOCKS_DISABLED`; what was stored stays.',
+      'Whether locks and inventory are served. When it is off, their routes and every write that names a lock answer 503 `LOCKS_DISABLED`; stored locks are kept.',
   }),
 };
 
@@ -264,7 +264,7 @@ const limits = {
     min: kibibyte,
     max: 1024 * mebibyte,
     description:
-      'Largest request body; more is answered 413. Too low refuses big nodes; too high lets few clients fill the memory, because a body is held whole.',
+      'Largest request body; more is answered 413. Too low refuses big nodes; too high lets few clients fill the memory, because a body is kept in memory as a whole.',
   }),
   anonymousBodyBytesMax: integerOption({
     unit: 'bytes',
@@ -272,7 +272,7 @@ const limits = {
     min: kibibyte,
     max: 1024 * mebibyte,
     description:
-      'Largest request body of a caller who has not logged in; more is answered 413. Too low refuses honest queries and logins; too high lets anybody who reaches the port fill the memory and hold the processor with parsing.',
+      'Largest request body of a caller who has not logged in; more is answered 413. Too low refuses ordinary queries and logins; too high lets anyone who can reach the port fill the memory and keep the processor busy with parsing.',
   }),
   jsonValuesMax: integerOption({
     unit: 'values',
@@ -280,7 +280,7 @@ const limits = {
     min: 10_000,
     max: 100_000_000,
     description:
-      'Most values and keys of one JSON body, where a key that no earlier object has at its place counts as ten; more is answered 413. What is checked of one node is checked in one step that nothing interrupts: the default takes up to 50 ms. Too low refuses honest documents; too high lets one request hold up all others.',
+      'Maximum number of values and keys of one JSON body; more is answered 413. A key that no earlier object has at the same place counts as ten. One node is checked in one step, which takes up to 50 ms with the default. Too low refuses ordinary documents; too high lets one request delay all others.',
   }),
   replyBytesTotalMax: integerOption({
     unit: 'bytes',
@@ -288,7 +288,7 @@ const limits = {
     min: mebibyte,
     max: 65_536 * mebibyte,
     description:
-      'Memory of all answers together that wait for clients which read slowly, at most an eighth of the heap. When it is used up, large answers wait for room, or are answered 503, and a client that takes nothing for two seconds is cut off. Too low makes large answers wait for each other; too high lets slow clients fill the memory. One connection holds at most one node more than what the system buffers. As much again, and at most another eighth of the heap, is for large nodes that are being read; further reads of large nodes wait for room.',
+      'Memory for all answers that wait for slow clients, at most an eighth of the heap. When it is used up, large answers wait or are answered 503, and a client that reads nothing for two seconds is disconnected. Too low makes large answers wait for each other; too high lets slow clients fill the memory. One connection takes at most one node more than the buffers of the system. The same amount again, at most another eighth of the heap, is for large nodes that are being read; further reads of large nodes wait.',
   }),
   replyStallMs: integerOption({
     unit: 'milliseconds',
@@ -296,7 +296,7 @@ const limits = {
     min: 1_000,
     max: 600_000,
     description:
-      'Time after which a client that takes nothing of its answer is cut off. Too low cuts off clients on bad lines; too high keeps connections and memory for clients that are gone.',
+      'Time after which a client that reads nothing of its answer is disconnected. Too low disconnects clients on slow networks; too high keeps connections and memory for clients that are gone.',
   }),
   requestWorkMs: integerOption({
     unit: 'milliseconds',
@@ -304,7 +304,7 @@ const limits = {
     min: 100,
     max: 3_600_000,
     description:
-      'Processor time that one request may take for filters, sorting and patterns, as estimated from what it does; more is answered 413 `REQUEST_TOO_EXPENSIVE`. Work is done in slices, so a long request holds nobody up, but it takes its share of the processor. Too low refuses queries over large trees; too high lets one caller slow all others down for as long.',
+      'Processor time that one request may take for filters, sorting and patterns, as estimated from what it does; more is answered 413 `REQUEST_TOO_EXPENSIVE`. The work is done in slices, so a long request does not block others, but it takes its share of the processor. Too low refuses queries over large trees; too high lets one caller slow all others down.',
   }),
   requestMemoryBytes: integerOption({
     unit: 'bytes',
@@ -312,7 +312,7 @@ const limits = {
     min: mebibyte,
     max: 65_536 * mebibyte,
     description:
-      'Memory that one request may take for what it has to keep until it can answer, such as matches that are to be sorted; more is answered 413 `REQUEST_TOO_EXPENSIVE`. Too low refuses sorted queries without `limit` over large trees; too high lets few of them fill the memory.',
+      'Memory that one request may use until it can answer, for example for matches that have to be sorted; more is answered 413 `REQUEST_TOO_EXPENSIVE`. Too low refuses sorted queries without `limit` over large trees; too high lets few of them fill the memory.',
   }),
   jsonDepthMax: integerOption({
     unit: 'levels',
@@ -330,7 +330,7 @@ const limits = {
     // What was configured before the path of a node had to be addressable still starts.
     acceptedMax: 12 * kibibyte,
     description:
-      'Longest path a write may give a node, also by a move, a copy or a merge of a tree that ends deeper. Too low refuses deep trees; too high takes from the 16 KiB that a request line and its headers may have together.',
+      'Maximum length of the path of a node, also after a move, a copy or a merge of its ancestors. Too low refuses deep trees; too high takes from the 16 KiB that the request line and the headers may have together.',
   }),
   commitNodesMax: integerOption({
     unit: 'nodes',
@@ -338,7 +338,7 @@ const limits = {
     min: 1,
     max: 10_000_000,
     description:
-      'Most nodes one commit may change; more is answered 413. Where the heap of the process is small it takes fewer, 5 KiB each of a third of what is over beside 96 MiB: 62,000 with 1 GiB (`NODE_OPTIONS=--max-old-space-size`). Too low refuses moves and deletes of big trees; too high lets one commit hold up the other writers of its branch for seconds.',
+      'Most nodes one commit may change; more is answered 413. With a small heap the limit is lower: a third of the heap above 96 MiB, divided by 5 KiB, which is 62,000 nodes with 1 GiB (`NODE_OPTIONS=--max-old-space-size`). Too low refuses moves and deletes of big trees; too high lets one commit hold up the other writers of its branch for seconds.',
   }),
   mailboxMax: integerOption({
     unit: 'commands',
@@ -346,7 +346,7 @@ const limits = {
     min: 1,
     max: 1_000_000,
     description:
-      'Commands that may wait for one actor; more are answered 503. Too low refuses short bursts; too high makes clients wait for an answer that comes after their deadline.',
+      'Maximum number of commands that wait for one actor; more are answered 503. Too low refuses short bursts; too high makes clients wait longer than their deadline.',
   }),
   batchCommandsMax: integerOption({
     unit: 'commands',
@@ -354,7 +354,7 @@ const limits = {
     min: 1,
     max: 65_536,
     description:
-      'Most commands that one batch makes durable together. Too low pays one disk flush for few writes; too high lengthens the wait of the first command in a batch.',
+      'Maximum number of commands that are made durable together. Too low needs a disk flush for few writes; too high lengthens the wait of the first command of a batch.',
   }),
   batchBytesMax: integerOption({
     unit: 'bytes',
@@ -362,7 +362,7 @@ const limits = {
     min: 64 * kibibyte,
     max: 256 * mebibyte,
     description:
-      'Size at which a batch is closed; a single larger command is a batch of its own. Too low pays more disk flushes; too high makes small writes wait behind big ones.',
+      'Size at which a batch is closed; a larger command is a batch of its own. Too low needs more disk flushes; too high makes small writes wait behind big ones.',
   }),
   applyPendingBytesMax: integerOption({
     unit: 'bytes',
@@ -370,7 +370,7 @@ const limits = {
     min: mebibyte,
     max: 4096 * mebibyte,
     description:
-      'Write-sets kept in memory, durable in the journal but not yet in the shard, before writers have to wait; for each branch, and less where the heap of the process is small. Too low makes many small shard commits; too high costs memory and a longer replay after a crash.',
+      'Size of the write-sets of a branch that are durable in the journal and not yet in the shard; above it, writers wait. It is less with a small heap. Too low makes many small shard commits; too high costs memory and a longer replay after a crash.',
   }),
   journalSegmentBytes: integerOption({
     unit: 'bytes',
@@ -386,7 +386,7 @@ const limits = {
     min: 100,
     max: 86_400_000,
     description:
-      'Idle time after which a branch or tenant is closed and its memory given back. Too low opens the same files again and again; too high keeps thousands of unused branches mapped.',
+      'Idle time after which a branch or tenant is closed and its memory is released. Too low opens the same files again and again; too high keeps thousands of unused branches mapped.',
   }),
   removedKeepMs: integerOption({
     unit: 'milliseconds',
@@ -394,7 +394,7 @@ const limits = {
     min: 0,
     max: 2_592_000_000,
     description:
-      'Time the files of deleted repositories and branches, and of damaged actors that are made again, stay in `.removed` beside the others; 0 removes them at once. They go earlier when the volume is short of room. Too low leaves no time to notice that something was deleted by mistake; too high keeps disk space of what nobody wants.',
+      'Time that the files of deleted repositories and branches, and of rebuilt actors, stay in `.removed`; 0 removes them at once. They are removed earlier when the volume is almost full. Too low leaves no time to notice a deletion by mistake; too high uses disk space for deleted data.',
   }),
   openActorsMax: integerOption({
     unit: 'actors',
@@ -410,7 +410,7 @@ const limits = {
     min: 1,
     max: 1_000_000,
     description:
-      'Requests worked on at once; more are answered 503. Where over half of them are in use a caller may have a quarter, where over three quarters are a tenant half; more of theirs are answered 429. Where the heap of the process is small there are fewer, 32 KiB of a quarter of the heap each. Too low refuses load that could be served; too high uses memory up before anybody is refused.',
+      'Maximum number of requests in progress; more are answered 503. When more than half are in use, one caller may have a quarter; when more than three quarters are in use, one tenant may have half; more requests of theirs are answered 429. With a small heap the limit is lower: a quarter of the heap, divided by 32 KiB. Too low refuses load that could be served; too high uses up the memory before a request is refused.',
   }),
   connectionsMax: integerOption({
     unit: 'connections',
@@ -418,7 +418,7 @@ const limits = {
     min: 8,
     max: 1_000_000,
     description:
-      'Connections of clients that are kept at once; a further one is closed as soon as it is there. Where the system allows the process too few open files (`ulimit -n`) it is less, so that connections never take those of the journal and the shards. Too low refuses clients; too high lets a flood of connections use the memory up.',
+      'Maximum number of open connections of clients; a further one is closed at once. It is lower when the system allows the process few open files (`ulimit -n`), so that the journal and the shards always have theirs. Too low refuses clients; too high lets a flood of connections use up the memory.',
   }),
   connectionsPerAddressMax: integerOption({
     unit: 'connections',
@@ -426,7 +426,7 @@ const limits = {
     min: 1,
     max: 1_000_000,
     description:
-      "Connections of one address (of one IPv6 network of 64 bits), at most half of all that are kept. It does not hold with `SVC_TRUST_FORWARDED_HEADERS`, where every connection is the proxy's: bound addresses at the proxy. Too low refuses offices that share an address; too high lets one machine take all connections.",
+      'Maximum number of connections of one address (of one /64 network for IPv6), at most half of all. It does not apply with `SVC_TRUST_FORWARDED_HEADERS`, where all connections come from the proxy: limit addresses there. Too low refuses offices that share an address; too high lets one machine take all connections.',
   }),
   idempotencyTtlHours: integerOption({
     unit: 'hours',
@@ -434,7 +434,7 @@ const limits = {
     min: 1,
     max: 720,
     description:
-      'How long the outcome of a write with `Idempotency-Key` is kept for replay. Too low and a late retry writes again; too high fills the store of outcomes.',
+      'Time that the outcome of a write with `Idempotency-Key` is kept for replay. Too low and a late retry writes again; too high needs more space.',
   }),
   idempotencyEntriesMax: integerOption({
     unit: 'entries',
@@ -442,7 +442,7 @@ const limits = {
     min: 100,
     max: 100_000_000,
     description:
-      'Outcomes kept at once; when full, keyed writes are answered 429, because dropping one early could let a retry write twice. Too low refuses keyed writes; too high costs disk space.',
+      'Maximum number of outcomes that are kept. When it is reached, writes with a key are answered 429, because removing an outcome early could let a retry write twice. Too low refuses keyed writes; too high costs disk space.',
   }),
   spaceAlarmPercent: integerOption({
     unit: 'percent',
@@ -450,7 +450,7 @@ const limits = {
     min: 1,
     max: 100,
     description:
-      'How full a volume of the data, or the log of a partition, may be before the status has an alarm. Too low and nobody looks any more; too high leaves no time to do something.',
+      'How full a volume of the data, or the log of a partition, may be before the status has an alarm. Too low raises alarms that are ignored; too high leaves no time to act.',
   }),
   spaceRefusePercent: integerOption({
     unit: 'percent',
@@ -458,7 +458,7 @@ const limits = {
     min: 1,
     max: 100,
     description:
-      'From how full on writes are answered 507, except what deletes or releases something. Too low gives space away; too high and a burst fills the disk before the next look at it, once a second.',
+      'How full it may be before writes are answered 507, except those that delete or release something. Too low wastes space; too high lets a burst fill the disk before the next check, which runs once a second.',
   }),
   spaceReadOnlyPercent: integerOption({
     unit: 'percent',
@@ -466,7 +466,7 @@ const limits = {
     min: 1,
     max: 100,
     description:
-      'From how full on everything that writes is answered 507. Too low keeps clients from deleting; too high leaves no room for what a restart has to write.',
+      'How full it may be before all writes are answered 507. Too low prevents clients from deleting; too high leaves no space for what a restart has to write.',
   }),
   jobWorkers: integerOption({
     unit: 'jobs',
@@ -474,7 +474,7 @@ const limits = {
     min: 0,
     max: 64,
     description:
-      'Background jobs worked on at once; with 0 they wait for another member or a later start. Too low lets long jobs hold up short ones; too high takes time from requests.',
+      'Maximum number of background jobs that run at once; with 0 they wait for another member or a later start. Too low lets long jobs delay short ones; too high takes processor time from requests.',
   }),
   jobRetentionHours: integerOption({
     unit: 'hours',
@@ -482,7 +482,7 @@ const limits = {
     min: 1,
     max: 8_760,
     description:
-      'How long a finished background job is kept, a failed one seven times as long. Too low and nobody sees what became of it; too high fills the list of jobs.',
+      'Time that a completed background job is kept; a failed one is kept seven times as long. Too low and its outcome cannot be read later; too high makes the list of jobs long.',
   }),
 };
 

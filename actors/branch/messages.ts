@@ -514,10 +514,12 @@ export interface BranchComparison {
 
 /**
  * What this branch changed since it last met another one, net. Answer: {@link JsonAnswer} of `{common_ancestor,
- * added, modified, deleted}`.
+ * added, modified, deleted, definitions}`.
  */
-export interface DiffBranch extends ReadMoment {
+export interface DiffBranch extends ReadMoment, VersionedMessage {
   readonly type: 'DiffBranch';
+  /** Whether each entry is to have its changes; the answer has `truncated` then. */
+  readonly detail?: 'properties';
   /** Actor of the other branch, of the same repository. */
   readonly base: string;
   /** Absent: the head of the other branch. */

@@ -25,6 +25,14 @@ function listOf(items: JsonSchema): JsonSchema {
   return { type: 'array', items };
 }
 
+const leftOut = { type: 'integer', minimum: 1 } as const;
+
+/** What the entry of a difference has with `detail=properties`. */
+const diffDetails: Readonly<Record<string, JsonSchema>> = {
+  changes: { ...listOf(ref('DiffChange')), description: 'What differs; with `detail=properties` only.' },
+  truncated: { const: true, description: 'The entry has changes that are not listed.' },
+};
+
 const page: JsonSchema = {
   type: 'object',
   required: ['total', 'limit', 'offset', 'nextOffset'],
@@ -269,6 +277,28 @@ export const contentSchemas: Readonly<Record<string, JsonSchema>> = {
       common_ancestor: { ...revision, description: 'Greatest revision both have; `0-0` without one.' },
     },
   },
+  DiffChange: {
+    type: 'object',
+    required: ['path'],
+    description: 'A side without a value has neither of its two fields.',
+    properties: {
+      path: {
+        ...text,
+        description:
+          'JSON pointer into the node object or the definition. `/relations` is that of each single relation.',
+      },
+      before: { description: 'The value that was there; any JSON value.' },
+      after: { description: 'The value that is there; any JSON value.' },
+      before_bytes: {
+        ...leftOut,
+        description: 'Bytes of the JSON of the value that was there and is left out.',
+      },
+      after_bytes: {
+        ...leftOut,
+        description: 'Bytes of the JSON of the value that is there and is left out.',
+      },
+    },
+  },
   DiffEntry: {
     type: 'object',
     required: ['node_id', 'workspace', 'path', 'operation'],
@@ -277,6 +307,7 @@ export const contentSchemas: Readonly<Record<string, JsonSchema>> = {
       workspace: text,
       path: { ...text, description: 'Where the node is on the branch; of a deleted one, where it was.' },
       operation: { type: 'string', enum: ['added', 'modified', 'deleted'] },
+      ...diffDetails,
     },
   },
   DefinitionDiffEntry: {
@@ -293,6 +324,7 @@ export const contentSchemas: Readonly<Record<string, JsonSchema>> = {
         description: 'A mixin is a `node_type`.',
       },
       name: text,
+      ...diffDetails,
     },
   },
   BranchDifference: {
@@ -306,6 +338,10 @@ export const contentSchemas: Readonly<Record<string, JsonSchema>> = {
       definitions: {
         ...listOf(ref('DefinitionDiffEntry')),
         description: 'Schema definitions the branch changed: node types, mixins, archetypes, element types.',
+      },
+      truncated: {
+        type: 'boolean',
+        description: 'Whether an entry does not have all of its changes; with `detail=properties` only.',
       },
     },
   },

@@ -10,6 +10,9 @@ export const PARTS_SINCE = 3;
 /** As {@link PRECONDITIONS_SINCE}, for lists of incoming references. */
 export const INCOMING_SINCE = 3;
 
+/** As {@link PRECONDITIONS_SINCE}, for differences with the changes of each entry. */
+export const DIFF_DETAILS_SINCE = 4;
+
 /**
  * A message to an actor that members of an older version would take for another one: they would pass over some of its
  * fields. They refuse it instead, and nothing is done.

@@ -290,11 +290,23 @@ function keptOrigin(
  */
 export function translationsField(stored: JsonObject): JsonObject {
   return Object.fromEntries(
-    Object.keys(stored).map((locale) => {
-      const overlay = overlayOf(stored, locale)!;
-      return [locale, overlay.type === 'hidden' ? { type: 'hidden' } : overlayField(overlay)];
-    }),
+    Object.keys(stored).map((locale) => [locale, shownOverlay(overlayOf(stored, locale)!)]),
   );
+}
+
+/** One locale in {@link translationsField}. */
+export function shownOverlay(overlay: Overlay): JsonObject {
+  return overlay.type === 'hidden' ? { type: 'hidden' } : overlayField(overlay);
+}
+
+/** The hashes of what the values of a locale were made from, under the keys that {@link shownOverlay} has for the values. */
+export function shownOrigins(overlay: Overlay): JsonObject {
+  if (overlay.type === 'hidden') return {};
+  const hashes = Object.keys(overlay.data).map((pointer) => {
+    const origin = ownValue(overlay.origins, pointer) as TranslationOrigin | undefined;
+    return [shortKey(pointer), origin?.hash ?? null];
+  });
+  return Object.fromEntries(hashes);
 }
 
 function overlayField(overlay: PropertiesOverlay | null): JsonObject {

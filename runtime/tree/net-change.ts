@@ -217,7 +217,8 @@ export function sameDefinition(
   return jsonEquals(definedBy(a), definedBy(b));
 }
 
-function definedBy({ definition }: StoredDefinition<StoredKind>): JsonObject {
+/** What a definition says: its fields but for ids, versions and stamps, and whether it is published. */
+export function definedBy({ definition }: StoredDefinition<StoredKind>): JsonObject {
   const fields = Object.entries(definition as unknown as JsonObject).filter(
     ([name, value]) => value !== undefined && !stampFields.has(name),
   );

@@ -17,6 +17,7 @@ import { actorId } from '#runtime/actor/actor-id.ts';
 import { atOnce } from '#runtime/base/at-once.ts';
 import type { ActorContext, ActorKind, Caller } from '#runtime/commit/behaviour.ts';
 import { JsonText } from '#runtime/content/json-text.ts';
+import type { JsonValue } from '#runtime/content/json-value.ts';
 import { formatRevision } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
@@ -30,8 +31,23 @@ import { findOrphanedRows } from './leftover-rows.ts';
 /** The workspace of a family; it takes everything. */
 export const WORKSPACE = 'content';
 
+/** What one place of an entry was and is; a value that is too large has its size only. */
+export interface DiffChange {
+  readonly path: string;
+  readonly before?: JsonValue;
+  readonly after?: JsonValue;
+  readonly before_bytes?: number;
+  readonly after_bytes?: number;
+}
+
+/** What an entry has besides where it was asked for. */
+interface DetailedEntry {
+  readonly changes?: readonly DiffChange[];
+  readonly truncated?: true;
+}
+
 /** An entry of a difference. */
-export interface DiffEntry {
+export interface DiffEntry extends DetailedEntry {
   readonly node_id: string;
   readonly workspace: string;
   readonly path: string;
@@ -39,7 +55,7 @@ export interface DiffEntry {
 }
 
 /** An entry of a difference that is about a schema definition. */
-export interface DefinitionDiffEntry {
+export interface DefinitionDiffEntry extends DetailedEntry {
   readonly node_id: string;
   readonly workspace: null;
   readonly path: string;
@@ -55,6 +71,7 @@ export interface Difference {
   readonly modified: readonly DiffEntry[];
   readonly deleted: readonly DiffEntry[];
   readonly definitions: readonly DefinitionDiffEntry[];
+  readonly truncated?: boolean;
 }
 
 /** Brings what another branch changed over, node by node; where both changed a node, one side wins. */
@@ -185,6 +202,12 @@ export class BranchFamily {
 
   diff(branch: string, base: string, caller?: Caller): Promise<Difference> {
     return this.query(branch, { type: 'DiffBranch', base: this.actor(base) }, caller);
+  }
+
+  /** As {@link BranchFamily.diff}, with the changes of each entry. */
+  detailedDiff(branch: string, base: string, caller?: Caller): Promise<Difference> {
+    const query = { type: 'DiffBranch', base: this.actor(base), detail: 'properties' } as const;
+    return this.query(branch, query, caller);
   }
 
   /**

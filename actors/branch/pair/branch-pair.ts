@@ -150,6 +150,11 @@ export class BranchPair {
    */
   *changes(side: Side): Generator<NetChange | undefined, void> {
     const { nodes } = yield* this.#touched(side);
+    yield* this.changesOf(side, nodes);
+  }
+
+  /** As {@link BranchPair.changes}, of some nodes, in their order; nothing for one that the side did not change. */
+  *changesOf(side: Side, nodes: Iterable<NodeAddress>): Generator<NetChange | undefined, void> {
     for (const batch of batches(nodes)) {
       for (let done = 0; done < batch.length; ) {
         const before = yield* this.baseStates(batch.slice(done));
@@ -170,6 +175,14 @@ export class BranchPair {
   /** As {@link BranchPair.changes}, of schema definitions. */
   *definitionChanges(side: Side): Generator<DefinitionNetChange | undefined, void> {
     const { definitions } = yield* this.#touched(side);
+    yield* this.definitionChangesOf(side, definitions);
+  }
+
+  /** As {@link BranchPair.changesOf}, of schema definitions. */
+  *definitionChangesOf(
+    side: Side,
+    definitions: Iterable<DefinitionAddress>,
+  ): Generator<DefinitionNetChange | undefined, void> {
     for (const batch of batches(definitions)) {
       const before = this.baseDefinitions(batch);
       const after = this.definitions(side, batch);

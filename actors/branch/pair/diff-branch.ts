@@ -5,45 +5,23 @@ import { formatRevision } from '#runtime/content/revision.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import type { NetChange } from '#runtime/tree/net-change.ts';
 import type { NodeRecord } from '#runtime/tree/node-record.ts';
-import type { StoredKind } from '#runtime/tree/schema-store.ts';
 import { BranchPair } from './branch-pair.ts';
 import { definitionId, definitionPath } from './definition-names.ts';
+import { type DiffDetails, diffDetails, ROOM_BYTES } from './diff-details.ts';
+import { type DefinitionDiffEntry, type DiffEntries, type DiffEntry, operations } from './diff-entries.ts';
 import type { BranchState } from '../branch-state.ts';
-import { settle } from '../long-answer.ts';
+import { settle, settleLarge } from '../long-answer.ts';
 import type { DiffBranch, JsonAnswer } from '../messages.ts';
 import { sortInSlices } from '#runtime/base/sliced-sort.ts';
 
 /** Entries made into text between two rests; a difference of no more is answered as one text. */
 const ENTRIES_PER_PIECE = 500;
 
-/** The lists of a difference, in their order in the answer. */
-const operations = ['added', 'modified', 'deleted'] as const;
-
-/** One node of a difference. */
-interface DiffEntry {
-  readonly node_id: string;
-  readonly workspace: string;
-  /** Where it is on the branch; of a deleted one, where it was. */
-  readonly path: string;
-  readonly operation: (typeof operations)[number];
-}
-
-/** One schema definition of a difference. It is named as in conflicts. */
-interface DefinitionDiffEntry {
-  readonly node_id: string;
-  readonly workspace: null;
-  readonly path: string;
-  readonly operation: (typeof operations)[number];
-  readonly kind: StoredKind;
-  readonly name: string;
-}
-
 interface Difference {
   readonly commonAncestor: string;
-  /** By workspace, then path. */
-  readonly entries: readonly DiffEntry[];
-  /** By path: kind, then name. */
-  readonly definitions: readonly DefinitionDiffEntry[];
+  readonly entries: DiffEntries;
+  /** Absent where it was not asked for. */
+  readonly details: DiffDetails | undefined;
 }
 
 /**
@@ -61,7 +39,9 @@ export function diffBranch(
   query: DiffBranch,
 ): JsonAnswer | Promise<JsonAnswer> {
   requireLogin(context.caller.principal);
-  const difference = settle(context, (reader) => compared(state, context, reader, query));
+  const work = (reader: TableReader) => compared(state, context, reader, query);
+  const difference =
+    query.detail === undefined ? settle(context, work) : settleLarge(context, ROOM_BYTES, work);
   const answer = (found: Difference): JsonAnswer => answerOf(context, found);
   return difference instanceof Promise ? difference.then(answer) : answer(difference);
 }
@@ -70,11 +50,11 @@ function* compared(
   state: BranchState,
   context: QueryContext,
   reader: TableReader,
-  { base, at, baseAt }: DiffBranch,
+  { base, at, baseAt, detail }: DiffBranch,
 ): Generator<undefined, Difference> {
   const { policy } = context.caller;
   const pair = yield* BranchPair.of(state, reader, base, { own: at, other: baseAt });
-  const entries: DiffEntry[] = [];
+  const nodes: DiffEntry[] = [];
   for (const change of pair.changes('own')) {
     if (change === undefined || change.operation === 'reordered') {
       yield;
@@ -83,11 +63,12 @@ function* compared(
     const { workspace, nodeId, operation } = change;
     const { path, nodeType } = shownState(change).header;
     if (!policy.unrestricted && !policy.allows('read', { workspace, path, nodeType })) continue;
-    entries.push({ node_id: nodeId, workspace, path, operation });
+    nodes.push({ node_id: nodeId, workspace, path, operation });
   }
-  const sorted = yield* sortInSlices(entries, byPlace);
-  const definitions = yield* changedDefinitions(pair);
-  return { commonAncestor: formatRevision(pair.commonAncestor), entries: sorted, definitions };
+  const sorted = yield* sortInSlices(nodes, byPlace);
+  const entries = { nodes: sorted, definitions: yield* changedDefinitions(pair) };
+  const details = detail === undefined ? undefined : yield* diffDetails(pair, policy, entries);
+  return { commonAncestor: formatRevision(pair.commonAncestor), entries, details };
 }
 
 function* changedDefinitions(pair: BranchPair): Generator<undefined, readonly DefinitionDiffEntry[]> {
@@ -115,7 +96,8 @@ function byPlace(a: DiffEntry, b: DiffEntry): number {
 }
 
 function answerOf(context: QueryContext, difference: Difference): JsonAnswer {
-  if (difference.entries.length + difference.definitions.length <= ENTRIES_PER_PIECE)
+  const { definitions, nodes } = difference.entries;
+  if (nodes.length + definitions.length <= ENTRIES_PER_PIECE)
     return new JsonText([...pieces(difference)].join(''));
   return { chunks: chunksOf(context, difference) };
 }
@@ -128,23 +110,30 @@ async function* chunksOf(context: QueryContext, difference: Difference): AsyncGe
   }
 }
 
-function* pieces({ commonAncestor, definitions, entries }: Difference): Generator<string, void> {
+function* pieces({ commonAncestor, details, entries }: Difference): Generator<string, void> {
   yield `{"common_ancestor":${JSON.stringify(commonAncestor)}`;
   for (const operation of operations) {
-    yield* listPieces(
-      operation,
-      entries.filter((entry) => entry.operation === operation),
-    );
+    const listed = entries.nodes.filter((entry) => entry.operation === operation);
+    yield* listPieces(operation, listed, details);
   }
-  yield* listPieces('definitions', definitions);
-  yield '}';
+  yield* listPieces('definitions', entries.definitions, details);
+  yield details === undefined ? '}' : `,"truncated":${details.isTruncated}}`;
 }
 
-function* listPieces(name: string, listed: readonly object[]): Generator<string, void> {
+function* listPieces(
+  name: string,
+  listed: readonly (DiffEntry | DefinitionDiffEntry)[],
+  details: DiffDetails | undefined,
+): Generator<string, void> {
   let opening = `,"${name}":[`;
   for (let start = 0; start < listed.length; start += ENTRIES_PER_PIECE) {
-    yield opening + JSON.stringify(listed.slice(start, start + ENTRIES_PER_PIECE)).slice(1, -1);
+    const part = listed.slice(start, start + ENTRIES_PER_PIECE);
+    yield opening + (details === undefined ? JSON.stringify(part).slice(1, -1) : detailedText(part, details));
     opening = ',';
   }
   yield listed.length === 0 ? `${opening}]` : ']';
+}
+
+function detailedText(part: readonly (DiffEntry | DefinitionDiffEntry)[], details: DiffDetails): string {
+  return part.map((entry) => `${JSON.stringify(entry).slice(0, -1)}${details.of(entry)}}`).join(',');
 }

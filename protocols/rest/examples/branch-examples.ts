@@ -161,6 +161,29 @@ export const branchExamples: readonly Exchange[] = [
     },
   },
   {
+    operation: 'diffBranches',
+    name: 'properties',
+    summary: 'What it changed in each node, with the values before and after.',
+    parameters: { branch: 'drafts', base: 'main', detail: 'properties' },
+    status: 200,
+    answer: {
+      common_ancestor: '1805036977000-0',
+      added: [],
+      modified: [
+        {
+          node_id: '01a44700-0000-7000-8000-000000000007',
+          workspace: 'content',
+          path: '/spring-issue/gardens',
+          operation: 'modified',
+          changes: [{ path: '/properties/title', before: 'Gardens in May', after: 'Gardens by night' }],
+        },
+      ],
+      deleted: [],
+      definitions: [],
+      truncated: false,
+    },
+  },
+  {
     operation: 'listConflicts',
     summary: 'What a merge would stop at.',
     parameters: { branch: 'main', source: 'drafts' },

@@ -1,6 +1,8 @@
 import type { ListConflicts } from '#actors/branch/merge-messages.ts';
 import type { CompareBranch, DiffBranch } from '#actors/branch/messages.ts';
-import type { HttpReply } from '#protocols/http/route.ts';
+import type { HttpReply, ParameterDocs } from '#protocols/http/route.ts';
+import { DIFF_DETAILS_SINCE } from '#runtime/actor/message-version.ts';
+import { invalid } from '#runtime/errors/service-error.ts';
 import { askBranch, branchOf, minRevisionParameter, replyOf } from '../access/branch-access.ts';
 import { contentSchema } from '../content-schemas.ts';
 import { consistencyOf } from '../reads/read-consistency.ts';
@@ -10,6 +12,17 @@ import type { RestRequest, RestRoute } from '../rest-route.ts';
 const tag = 'Branches';
 const branchBase = '/api/management/repositories/{tenant}/{repo}/branches/{branch}';
 const slashAllowed = { allowSlash: true } as const;
+
+/** The details of a difference, as the description has them. */
+const detailParameter: ParameterDocs = {
+  name: 'detail',
+  in: 'query',
+  schema: { type: 'string', enum: ['properties'] },
+  description:
+    'Gives each entry its `changes`: the places that differ in the node or definition, with the values before and after. ' +
+    'Values of more than 8 KiB are left out and their size is shown. An entry has at most 100 changes and 64 Ki ' +
+    'characters of them, an answer 1 Mi characters; an entry that is cut off says `truncated`, and so does the answer.',
+};
 
 const responses = {
   400: { description: 'The two are too far apart to be compared.' },
@@ -42,7 +55,7 @@ function compareRoute(context: RestContext): RestRoute {
         ...responses,
       },
     },
-    handler: (request) => ask(context, request, 'CompareBranch'),
+    handler: (request) => ask(context, request, { type: 'CompareBranch' }),
   };
 }
 
@@ -59,13 +72,14 @@ function diffRoute(context: RestContext): RestRoute {
         'Net changes: what was undone is not listed, nor what a merge brought from the base. Every node of a ' +
         'subtree that was moved or renamed is modified; a new place among the same siblings is no change.',
       tag,
-      parameters: [minRevisionParameter],
+      parameters: [detailParameter, minRevisionParameter],
       responses: {
         200: { description: 'The difference.', schema: contentSchema('BranchDifference') },
         ...responses,
+        400: { description: 'The two are too far apart to be compared, or there is no such `detail`.' },
       },
     },
-    handler: (request) => ask(context, request, 'DiffBranch'),
+    handler: (request) => ask(context, request, { type: 'DiffBranch', ...detailOf(request) }),
   };
 }
 
@@ -110,16 +124,24 @@ function conflictsRoute(context: RestContext): RestRoute {
   };
 }
 
+/** @throws {ServiceError} `VALIDATION_FAILED` */
+function detailOf(request: RestRequest): Pick<DiffBranch, 'detail' | 'since'> {
+  const detail = request.query.get('detail');
+  if (detail === undefined) return {};
+  if (detail === 'properties') return { detail, since: DIFF_DETAILS_SINCE };
+  throw invalid("The query parameter 'detail' must be properties", { field: 'detail' });
+}
+
 async function ask(
   context: RestContext,
   request: RestRequest,
-  type: 'CompareBranch' | 'DiffBranch',
+  asked: Omit<CompareBranch, 'base' | 'baseAt'> | Omit<DiffBranch, 'base' | 'baseAt'>,
 ): Promise<HttpReply> {
   const branch = await branchOf(context, request);
   const name = request.segment('base', slashAllowed);
   const consistency = consistencyOf(request);
   const base = await context.directory.branchOf(branch.repository, name, 'read', consistency);
   const baseAt = base.taggedAt === undefined ? {} : { baseAt: base.taggedAt };
-  const query: CompareBranch | DiffBranch = { type, base: base.actor, ...baseAt };
+  const query: CompareBranch | DiffBranch = { ...asked, base: base.actor, ...baseAt };
   return await askBranch<unknown>(context, request, branch, query, callerOf(request), replyOf);
 }

@@ -17,6 +17,7 @@ import {
   type ModelOperation,
   pathOf,
 } from './content-model.ts';
+import { expectChanges } from './changes-model.ts';
 import { HistoryModel } from './history-model.ts';
 import {
   emptyContent,
@@ -364,6 +365,7 @@ export class BranchRun {
     expect(flat(found), pair).toEqual(wanted.sort());
     const definitions = found.definitions.map(({ name, operation }) => [name, operation]);
     expect(definitions, pair).toEqual([...typeChanges(before, after)].sort());
+    expectChanges(await this.#family.detailedDiff(branch, base), found, before, after);
   }
 
   #edit(branch: string, edit: ModelEdit): Promise<void> {

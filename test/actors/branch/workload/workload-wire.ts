@@ -87,7 +87,14 @@ export function operationOf(edit: ModelEdit, content: ModelContent): CommitOpera
   }
 }
 
-function propertiesOf({ code, title }: { readonly title: string; readonly code: string | null }): JsonObject {
+/** The properties of a node of the model. */
+export function propertiesOf({
+  code,
+  title,
+}: {
+  readonly title: string;
+  readonly code: string | null;
+}): JsonObject {
   return code === null ? { title } : { title, code };
 }
 

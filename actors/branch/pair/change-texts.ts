@@ -1,0 +1,90 @@
+import { Buffer } from 'node:buffer';
+import { jsonPieces } from '#runtime/base/sliced-json.ts';
+import type { JsonValue } from '#runtime/content/json-value.ts';
+import type { ValueChange } from '#runtime/content/value-changes.ts';
+import type { Changes } from './node-changes.ts';
+
+/** Bytes of the JSON of a value that is shown; a larger one is left out, and its size shown. */
+export const VALUE_BYTES_MAX = 8 * 1024;
+
+/** Changes of one entry that are listed. */
+export const ENTRY_CHANGES_MAX = 100;
+
+/** Characters of the changes of one entry. */
+export const ENTRY_CHARACTERS_MAX = 64 * 1024;
+
+/** Characters of the changes of one answer. */
+export const ANSWER_CHARACTERS_MAX = 1024 * 1024;
+
+/** What an entry has that none of its changes are listed of. */
+const CUT_OFF = ',"changes":[],"truncated":true';
+
+/**
+ * Writes the changes of the entries of one answer, within its bounds. An entry that does not have all of its changes says
+ * `truncated`.
+ *
+ * @see docs/interface/branches.md#changed-properties
+ */
+export class ChangeTexts {
+  #left = ANSWER_CHARACTERS_MAX;
+  #isTruncated = false;
+
+  /** Whether there is no room for another entry: its changes need not be looked for. */
+  get isFull(): boolean {
+    return this.#left <= 0;
+  }
+
+  /** Whether an entry was cut off. */
+  get isTruncated(): boolean {
+    return this.#isTruncated;
+  }
+
+  /** The fields of an entry whose changes are not shown. */
+  cutOff(): string {
+    this.#isTruncated = true;
+    return CUT_OFF;
+  }
+
+  /** The fields of an entry that its changes are in, behind those that it has without them. Yields where the work may rest. */
+  *of(changes: Changes): Generator<undefined, string> {
+    if (this.isFull) return this.cutOff();
+    const texts: string[] = [];
+    let room = Math.min(ENTRY_CHARACTERS_MAX, this.#left);
+    let isWhole = true;
+    for (const change of changes) {
+      if (change === undefined) {
+        yield;
+        continue;
+      }
+      const text = yield* changeText(change);
+      isWhole = texts.length < ENTRY_CHANGES_MAX && text.length <= room;
+      if (!isWhole) break;
+      texts.push(text);
+      room -= text.length;
+    }
+    const listed = `,"changes":[${texts.join(',')}]`;
+    // The first entry that the answer has no room for is the last one that is looked at.
+    const isLast = !isWhole && texts.length < ENTRY_CHANGES_MAX && this.#left < ENTRY_CHARACTERS_MAX;
+    this.#left = isLast ? 0 : this.#left - listed.length;
+    if (isWhole) return listed;
+    this.#isTruncated = true;
+    return `${listed},"truncated":true`;
+  }
+}
+
+function* changeText({ after, before, path }: ValueChange): Generator<undefined, string> {
+  return `{"path":${JSON.stringify(path)}${yield* sideText('before', before)}${yield* sideText('after', after)}}`;
+}
+
+/** A side without a value has no field. */
+function* sideText(side: 'before' | 'after', value: JsonValue | undefined): Generator<undefined, string> {
+  if (value === undefined) return '';
+  let bytes = 0;
+  let text = '';
+  for (const piece of jsonPieces(value)) {
+    bytes += Buffer.byteLength(piece);
+    if (bytes <= VALUE_BYTES_MAX) text += piece;
+    yield;
+  }
+  return bytes <= VALUE_BYTES_MAX ? `,"${side}":${text}` : `,"${side}_bytes":${bytes}`;
+}

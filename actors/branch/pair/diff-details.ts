@@ -1,0 +1,97 @@
+import type { Policy } from '#runtime/access/policy.ts';
+import { assert } from '#runtime/base/assert.ts';
+import type { Relation } from '#runtime/content/content-node.ts';
+import type { NetChange } from '#runtime/tree/net-change.ts';
+import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import type { BranchPair } from './branch-pair.ts';
+import { ANSWER_CHARACTERS_MAX, ChangeTexts } from './change-texts.ts';
+import { definitionOfId } from './definition-names.ts';
+import type { DefinitionDiffEntry, DiffEntries, DiffEntry } from './diff-entries.ts';
+import { definitionChanges, nodeChanges, type SeesTarget } from './node-changes.ts';
+
+/** What the details of one answer hold at most, in bytes: a text of two bytes a character. */
+export const ROOM_BYTES = 2 * ANSWER_CHARACTERS_MAX;
+
+/** The changes of the entries of a difference, as text. */
+export interface DiffDetails {
+  /** Whether an entry does not have all of its changes. */
+  readonly isTruncated: boolean;
+  /** The fields of an entry behind those that it has without details. */
+  of(entry: DiffEntry | DefinitionDiffEntry): string;
+}
+
+/**
+ * Reads what changed in the nodes and definitions of a difference, until the answer is full. Nodes that were modified come
+ * first, then definitions: what was added or deleted can be read elsewhere, too.
+ *
+ * They are read a second time. The order of an answer is known only when all entries are, and the states of all of them
+ * would take more memory than their changes.
+ */
+export function* diffDetails(
+  pair: BranchPair,
+  policy: Policy,
+  { definitions, nodes }: DiffEntries,
+): Generator<undefined, DiffDetails> {
+  const writer = new ChangeTexts();
+  const texts = new Map<DiffEntry | DefinitionDiffEntry, string>();
+  const ofNodes = function* (operation: DiffEntry['operation']): Generator<undefined, void> {
+    const listed = nodes.filter((entry) => entry.operation === operation);
+    const addresses = listed.map(({ node_id: id, workspace }) => ({ workspace, id }));
+    yield* inOrder(pair.changesOf('own', addresses), listed, writer, function* (change, entry) {
+      assert(change.nodeId === entry.node_id, 'the changes come in the order of their entries');
+      const isShown = maySeeBoth(policy, change);
+      texts.set(
+        entry,
+        isShown ? yield* writer.of(nodeChanges(change, targetsOf(pair, policy))) : writer.cutOff(),
+      );
+    });
+  };
+  yield* ofNodes('modified');
+  const addresses = definitions.map(({ node_id }) => definitionOfId(node_id));
+  yield* inOrder(pair.definitionChangesOf('own', addresses), definitions, writer, function* (change, entry) {
+    texts.set(entry, yield* writer.of(definitionChanges(change)));
+  });
+  yield* ofNodes('added');
+  yield* ofNodes('deleted');
+  const cutOff = texts.size < nodes.length + definitions.length ? writer.cutOff() : '';
+  return { isTruncated: writer.isTruncated, of: (entry) => texts.get(entry) ?? cutOff };
+}
+
+/** Goes through the changes of entries until the answer is full. */
+function* inOrder<Change, Entry>(
+  changes: Iterable<Change | undefined>,
+  entries: readonly Entry[],
+  writer: ChangeTexts,
+  write: (change: Change, entry: Entry) => Generator<undefined, void>,
+): Generator<undefined, void> {
+  if (writer.isFull) return;
+  let index = 0;
+  for (const change of changes) {
+    yield;
+    if (change === undefined) continue;
+    yield* write(change, entries[index] as Entry);
+    index += 1;
+    if (writer.isFull) return;
+  }
+}
+
+/** A node that came from a place that the caller may not read: what it was there is not shown. */
+function maySeeBoth(policy: Policy, { after, before, workspace }: NetChange): boolean {
+  if (policy.unrestricted) return true;
+  return [before, after].every((state) => state === undefined || maySee(policy, workspace, state));
+}
+
+function maySee(policy: Policy, workspace: string, { header: { nodeType, path } }: NodeRecord): boolean {
+  return policy.allows('read', { workspace, path, nodeType });
+}
+
+/** Relations are shown to who may read their target where it is, or where it was. */
+function targetsOf(pair: BranchPair, policy: Policy): SeesTarget {
+  return function* ({ target: id, workspace }: Relation) {
+    if (policy.unrestricted) return true;
+    const [after] = pair.states('own', [{ workspace, id }]);
+    const [before] = yield* pair.baseStates([{ workspace, id }]);
+    const state = after ?? before;
+    return state !== undefined && maySee(policy, workspace, state);
+  };
+}

@@ -13,6 +13,7 @@ import { lockListRoutes } from '#protocols/rest/locks/lock-lists.ts';
 import { lockRoutes } from '#protocols/rest/locks/locks.ts';
 import { type RepositoriesContext, repositoryRoutes } from '#protocols/rest/management/repositories.ts';
 import { refusingFields, refusingMisplaced } from '#protocols/rest/unknown-fields.ts';
+import { withPermission } from '#protocols/rest/access/permission.ts';
 import { withConsistency } from '#protocols/rest/reads/read-consistency.ts';
 import { refusingParameters } from '#protocols/rest/reads/refused-parameters.ts';
 import type { RestRoute } from '#protocols/rest/rest-route.ts';
@@ -63,6 +64,7 @@ export function memberRoutes(context: RoutesContext): readonly RestRoute[] {
     ...backupRoutes(context),
     ...checkRoutes(context),
   ];
-  const routes = refusingMisplaced(refusingFields(refusingParameters(table), contentSchemas));
+  const permitted = withPermission(table);
+  const routes = refusingMisplaced(refusingFields(refusingParameters(permitted), contentSchemas));
   return routes;
 }

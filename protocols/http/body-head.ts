@@ -1,7 +1,12 @@
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { isJsonContentType } from './json-body.ts';
 import { checkAnnouncedLength } from './request-body.ts';
-import type { HttpRequest } from './route.ts';
+import type { BodyKind, HttpRequest } from './route.ts';
+
+/** Whether a route takes a body. */
+export function takesBody({ body }: { readonly body: BodyKind }): boolean {
+  return body !== 'none' && body !== 'ignored';
+}
 
 /**
  * Refuses a body by what its head says of it, before any of it is read.

@@ -4,6 +4,7 @@ import { type Exchange, Examples, type ParameterValue } from './openapi-examples
 import { type DescribedOperation, type DescribedRoute, operationsOf } from './openapi-operations.ts';
 import { errorSchemas, Responses } from './openapi-responses.ts';
 import { parsePattern } from './path-router.ts';
+import { takesBody } from './body-head.ts';
 import type { JsonSchema, ParameterDocs } from './route.ts';
 
 /** What the description says of the whole interface. */
@@ -82,7 +83,7 @@ function requestBodyOf(
   { body, docs, operationId }: DescribedOperation,
   examples: Examples,
 ): Readonly<Record<string, unknown>> | undefined {
-  if (body === 'none') return undefined;
+  if (!takesBody({ body })) return undefined;
   const isJson = body === 'json' || body === 'optional-json';
   const contentTypes = isJson
     ? (docs.jsonTypes ?? ['application/json'])

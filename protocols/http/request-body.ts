@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 import type { Clock } from '#runtime/base/clock.ts';
-import { ServiceError } from '#runtime/errors/service-error.ts';
+import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import type { ByteBudget } from './byte-budget.ts';
 import type { BodyPart, HttpExchange } from './exchange.ts';
 import { type HttpLimits, VALUE_BYTES } from './http-limits.ts';
@@ -18,10 +18,32 @@ export interface BodyBound {
   readonly bytesMax: number;
   /** Whether the bound is so low because nobody has logged in. */
   readonly isAnonymous: boolean;
+  /** Whether it is that of what may be sent where no body is taken. */
+  readonly isOfNothing?: boolean;
+}
+
+/**
+ * The bound of a body where none is taken. Some clients send an empty object, list or null with every request; a body that
+ * is longer than these with blanks around them says something.
+ */
+export const boundOfNothing: BodyBound = { bytesMax: 64, isAnonymous: false, isOfNothing: true };
+
+/**
+ * Refuses a body where none is taken, unless it says nothing: what its sender wants would not happen.
+ *
+ * @throws {ServiceError} `VALIDATION_FAILED`
+ */
+export function requireNothing(bytes: Buffer): void {
+  if (!/^\s*(?:\{\s*\}|\[\s*\]|null)?\s*$/.test(bytes.toString('latin1'))) throw bodyNotTaken();
+}
+
+function bodyNotTaken(): ServiceError {
+  return invalid('This takes no body; leave it out');
 }
 
 /** The refusal of a body above its bound. */
-export function bodyTooLarge({ bytesMax, isAnonymous }: BodyBound): ServiceError {
+export function bodyTooLarge({ bytesMax, isAnonymous, isOfNothing }: BodyBound): ServiceError {
+  if (isOfNothing === true) return bodyNotTaken();
   const remedy = isAnonymous ? ' without a login; log in to send more' : '';
   return new ServiceError(
     'PAYLOAD_TOO_LARGE',

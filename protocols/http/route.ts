@@ -3,14 +3,15 @@ export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /**
  * How a route takes its body.
- * - `none`: a body is read past and ignored.
+ * - `none`: a body that says something is refused with 400; an empty one, `{}`, `[]` and `null` are not.
+ * - `ignored`: a body is read past, whatever it says: for probes, and for what is refused anyway.
  * - `json`: parsed before the handler runs; an empty body is 400 `INVALID_JSON`.
  * - `optional-json`: as `json`, and an empty body gives `undefined`.
  * - `bytes`: buffered before the handler runs; `request.bytes`.
  * - `stream`: the handler runs at once and pulls chunks from `request.stream()`; for uploads of any size
  *   (multipart forms too).
  */
-export type BodyKind = 'none' | 'json' | 'optional-json' | 'bytes' | 'stream';
+export type BodyKind = 'none' | 'ignored' | 'json' | 'optional-json' | 'bytes' | 'stream';
 
 /** Whether a caller must say who they are. With `none` the authenticate hook is not called. */
 export type AuthNeed = 'required' | 'optional' | 'none';

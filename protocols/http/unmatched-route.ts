@@ -26,7 +26,7 @@ export function unmatchedRoute<Principal>(
     method: 'GET',
     pattern: '/{path*}',
     operationId: 'unmatched',
-    body: 'none',
+    body: 'ignored',
     auth: 'none',
     errorShape,
     docs: { summary: 'What no other route takes', tag: 'server', responses: {} },

@@ -17,7 +17,7 @@ import { runInSlices } from '#runtime/base/run-in-slices.ts';
 import type { Random } from '#runtime/base/random.ts';
 import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
-import { checkBodyHead } from './body-head.ts';
+import { checkBodyHead, takesBody } from './body-head.ts';
 import { ByteBudget } from './byte-budget.ts';
 import { ConnectionGate, type ConnectionLimits } from './connection-gate.ts';
 import { type CorsPolicy, corsGrantOf } from './cors.ts';
@@ -36,10 +36,12 @@ import {
   type BodyBound,
   type BodyContext,
   type BodySink,
+  boundOfNothing,
   checkAnnouncedLength,
   collectBody,
   holdingValues,
   offerBodyStream,
+  requireNothing,
 } from './request-body.ts';
 import type { ErrorShape, HttpReply, HttpRequest, Route } from './route.ts';
 import { unmatchedRoute } from './unmatched-route.ts';
@@ -368,7 +370,7 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
     if (framing.contentLength !== undefined) exchange.awaitedBytes = Number(framing.contentLength);
     if (exchange.startedMs >= this.#checkForwardedMs) this.#checkForForwarded(exchange);
     if (!this.#turns.mayBegin()) this.#proceed(exchange, framing, this.#untilTurn(exchange));
-    else if (framing.isChunked && framing.fault === undefined && exchange.route.body === 'none') {
+    else if (framing.isChunked && framing.fault === undefined && exchange.route.body === 'ignored') {
       exchange.detach();
       this.#later(exchange, () => this.#proceed(exchange, framing));
     } else this.#proceed(exchange, framing);
@@ -432,7 +434,7 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
       turn === undefined
         ? this.#examine(exchange, framing)
         : turn.then(() => this.#examine(exchange, framing));
-    if (exchange.route.body !== 'none') this.#readBody(exchange, prelude, framing.contentLength);
+    if (isBodyRead(exchange.route, framing)) this.#readBody(exchange, prelude, framing.contentLength);
     else if (prelude === undefined) this.#handle(exchange);
     else this.#handleAfter(exchange, prelude);
   }
@@ -445,7 +447,7 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
       throw new ServiceError('OVERLOADED', 'Too many requests are in flight; try again shortly.');
     }
     const cors = this.#grantCors(exchange);
-    if (route.body !== 'none') checkBodyHead(exchange, contentLength, this.#limits.bodyBytesMax);
+    if (takesBody(route)) checkBodyHead(exchange, contentLength, this.#limits.bodyBytesMax);
     return cors === undefined ? this.#identify(exchange) : cors.then(() => this.#identify(exchange));
   }
 
@@ -502,6 +504,7 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
   /** The bound of a body that may be read on behalf of whoever sends it. */
   #boundOf(exchange: HttpExchange<Principal>): BodyBound {
     const { isAnonymous } = this.#options;
+    if (!takesBody(exchange.route)) return boundOfNothing;
     const ownMax = exchange.route.bodyBytesMax ?? this.#limits.bodyBytesMax;
     const { anonymousBodyBytesMax } = this.#limits;
     const isLow =
@@ -569,7 +572,8 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
 
   #takeBody(exchange: HttpExchange<Principal>, bytes: Buffer): void {
     const { body } = exchange.route;
-    if (body === 'bytes') exchange.setBytes(Buffer.from(bytes));
+    if (body === 'none') requireNothing(bytes);
+    else if (body === 'bytes') exchange.setBytes(Buffer.from(bytes));
     else if (bytes.length > SMALL_JSON_BYTES) {
       void this.#takeLargeJson(exchange, bytes);
       return;
@@ -667,8 +671,15 @@ function turnKeyOf<Principal>({ remoteAddress, route }: HttpExchange<Principal>)
 }
 
 /** Whether a route is for everybody and takes little, such as `/health`. */
-function isPublic<Principal>({ auth, body }: Route<Principal>): boolean {
-  return auth === 'none' && body === 'none';
+function isPublic<Principal>(route: Route<Principal>): boolean {
+  return route.auth === 'none' && !takesBody(route);
+}
+
+/** Whether a body is read: one that the route takes, or one of which is to be seen whether it says anything. */
+function isBodyRead<Principal>(route: Route<Principal>, { contentLength, isChunked }: Framing): boolean {
+  if (takesBody(route)) return true;
+  const hasBody = isChunked || (contentLength !== undefined && Number(contentLength) > 0);
+  return hasBody && route.body === 'none';
 }
 
 /**

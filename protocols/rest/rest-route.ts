@@ -18,4 +18,11 @@ export interface RestRoute extends Route<Principal> {
    * @throws {ServiceError} `VALIDATION_FAILED`
    */
   readonly refuseMisplaced?: (request: RestRequest) => void;
+  /**
+   * Refuses who may not use the route at all. It is asked before the body is read and before anything is said of
+   * parameters and fields, see `withPermission`.
+   *
+   * @throws {ServiceError} `UNAUTHORIZED`, `FORBIDDEN`
+   */
+  permit?(request: RestRequest): void;
 }

@@ -1,4 +1,5 @@
 import { ServiceError } from '#runtime/errors/service-error.ts';
+import { takesBody } from '#protocols/http/body-head.ts';
 import { isHiddenFrom } from './hidden-branch.ts';
 import { consistencyOf } from '../reads/read-consistency.ts';
 import type { RestContext } from '../rest-context.ts';
@@ -16,8 +17,8 @@ const slashAllowed = { allowSlash: true } as const;
  */
 export function withAdmission(context: RestContext, routes: readonly RestRoute[]): readonly RestRoute[] {
   return routes.map((route) => {
-    const { body, pattern } = route;
-    if (body === 'none' || !pattern.includes(REPOSITORY)) return route;
+    const { pattern } = route;
+    if (!takesBody(route) || !pattern.includes(REPOSITORY)) return route;
     const lookUp = pattern.includes(BRANCH) ? findBranch : findRepository;
     return {
       ...route,

@@ -33,6 +33,7 @@ export function passwordResetRoutes(context: PasswordResetContext): readonly Res
       body: 'json',
       bodyBytesMax: ACCOUNT_BODY_BYTES_MAX,
       auth: 'none',
+      permit: (request) => requireLocalAccess(context, request),
       docs: {
         summary: 'Set a lost password anew',
         description:
@@ -78,7 +79,6 @@ function requireLocalAccess({ localAccess }: PasswordResetContext, request: Rest
 }
 
 async function resetPassword(context: PasswordResetContext, request: RestRequest): Promise<HttpReply> {
-  requireLocalAccess(context, request);
   const fields = bodyFields(request.body);
   const username = fields.string('username');
   const newPassword = fields.string('new_password');

@@ -1,5 +1,4 @@
 import type { ListRepositories, RepositoryEntry } from '#actors/tenant/messages.ts';
-import { requireAdministrator } from '#runtime/access/policy.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
 import type { Caller } from '#runtime/commit/behaviour.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
@@ -10,6 +9,7 @@ import { bodyFields } from '#protocols/http/body-fields.ts';
 import type { HttpReply, JsonSchema, ResponseDocs } from '#protocols/http/route.ts';
 import { type JobInfo, jobInfo, jobInfoSchema, jobStatus, jobStatusSchema } from './job-info.ts';
 import { type JobStats, jobStats, jobStatsSchema } from './job-stats.ts';
+import { requireTenantAdministrator } from '../access/permission.ts';
 import { clampedInteger } from '../reads/read-parameters.ts';
 import { callerOf, deliveryOf, type RestContext } from '../rest-context.ts';
 import type { RestRequest, RestRoute } from '../rest-route.ts';
@@ -88,13 +88,6 @@ function answers(description: string, data: JsonSchema): { readonly 200: Respons
   return { 200: { description, schema: envelopeOf(data) } };
 }
 
-/** @throws {ServiceError} `UNAUTHORIZED`, `FORBIDDEN` */
-function administratorOf(request: RestRequest): Caller {
-  const caller = callerOf(request);
-  requireAdministrator(caller.policy, caller.principal);
-  return caller;
-}
-
 /** The repositories of the caller's tenant. */
 async function repositoriesOf(
   { router }: JobsContext,
@@ -132,6 +125,7 @@ function listRoute(context: JobsContext): RestRoute {
     operationId: 'listJobs',
     body: 'none',
     auth: 'required',
+    permit: requireTenantAdministrator,
     errorShape: 'management',
     docs: {
       summary: 'The background jobs of the tenant, newest first',
@@ -151,7 +145,7 @@ function listRoute(context: JobsContext): RestRoute {
 }
 
 async function listJobs(context: JobsContext, request: RestRequest): Promise<readonly JobInfo[]> {
-  const caller = administratorOf(request);
+  const caller = callerOf(request);
   const limit = clampedInteger(request.query, 'limit', { min: 1, max: PAGE_MAX }) ?? PAGE_DEFAULT;
   const offset = clampedInteger(request.query, 'offset', { min: 0, max: OFFSET_MAX }) ?? 0;
   const found: JobInfo[] = [];
@@ -195,6 +189,7 @@ function statsRoute(context: JobsContext): RestRoute {
     operationId: 'readJobStats',
     body: 'none',
     auth: 'required',
+    permit: requireTenantAdministrator,
     errorShape: 'management',
     docs: {
       summary: 'How many background jobs there are',
@@ -202,7 +197,7 @@ function statsRoute(context: JobsContext): RestRoute {
       responses: answers('The numbers of the tenant.', jobStatsSchema),
     },
     async handler(request) {
-      const caller = administratorOf(request);
+      const caller = callerOf(request);
       const counts: Parameters<typeof jobStats>[0][number][] = [];
       await eachRepository(context, request, caller, async ({ scope }) => {
         const counted = await context.jobs.queue.count(scope, caller);
@@ -221,6 +216,7 @@ function statusRoute(context: JobsContext): RestRoute {
     operationId: 'readJobStatus',
     body: 'none',
     auth: 'required',
+    permit: requireTenantAdministrator,
     errorShape: 'management',
     docs: {
       summary: 'The status of a background job',
@@ -228,7 +224,7 @@ function statusRoute(context: JobsContext): RestRoute {
       responses: { ...answers('The status.', jobStatusSchema), 404: unknownJob },
     },
     async handler(request) {
-      const { job } = await requireJob(context, request, administratorOf(request));
+      const { job } = await requireJob(context, request, callerOf(request));
       return wrapped(jobStatus(job));
     },
   };
@@ -241,6 +237,7 @@ function infoRoute(context: JobsContext): RestRoute {
     operationId: 'readJob',
     body: 'none',
     auth: 'required',
+    permit: requireTenantAdministrator,
     errorShape: 'management',
     docs: {
       summary: 'A background job',
@@ -248,7 +245,7 @@ function infoRoute(context: JobsContext): RestRoute {
       responses: { ...answers('The job.', jobInfoSchema), 404: unknownJob },
     },
     async handler(request) {
-      const { job, name } = await requireJob(context, request, administratorOf(request));
+      const { job, name } = await requireJob(context, request, callerOf(request));
       return wrapped(jobInfo(job, request.principal.tenant, name));
     },
   };
@@ -261,6 +258,7 @@ function cancelRoute(context: JobsContext): RestRoute {
     operationId: 'cancelJob',
     body: 'none',
     auth: 'required',
+    permit: requireTenantAdministrator,
     errorShape: 'management',
     docs: {
       summary: 'Cancel a background job',
@@ -274,7 +272,7 @@ function cancelRoute(context: JobsContext): RestRoute {
       },
     },
     async handler(request) {
-      const { job, scope } = await requireJob(context, request, administratorOf(request));
+      const { job, scope } = await requireJob(context, request, callerOf(request));
       await context.jobs.queue.cancel(scope, job.id, deliveryOf(request));
       return wrapped(null);
     },
@@ -288,6 +286,7 @@ function removeRoute(context: JobsContext): RestRoute {
     operationId: 'removeJob',
     body: 'none',
     auth: 'required',
+    permit: requireTenantAdministrator,
     errorShape: 'management',
     docs: {
       summary: 'Forget a finished background job',
@@ -299,7 +298,7 @@ function removeRoute(context: JobsContext): RestRoute {
       },
     },
     async handler(request) {
-      const { job, scope } = await requireJob(context, request, administratorOf(request));
+      const { job, scope } = await requireJob(context, request, callerOf(request));
       await context.jobs.queue.remove(scope, job.id, deliveryOf(request));
       return wrapped(null);
     },
@@ -313,6 +312,7 @@ function batchRemoveRoute(context: JobsContext): RestRoute {
     operationId: 'removeJobs',
     body: 'json',
     auth: 'required',
+    permit: requireTenantAdministrator,
     errorShape: 'management',
     docs: {
       summary: 'Forget finished background jobs',
@@ -338,7 +338,7 @@ async function removeJobs(
   context: JobsContext,
   request: RestRequest,
 ): Promise<{ readonly deleted: number; readonly skipped: number }> {
-  const caller = administratorOf(request);
+  const caller = callerOf(request);
   const ids = bodyFields(request.body).strings('job_ids');
   if (ids.length > BATCH_MAX) {
     throw new ServiceError('VALIDATION_FAILED', `At most ${BATCH_MAX} jobs at a time`, { field: 'job_ids' });

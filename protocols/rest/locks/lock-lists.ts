@@ -11,7 +11,6 @@ import {
   type ReadLock,
   type ReadPool,
 } from '#actors/locks/messages.ts';
-import { requireAdministrator } from '#runtime/access/policy.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type {
   HttpReply,
@@ -21,6 +20,7 @@ import type {
   SharedAddress,
 } from '#protocols/http/route.ts';
 import { lockedBranch, lockNameSchema, locksBase, locksDisabled, missingBranch } from './locks.ts';
+import { requireTenantAdministrator } from '../access/permission.ts';
 import { clampedInteger } from '../reads/read-parameters.ts';
 import { callerOf, type RestContext } from '../rest-context.ts';
 import type { RestRequest, RestRoute } from '../rest-route.ts';
@@ -106,7 +106,6 @@ async function ask<Answer>(
   otherwise: Answer,
 ): Promise<Answer> {
   const caller = callerOf(request);
-  requireAdministrator(caller.policy, caller.principal);
   const { locks } = await lockedBranch(context, request);
   try {
     return (await context.router.query(locks, query, caller)) as Answer;
@@ -138,6 +137,7 @@ function listLocksRoute(context: RestContext): RestRoute {
     operationId: 'listLocks',
     body: 'none',
     auth: 'required',
+    permit: requireTenantAdministrator,
     docs: docsOf(
       { summary: 'The locks that are held', tag: 'Locks', address: listAddress('locks') },
       lockInfoSchema,
@@ -157,6 +157,7 @@ function readLockRoute(context: RestContext): RestRoute {
     operationId: 'readLock',
     body: 'none',
     auth: 'required',
+    permit: requireTenantAdministrator,
     docs: docsOf({ summary: 'A lock that is held', tag: 'Locks' }, lockInfoSchema, false),
     async handler(request) {
       const key = request.segment('key', slashAllowed);
@@ -173,6 +174,7 @@ function listPoolsRoute(context: RestContext): RestRoute {
     operationId: 'listPools',
     body: 'none',
     auth: 'required',
+    permit: requireTenantAdministrator,
     docs: docsOf(
       { summary: 'The pools that were touched', tag: 'Inventory', address: listAddress('inventory') },
       poolInfoSchema,
@@ -192,6 +194,7 @@ function readPoolRoute(context: RestContext): RestRoute {
     operationId: 'readPool',
     body: 'none',
     auth: 'required',
+    permit: requireTenantAdministrator,
     docs: docsOf({ summary: 'A pool', tag: 'Inventory' }, poolInfoSchema, false),
     async handler(request) {
       const pool = request.segment('pool', slashAllowed);

@@ -2,7 +2,8 @@ import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import { bodyFields } from '#protocols/http/body-fields.ts';
 import { backupJson, backupSchema, restoreJson, restoreSchema } from './backup-info.ts';
 import type { Backups, NamedRepository, RestoreInfo } from './backup-ports.ts';
-import { forbidden, requireSystemAdministrator } from './management-operations.ts';
+import { requireSystemAdministrator } from '../access/permission.ts';
+import { forbidden } from './management-operations.ts';
 import type { RestContext } from '../rest-context.ts';
 import type { RestRoute } from '../rest-route.ts';
 
@@ -60,6 +61,7 @@ function startRoute({ backups }: BackupsContext): RestRoute {
     operationId: 'startBackup',
     body: 'optional-json',
     auth: 'required',
+    permit: requireSystemAdministrator,
     docs: {
       summary: 'Back up one repository or everything, while it is written to',
       description:
@@ -86,7 +88,6 @@ function startRoute({ backups }: BackupsContext): RestRoute {
       },
     },
     async handler(request) {
-      requireSystemAdministrator(request);
       const fields = request.body === undefined ? undefined : bodyFields(request.body);
       const repository = repositoryNamed(fields?.optionalString('repository'), 'repository');
       const backup = await backups.start({ name: fields?.optionalString('name') ?? undefined, repository });
@@ -102,6 +103,7 @@ function listRoute({ backups }: BackupsContext): RestRoute {
     operationId: 'listBackups',
     body: 'none',
     auth: 'required',
+    permit: requireSystemAdministrator,
     docs: {
       summary: 'The backups in the backup folder of the server, and the one that is being made',
       tag,
@@ -110,8 +112,7 @@ function listRoute({ backups }: BackupsContext): RestRoute {
         403: forbidden,
       },
     },
-    async handler(request) {
-      requireSystemAdministrator(request);
+    async handler() {
       return { status: 200, json: (await backups.list()).map(backupJson) };
     },
   };
@@ -124,6 +125,7 @@ function readRoute({ backups }: BackupsContext): RestRoute {
     operationId: 'readBackup',
     body: 'none',
     auth: 'required',
+    permit: requireSystemAdministrator,
     docs: {
       summary: 'A backup: how far it is, or what it has',
       tag,
@@ -135,7 +137,6 @@ function readRoute({ backups }: BackupsContext): RestRoute {
       },
     },
     async handler(request) {
-      requireSystemAdministrator(request);
       const name = request.segment('name');
       const backup = await backups.find(name);
       if (backup === undefined) throw new ServiceError('BACKUP_NOT_FOUND', `Backup '${name}' not found`);
@@ -151,6 +152,7 @@ function restoreRoute({ backups }: BackupsContext): RestRoute {
     operationId: 'startRestore',
     body: 'json',
     auth: 'required',
+    permit: requireSystemAdministrator,
     docs: {
       summary: 'Restore a repository, or everything into an empty server',
       description:
@@ -185,7 +187,6 @@ function restoreRoute({ backups }: BackupsContext): RestRoute {
       },
     },
     async handler(request) {
-      requireSystemAdministrator(request);
       const fields = bodyFields(request.body);
       const restore = await backups.restore({
         backup: fields.string('from'),
@@ -205,6 +206,7 @@ function readRestoreRoute({ backups }: BackupsContext): RestRoute {
     operationId: 'readRestore',
     body: 'none',
     auth: 'required',
+    permit: requireSystemAdministrator,
     docs: {
       summary: 'How far a restore is',
       description: 'Known to the server that makes it, until it has made some others since or is restarted.',
@@ -216,7 +218,6 @@ function readRestoreRoute({ backups }: BackupsContext): RestRoute {
       },
     },
     handler(request) {
-      requireSystemAdministrator(request);
       const id = request.segment('id');
       return { status: 200, json: restoreJson(found(backups.findRestore(id), id)) };
     },
@@ -230,6 +231,7 @@ function stopRestoreRoute({ backups }: BackupsContext): RestRoute {
     operationId: 'stopRestore',
     body: 'none',
     auth: 'required',
+    permit: requireSystemAdministrator,
     docs: {
       summary: 'Give up a restore',
       description:
@@ -242,7 +244,6 @@ function stopRestoreRoute({ backups }: BackupsContext): RestRoute {
       },
     },
     handler(request) {
-      requireSystemAdministrator(request);
       const id = request.segment('id');
       return { status: 200, json: restoreJson(found(backups.stopRestore(id), id)) };
     },

@@ -1,13 +1,8 @@
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { JsonSchema } from '#protocols/http/route.ts';
 import type { CheckInfo, Checks } from './check-ports.ts';
-import {
-  forbidden,
-  operationJson,
-  operationSchema,
-  requireSystemAdministrator,
-  text,
-} from './management-operations.ts';
+import { forbidden, operationJson, operationSchema, text } from './management-operations.ts';
+import { requireSystemAdministrator } from '../access/permission.ts';
 import type { RestContext } from '../rest-context.ts';
 import type { RestRoute } from '../rest-route.ts';
 
@@ -78,6 +73,7 @@ function startRoute({ checks }: ChecksContext): RestRoute {
     operationId: 'startCheck',
     body: 'none',
     auth: 'required',
+    permit: requireSystemAdministrator,
     docs: {
       summary: 'Verify everything that is stored, while it is served',
       description:
@@ -89,8 +85,7 @@ function startRoute({ checks }: ChecksContext): RestRoute {
         409: { description: 'A check is running.' },
       },
     },
-    async handler(request) {
-      requireSystemAdministrator(request);
+    async handler() {
       return { status: 202, json: checkJson(await checks.start()) };
     },
   };
@@ -103,6 +98,7 @@ function readRoute({ checks }: ChecksContext): RestRoute {
     operationId: 'readCheck',
     body: 'none',
     auth: 'required',
+    permit: requireSystemAdministrator,
     docs: {
       summary: 'How far a check is, and what it has found',
       tag,
@@ -113,7 +109,6 @@ function readRoute({ checks }: ChecksContext): RestRoute {
       },
     },
     handler(request) {
-      requireSystemAdministrator(request);
       const id = request.segment('id');
       return { status: 200, json: found(checks.find(id), id) };
     },
@@ -127,6 +122,7 @@ function stopRoute({ checks }: ChecksContext): RestRoute {
     operationId: 'stopCheck',
     body: 'none',
     auth: 'required',
+    permit: requireSystemAdministrator,
     docs: {
       summary: 'Give up a check',
       tag,
@@ -137,7 +133,6 @@ function stopRoute({ checks }: ChecksContext): RestRoute {
       },
     },
     handler(request) {
-      requireSystemAdministrator(request);
       const id = request.segment('id');
       return { status: 200, json: found(checks.stop(id), id) };
     },

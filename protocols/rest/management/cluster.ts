@@ -1,9 +1,8 @@
-import { policyFor, requireAdministrator } from '#runtime/access/policy.ts';
-import { SYSTEM_TENANT } from '#runtime/access/system-tenant.ts';
 import { bodyFields } from '#protocols/http/body-fields.ts';
 import type { JsonSchema } from '#protocols/http/route.ts';
 import { clusterWarnings, clusterWarningSeverities } from './cluster-warnings.ts';
 import { type OperatorAccess, operatorPatterns } from '../access/operator-access.ts';
+import { requireSystemAdministrator } from '../access/permission.ts';
 import type { ClusterOverview, ClusterStatus, SeenMember, SeenNatsServer, SeenPartition } from '../ports.ts';
 import type { RestRoute } from '../rest-route.ts';
 
@@ -80,6 +79,7 @@ export function clusterRoutes(context: ClusterContext): readonly RestRoute[] {
       operationId: 'readCluster',
       body: 'none',
       auth: 'optional',
+      permit: (request) => context.operators.require(request),
       docs: {
         summary: 'The state of the cluster',
         description:
@@ -92,7 +92,6 @@ export function clusterRoutes(context: ClusterContext): readonly RestRoute[] {
         },
       },
       async handler(request) {
-        context.operators.require(request);
         const overview = await context.cluster.read(request.signal);
         return { status: 200, headers: { 'Cache-Control': 'no-store' }, json: clusterJson(overview) };
       },
@@ -103,6 +102,7 @@ export function clusterRoutes(context: ClusterContext): readonly RestRoute[] {
       operationId: 'takeSnapshots',
       body: 'optional-json',
       auth: 'required',
+      permit: requireSystemAdministrator,
       docs: {
         summary: 'Take snapshots of partitions',
         description:
@@ -124,7 +124,6 @@ export function clusterRoutes(context: ClusterContext): readonly RestRoute[] {
         },
       },
       async handler(request) {
-        requireAdministrator(policyFor(request.principal, SYSTEM_TENANT), request.principal);
         const fields = request.body === undefined ? undefined : bodyFields(request.body);
         context.cluster.takeSnapshots(fields?.optionalInteger('partition'));
         return { status: 202, json: { asked: true } };

@@ -1,7 +1,4 @@
-import { policyFor, requireAdministrator } from '#runtime/access/policy.ts';
-import { SYSTEM_TENANT } from '#runtime/access/system-tenant.ts';
 import type { OperationError, OperationState } from './backup-ports.ts';
-import type { RestRequest } from '../rest-route.ts';
 
 /** What backups, restores and checks have in common: they run on when the answer has left. */
 export interface OperationInfo {
@@ -59,8 +56,3 @@ export function operationSchema(current: string) {
 
 /** The documented answer to everybody else. */
 export const forbidden = { description: 'The caller is no administrator of the system.' } as const;
-
-/** @throws {ServiceError} `UNAUTHORIZED`, `FORBIDDEN` */
-export function requireSystemAdministrator({ principal }: RestRequest): void {
-  requireAdministrator(policyFor(principal, SYSTEM_TENANT), principal);
-}

@@ -106,7 +106,7 @@ function healthRoute(): RestRoute {
     pattern: '/health',
     operationId: 'readHealth',
     takesAnyParameter: true,
-    body: 'none',
+    body: 'ignored',
     auth: 'none',
     docs: {
       summary: 'Whether the process lives',
@@ -125,7 +125,7 @@ function readyRoute(context: SystemContext): RestRoute {
     pattern: '/ready',
     operationId: 'readReadiness',
     takesAnyParameter: true,
-    body: 'none',
+    body: 'ignored',
     auth: 'none',
     docs: {
       summary: 'Whether the member takes requests',
@@ -160,8 +160,9 @@ function metricsRoute(context: SystemContext): RestRoute {
     pattern: operatorPatterns.metrics,
     operationId: 'readMetrics',
     takesAnyParameter: true,
-    body: 'none',
+    body: 'ignored',
     auth: 'optional',
+    permit: (request) => context.operators.require(request),
     docs: {
       summary: 'The numbers of the member for Prometheus',
       description:
@@ -172,8 +173,7 @@ function metricsRoute(context: SystemContext): RestRoute {
         401: { description: 'The caller is elsewhere and has no token.' },
       },
     },
-    async handler(request) {
-      context.operators.require(request);
+    async handler() {
       return { status: 200, raw: await context.metrics.text(), contentType: context.metrics.contentType };
     },
   };
@@ -186,7 +186,7 @@ function openApiRoute(context: SystemContext): RestRoute {
     pattern: '/openapi.json',
     operationId: 'readOpenApi',
     takesAnyParameter: true,
-    body: 'none',
+    body: 'ignored',
     auth: 'none',
     docs: {
       summary: 'The description of this interface',

@@ -1,7 +1,7 @@
 import type { ListTenants, TenantEntry } from '#actors/tenant/messages.ts';
 import type { PasswordHasher } from '#runtime/access/password-hasher.ts';
 import { requireAdminPassword } from '#runtime/access/password-rule.ts';
-import { policyFor, requireAdministrator } from '#runtime/access/policy.ts';
+import { policyFor } from '#runtime/access/policy.ts';
 import type { AccessFlags } from '#runtime/access/principal.ts';
 import { SYSTEM_TENANT } from '#runtime/access/system-tenant.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
@@ -11,6 +11,7 @@ import type { JsonObject } from '#runtime/content/json-value.ts';
 import { requireTenantName } from '#runtime/content/names.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import { type BodyFields, bodyFields } from '#protocols/http/body-fields.ts';
+import { requireSystemAdministrator } from '../access/permission.ts';
 import type { NewTenant, Provisioning } from '../ports.ts';
 import { callerOf, deliveryOf, type RestContext } from '../rest-context.ts';
 import type { RestRequest, RestRoute } from '../rest-route.ts';
@@ -58,9 +59,7 @@ export function tenantRoutes(context: TenantsContext): readonly RestRoute[] {
 
 /** Callers are measured against the system tenant here, whatever their own. */
 function systemCaller(caller: Caller): Caller {
-  const policy = policyFor(caller.principal, SYSTEM_TENANT);
-  requireAdministrator(policy, caller.principal);
-  return { ...caller, policy };
+  return { ...caller, policy: policyFor(caller.principal, SYSTEM_TENANT) };
 }
 
 async function tenants(
@@ -79,6 +78,7 @@ function listRoute(context: TenantsContext): RestRoute {
     operationId: 'listTenants',
     body: 'none',
     auth: 'required',
+    permit: requireSystemAdministrator,
     docs: {
       summary: 'Every tenant',
       tag,
@@ -101,6 +101,7 @@ function readRoute(context: TenantsContext): RestRoute {
     operationId: 'readTenant',
     body: 'none',
     auth: 'required',
+    permit: requireSystemAdministrator,
     docs: {
       summary: 'A tenant',
       tag,
@@ -126,6 +127,7 @@ function createRoute(context: TenantsContext): RestRoute {
     operationId: 'createTenant',
     body: 'json',
     auth: 'required',
+    permit: requireSystemAdministrator,
     docs: {
       summary: 'Create a tenant with its first administrator',
       description:

@@ -310,7 +310,7 @@ function refusalRoute(method: 'POST' | 'PUT' | 'PATCH' | 'DELETE', operationId: 
     pattern: revisionPattern,
     operationId,
     takesAnyParameter: true,
-    body: 'none',
+    body: 'ignored',
     auth: 'none',
     docs: {
       summary: 'Refused: an earlier revision cannot be written',

@@ -73,7 +73,9 @@ export async function start(
   const observed: HttpObservation[] = [];
   const keep = (facts: Readonly<Record<string, unknown>>, message: string): void =>
     void log.push({ facts, message });
-  const health = route('GET', '/health', () => ({ status: 200, raw: 'ok', contentType: 'text/plain' }));
+  const health = route('GET', '/health', () => ({ status: 200, raw: 'ok', contentType: 'text/plain' }), {
+    body: 'ignored',
+  });
   const server = createHttpServer<TestPrincipal>({
     routes: [health, ...routes],
     authenticate(request, need) {

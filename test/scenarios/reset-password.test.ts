@@ -69,7 +69,7 @@ describe('a password that was lost', () => {
       expect.objectContaining({
         level: 'warn',
         account: 'default/admin',
-        msg: expect.stringContaining('set anew'),
+        msg: expect.stringContaining('password reset'),
       }),
     );
     expect(JSON.stringify(server.logLines)).not.toContain(password);

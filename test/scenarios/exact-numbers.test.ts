@@ -60,7 +60,7 @@ describe('a whole number beyond 2^53', () => {
     const operations = [{ type: 'update', node_id: id, properties: { n: LARGE } }];
     expectStatus(await space.command('/', 'commit', { message: 'm', actor: 'a', operations }), 200);
     expect((await values('/a')).n).toBe(LARGE);
-    expect((await space.get('/a.yaml')).text).toContain(`n: ${LARGE}\n`);
+    expect((await space.get('/a.yaml')).text).toContain(`"n": ${LARGE}\n`);
     expect(exact(await space.get('/?deep=true')).a.node.properties.n).toBe(LARGE);
     expect(exact(await space.get('/?limit=10')).items[0].properties.n).toBe(LARGE);
   });

@@ -118,6 +118,33 @@ describe('a node as YAML', () => {
     }
   });
 
+  it('is read alike by parsers of YAML 1.1 and 1.2, a large one as well [NODE-072]', async () => {
+    const words = [
+      'yes',
+      'no',
+      'on',
+      'off',
+      '012',
+      '1_000',
+      '1:20',
+      '2024-01-31',
+      '~',
+      '1e3',
+      '=',
+      'a\u2028b',
+    ];
+    const properties = { words, no: 'off', '1:20': '~', large: 1e21, small: 1e-7, next: 'two\nlines' };
+    const long = { ...properties, long: 'yes, no '.repeat(8_000) };
+    for (const [name, given] of Object.entries({ words: properties, long })) {
+      await space.add('/', name, given);
+      const { text } = await space.get(`/${name}.yaml`);
+      const node = (await space.get(`/${name}`)).json;
+      for (const version of ['1.1', '1.2'] as const) expect(parse(text, { version })).toEqual(node);
+      expect(text).not.toContain('\u2028');
+      expect(text).toContain('1.0e+21');
+    }
+  });
+
   it('is not answered when a node has that very name [NODE-065]', async () => {
     await space.add('/', 'openapi');
     const literal = await space.add('/', 'openapi.yaml');

@@ -1,4 +1,3 @@
-import { stringify } from 'yaml';
 import type { ReadVersions } from '#actors/branch/messages.ts';
 import type {
   ListChildren,
@@ -17,6 +16,7 @@ import { askBranch, likelyBranchOf, replyOf, type ToReply } from '../access/bran
 import { ReadCondition, taggedHeaders } from './conditions.ts';
 import { readCommand } from './node-commands.ts';
 import { isOfNode, type NodeTarget, placeOf } from './node-target.ts';
+import { blockYaml, flowYaml } from './node-yaml.ts';
 import { headMoment, revisionMoment } from '../reads/read-moment.ts';
 import { type Part, partOf } from '../reads/property-names.ts';
 import { historyParameters, propertyParameters, readShapeOf } from '../reads/read-parameters.ts';
@@ -157,19 +157,21 @@ function nodeReply(node: JsonText, headers: ReplyHeaders): HttpReply {
  */
 const BLOCK_STYLE_CHARACTERS_MAX = 32 * 1024;
 
-/** A node as YAML. Of a large one that is its JSON text, for YAML takes JSON as it is. */
+/** A node as YAML. Of a large one that is its JSON text, for YAML takes JSON nearly as it is. */
 function yamlReply(node: JsonText, headers: ReplyHeaders): HttpReply {
   const { tag, text } = node;
-  const raw =
-    text.length > BLOCK_STYLE_CHARACTERS_MAX
-      ? text
-      : stringify(node.parse(), { aliasDuplicateObjects: false, lineWidth: 0 });
+  const body =
+    text.length > BLOCK_STYLE_CHARACTERS_MAX ? { stream: chunksOf(text) } : { raw: blockYaml(node.parse()) };
   return {
     status: 200,
     headers: taggedHeaders(headers, tag === undefined ? undefined : tag + yamlForm.suffix),
-    raw,
+    ...body,
     contentType: 'text/yaml; charset=utf-8',
   };
+}
+
+async function* chunksOf(json: string): AsyncGenerator<string, void> {
+  yield* flowYaml(json);
 }
 
 function readProperty(target: ReadTarget, place: NodePlace, address: NodeAddress): Soon<HttpReply> {

@@ -7,7 +7,7 @@ import type { JsonObject } from '#runtime/content/json-value.ts';
 import { requireShortPath } from '#runtime/content/path.ts';
 import { formatRevision } from '#runtime/content/revision.ts';
 import type { ResolvedSource } from '#runtime/content/schema-resolver.ts';
-import type { ResolvedNodeType } from '#runtime/content/type-resolver.ts';
+import { missingNodeType, type ResolvedNodeType } from '#runtime/content/type-resolver.ts';
 import type { Workspace } from '#runtime/content/workspace-definition.ts';
 import { requireInstantiable } from '#runtime/content/validate-node.ts';
 import { invalid, nodeNotFound, ServiceError } from '#runtime/errors/service-error.ts';
@@ -85,8 +85,9 @@ export class EditScope {
 
   /** A node type that can be given to a node. @throws {ServiceError} `VALIDATION_FAILED` */
   requireType(workspace: string, name: string): ResolvedNodeType {
-    const type = this.schema(workspace).nodeType(name);
-    if (type === undefined) throw invalid(`NodeType '${name}' not found`, { field: 'node_type' });
+    const schema = this.schema(workspace);
+    const type = schema.nodeType(name);
+    if (type === undefined) throw invalid(missingNodeType(name, schema), { field: 'node_type' });
     requireInstantiable(type);
     return type;
   }

@@ -162,6 +162,7 @@ function requireFittingDefaults(
       const value = schema[key];
       if (value === undefined || schema.type === 'Element' || schema.type === 'Composite') continue;
       const validation = new Validation(noTypes, work);
+      validation.enter(schema.name);
       const { items: _items, structure: _structure, ...plain } = schema;
       compileProperty(plain).check(value, validation);
       const [issue] = validation.issues;

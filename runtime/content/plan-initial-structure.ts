@@ -7,7 +7,7 @@ import {
 } from './initial-structure.ts';
 import type { JsonObject } from './json-value.ts';
 import type { ResolvedSource } from './schema-resolver.ts';
-import type { ResolvedNodeType, SchemaSource } from './type-resolver.ts';
+import { missingNodeType, type ResolvedNodeType, type SchemaSource } from './type-resolver.ts';
 
 /** A node to be created along with its parent, everything its own type brings included. */
 export interface InitialNode {
@@ -53,7 +53,7 @@ function planLevel(
     if (count.left < 0) throw invalid(`Initial structure has more than ${INITIAL_NODES_MAX} nodes`);
     const type = source.nodeType(child.node_type);
     if (type === undefined)
-      throw invalid(`Invalid initial structure: NodeType '${child.node_type}' not found`);
+      throw invalid(`Invalid initial structure: ${missingNodeType(child.node_type, source)}`);
     // What is listed explicitly wins over what the child's own type would bring under the same name.
     const listed = child.children ?? [];
     const names = new Set(listed.map((each) => each.name));
@@ -83,7 +83,9 @@ export function requireInitialTypes(
 ): void {
   for (const name of namedTypes(structure)) {
     if (name === ownName || source.nodeType(name) !== undefined) continue;
-    throw invalid(`Invalid initial structure: NodeType '${name}' not found`, { field: 'initial_structure' });
+    throw invalid(`Invalid initial structure: ${missingNodeType(name, source)}`, {
+      field: 'initial_structure',
+    });
   }
 }
 

@@ -5,10 +5,10 @@ import {
   resolveElementType,
 } from './field-resolver.ts';
 import { TYPE_NAME_LENGTH_MAX } from './type-name.ts';
-import { type ResolvedNodeType, resolveNodeType, type SchemaSource } from './type-resolver.ts';
+import { type Pinned, type ResolvedNodeType, resolveNodeType, type SchemaSource } from './type-resolver.ts';
 
 /** Where resolved types come from while nodes are checked. Undefined: no type of that name. */
-export interface ResolvedSource {
+export interface ResolvedSource extends Pinned {
   nodeType(name: string): ResolvedNodeType | undefined;
   archetype(name: string): ResolvedArchetype | undefined;
   elementType(name: string): ResolvedElementType | undefined;
@@ -40,6 +40,10 @@ export class SchemaResolver implements ResolvedSource {
     const resolved = resolveNodeType(name, this.#source);
     this.#nodeTypes.set(name, resolved);
     return resolved;
+  }
+
+  pinOf(name: string): string | undefined {
+    return this.#source.pinOf?.(name);
   }
 
   /** As {@link nodeType}, for an archetype. */

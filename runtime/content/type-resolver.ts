@@ -10,8 +10,14 @@ import { type IndexKind, indexKinds, type PropertySchema } from './property-sche
 /** How deep types may extend or mix in each other. @see docs/interface/node-types.md#inheritance */
 export const TYPE_DEPTH_MAX = 20;
 
+/** What may be seen through the pins of a workspace. */
+export interface Pinned {
+  /** The revision that a node type is pinned to; absent, or undefined, when it is not pinned. */
+  pinOf?(name: string): string | undefined;
+}
+
 /** Where schema definitions come from: one branch at one revision. Names are exact. */
-export interface SchemaSource {
+export interface SchemaSource extends Pinned {
   nodeType(name: string): NodeType | undefined;
   archetype(name: string): Archetype | undefined;
   elementType(name: string): ElementType | undefined;
@@ -73,6 +79,21 @@ interface Merged {
 }
 
 /**
+ * That a node type is not found, and why where a workspace pins it: the type may well be there now.
+ *
+ * @param source where it was looked for
+ */
+export function missingNodeType(name: string, source: Pinned): string {
+  return `NodeType '${name}' not found${pinned(name, source)}`;
+}
+
+function pinned(name: string, source: Pinned): string {
+  const pin = source.pinOf?.(name);
+  if (pin === undefined) return '';
+  return ` at revision '${pin}', to which 'node_type_pins' of the workspace pins it; pin it to a revision that has it, or to null`;
+}
+
+/**
  * Merges a node type with its ancestors and mixins. Later wins: the parent chain from the root down, mixins in
  * their order, own properties, `overrides` (which replace defaults).
  *
@@ -82,7 +103,7 @@ interface Merged {
  */
 export function resolveNodeType(name: string, source: SchemaSource): ResolvedNodeType {
   const nodeType = source.nodeType(name);
-  if (nodeType === undefined) throw invalid(`NodeType '${name}' not found`, { field: 'node_type' });
+  if (nodeType === undefined) throw invalid(missingNodeType(name, source), { field: 'node_type' });
   const merged = mergeNodeType(nodeType, source, [], new Map());
   const properties = [...merged.properties.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
   const byName = new Map(properties.map((schema) => [schema.name, compileProperty(schema)]));
@@ -149,7 +170,9 @@ function mergeNodeType(
   const related = (name: string, verb: string): Merged => {
     const found = source.nodeType(name);
     if (found === undefined)
-      throw invalid(`NodeType '${nodeType.name}' ${verb} '${name}', which does not exist`);
+      throw invalid(
+        `NodeType '${nodeType.name}' ${verb} '${name}', which does not exist${pinned(name, source)}`,
+      );
     return mergeNodeType(found, source, inner, done);
   };
   const parent = nodeType.extends === null ? null : related(nodeType.extends, 'extends');

@@ -239,16 +239,14 @@ function pinsText(pins: SchemaMoment['pins']): string {
 
 /** The schema as a reader shows it, for reads that keep their reader over several turns (pinned ones). */
 export function resolverOver(reader: () => TableReader, moment: SchemaMoment): ResolvedSource {
+  const { pins = {} } = moment;
+  const pinOf = (name: string): string | undefined =>
+    (Object.hasOwn(pins, name) ? pins[name] : undefined) ?? undefined;
   return new SchemaResolver({
+    pinOf,
     nodeType: (name) => {
-      const pin =
-        moment.pins !== undefined && Object.hasOwn(moment.pins, name) ? moment.pins[name] : undefined;
-      return readDefinition(
-        reader(),
-        'node_type',
-        name,
-        typeof pin === 'string' ? parseRevision(pin) : moment.at,
-      );
+      const pin = pinOf(name);
+      return readDefinition(reader(), 'node_type', name, pin === undefined ? moment.at : parseRevision(pin));
     },
     archetype: (name) => readDefinition(reader(), 'archetype', name, moment.at),
     elementType: (name) => readDefinition(reader(), 'element_type', name, moment.at),

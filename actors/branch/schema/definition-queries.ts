@@ -4,7 +4,7 @@ import { requireAllowedInWorkspace } from '#runtime/content/allowed-children.ts'
 import { resolvedArchetypeJson, resolvedElementTypeJson } from '#runtime/content/field-resolver.ts';
 import type { JsonValue } from '#runtime/content/json-value.ts';
 import { formatRevision } from '#runtime/content/revision.ts';
-import { resolvedNodeTypeJson } from '#runtime/content/type-resolver.ts';
+import { missingNodeType, resolvedNodeTypeJson } from '#runtime/content/type-resolver.ts';
 import { sanitizeName } from '#runtime/content/path.ts';
 import {
   fillDefaults,
@@ -71,6 +71,9 @@ export function resolveDefinition(
   });
   if (kind === 'node_type') {
     const type = schema.nodeType(name);
+    if (type === undefined && schema.pinOf?.(name) !== undefined) {
+      throw new ServiceError('NODE_TYPE_NOT_FOUND', missingNodeType(name, schema));
+    }
     if (type === undefined || type.nodeType.is_mixin === true) throw definitionNotFound(kind, name);
     return resolvedNodeTypeJson(type);
   }
@@ -110,10 +113,11 @@ export function validateNode(
     }
   };
   check(() => sanitizeName(node.name));
+  const before = errors.length;
   const type = check(() => schema.nodeType(node.nodeType));
   if (type === undefined) {
     // Either it is there and cannot be resolved, which has been said, or there is none.
-    if (!isKnown(context, node.nodeType)) errors.push(`NodeType '${node.nodeType}' not found`);
+    if (errors.length === before) errors.push(missingNodeType(node.nodeType, schema));
     return { valid: false, errors };
   }
   check(() => requireInstantiable(type));
@@ -130,10 +134,6 @@ export function validateNode(
     if (holder !== undefined) errors.push(`Property '${name}' must be unique; ${holder} has the same value`);
   }
   return { valid: errors.length === 0, errors };
-}
-
-function isKnown(context: QueryContext, nodeType: string): boolean {
-  return readStored(context.view, 'node_type', nodeType) !== undefined;
 }
 
 /** The node that has a unique value already, as the caller may be told; undefined when none has it. */

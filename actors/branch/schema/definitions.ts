@@ -15,6 +15,7 @@ import type { SchemaSource } from '#runtime/content/type-resolver.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import {
   type DefinitionOf,
+  listDefinitions,
   readDefinition,
   removeDefinition,
   resolverOver,
@@ -222,8 +223,35 @@ export function* deleteDefinition(edit: EditScope, command: DeleteDefinition): G
   );
   edit.state.commandSchemas.forget();
   edit.noteDefinition({ kind: stored, name, operation: 'deleted' });
-  yield* edit.writer.reindex();
+  try {
+    yield* edit.writer.reindex();
+  } catch (error) {
+    throw inUse(edit, stored, name, error);
+  }
   return { revision: finishSystem(edit, command.commit, `Delete ${label} ${name}`) };
+}
+
+/** Users of a definition that its refusal names. */
+const SHOWN_USERS_MAX = 10;
+
+/**
+ * Why a definition could not be deleted. Indexing the nodes anew meets those of a type that extends it or mixes it in,
+ * which cannot be resolved without it, and says only that it does not exist.
+ *
+ * @returns the error itself where no other definition is made of this one
+ */
+function inUse(edit: EditScope, kind: StoredKind, name: string, error: unknown): unknown {
+  if (!(error instanceof ServiceError) || error.code !== 'VALIDATION_FAILED') return error;
+  const users = listDefinitions<StoredKind>(edit.turn, kind)
+    .filter((other) => other.extends === name || ('mixins' in other && other.mixins.includes(name)))
+    .map((other) => `'${other.name}'`);
+  if (users.length === 0) return error;
+  const more = users.length - SHOWN_USERS_MAX;
+  const list = users.slice(0, SHOWN_USERS_MAX).join(', ') + (more > 0 ? ` and ${more} more` : '');
+  return invalid(
+    `'${name}' cannot be deleted: nodes depend on it through ${list}; change the definition of these, or delete their nodes, first`,
+    { field: 'name', cause: error },
+  );
 }
 
 /** Publishes or unpublishes a definition. @see messages.ts, PublishDefinition */

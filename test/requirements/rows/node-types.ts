@@ -70,4 +70,6 @@ export const nodeTypesRows: readonly Requirement[] = [
   { id: 'NTYPE-046', section: 'docs/interface/conventions.md#unknown-fields', status: 'verified', theme: 'rest-content', behaviour: 'A definition of a node type, mixin, archetype or element type with a field that there is not, at any depth of it, answers 400 with its name and the nearest known one, or all of them, and nothing is written' },
   { id: 'NTYPE-047', section: 'docs/interface/conventions.md#unknown-fields', status: 'verified', theme: 'rest-content', behaviour: 'A node type, mixin, archetype or element type that was read can be put back as it is' },
   { id: 'NTYPE-048', section: 'docs/interface/node-types.md#names-of-types', status: 'verified', theme: 'rest-content', behaviour: 'A new archetype or element type called `published` is refused with 400: its address is that of the list' },
+  { id: 'NTYPE-049', section: 'docs/interface/node-types.md#routes-of-definitions', status: 'verified', theme: 'rest-content', behaviour: 'A node type or mixin is not deleted while there are nodes of types that extend it or mix it in: 400 names these types' },
+  { id: 'NTYPE-050', section: 'docs/interface/node-types.md#property-schemas', status: 'verified', theme: 'rest-content', behaviour: 'A default or fixed value that does not fit is refused with 400 that names its property' },
 ];

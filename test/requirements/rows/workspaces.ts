@@ -27,4 +27,5 @@ export const workspacesRows: readonly Requirement[] = [
   { id: 'WSP-022', section: 'docs/interface/repositories.md#workspaces', status: 'verified', theme: 'rest-content', behaviour: 'The workspace routes of an unknown repository answer 404 `REPOSITORY_NOT_FOUND`' },
   { id: 'WSP-023', section: 'docs/interface/conventions.md#unknown-fields', status: 'verified', theme: 'rest-content', behaviour: 'A workspace or its configuration with a field that there is not answers 400 with its name and the nearest known one, and nothing is written' },
   { id: 'WSP-024', section: 'docs/interface/conventions.md#unknown-fields', status: 'verified', theme: 'rest-content', behaviour: 'A workspace and its configuration that were read can be put back as they are' },
+  { id: 'WSP-025', section: 'docs/interface/repositories.md#configuration-of-a-workspace', status: 'verified', theme: 'rest-content', behaviour: 'A node type that is not there at the revision a workspace pins it to is refused with a message that names the pin, by writes, validation and `resolved`' },
 ];

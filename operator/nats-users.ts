@@ -10,6 +10,7 @@ import { checkClusterName, checkMemberId } from '#runtime/config/text-checks.ts'
 import { type MemberUser, natsUsers } from '#cluster/nats/permissions.ts';
 import { newNatsPassword } from '#cluster/nats/nats-password.ts';
 import { Subjects } from '#cluster/nats/subjects.ts';
+import { tolerateClosedOutput } from './run-program.ts';
 
 const usage = `npm run -s nats-users -- [option …] <SVC_MEMBER_ID> …
 
@@ -40,6 +41,7 @@ function main(): void {
   process.stdout.write(natsUsers(new Subjects(name), users));
 }
 
+tolerateClosedOutput(USAGE_EXIT_CODE);
 try {
   main();
 } catch (error) {

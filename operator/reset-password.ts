@@ -3,6 +3,7 @@
  *
  * Run: npm run reset-password, npm run reset-password -- --help
  */
+import { accessSync, constants } from 'node:fs';
 import { randomPassword } from '#runtime/access/random-password.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { holderOf } from '#runtime/embedded/data-directory-lock.ts';
@@ -57,16 +58,30 @@ async function main(values: CommandValues<typeof options>): Promise<number> {
         : `${server.url} answers with ${status}. Is it a Grove server of this version?`,
     );
   }
-  process.stdout.write(`The password of ${user} in tenant ${tenant} is set anew.\n`);
-  if (given === undefined)
-    process.stdout.write(
-      `\n  password  ${password}\n\nThis is shown only once. Change it at the next login.\n`,
-    );
+  const done = `The password of ${user} in tenant ${tenant} is set anew.\n`;
+  if (given !== undefined) {
+    process.stdout.write(done);
+    return 0;
+  }
+  await show(`${done}\n  password  ${password}\n\nThis is shown only once. Change it at the next login.\n`);
   return 0;
 }
 
-/** @throws {UsageError} when no server runs on the folder */
+/** Prints what is known nowhere else. @throws {OperatorError} when it cannot be printed */
+async function show(text: string): Promise<void> {
+  const error = await new Promise<Error | null | undefined>((resolve) => {
+    process.stdout.write(text, resolve);
+  });
+  if (!error) return;
+  const { code } = error as NodeJS.ErrnoException;
+  throw new OperatorError(
+    `The password is set anew, but could not be shown (${code}). Run this again where its output can be read.`,
+  );
+}
+
+/** @throws {UsageError} when no server runs on the folder, or it is not for this user */
 function runningServer(dataDir: string): { readonly url: string; readonly key: string } {
+  requireReadable(dataDir);
   const holder = holderOf(dataDir);
   if (holder === undefined)
     throw new UsageError(
@@ -81,6 +96,19 @@ function runningServer(dataDir: string): { readonly url: string; readonly key: s
         'takes this: it may be starting, of an earlier version, or another program. Try again when a server runs.',
     );
   return { url, key };
+}
+
+/** What is in a folder that may not be read looks as if it were not there. @throws {UsageError} */
+function requireReadable(folder: string): void {
+  try {
+    accessSync(folder, constants.R_OK | constants.X_OK);
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    throw new UsageError(
+      `${folder} cannot be read (${code}). Run this as the user of the server, or as root (sudo).`,
+      { cause },
+    );
+  }
 }
 
 await runCommand({ usage, options, main });

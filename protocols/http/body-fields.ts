@@ -7,7 +7,8 @@ type JsonObject = Readonly<Record<string, unknown>>;
 function typeName(value: unknown): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'array';
-  return typeof value;
+  // A whole number that a double does not keep.
+  return typeof value === 'bigint' ? 'number' : typeof value;
 }
 
 function isObject(value: unknown): value is JsonObject {

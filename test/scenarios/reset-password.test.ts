@@ -1,10 +1,10 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { isOwnAddress } from '#protocols/rest/access/this-machine.ts';
 import { LOCAL_ACCESS_FILE_NAME } from '#runtime/embedded/local-access.ts';
-import { type ProgramOutcome, runProgram } from '#test/support/run-program.ts';
+import { type ProgramOutcome, runProgram, startProgram } from '#test/support/run-program.ts';
 import { ADMIN_PASSWORD, startServer, type TestServer } from '#test/support/server.ts';
 
 const path = '/api/svc/sys/default/auth/reset-password';
@@ -101,6 +101,38 @@ describe('a password that was lost', () => {
       expect.stringContaining('npm run reset-password [-- option'),
     ]);
     expect((await logIn(given)).status).toBe(200);
+  });
+
+  it('is said to be set where it could not be shown, for nobody knows it then', async () => {
+    const { child, ended } = startProgram('operator/reset-password.ts', [], { SVC_DATA_DIR: home() });
+    child.stdout?.destroy();
+    const { code, stderr } = await ended;
+    expect([code, stderr]).toEqual([
+      1,
+      'The password is set anew, but could not be shown (EPIPE). Run this again where its output can be read.\n',
+    ]);
+    expect((await logIn(given)).status).toBe(401);
+    expect((await reset([], { GROVE_NEW_PASSWORD: given })).code).toBe(0);
+  });
+
+  it('is for who may read the data directory: anybody else is told so, not that no server runs', async () => {
+    const closed = mkdtempSync(join(tmpdir(), 'grove-closed-'));
+    chmodSync(closed, 0o000);
+    // Root may read everything.
+    const asNobody = 'data:text/javascript,process.getuid() === 0 %26%26 process.setuid(65534)';
+    try {
+      const nodeArgs = ['--import', asNobody];
+      const { code, stderr } = await runProgram(
+        'operator/reset-password.ts',
+        ['--data-dir', closed],
+        {},
+        nodeArgs,
+      );
+      const told = `${closed} cannot be read (EACCES). Run this as the user of the server, or as root (sudo).\n`;
+      expect([code, stderr]).toEqual([2, told]);
+    } finally {
+      rmSync(closed, { recursive: true });
+    }
   });
 
   it('takes a server that runs: on a stopped one it says what to do', async () => {

@@ -67,6 +67,10 @@ describe('bodyFields', () => {
     const cases: [() => unknown, string][] = [
       [() => fields.string('count'), 'invalid type for `count`: expected string, found number'],
       [() => fields.integer('ratio'), 'invalid type for `ratio`: expected integer, found number'],
+      [
+        () => bodyFields({ n: 2n ** 70n }).integer('n'),
+        'invalid type for `n`: expected integer, found number',
+      ],
       [() => fields.number('name'), 'invalid type for `name`: expected number, found string'],
       [() => fields.boolean('tags'), 'invalid type for `tags`: expected boolean, found array'],
       [() => fields.object('tags'), 'invalid type for `tags`: expected object, found array'],

@@ -16,6 +16,8 @@ export interface BranchLimits {
   readonly commitNodesMax: number;
   /** Longest path a write may give a node, in UTF-8 bytes. Default: what can be stored. */
   readonly pathBytesMax?: number;
+  /** Values and keys of one JSON body, see `checkJsonWork`. Default: that of the option. */
+  readonly jsonValuesMax?: number;
 }
 
 /**

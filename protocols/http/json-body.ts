@@ -6,10 +6,10 @@ import {
 } from '#runtime/base/exact-json.ts';
 import { INTEGER_DIGITS_MAX } from '#runtime/base/exact-number.ts';
 import { atOnce } from '#runtime/base/at-once.ts';
+import { checkJsonWork, type JsonBounds, NEW_SHAPE_VALUES } from '#runtime/base/json-work.ts';
 import { decodeUtf8InSteps } from '#runtime/base/sliced-text.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import { findJsonError } from './json-error.ts';
-import { checkJsonWork, type JsonBounds, NEW_SHAPE_VALUES } from './json-work.ts';
 
 /** The longest body that is read in one go, in bytes. */
 export const SMALL_JSON_BYTES: number = 64 * 1024;

@@ -13,6 +13,7 @@ import {
 import { assert } from '#runtime/base/assert.ts';
 import { type Clock, sleep } from '#runtime/base/clock.ts';
 import type { HandlerTurns } from '#runtime/base/handler-turns.ts';
+import type { JsonBounds } from '#runtime/base/json-work.ts';
 import { runInSlices } from '#runtime/base/run-in-slices.ts';
 import type { Random } from '#runtime/base/random.ts';
 import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
@@ -28,7 +29,6 @@ import type { HttpLog } from './http-log.ts';
 import { InFlight } from './in-flight.ts';
 import { InFlightShares, type ShareHolder } from './in-flight-shares.ts';
 import { parseJsonBody, parseJsonInSlices, SMALL_JSON_BYTES } from './json-body.ts';
-import type { JsonBounds } from './json-work.ts';
 import { listenError } from './listen-error.ts';
 import { type CompiledRoute, PathRouter } from './path-router.ts';
 import { ReplyWriter } from './reply-writer.ts';

@@ -5,9 +5,16 @@ const KEYS_PER_STEP = 1_024;
 
 const nothing: JsonObject = Object.freeze({});
 
+/** Keys of a reference: where it leads, and the path that was found there when it was written. */
+const TARGET_KEY = 'svc:ref';
+const PATH_KEY = 'svc:path';
+
 /**
  * Applies a JSON merge patch: keys of the patch replace those of the target, objects are merged, null removes a key, and
  * anything but an object, an array for one, replaces the whole value.
+ *
+ * Beyond the standard, the path of a reference goes when the patch gives the reference another target and no path: it is the
+ * path of the former target.
  *
  * @param target undefined where there is no value; it is not changed, and what the patch does not touch is shared
  * @param patch of bounded depth: it recurses
@@ -26,6 +33,7 @@ export function* mergePatch(
     copied += 1;
     if (copied % KEYS_PER_STEP === 0) yield undefined;
     if (!Object.hasOwn(patch, key)) {
+      if (key === PATH_KEY && leadsElsewhere(base, patch)) continue;
       setKey(merged, key, base[key] as JsonValue);
       continue;
     }
@@ -40,4 +48,9 @@ export function* mergePatch(
       setKey(merged, key, yield* mergePatch(undefined, change));
   }
   return merged;
+}
+
+function leadsElsewhere(reference: JsonObject, patch: JsonObject): boolean {
+  const target = ownValue(patch, TARGET_KEY);
+  return target !== undefined && target !== ownValue(reference, TARGET_KEY);
 }

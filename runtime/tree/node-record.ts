@@ -386,6 +386,12 @@ export class NodeRecord {
     return `{${this.#slice(this.bytes.readUInt32BE(PROPERTIES_AT), this.bytes.readUInt32BE(FRONT_END_AT))}}`;
   }
 
+  /** As {@link propertiesText}; yields where the work may rest. */
+  *propertiesTextInSteps(): Generator<undefined, string> {
+    const from = this.bytes.readUInt32BE(PROPERTIES_AT);
+    return `{${yield* this.#sliceInSteps(from, this.bytes.readUInt32BE(FRONT_END_AT))}}`;
+  }
+
   /** All properties. Must not be changed. */
   get properties(): JsonObject {
     this.#properties ??= parseExactJson(this.propertiesText) as JsonObject;
@@ -433,9 +439,7 @@ export class NodeRecord {
   /** As {@link properties}; yields where the work may rest, which it does only for a large record. */
   *decode(): Generator<undefined, JsonObject> {
     if (this.#properties === undefined && this.isLarge) {
-      const from = this.bytes.readUInt32BE(PROPERTIES_AT);
-      const text = yield* this.#sliceInSteps(from, this.bytes.readUInt32BE(FRONT_END_AT));
-      this.#properties = (yield* parseExactJsonInSteps(`{${text}}`)) as JsonObject;
+      this.#properties = (yield* parseExactJsonInSteps(yield* this.propertiesTextInSteps())) as JsonObject;
     }
     return this.properties;
   }

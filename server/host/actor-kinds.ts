@@ -38,6 +38,7 @@ export function actorKinds(limits: Limits): readonly ActorKind[] {
     branchActor({
       commitNodesMax: commitNodesMax(limits.commitNodesMax, heapBytes),
       pathBytesMax: limits.pathBytesMax,
+      jsonValuesMax: limits.jsonValuesMax,
     }),
     locksActor,
     jobsActor(jobsLimits(limits)),

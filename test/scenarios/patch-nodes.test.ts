@@ -244,6 +244,47 @@ describe('PATCH of a node', () => {
       'key-8': { a: 1 },
     });
   });
+
+  it('does not add up to more values than whole bodies can give a node [PATCH-006]', async () => {
+    // A body takes 18,000 keys of one object, which counts each of them ten times, and a node takes two such bodies.
+    const keys = (name: string): object =>
+      Object.fromEntries(Array.from({ length: 18_000 }, (_, n) => [`${name}-${n}`, n]));
+    const path = await freshNode({ map: keys('a'), text: 'x'.repeat(500_000) });
+    const { id } = expectStatus(await patch(path, { properties: { map: keys('b') } }), 200).json;
+    const refusals = [
+      await patch(path, { properties: { map: keys('c') } }),
+      await patch(path, { properties: { map: keys('d'), text: null } }),
+      await space.put(`${path}@more`, keys('e')),
+      await space.command('/', 'commit', {
+        message: 'more',
+        operations: [{ type: 'update', node_id: id, properties: { more: keys('f') } }],
+      }),
+    ];
+    for (const { json, status } of refusals) {
+      expect([status, json.code]).toEqual([413, 'PAYLOAD_TOO_LARGE']);
+      expect(json.message).toContain(`'${path}' would have more than 400000 values`);
+    }
+    const { version } = await space.node(path);
+    expect(version).toBe(2);
+    expectStatus(await patch(path, { properties: { map: { 'a-7': 'changed' } } }), 200);
+    expectStatus(await space.delete(`${path}@map.a-8`), 200);
+    expectStatus(await patch(path, { properties: { map: null } }), 200);
+    expectStatus(await patch(path, { properties: { map: keys('g') } }), 200);
+  });
+
+  it('gives a reference another target, without the path of the former one [PATCH-007]', async () => {
+    const [one, two] = [await freshNode({}), await freshNode({})];
+    const { id } = await space.node(two);
+    const path = await freshNode({ to: { 'svc:ref': one, note: 'kept' }, as: { 'svc:ref': one } });
+    expect((await stored(path)).to).toHaveProperty('svc:path', one);
+    const to = { 'svc:ref': id };
+    expectStatus(await patch(path, { properties: { to, as: { 'svc:ref': '/nowhere' } } }), 200);
+    expect(await stored(path)).toEqual({ to: { ...to, note: 'kept' }, as: { 'svc:ref': '/nowhere' } });
+    expectStatus(await patch(path, { properties: { to: { 'svc:ref': one }, as: { 'svc:path': two } } }), 200);
+    const after = (await stored(path)) as Record<string, object>;
+    expect(after.to).toMatchObject({ 'svc:path': one, note: 'kept' });
+    expect(after.as).toEqual({ 'svc:ref': '/nowhere', 'svc:path': two });
+  });
 });
 
 describe('DELETE of a property', () => {
@@ -264,13 +305,15 @@ describe('DELETE of a property', () => {
 
   it('answers 404 where there is none, and 400 where it is required [PATCH-005]', async () => {
     const path = await freshNode({ title: 'one' }, 'patch:Strict');
-    for (const name of ['size', 'meta.a', 'title.x', '$supertypes', '__proto__', 'constructor']) {
+    for (const name of ['size', 'meta.a', 'title.x', '__proto__', 'constructor']) {
       const refused = await space.delete(`${path}@${name}`);
       expect([refused.status, refused.json.code], name).toEqual([404, 'NOT_FOUND']);
     }
     expect((await space.delete('/no/such@title')).json.code).toBe('NODE_NOT_FOUND');
-    const refused = await space.delete(`${path}@title`);
-    expect([refused.status, refused.json.code]).toEqual([400, 'VALIDATION_FAILED']);
+    for (const name of ['title', '$supertypes']) {
+      const refused = await space.delete(`${path}@${name}`);
+      expect([refused.status, refused.json.code], name).toEqual([400, 'VALIDATION_FAILED']);
+    }
     expect((await space.node(path)).version).toBe(1);
   });
 

@@ -8,6 +8,7 @@ import type { EditScope } from '../edit-scope.ts';
 import type { CommitOperation, CommitOperations, OperationsCommitted } from '../messages.ts';
 import { moveSubtree, renameSubtree } from './move-node.ts';
 import { changedNode } from './update-node.ts';
+import { requireFewValues } from './values-bound.ts';
 
 const rootPlace = { path: '/' } as const;
 
@@ -114,6 +115,7 @@ function* mergeProperties(
   const merged: Record<string, JsonValue> = { ...(yield* old.decode()) };
   for (const key of Object.keys(given)) setKey(merged, key, given[key] as JsonValue);
   const next = yield* changedNode(edit, workspace, old, merged, old.header.archetype, {});
+  yield* requireFewValues(edit, old, next);
   yield* edit.replaceInSteps(workspace, old, next);
   edit.audit(workspace, next, 'Update');
 }

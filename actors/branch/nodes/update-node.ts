@@ -17,6 +17,7 @@ import type {
 } from '../messages.ts';
 import { requireShortOwner } from './owner-bound.ts';
 import { resolveReferences } from './resolve-references.ts';
+import { requireFewValues } from './values-bound.ts';
 
 /** Replaces the properties of a node. @see messages.ts, UpdateNode */
 export function* updateNode(edit: EditScope, command: UpdateNode): Generator<undefined, NodeWritten> {
@@ -44,6 +45,7 @@ export function* patchNode(edit: EditScope, command: PatchNode): Generator<undef
   const archetype = command.archetype === undefined ? header.archetype : command.archetype;
   const more = { ...command, ...(translations === undefined ? {} : { translations }) };
   const next = yield* changedNode(edit, workspace, old, given, archetype, more);
+  yield* requireFewValues(edit, old, next);
   yield* edit.replaceInSteps(workspace, old, next);
   edit.audit(workspace, next, 'Update');
   return yield* nodeWritten(edit, command, next);
@@ -85,6 +87,7 @@ export function* setNodeProperty(edit: EditScope, command: SetProperty): Generat
   requireStorable(stored, command.property);
   const properties = setProperty(stored, command.property, command.value);
   const next = yield* changedNode(edit, workspace, old, properties, old.header.archetype, {});
+  yield* requireFewValues(edit, old, next);
   yield* edit.replaceInSteps(workspace, old, next);
   edit.audit(workspace, next, 'UpdateProperty', { property: command.property.join('.') });
   return { revision: edit.finish(command.commit, `Updated node: ${old.header.id}`) };

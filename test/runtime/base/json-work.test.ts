@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { checkJsonWork, NEW_SHAPE_VALUES, stringEnd } from '#protocols/http/json-work.ts';
+import { checkJsonWork, NEW_SHAPE_VALUES, stringEnd } from '#runtime/base/json-work.ts';
 import { atOnce } from '#runtime/base/at-once.ts';
 
 const bounds = { depthMax: 128, valuesMax: 10_000 };

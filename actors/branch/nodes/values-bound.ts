@@ -1,0 +1,40 @@
+import { checkJsonWork } from '#runtime/base/json-work.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import type { EditScope } from '../edit-scope.ts';
+
+/** Values of a body where the branch is told no bound: the default of the option. */
+const BODY_VALUES_MAX = 200_000;
+
+/** Bodies a node may have the values of: references by path are stored with their ids, as five values instead of three. */
+const BODIES_PER_NODE = 2;
+
+/**
+ * Refuses a change in part that gives a node more values than the bodies of whole nodes can. Some steps of each write,
+ * such as copying an object and checking it, are not interrupted, and take as long as there are values. A body is bounded when
+ * it is received, but the parts that many small bodies add are not. A node with more values from before may get smaller.
+ *
+ * @param next the state that is about to be stored
+ * @returns yields where the work may rest
+ * @throws {ServiceError} `PAYLOAD_TOO_LARGE`
+ */
+export function* requireFewValues(
+  edit: EditScope,
+  old: NodeRecord,
+  next: NodeRecord,
+): Generator<undefined, void> {
+  const valuesMax = (edit.state.limits.jsonValuesMax ?? BODY_VALUES_MAX) * BODIES_PER_NODE;
+  if (!(yield* hasMoreValues(next, valuesMax))) return;
+  if (next.bytes.length <= old.bytes.length && (yield* hasMoreValues(old, valuesMax))) return;
+  throw new ServiceError(
+    'PAYLOAD_TOO_LARGE',
+    `The properties of '${next.header.path}' would have more than ${valuesMax} values and keys, where a key that makes a ` +
+      'new shape of object counts as ten; put parts of them into nodes of their own',
+  );
+}
+
+function* hasMoreValues(record: NodeRecord, valuesMax: number): Generator<undefined, boolean> {
+  if (!record.isLarge) return false;
+  const text = yield* record.propertiesTextInSteps();
+  return (yield* checkJsonWork(text, { depthMax: Infinity, valuesMax })).kind === 'too-much';
+}

@@ -4,7 +4,7 @@ import { BranchFamily } from '#test/support/branch-family.ts';
 import { workloadCount } from '#test/support/workload-count.ts';
 import { runWorkload } from './branch-run.ts';
 import { foundFailures } from './found-failures.ts';
-import { typedWeights, workloads } from './workload-step.ts';
+import { codedStart, tradingWeights, typedWeights, workloads } from './workload-step.ts';
 
 describe('several branches', () => {
   let family: BranchFamily;
@@ -31,6 +31,16 @@ describe('several branches', () => {
       fc.asyncProperty(workloads(10, 40, typedWeights), async (steps) => {
         runs += 1;
         await runWorkload(family, `r${runs}`, steps);
+      }),
+      { numRuns: workloadCount(14) },
+    );
+  });
+
+  it('do as full copies do where commits trade unique values', async () => {
+    await fc.assert(
+      fc.asyncProperty(workloads(10, 40, tradingWeights), async (steps) => {
+        runs += 1;
+        await runWorkload(family, `r${runs}`, [...codedStart, ...steps]);
       }),
       { numRuns: workloadCount(14) },
     );

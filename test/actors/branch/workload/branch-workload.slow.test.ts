@@ -2,13 +2,19 @@ import fc from 'fast-check';
 import { it } from 'vitest';
 import { BranchFamily } from '#test/support/branch-family.ts';
 import { runWorkload } from './branch-run.ts';
-import { workloads } from './workload-step.ts';
+import { codedStart, tradingWeights, workloads } from './workload-step.ts';
 
 /** Workloads that are tried. */
 const RUNS = 80;
 
 /** Runs in one data folder: branches pile up there. */
 const RUNS_PER_FAMILY = 40;
+
+/** One in four with commits that trade unique values. */
+const anyWorkload = fc.oneof(
+  { weight: 3, arbitrary: workloads(10, 70) },
+  { weight: 1, arbitrary: workloads(10, 70, tradingWeights).map((steps) => [...codedStart, ...steps]) },
+);
 
 it(`several branches do as the model does, in ${RUNS} random workloads`, async () => {
   const seed = Math.floor(Math.random() * 2 ** 31);
@@ -17,7 +23,7 @@ it(`several branches do as the model does, in ${RUNS} random workloads`, async (
   let runs = 0;
   try {
     await fc.assert(
-      fc.asyncProperty(workloads(10, 70), async (steps) => {
+      fc.asyncProperty(anyWorkload, async (steps) => {
         runs += 1;
         if (runs % RUNS_PER_FAMILY === 0) {
           await family.close();

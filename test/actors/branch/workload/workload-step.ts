@@ -63,6 +63,26 @@ export const typedWeights: Partial<Readonly<Record<WorkloadStep['do'], number>>>
   merge: 30,
 };
 
+/** Weights with which many commits give nodes each other's code, and what comes of it goes to and fro between branches. */
+export const tradingWeights: Partial<Readonly<Record<WorkloadStep['do'], number>>> = {
+  ...typedWeights,
+  define: 4,
+  undefine: 1,
+  commit: 40,
+  fork: 6,
+  rewind: 5,
+  cross: 10,
+  forward: 10,
+};
+
+/** Steps after which two nodes of both first branches have a code, which must be unique. */
+export const codedStart: readonly WorkloadStep[] = [
+  { do: 'define', on: 0, node: 0, other: 1, word: 0, flag: false },
+  { do: 'update', on: 0, node: 1, other: 1, word: 0, flag: false },
+  { do: 'update', on: 0, node: 3, other: 2, word: 0, flag: false },
+  { do: 'forward', on: 1, node: 0, other: 0, word: 0, flag: false },
+];
+
 /** Any sequence of steps. @param more other weights of some of them */
 export function workloads(
   minLength: number,
@@ -163,7 +183,10 @@ const committed = ['create', 'update', 'delete', 'move', 'rename'] as const;
 
 /** The edits of a step that makes one revision of several, each on what those before it leave. */
 export function editsFrom(step: WorkloadStep, content: ModelContent): readonly ModelEdit[] {
-  const edits: ModelEdit[] = step.flag ? [...tradeFrom(step, content)] : [];
+  const trade = step.flag ? tradeFrom(step, content) : [];
+  // Mostly alone: most commits of several random edits are refused.
+  if (trade.length > 0 && step.other % 4 !== 0) return trade;
+  const edits: ModelEdit[] = [...trade];
   let present = edits.reduce(afterEdit, content);
   for (let index = 0; index < 2 + (step.other % 2); index++) {
     const { node, other, word } = step;

@@ -322,6 +322,28 @@ describe('reverting several revisions', () => {
     expect(await revert({ from: first, to: last })).toMatchObject({ success: true, nodes_changed: 4 });
     expect(await content()).toEqual(before);
   });
+
+  it('lets nodes trade unique values back that one commit traded', async () => {
+    await define('test:Coded', [{ name: 'code', type: 'String', unique: true }]);
+    await createOf('test:Coded', 'one', { code: '1' });
+    await createOf('test:Coded', 'two', { code: '2' });
+    const before = await content();
+    const trade = await write({
+      type: 'CommitOperations',
+      workspace,
+      commit: { message: 'trade' },
+      operations: [
+        { type: 'update', nodeId: 'one', properties: { code: '2' } },
+        { type: 'update', nodeId: 'two', properties: { code: '1' } },
+      ],
+    });
+    const after = await content();
+    const back = await reverted(trade);
+    expect(await content()).toEqual(before);
+    await reverted(back.head);
+    expect(await content()).toEqual(after);
+    expect(await family.damage(branch)).toEqual([]);
+  });
 });
 
 describe('a revert in conflict', () => {

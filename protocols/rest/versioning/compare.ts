@@ -124,8 +124,13 @@ function conflictsRoute(context: RestContext): RestRoute {
   };
 }
 
-/** @throws {ServiceError} `VALIDATION_FAILED` */
-function detailOf(request: RestRequest): Pick<DiffBranch, 'detail' | 'since'> {
+/**
+ * The details that a request wants of a difference, as a part of its query.
+ *
+ * @throws {ServiceError} `VALIDATION_FAILED` for any that there are not
+ * @see docs/interface/branches.md#changed-properties
+ */
+export function detailOf(request: Pick<RestRequest, 'query'>): Pick<DiffBranch, 'detail' | 'since'> {
   const detail = request.query.get('detail');
   if (detail === undefined) return {};
   if (detail === 'properties') return { detail, since: DIFF_DETAILS_SINCE };

@@ -51,6 +51,15 @@ async function gut(): Promise<void> {
 }
 
 describe('a built-in type', () => {
+  it('that has not come yet is newer and not changed, on a branch without revisions [BUILT-019]', async () => {
+    const branches = '/api/management/repositories/default/shop/branches';
+    expect((await server.admin('POST', branches, { name: 'empty' })).status).toBe(201);
+    const { json } = await server.admin('GET', updates);
+    expect([json.total_pending, json.breaking_count]).toEqual([1, 0]);
+    expect(json.updates).toMatchObject([{ name: 'empty', is_breaking: false, changed_types: [] }]);
+    expect((await server.admin('DELETE', `${branches}/empty`)).status).toBe(204);
+  });
+
   it('is neither deleted nor gutted, and takes more [BUILT-017, BUILT-018]', async () => {
     const deleted = await server.admin('DELETE', `${types}/svc:Asset`);
     expect([deleted.status, deleted.json.code]).toEqual([403, 'FORBIDDEN']);

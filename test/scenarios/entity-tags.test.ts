@@ -220,6 +220,19 @@ describe('a write with conditions', () => {
     expectStatus(await put({ 'if-match': '*', 'if-none-match': tag }, 'five'), 200);
   });
 
+  it('takes the tag of a node with a relation whose target is gone [ETAG-003]', async () => {
+    const [from, to] = [await freshNode(), await freshNode()];
+    await space.done(from, 'add-relation', { targetWorkspace: space.name, targetPath: to });
+    const before = await tagOf(from);
+    await space.delete(to);
+    const after = await tagOf(from);
+    expect(after).not.toBe(before);
+    expectStatus(await at('GET', from, { 'if-none-match': before }), 200);
+    expectStatus(await at('GET', from, { 'if-none-match': after }), 304);
+    expectStatus(await at('PUT', from, { 'if-match': before }, { properties: { n: 1 } }), 412);
+    expectStatus(await at('PUT', from, { 'if-match': after }, { properties: { n: 1 } }), 200);
+  });
+
   it('is guarded at every address of a node [ETAG-003]', async () => {
     const path = await freshNode();
     const no = { 'if-match': '"x"' };

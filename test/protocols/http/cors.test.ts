@@ -47,6 +47,12 @@ describe('cross-origin requests', () => {
       'X-Svc-Impersonate',
       'Cache-Control',
       'Idempotency-Key',
+      'If-Match',
+      'If-None-Match',
+      'X-Request-Id',
+      'X-Svc-Consistency',
+      'X-Svc-Lock',
+      'X-Svc-Min-Revision',
     ]) {
       expect(allowed?.split(', ')).toContain(name);
     }
@@ -72,7 +78,14 @@ describe('cross-origin requests', () => {
         vary: 'Origin',
       });
       const exposed = answer.headers['access-control-expose-headers']?.split(', ');
-      expect(exposed).toEqual(expect.arrayContaining(['Content-Range', 'Accept-Ranges', 'X-Svc-Revision']));
+      expect(exposed).toEqual([
+        'Content-Range',
+        'Accept-Ranges',
+        'ETag',
+        'Retry-After',
+        'X-Request-Id',
+        'X-Svc-Revision',
+      ]);
     }
   });
 

@@ -1,6 +1,10 @@
 import type { JsonValue } from '#runtime/content/json-value.ts';
 import { uniqueValueInSteps } from '#runtime/index/index-value.ts';
+import { bytesText, END } from '#runtime/shard/binary-key.ts';
+import { BranchTable, underParts } from '#runtime/shard/key-layout.ts';
+import { rowsInBatches } from '#runtime/shard/rows-in-batches.ts';
 import type { Side } from '../../pair/branch-pair.ts';
+import { definitionPath } from '../../pair/definition-names.ts';
 import { uniqueHolder } from '../../pair/pair-queries.ts';
 import type { NodeAddress } from '../../pair-messages.ts';
 import { nodeKeyOf } from '../merge-sides.ts';
@@ -39,7 +43,9 @@ interface UniqueProperty {
 /**
  * Finds nodes with the same value of a unique property. Neither side alone has such nodes, so that both sides must have
  * changed one of them, and comparing changed nodes is enough. If a property becomes unique by the merge, the other node
- * may be one that neither side changed. The unique index of the side on which the property is unique has it.
+ * may be one that neither side changed. The unique index of the side on which the property is unique has it. No index has
+ * it if the property is unique on neither side, and becomes so by definitions of both: then all nodes of the type are
+ * compared, at the cost of a new index.
  */
 export class UniqueViolations {
   readonly #view: MergeView;
@@ -55,14 +61,7 @@ export class UniqueViolations {
   add(node: MergedNode): void {
     const { key, state, workspace } = node;
     const { sides, tree } = this.#view;
-    const { nodeType } = state;
-    const place = nodeKeyOf(workspace, nodeType);
-    let type = this.#types.get(place);
-    if (type === undefined) {
-      const properties = this.#uniqueIn(workspace, nodeType);
-      type = { workspace, nodeType, sides: new Set(), nodes: [], properties, hasGiven: false };
-      this.#types.set(place, type);
-    }
+    const type = this.#typeIn(workspace, state.nodeType);
     if (type.properties.length === 0) return;
     type.nodes.push(node);
     if (sides.own.has(key)) type.sides.add('own');
@@ -70,16 +69,61 @@ export class UniqueViolations {
     type.hasGiven ||= tree.decisionOf(node)?.properties !== undefined;
   }
 
+  #typeIn(workspace: string, nodeType: string): TypeInPlace {
+    const place = nodeKeyOf(workspace, nodeType);
+    let type = this.#types.get(place);
+    if (type === undefined) {
+      const properties = this.#uniqueIn(workspace, nodeType);
+      type = { workspace, nodeType, sides: new Set(), nodes: [], properties, hasGiven: false };
+      this.#types.set(place, type);
+    }
+    return type;
+  }
+
   /** To be called when all nodes are noted. Yields where the work may rest. */
   *find(): Generator<undefined, void> {
+    yield* this.#noteAllTypes();
     for (const type of this.#types.values()) {
+      const unchanged = type.properties.some(isFreeOnBoth) ? yield* this.#unchangedNodes(type) : [];
       for (const property of type.properties) {
+        if (isFreeOnBoth(property)) {
+          yield* this.#compare({ ...type, nodes: [...unchanged, ...type.nodes] }, property);
+          continue;
+        }
         const isFree = property.freeOn.some((side) => type.sides.has(side));
         if (type.sides.size < 2 && !isFree && !type.hasGiven) continue;
         yield* this.#compare(type, property);
       }
       yield;
     }
+  }
+
+  /** A property may become unique in a type whose nodes nobody changed, if both sides changed definitions. */
+  *#noteAllTypes(): Generator<undefined, void> {
+    const { reader, schemas } = this.#view;
+    if (bothSides.some((side) => schemas.differing(side).size === 0)) return;
+    for (const { key } of rowsInBatches(reader, BranchTable.counts, { start: '', end: '\u00ff' })) {
+      yield;
+      const [workspace, nodeType] = key.split(END) as [string, string];
+      if (bothSides.every((side) => schemas.affects(side, workspace, nodeType, null)))
+        this.#typeIn(workspace, nodeType);
+    }
+  }
+
+  /** The nodes of a type that neither side changed. */
+  *#unchangedNodes({ nodeType, workspace }: TypeInPlace): Generator<undefined, readonly MergedNode[]> {
+    const { reader, tree } = this.#view;
+    const found: MergedNode[] = [];
+    for (const { value } of rowsInBatches(reader, BranchTable.types, underParts(workspace, nodeType))) {
+      yield;
+      const id = bytesText(Buffer.from(value).latin1Slice());
+      if (isChanged(this.#view, { workspace, id })) continue;
+      const state = tree.stateOf({ workspace, id });
+      // The index is that of the head, and the merge may look at an earlier revision.
+      if (state?.nodeType !== nodeType) continue;
+      found.push({ workspace, id, key: nodeKeyOf(workspace, id), state, home: 'own' });
+    }
+    return found;
   }
 
   #uniqueIn(workspace: string, nodeType: string): readonly UniqueProperty[] {
@@ -116,9 +160,12 @@ export class UniqueViolations {
       if (nodes.length === 1 && unchanged === undefined) continue;
       causes ??= this.#causes(type, property);
       if (causes.some(({ isOpen }) => isOpen)) return;
-      for (const node of nodes) {
+      const all = unchanged === undefined ? nodes : [unchanged, ...nodes];
+      const changed = nodes.filter((node) => isChanged(this.#view, node));
+      if (changed.length === 0) this.#noteUnchangedClash(type, property, causes, nodes);
+      for (const node of changed) {
         yield;
-        this.#noteClash(property, causes, node, unchanged === undefined ? nodes : [unchanged, ...nodes]);
+        this.#noteClash(property, causes, node, all);
       }
     }
   }
@@ -175,11 +222,44 @@ export class UniqueViolations {
       type: 'DuplicateValue',
       message:
         `Property '${name}' must be unique; ${partyLabel(this.#view, first)} has the same value` +
-        changedDefinitionsText(this.#view, freeOn[0] ?? node.home, causes),
+        this.#changesText(freeOn[0] ?? node.home, causes),
       property: name,
       ...subjectOf(node),
       others: [...rivals, ...causes],
     });
+  }
+
+  /** Nodes that neither side changed cannot have a resolution, so that the definitions are the subject. */
+  #noteUnchangedClash(
+    { nodeType }: TypeInPlace,
+    { name }: UniqueProperty,
+    causes: readonly ChangedDefinition[],
+    nodes: readonly MergedNode[],
+  ): void {
+    const [first, ...others] = causes;
+    if (first === undefined) return;
+    const rivals = nodes.slice(0, RIVALS_TOLD_MAX).map(addressOf);
+    const [one, two] = rivals.map((rival) => partyLabel(this.#view, rival));
+    this.#note({
+      type: 'DuplicateValue',
+      message: `Property '${name}' of type '${nodeType}' must be unique; ${one} and ${two} have the same value`,
+      property: name,
+      subject: { kind: first.kind, name: first.name },
+      path: definitionPath(first),
+      others: [...rivals, ...others],
+    });
+  }
+
+  /** Says of each definition which side it is from: a property may become unique by definitions of both. */
+  #changesText(home: Side, causes: readonly ChangedDefinition[]): string {
+    const isFromElsewhere = ({ kind, name }: ChangedDefinition) =>
+      this.#view.schemas.differing(home).has(nodeKeyOf(kind, name));
+    const away = home === 'own' ? 'other' : 'own';
+    const others = causes.filter((cause) => !isFromElsewhere(cause));
+    return (
+      changedDefinitionsText(this.#view, home, causes.filter(isFromElsewhere)) +
+      changedDefinitionsText(this.#view, away, others)
+    );
   }
 
   /** The definitions that make a property unique which is not on some sides. */
@@ -187,6 +267,11 @@ export class UniqueViolations {
     if (freeOn.length === 0) return [];
     return this.#view.schemas.causes(freeOn, workspace, (schema) => void schema.nodeType(nodeType));
   }
+}
+
+/** Whether a property is unique on neither side. */
+function isFreeOnBoth({ freeOn }: UniqueProperty): boolean {
+  return freeOn.length === bothSides.length;
 }
 
 function addressOf({ id, workspace }: NodeAddress): NodeAddress {

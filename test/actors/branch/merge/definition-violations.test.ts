@@ -146,9 +146,13 @@ describe('definitions in a merge', () => {
       auditable: true,
     });
     expect((await conflicts(target, source)).map(({ node_id }) => node_id)).toEqual([page]);
-    for (const given of [null, { properties: [text('site')] }]) {
+    for (const [given, message] of [
+      [null, /'svc:Page' is a built-in type and cannot be deleted/],
+      [{ properties: [text('site')] }, /'svc:Page' is a built-in type and keeps what it has/],
+    ] as const) {
       await expect(resolve(target, source, [manual(page, given)])).rejects.toMatchObject({
         code: 'FORBIDDEN',
+        message: expect.stringMatching(message),
       });
     }
     expect(await resolve(target, source, [theirs(page)])).toMatchObject({ success: true });

@@ -408,11 +408,15 @@ describe('what each side of a merge made, where it does not fit together', () =>
     const commit = { message: 'many' };
     await branches.family.command(target, { type: 'CommitOperations', workspace, commit, operations });
     await define(source, ARTICLE, stricter);
+    // What both sides changed differently counts as well.
+    await update(source, '/old', { title: 'theirs', author: 'ada' });
+    await update(target, '/old', { title: 'ours' });
     const query = { type: 'ListConflicts', source: branches.family.actor(source) } as const;
     const { conflicts: listed } = await branches.family.query<ConflictList>(target, query);
     expect(listed).toHaveLength(10_000);
     expect(listed[0]).toMatchObject({ node_id: articleId, violations: [{ count: 10_050 }] });
-    expect(await resolve(target, source, [ours(articleId)])).toMatchObject({ success: true });
+    expect(listed.at(-1)).toMatchObject({ node_id: 'old' });
+    expect(await resolve(target, source, [ours(articleId), ours('old')])).toMatchObject({ success: true });
     expect(await conflicts(target, source)).toEqual([]);
   });
 

@@ -93,6 +93,19 @@ describe('a shipped type [BUILT-017]', () => {
     ],
     ['svc:User', 'first nodes', () => ({ initial_structure: null }), "no '/profile' of type 'svc:Profile'"],
     [
+      'svc:User',
+      'the type of a first node',
+      ({ initial_structure: structure }) => ({
+        initial_structure: {
+          ...structure,
+          children: structure?.children?.map((child) =>
+            child.name === 'profile' ? { ...child, node_type: 'svc:Folder' } : child,
+          ),
+        },
+      }),
+      "no '/profile' of type 'svc:Profile'",
+    ],
+    [
       'svc:Page',
       'nodes without what is added',
       ({ properties }) => ({ properties: [...properties, { name: 'site', type: 'String', required: true }] }),

@@ -1,0 +1,42 @@
+import { describe, expect, it } from 'vitest';
+import { bodyFields } from '#protocols/http/body-fields.ts';
+import { parseQuery } from '#protocols/http/query-parameters.ts';
+import { parseCommitOperations } from '#protocols/rest/nodes/commit-operations.ts';
+import { conditionOf } from '#protocols/rest/nodes/conditions.ts';
+import { partOf } from '#protocols/rest/reads/property-names.ts';
+import type { RestRequest } from '#protocols/rest/rest-route.ts';
+import { PARTS_SINCE, PRECONDITIONS_SINCE } from '#runtime/actor/message-version.ts';
+
+/** A request, as far as conditions and parts of nodes look at it. */
+function requestOf(headers: Readonly<Record<string, string>>, queryString = ''): RestRequest {
+  const headerList = (name: string): string | undefined => headers[name];
+  return { headerList, queryString, query: parseQuery(queryString) } as unknown as RestRequest;
+}
+
+const operations = (...list: object[]) =>
+  parseCommitOperations(bodyFields({ message: 'm', operations: list }), '/');
+
+/** A member of an older version would do it without the condition, or answer another thing: it has to refuse. */
+describe('what an older member would pass over', () => {
+  it('says which version it takes where a write has a condition', () => {
+    for (const headers of [{ 'if-match': '"a"' }, { 'if-match': '*' }, { 'if-none-match': '"a"' }])
+      expect(conditionOf(requestOf(headers))).toMatchObject({ since: PRECONDITIONS_SINCE });
+    expect(conditionOf(requestOf({}), bodyFields({ version: 3 }))).toEqual({
+      expected: { version: 3 },
+      since: PRECONDITIONS_SINCE,
+    });
+    expect(conditionOf(requestOf({}), bodyFields({}))).toEqual({});
+  });
+
+  it('says so where an operation of a commit has a version', () => {
+    const removal = { type: 'delete', node_id: 'd' };
+    expect(operations(removal, { ...removal, version: 2 }).since).toBe(PRECONDITIONS_SINCE);
+    expect(operations(removal).since).toBeUndefined();
+  });
+
+  it('says so where a read wants parts of nodes', () => {
+    for (const query of ['fields=a', 'fields=', 'expand=a'])
+      expect(partOf(requestOf({}, query))).toMatchObject({ since: PARTS_SINCE });
+    expect(partOf(requestOf({}, 'lang=de'))).toEqual({});
+  });
+});

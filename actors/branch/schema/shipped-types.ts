@@ -74,12 +74,14 @@ export function requireShippedParts(before: ShippedParts, proposed: ResolvedSour
   for (const [name, known] of before) {
     const errors = missingIn(proposed, name).filter((part) => !known.includes(part));
     if (errors.length === 0) continue;
-    throw new ServiceError(
-      'FORBIDDEN',
-      `'${name}' is a built-in type and keeps what it has: ${errors.slice(0, 5).join('; ')}`,
-      { field: 'node_type', details: { errors } },
-    );
+    const message = keptPartsText(name, errors);
+    throw new ServiceError('FORBIDDEN', message, { field: 'node_type', details: { errors } });
   }
+}
+
+/** Says what a shipped type would lose. */
+export function keptPartsText(name: string, errors: readonly string[]): string {
+  return `'${name}' is a built-in type and keeps what it has: ${errors.slice(0, 5).join('; ')}`;
 }
 
 /**

@@ -159,6 +159,29 @@ describe('definitions in a merge', () => {
     await expectSettled(target, source);
   });
 
+  it('finds what a built-in type would lose by both sides together [BUILT-017]', async () => {
+    const [target, source] = await pair();
+    const shipped = await definition(target, 'svc:Page');
+    const { properties, versionable, publishable, auditable } = shipped;
+    const page = { properties, versionable, publishable, auditable };
+    await define(target, 'test:Shared', { properties: [] }, 'mixin');
+    await merge(source, target);
+    await define(target, 'svc:Page', { ...page, mixins: ['test:Shared'] });
+    await define(source, 'test:Shared', { properties: [text('author', { required: true })] }, 'mixin');
+    for (const [into, from] of [
+      [target, source],
+      [source, target],
+    ] as const) {
+      expect(await wrongs(into, from)).toEqual([
+        ['node_type:svc:Page', 'InvalidDefinition', ['node_type:test:Shared']],
+        ['node_type:test:Shared', 'InvalidDefinition', ['node_type:svc:Page']],
+      ]);
+    }
+    expect(await resolve(target, source, [ours('node_type:test:Shared')])).toMatchObject({ success: true });
+    expect(await definition(target, 'svc:Page')).toMatchObject({ mixins: ['test:Shared'] });
+    await expectSettled(target, source);
+  });
+
   it('names definitions that extend each other only together', async () => {
     const [target, source] = await pair();
     for (const name of ['test:A', 'test:B']) await define(target, name, { properties: [] });

@@ -8,11 +8,10 @@ import {
   parsePropertySchemas,
   type PropertySchema,
 } from './property-schema.ts';
-import { compileProperty } from './property-check.ts';
 import { type SchemaStamps, schemaStampNames } from './schema-record.ts';
 import { requireNodeTypeName } from './type-name.ts';
-import { Validation } from './validation.ts';
 import { CheckWork } from './check-work.ts';
+import { misfit } from './fitting-defaults.ts';
 
 /** A column of a compound index. */
 export interface CompoundIndexColumn {
@@ -148,10 +147,6 @@ export function parseNodeTypeDefinition(
   return definition;
 }
 
-/**
- * A default of the wrong type would make every create without that property fail, with a message about a value
- * nobody sent. Elements are left out: their types may be saved later.
- */
 function requireFittingDefaults(
   reader: DefinitionReader,
   properties: readonly PropertySchema[],
@@ -160,20 +155,13 @@ function requireFittingDefaults(
   for (const [index, schema] of properties.entries()) {
     for (const key of ['default', 'value'] as const) {
       const value = schema[key];
-      if (value === undefined || schema.type === 'Element' || schema.type === 'Composite') continue;
-      const validation = new Validation(noTypes, work);
-      validation.enter(schema.name);
-      const { items: _items, structure: _structure, ...plain } = schema;
-      compileProperty(plain).check(value, validation);
-      const [issue] = validation.issues;
-      if (issue !== undefined)
-        throw reader.badValue(`properties.${index}.${key}`, `the ${key} does not fit: ${issue.message}`);
+      const complaint = value === undefined ? undefined : misfit(schema, value, work);
+      if (complaint !== undefined)
+        throw reader.badValue(`properties.${index}.${key}`, `the ${key} does not fit: ${complaint}`);
     }
   }
   return properties;
 }
-
-const noTypes = { nodeType: () => undefined, archetype: () => undefined, elementType: () => undefined };
 
 function typeNames(reader: DefinitionReader, key: string): readonly string[] {
   return reader.strings(key).map((name) => requireNodeTypeName(reader, key, name));

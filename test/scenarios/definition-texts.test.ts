@@ -66,6 +66,72 @@ describe('a default that does not fit', () => {
   });
 });
 
+describe('an override that does not fit the property it is for', () => {
+  it('is refused with the name of the property, unless it is stored already [NTYPE-051]', async () => {
+    const define = (definition: object) => client.schema('POST', 'nodetypes', { node_type: definition });
+    const parent = (type: string) => ({ name: 'fit:Parent', properties: [{ name: 'count', type }] });
+    const kid = (overrides: object) => ({ name: 'fit:Kid', extends: 'fit:Parent', overrides });
+    expectStatus(await define(parent('Number')), 201);
+    const message = refused(await define(kid({ count: 'many' })));
+    expect(message).toContain('overrides.count');
+    expect(message).toContain("Property 'count' must be a number");
+    expectStatus(await define(kid({ count: 3, absent: 'of the parent' })), 201);
+    const space = await client.workspace();
+    expect((await space.add('/', 'a', {}, 'fit:Kid')).properties).toMatchObject({ count: 3 });
+    // The parent may change below it. What was read is put back, and can be mended.
+    expectStatus(await define(parent('String')), 200);
+    const { json } = await client.schema('GET', 'nodetypes/fit:Kid');
+    expectStatus(await client.schema('PUT', 'nodetypes/fit:Kid', { node_type: json }), 200);
+    refused(await define(kid({ count: 4 })));
+    expectStatus(await define(kid({ count: 'four' })), 200);
+  });
+});
+
+describe('a value that a definition gives to new nodes', () => {
+  it('is refused in an initial structure when it does not fit [NTYPE-052]', async () => {
+    const define = (properties: object) =>
+      client.schema('POST', 'nodetypes', {
+        node_type: {
+          name: 'fit:Start',
+          properties: [{ name: 'count', type: 'Number' }],
+          initial_structure: { properties },
+        },
+      });
+    const message = refused(await define({ count: 'many' }));
+    expect(message).toContain(
+      "initial_structure.properties.count: the default does not fit: Property 'count'",
+    );
+    expectStatus(await define({ count: 1, free: 'anything' }), 201);
+    const space = await client.workspace();
+    expect((await space.add('/', 'a', {}, 'fit:Start')).properties).toMatchObject({ count: 1 });
+  });
+
+  it.each([
+    ['archetypes', 'archetype'],
+    ['elementtypes', 'element_type'],
+  ])(
+    'is refused as the default of a field of %s when it does not fit [NTYPE-052]',
+    async (family, wrapper) => {
+      const define = (value: unknown) => {
+        const fields = [
+          { $type: 'TextField', name: 'title' },
+          { $type: 'NumberField', name: 'count', default_value: value },
+          { $type: 'TagField', name: 'tags', default_value: ['a'] },
+          { $type: 'OptionsField', name: 'size', options: ['s', 'm'], default_value: 'm' },
+        ];
+        return client.schema('POST', family, { [wrapper]: { name: 'fit', fields } });
+      };
+      const message = refused(await define('many'));
+      expect(message).toContain(
+        `${wrapper}.fields.1.default_value: the default does not fit: Property 'count'`,
+      );
+      expectStatus(await define(1), 201);
+      const { json } = await client.schema('GET', `${family}/fit`);
+      expectStatus(await client.schema('PUT', `${family}/fit`, { [wrapper]: json }), 200);
+    },
+  );
+});
+
 describe('a pin to a revision without the node type', () => {
   it('is named wherever the type is not found for it, and can be taken back [WSP-025]', async () => {
     const space = await client.workspace();

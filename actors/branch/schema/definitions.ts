@@ -1,6 +1,7 @@
 import { requireAdministrator } from '#runtime/access/policy.ts';
 import { parseArchetypeDefinition } from '#runtime/content/archetype.ts';
 import { parseElementTypeDefinition } from '#runtime/content/element-type.ts';
+import { requireFittingFieldDefaults, requireFittingValues } from '#runtime/content/fitting-defaults.ts';
 import { requireInitialTypes } from '#runtime/content/plan-initial-structure.ts';
 import type { JsonObject } from '#runtime/content/json-value.ts';
 import { parseNodeTypeDefinition } from '#runtime/content/node-type.ts';
@@ -102,12 +103,30 @@ export function* putDefinition(
       : replacedSchemaRecord(previous, given, edit.now)
   ) as Definition;
   const proposed = requireSound(edit, stored, definition);
+  requireFittingDefaults(stored, definition, proposed, previous);
   requireShippedParts(yield* shippedPartsBefore(edit.turn, shippedBy(stored, given.name)), proposed);
   store(edit, stored, definition, previous === undefined ? 'added' : 'modified');
   yield* edit.writer.reindex();
   const verb = previous === undefined ? 'Create' : 'Update';
   const revision = finishSystem(edit, command.commit, `${verb} ${label} ${given.name}`);
   return { revision, created: previous === undefined, definition: definition as unknown as JsonObject };
+}
+
+/** @throws {ServiceError} `VALIDATION_FAILED` for a default that no node could be created with */
+function requireFittingDefaults(
+  kind: StoredKind,
+  given: Definition,
+  schema: ResolvedSource,
+  previous: Definition | undefined,
+): void {
+  if ('overrides' in given) {
+    const before = previous !== undefined && 'overrides' in previous ? previous : undefined;
+    requireFittingValues(given, schema.nodeType(given.name), before);
+  } else if (kind !== 'node_type') {
+    const resolved = kind === 'archetype' ? schema.archetype(given.name) : schema.elementType(given.name);
+    const before = previous !== undefined && 'fields' in previous ? previous : undefined;
+    requireFittingFieldDefaults(kind, given, resolved, before);
+  }
 }
 
 /** The address of a list that takes the place of one definition. */

@@ -72,4 +72,6 @@ export const nodeTypesRows: readonly Requirement[] = [
   { id: 'NTYPE-048', section: 'docs/interface/node-types.md#names-of-types', status: 'verified', theme: 'rest-content', behaviour: 'A new archetype or element type called `published` is refused with 400: its address is that of the list' },
   { id: 'NTYPE-049', section: 'docs/interface/node-types.md#routes-of-definitions', status: 'verified', theme: 'rest-content', behaviour: 'A node type or mixin is not deleted while there are nodes of types that extend it or mix it in: 400 names these types' },
   { id: 'NTYPE-050', section: 'docs/interface/node-types.md#property-schemas', status: 'verified', theme: 'rest-content', behaviour: 'A default or fixed value that does not fit is refused with 400 that names its property' },
+  { id: 'NTYPE-051', section: 'docs/interface/node-types.md#property-schemas', status: 'verified', theme: 'rest-content', behaviour: 'A new default in `overrides` that does not fit the inherited property is refused with 400 that names it; one that is stored already can be sent back' },
+  { id: 'NTYPE-052', section: 'docs/interface/node-types.md#property-schemas', status: 'verified', theme: 'rest-content', behaviour: 'A property of an initial structure and the default of a plain field of an archetype or element type that do not fit are refused with 400 that names them' },
 ];

@@ -41,6 +41,8 @@ export class Expansion {
   readonly #selection: PropertySelection;
   readonly #expand: ExpandTarget;
   readonly #marks: string[] = [];
+  /** Targets that are missing, not visible or too large: they stay so, and looking at a large node again takes milliseconds. */
+  readonly #plain = new Set<string>();
   #bytesLeft = EXPANDED_BYTES_MAX;
   #written = 0;
 
@@ -105,10 +107,14 @@ export class Expansion {
   *#reference(reference: JsonObject, target: ReferenceTarget): Generator<undefined, string> {
     const text = JSON.stringify(reference);
     if (this.#marks.length >= EXPANDED_MAX) return text;
-    const node = yield* this.#expand(target, this.#bytesLeft);
+    const key = JSON.stringify([target.workspace, target.ref]);
+    const node = this.#plain.has(key) ? undefined : yield* this.#expand(target, this.#bytesLeft);
     this.#marks.push(node?.tag ?? '');
     yield undefined;
-    if (node === undefined) return text;
+    if (node === undefined) {
+      this.#plain.add(key);
+      return text;
+    }
     this.#bytesLeft -= node.bytes;
     return `${text.slice(0, -1)},${JSON.stringify(EXPANDED_KEY)}:${node.text}}`;
   }

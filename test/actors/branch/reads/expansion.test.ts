@@ -1,0 +1,43 @@
+import { describe, expect, it } from 'vitest';
+import { Expansion, EXPANDED_BYTES_MAX, type ExpandTarget } from '#actors/branch/reads/expansion.ts';
+import { atOnce } from '#runtime/base/at-once.ts';
+import type { JsonObject } from '#runtime/content/json-value.ts';
+import { PropertySelection } from '#runtime/content/property-selection.ts';
+
+/** Expands with nodes of these sizes. @returns the targets that were looked at, and the properties as they are answered */
+function expanded(refs: readonly JsonObject[], sizes: Readonly<Record<string, number>>) {
+  const lookedAt: string[] = [];
+  const expand: ExpandTarget = function* (target, bytesMax) {
+    const name = `${target.workspace ?? ''}:${target.ref}`;
+    lookedAt.push(name);
+    yield undefined;
+    const bytes = sizes[name];
+    return bytes === undefined || bytes > bytesMax ? undefined : { text: `"${name}"`, tag: name, bytes };
+  };
+  const expansion = new Expansion(new PropertySelection(['refs']), expand);
+  const text = atOnce(expansion.text({ refs }));
+  return { lookedAt, shown: (JSON.parse(text).refs as JsonObject[]).map((ref) => ref['svc:node']) };
+}
+
+describe('expanded references', () => {
+  it('look once at a target that is not shown, however often an answer refers to it', () => {
+    const to = (ref: string, workspace?: string): JsonObject =>
+      workspace === undefined ? { 'svc:ref': ref } : { 'svc:ref': ref, 'svc:workspace': workspace };
+    const refs = [
+      to('large'),
+      to('small'),
+      to('gone'),
+      to('large'),
+      to('gone'),
+      to('small'),
+      to('large', 'w'),
+    ];
+    const { lookedAt, shown } = expanded(refs, {
+      ':large': EXPANDED_BYTES_MAX + 1,
+      ':small': 10,
+      'w:large': 10,
+    });
+    expect(shown).toEqual([undefined, ':small', undefined, undefined, undefined, ':small', 'w:large']);
+    expect(lookedAt).toEqual([':large', ':small', ':gone', ':small', 'w:large']);
+  });
+});

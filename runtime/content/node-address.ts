@@ -48,7 +48,8 @@ function decodeSegment(raw: string): string {
   const segment = decode(raw);
   if (segment === '') throw badPath('A path segment is empty');
   if (segment === '.' || segment === '..') throw badPath(`A path segment must not be '${segment}'`);
-  if (segment.includes('/')) throw badPath("A path segment must not contain an encoded '/'");
+  if (segment.includes('/'))
+    throw badPath("A path segment has an encoded '/'; write the slashes of a path as they are");
   if (/[\u0000-\u001f\u007f]/.test(segment)) throw badPath('A path segment has a control character');
   return segment;
 }

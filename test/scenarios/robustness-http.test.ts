@@ -55,6 +55,24 @@ describe('addresses', () => {
     expect(json.code).toBe('INVALID_PATH');
   });
 
+  it('with encoded slashes between names are refused with what to write [HTTP-044]', async () => {
+    for (const path of [
+      '/a%2Fb',
+      '/a%2fb/',
+      '/a%2Fb@title',
+      '/a%2Fb/svc:relations',
+      '/a/b%2Fc/svc:version',
+    ]) {
+      const { json, status } = await space.get(path);
+      expect([path, status, json.code, json.message]).toEqual([
+        path,
+        400,
+        'INVALID_PATH',
+        "A path segment has an encoded '/'; write the slashes of a path as they are",
+      ]);
+    }
+  });
+
   it('of nodes may be long, but not longer than the limit [HTTP-021]', async () => {
     const { status } = await space.get(`/${'a/'.repeat(2_000)}a`);
     expect(status).toBe(404);

@@ -7,8 +7,8 @@ export const PRECONDITIONS_SINCE = 3;
 /** As {@link PRECONDITIONS_SINCE}, for reads of parts of nodes. */
 export const PARTS_SINCE = 3;
 
-/** As {@link PRECONDITIONS_SINCE}, for lists of incoming references. */
-export const INCOMING_SINCE = 3;
+/** As {@link PRECONDITIONS_SINCE}, for lists of incoming references; some builds of version 3 do not have them. */
+export const INCOMING_SINCE = 4;
 
 /** As {@link PRECONDITIONS_SINCE}, for differences with the changes of each entry. */
 export const DIFF_DETAILS_SINCE = 4;

@@ -5,7 +5,12 @@ import { parseCommitOperations } from '#protocols/rest/nodes/commit-operations.t
 import { conditionOf } from '#protocols/rest/nodes/conditions.ts';
 import { partOf } from '#protocols/rest/reads/property-names.ts';
 import type { RestRequest } from '#protocols/rest/rest-route.ts';
-import { PARTS_SINCE, PRECONDITIONS_SINCE } from '#runtime/actor/message-version.ts';
+import {
+  DIFF_DETAILS_SINCE,
+  INCOMING_SINCE,
+  PARTS_SINCE,
+  PRECONDITIONS_SINCE,
+} from '#runtime/actor/message-version.ts';
 
 /** A request, as far as conditions and parts of nodes look at it. */
 function requestOf(headers: Readonly<Record<string, string>>, queryString = ''): RestRequest {
@@ -38,5 +43,16 @@ describe('what an older member would pass over', () => {
     for (const query of ['fields=a', 'fields=', 'expand=a'])
       expect(partOf(requestOf({}, query))).toMatchObject({ since: PARTS_SINCE });
     expect(partOf(requestOf({}, 'lang=de'))).toEqual({});
+  });
+
+  it('asks for a version that no build without it has', () => {
+    // Builds without lists of incoming references have version 3 already.
+    const versions = { PRECONDITIONS_SINCE, PARTS_SINCE, INCOMING_SINCE, DIFF_DETAILS_SINCE };
+    expect(versions).toEqual({
+      PRECONDITIONS_SINCE: 3,
+      PARTS_SINCE: 3,
+      INCOMING_SINCE: 4,
+      DIFF_DETAILS_SINCE: 4,
+    });
   });
 });

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { KnownNames, shownField, unknownName } from '#runtime/errors/known-names.ts';
 import { invalid, type ServiceError } from '#runtime/errors/service-error.ts';
 import { missingField } from './body-fields.ts';
@@ -262,7 +263,9 @@ function otherIn(
   key: string,
   { spellings }: Field,
 ): string | undefined {
-  return spellings.find((each) => each !== key && Object.hasOwn(body, each) && body[each] !== body[key]);
+  return spellings.find(
+    (each) => each !== key && Object.hasOwn(body, each) && !isDeepStrictEqual(body[each], body[key]),
+  );
 }
 
 class ListPart implements Part {

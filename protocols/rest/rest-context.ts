@@ -51,14 +51,11 @@ export function callerOf(request: RestRequest): Caller {
  * Who sends a command, with the `Idempotency-Key` of the request if it has one.
  *
  * @param caller default: {@link callerOf}
- * @throws {ServiceError} `VALIDATION_FAILED` for a key that is too long or not printable
+ * @throws {ServiceError} `VALIDATION_FAILED` for a key that is empty, too long or not printable
  */
 export function deliveryOf(request: RestRequest, caller: Caller = callerOf(request)): Delivery {
   const key = singleHeader(request, 'Idempotency-Key');
-  if (key !== undefined) return { caller, idempotency: idempotencyOf(request, key) };
-  // Who sends an empty one believes that a repetition is safe.
-  if (request.hasHeader('idempotency-key')) throw unusableKey();
-  return { caller };
+  return key === undefined ? { caller } : { caller, idempotency: idempotencyOf(request, key) };
 }
 
 /** Hashes of large bodies, made ahead of their handlers. */
@@ -76,7 +73,7 @@ export function* hashLargeBody(request: RestRequest): Generator<undefined, void>
 }
 
 /** Headers that say when a write may happen. A write with another condition is another request. */
-const conditionHeaders = ['if-match', 'if-none-match'] as const;
+const conditionHeaders = ['if-match', 'if-none-match', 'x-svc-lock'] as const;
 
 function hashOfHead(request: RestRequest): Hash {
   const { path, queryString, route } = request;

@@ -254,6 +254,20 @@ describe('a write that names a lock', () => {
     expect(await space.names()).toEqual(['b']);
   });
 
+  it('is another request with another lock: a repetition with a fresh one does not get the refusal of the first', async () => {
+    const repeated = (lock: string) =>
+      server.request('POST', space.url('/'), {
+        token: server.adminToken,
+        headers: { 'x-svc-lock': lock, 'idempotency-key': 'k' },
+        body: body('a'),
+      });
+    const key = encodeURIComponent('order; 7');
+    const stale = await repeated(`${key};${token + 1}`);
+    expect([stale.status, stale.json.code]).toEqual([409, 'LOCK_NOT_HELD']);
+    const fresh = await repeated(`${key};${token}`);
+    expect([fresh.status, fresh.json.code]).toEqual([422, 'IDEMPOTENCY_MISMATCH']);
+  });
+
   it('is refused in the commit when it is not, and leaves nothing behind [LOCK-014]', async () => {
     const head = await content.headOf('main');
     const key = 'order; 7';

@@ -267,6 +267,32 @@ describe('a header of which one would be passed over', () => {
     expect(answer).toContain(`${name} is given twice, with different values`);
     expect(await client.headRevision()).toBe(before);
   });
+
+  it.each([
+    ['Idempotency-Key', 'DELETE'],
+    ['X-Svc-Lock', 'DELETE'],
+    ['X-Svc-Consistency', 'GET'],
+    ['X-Svc-Min-Revision', 'GET'],
+  ])('%s is refused when it is empty, alone or before another [HTTP-091]', async (name, method) => {
+    const before = await client.headRevision();
+    for (const other of ['', 'x']) {
+      const answer = await sendTwice(method, space.url('/a/b'), name, '', other);
+      expect(answer).toMatch(/^HTTP\/1.1 400/);
+      expect(answer).toContain(`${name} is empty`);
+    }
+    expect(await client.headRevision()).toBe(before);
+  });
+
+  it('three equal lines are taken as one [HTTP-091]', async () => {
+    const answer = await sendTwice(
+      'GET',
+      space.url('/a'),
+      'X-Svc-Consistency',
+      'local',
+      'local\r\nX-Svc-Consistency: local',
+    );
+    expect(answer).toMatch(/^HTTP\/1.1 200/);
+  });
 });
 
 /** Sends one header two times, and answers all that comes back. */

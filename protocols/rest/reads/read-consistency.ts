@@ -37,6 +37,9 @@ const asked = new WeakMap<RestRequest, ReadConsistency>();
  */
 export function consistencyOf(request: RestRequest): ReadConsistency | undefined {
   const text = singleHeader(request, CONSISTENCY_HEADER);
+  const isReading = isRead(request.route);
+  // Asked of every read, so that an empty one is refused also where the owner answers, who has every revision.
+  const seen = isReading ? singleHeader(request, MIN_REVISION_HEADER) : undefined;
   if (text === undefined) return undefined;
   const known = asked.get(request);
   if (known !== undefined) return known;
@@ -45,8 +48,7 @@ export function consistencyOf(request: RestRequest): ReadConsistency | undefined
     const message = `${CONSISTENCY_HEADER} is strict or local; leave it out for the newest state under the read lease`;
     throw invalid(message, { field: CONSISTENCY_HEADER });
   }
-  if (!isRead(request.route)) return undefined;
-  const seen = singleHeader(request, MIN_REVISION_HEADER);
+  if (!isReading) return undefined;
   const consistency = seen === undefined ? { kind } : { kind, seen: parseRevision(seen) };
   asked.set(request, consistency);
   return consistency;

@@ -90,7 +90,7 @@ describe('revisions that are ahead of the wall clock', () => {
     clock.shiftMs = 10 * MINUTE_MS;
     expect([await aheadSeconds(), await warnings()]).toEqual([0, []]);
     await until(
-      () => server.logLines.some(({ msg }) => String(msg).startsWith('the wall clock has caught up')),
+      () => server.logLines.some(({ msg }) => String(msg).startsWith('wall clock has caught up')),
       'the log tells that it is over',
     );
     expect(told()).toHaveLength(1);

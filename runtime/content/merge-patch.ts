@@ -1,13 +1,10 @@
 import { isJsonObject, type JsonObject, type JsonValue, ownValue, setKey } from './json-value.ts';
+import { withoutFormerPath } from './references.ts';
 
 /** Keys copied between two rests. */
 const KEYS_PER_STEP = 1_024;
 
 const nothing: JsonObject = Object.freeze({});
-
-/** Keys of a reference: where it leads, and the path that was found there when it was written. */
-const TARGET_KEY = 'svc:ref';
-const PATH_KEY = 'svc:path';
 
 /**
  * Applies a JSON merge patch: keys of the patch replace those of the target, objects are merged, null removes a key, and
@@ -16,14 +13,20 @@ const PATH_KEY = 'svc:path';
  * Beyond the standard, the path of a reference goes when the patch gives the reference another target and no path: it is the
  * path of the former target.
  *
- * @param target undefined where there is no value; it is not changed, and what the patch does not touch is shared
+ * @param target properties, which are no reference themselves; undefined where there is no value; it is not changed, and what
+ *   the patch does not touch is shared
  * @param patch of bounded depth: it recurses
  * @returns yields where the work may rest, which it does only for objects of many keys
  * @see RFC 7396 section 2
  */
-export function* mergePatch(
+export function mergePatch(target: JsonValue | undefined, patch: JsonValue): Generator<undefined, JsonValue> {
+  return merge(target, patch, 0);
+}
+
+function* merge(
   target: JsonValue | undefined,
   patch: JsonValue,
+  depth: number,
 ): Generator<undefined, JsonValue> {
   if (!isJsonObject(patch)) return patch;
   const base = isJsonObject(target) ? target : nothing;
@@ -33,24 +36,18 @@ export function* mergePatch(
     copied += 1;
     if (copied % KEYS_PER_STEP === 0) yield undefined;
     if (!Object.hasOwn(patch, key)) {
-      if (key === PATH_KEY && leadsElsewhere(base, patch)) continue;
       setKey(merged, key, base[key] as JsonValue);
       continue;
     }
     const change = ownValue(patch, key) as JsonValue;
-    if (change !== null) setKey(merged, key, yield* mergePatch(base[key], change));
+    if (change !== null) setKey(merged, key, yield* merge(base[key], change, depth + 1));
   }
   for (const key in patch) {
     copied += 1;
     if (copied % KEYS_PER_STEP === 0) yield undefined;
     const change = ownValue(patch, key) as JsonValue;
     if (change !== null && !Object.hasOwn(base, key))
-      setKey(merged, key, yield* mergePatch(undefined, change));
+      setKey(merged, key, yield* merge(undefined, change, depth + 1));
   }
-  return merged;
-}
-
-function leadsElsewhere(reference: JsonObject, patch: JsonObject): boolean {
-  const target = ownValue(patch, TARGET_KEY);
-  return target !== undefined && target !== ownValue(reference, TARGET_KEY);
+  return depth === 0 || Object.hasOwn(patch, 'svc:path') ? merged : withoutFormerPath(base, merged);
 }

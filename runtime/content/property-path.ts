@@ -9,6 +9,7 @@ import {
   withKey,
   withoutKey,
 } from './json-value.ts';
+import { withoutFormerPath } from './references.ts';
 
 /**
  * Splits a dotted property path (`hero.title`, `items.0.name`) into its keys.
@@ -56,7 +57,7 @@ export function getProperty(properties: JsonObject, keys: readonly string[]): Js
 
 /**
  * The properties with one value set. Objects on the way that are missing (or null) are made; an array takes an
- * index up to its length, which appends.
+ * index up to its length, which appends. A reference that gets another target loses the path of the former one.
  *
  * @returns a copy; what is off the path is shared with the original
  * @throws {ServiceError} `VALIDATION_FAILED` when something on the way is neither object nor array, or an index is
@@ -70,7 +71,8 @@ export function setProperty(properties: JsonObject, keys: readonly string[], val
 }
 
 /**
- * The properties without one value. An item that is taken out of an array moves the later ones up.
+ * The properties without one value. An item that is taken out of an array moves the later ones up. A reference that gets
+ * another target loses the path of the former one.
  *
  * @returns a copy, what is off the path shared with the original; undefined when there is no such value
  * @throws {ServiceError} `VALIDATION_FAILED` when the path has too many keys
@@ -98,7 +100,7 @@ function removeWithin(
     return changed === undefined ? undefined : target.with(index, changed);
   }
   if (!isJsonObject(target) || !Object.hasOwn(target, key)) return undefined;
-  if (isLast) return withoutKey(target, key);
+  if (isLast) return relinked(target, withoutKey(target, key), at);
   const changed = removeWithin(target[key], keys, at + 1);
   return changed === undefined ? undefined : withKey(target, key, changed);
 }
@@ -127,5 +129,11 @@ function setWithin(
   if (!isJsonObject(target)) {
     throw invalid(`'${keys.slice(0, at).join('.')}' is not an object`, { field: 'property' });
   }
-  return withKey(target, key, setWithin(ownValue(target, key), keys, at + 1, value));
+  const changed = withKey(target, key, setWithin(ownValue(target, key), keys, at + 1, value));
+  return key === 'svc:path' ? changed : relinked(target, changed, at);
+}
+
+/** @param at how deep the object is; the properties themselves, at 0, are no reference */
+function relinked(before: JsonObject, after: JsonObject, at: number): JsonObject {
+  return at === 0 ? after : withoutFormerPath(before, after);
 }

@@ -38,6 +38,20 @@ export function referenceTarget(object: JsonObject): ReferenceTarget | undefined
   return ref === null ? undefined : { ref, workspace: textOf(object, 'svc:workspace') };
 }
 
+/**
+ * A changed object without the path of the former target (`svc:path`), if the change makes it a reference to another node.
+ * Id and path would name two nodes otherwise. The workspace is part of the target.
+ *
+ * @param after has no `svc:path` that the change gave it
+ * @returns the same object when the target stays
+ */
+export function withoutFormerPath(before: JsonObject, after: JsonObject): JsonObject {
+  const former = referenceTarget(before);
+  const present = referenceTarget(after);
+  const isSame = former?.ref === present?.ref && former?.workspace === present?.workspace;
+  return isSame ? after : withoutKey(after, 'svc:path');
+}
+
 const none: readonly FoundReference[] = Object.freeze([]);
 
 function targetOf(object: JsonObject): string | null {

@@ -284,6 +284,39 @@ describe('PATCH of a node', () => {
     const after = (await stored(path)) as Record<string, object>;
     expect(after.to).toMatchObject({ 'svc:path': one, note: 'kept' });
     expect(after.as).toEqual({ 'svc:ref': '/nowhere', 'svc:path': two });
+    // The workspace is part of the target.
+    const workspace = (await client.workspace()).name;
+    expectStatus(await patch(path, { properties: { to: { 'svc:workspace': workspace } } }), 200);
+    const { id: first } = await space.node(one);
+    const elsewhere = { 'svc:ref': first, 'svc:workspace': workspace, note: 'kept' };
+    expect((await stored(path)).to).toEqual(elsewhere);
+  });
+});
+
+describe('PUT and DELETE of a key of a reference', () => {
+  it('take the path of the former target from it [PATCH-008]', async () => {
+    const [one, two] = [await freshNode({}), await freshNode({})];
+    const { id: first } = await space.node(one);
+    const { id: second } = await space.node(two);
+    const workspace = (await client.workspace()).name;
+    const link = { 'svc:ref': one, note: 'kept' };
+    const path = await freshNode({ a: link, b: link, c: [link], d: link });
+    expectStatus(await space.put(`${path}@a.svc:ref`, second), 200);
+    expectStatus(await space.put(`${path}@b.svc:workspace`, workspace), 200);
+    expectStatus(await space.put(`${path}@c.0.svc:ref`, two), 200);
+    expectStatus(await space.put(`${path}@d.svc:ref`, first), 200);
+    expectStatus(await space.put(`${path}@d.note`, 'new'), 200);
+    const there = { 'svc:ref': first, 'svc:workspace': workspace, note: 'kept' };
+    expect(await stored(path)).toEqual({
+      a: { 'svc:ref': second, note: 'kept' },
+      b: there,
+      c: [{ 'svc:ref': second, 'svc:path': two, note: 'kept' }],
+      d: { 'svc:ref': first, 'svc:path': one, note: 'new' },
+    });
+    expectStatus(await space.put(`${path}@b.svc:path`, '/there'), 200);
+    expect((await stored(path)).b).toEqual({ ...there, 'svc:path': '/there' });
+    expectStatus(await space.delete(`${path}@b.svc:workspace`), 200);
+    expect((await stored(path)).b).toEqual({ 'svc:ref': first, note: 'kept' });
   });
 });
 

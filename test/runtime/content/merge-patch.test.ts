@@ -77,6 +77,35 @@ describe('a merge patch', () => {
     expect(merged({ a: large, b: 1 }, { b: large })).toEqual({ a: large, b: large });
   });
 
+  it('takes the path of the former target from a reference that leads elsewhere', () => {
+    const link = { 'svc:ref': 'one', 'svc:workspace': 'w', 'svc:path': '/one', note: 'kept' };
+    const { 'svc:path': path, ...pathless } = link;
+    const patched = (patch: JsonObject) => (merged({ link }, { link: patch }) as { link: JsonObject }).link;
+    for (const patch of [
+      { 'svc:ref': 'two' },
+      { 'svc:workspace': 'v' },
+      { 'svc:workspace': 'v', note: 'new' },
+    ])
+      expect(patched(patch)).toEqual({ ...pathless, ...patch });
+    expect(patched({ 'svc:workspace': null })).toEqual({ 'svc:ref': 'one', note: 'kept' });
+    expect(patched({ 'svc:ref': null })).toEqual({ 'svc:workspace': 'w', note: 'kept' });
+    // The same target, another path, and other keys.
+    for (const patch of [
+      { 'svc:ref': 'one', 'svc:workspace': 'w' },
+      { 'svc:ref': 'two', 'svc:path': '/one' },
+      { 'svc:workspace': 'v', 'svc:path': '/two' },
+      { note: 'new' },
+    ]) {
+      expect(patched(patch)).toEqual({ ...link, ...patch });
+    }
+    // The properties themselves are no reference, and neither is an object that names no target.
+    expect(merged(link, { 'svc:ref': 'two' })).toEqual({ ...link, 'svc:ref': 'two' });
+    const file = { 'svc:path': '/a', 'svc:workspace': 'w' };
+    expect(merged({ file }, { file: { 'svc:workspace': 'v' } })).toEqual({
+      file: { ...file, 'svc:workspace': 'v' },
+    });
+  });
+
   it('rests while it goes through many keys', () => {
     const many = Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`k${i}`, i]));
     const steps = mergePatch(many, { k5: null, x: 1 });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { JsonObject } from '#runtime/content/json-value.ts';
+import type { JsonObject, JsonValue } from '#runtime/content/json-value.ts';
 import {
   getProperty,
   parsePropertyPath,
@@ -76,6 +76,40 @@ describe('property paths', () => {
   it('set and append items of arrays', () => {
     expect(setProperty({ a: [1, 2] }, ['a', '1'], 3)).toEqual({ a: [1, 3] });
     expect(setProperty({ a: [1, 2] }, ['a', '2'], 3)).toEqual({ a: [1, 2, 3] });
+  });
+
+  it('take the path of the former target from a reference that leads elsewhere', () => {
+    const link = { 'svc:ref': 'one', 'svc:workspace': 'w', 'svc:path': '/one', note: 'kept' };
+    const list: JsonObject = { links: [link] };
+    const { 'svc:path': path, ...pathless } = link;
+    const set = (key: string, value: JsonValue) => setProperty(list, ['links', '0', key], value);
+    expect(set('svc:ref', 'two')).toEqual({ links: [{ ...pathless, 'svc:ref': 'two' }] });
+    expect(set('svc:workspace', 'v')).toEqual({ links: [{ ...pathless, 'svc:workspace': 'v' }] });
+    expect(set('svc:workspace', null)).toEqual({ links: [{ ...pathless, 'svc:workspace': null }] });
+    expect(removeProperty(list, ['links', '0', 'svc:workspace'])).toEqual({
+      links: [{ 'svc:ref': 'one', note: 'kept' }],
+    });
+    expect(removeProperty(list, ['links', '0', 'svc:ref'])).toEqual({
+      links: [{ 'svc:workspace': 'w', note: 'kept' }],
+    });
+    // The same target, another path, and other keys.
+    for (const [key, value] of [
+      ['svc:ref', 'one'],
+      ['svc:workspace', 'w'],
+      ['svc:path', '/two'],
+      ['note', 'new'],
+    ] as const) {
+      expect(set(key, value), key).toEqual({ links: [{ ...link, [key]: value }] });
+    }
+    expect(removeProperty(list, ['links', '0', 'note'])).toEqual({ links: [{ ...link, note: undefined }] });
+    expect(list).toEqual({ links: [link] });
+    // The properties themselves are no reference, and neither is an object that names no target.
+    expect(setProperty(link, ['svc:ref'], 'two')).toEqual({ ...link, 'svc:ref': 'two' });
+    expect(removeProperty(link, ['svc:ref'])).toEqual({ ...link, 'svc:ref': undefined });
+    const file = { 'svc:path': '/a', 'svc:workspace': 'w' };
+    expect(setProperty({ file }, ['file', 'svc:workspace'], 'v')).toEqual({
+      file: { ...file, 'svc:workspace': 'v' },
+    });
   });
 
   it('refuse what cannot hold a key', () => {

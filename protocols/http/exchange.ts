@@ -194,11 +194,6 @@ export class HttpExchange<Principal> implements HttpRequest<Principal>, Sweepabl
     return this.#headers ?? (this.#uwsRequest === undefined ? [] : copyHeaders(this.#uwsRequest));
   }
 
-  hasHeader(name: string): boolean {
-    const headers = this.#copiedHeaders();
-    return headers.some((each, index) => index % 2 === 0 && each === name);
-  }
-
   get bytes(): Uint8Array {
     assert(this.#bytes !== undefined, "only a route with body 'bytes' has bytes");
     return this.#bytes;

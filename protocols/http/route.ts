@@ -191,8 +191,6 @@ export interface HttpRequest<Principal> {
   header(name: string): string | undefined;
   /** The headers of this name (in lower case) as the one list they are; `undefined` when there is none. */
   headerList(name: string): string | undefined;
-  /** Whether it was sent at all, also without a value that can be read. */
-  hasHeader(name: string): boolean;
   /** The parsed body of a `json` route; `undefined` for an empty body of an `optional-json` route. */
   readonly body: unknown;
   /** The whole body of a `bytes` route. */
